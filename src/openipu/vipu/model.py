@@ -1,0 +1,314 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The entities of a V-IPU controller as immutable records, and their state in memory. No I/O."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+IPUS_PER_MACHINE = 4
+DEFAULT_AGENT_PORT = 8080
+
+
+class Kind(enum.StrEnum):
+    """The kinds of entity, lowest in the order of dependency first."""
+
+    AGENT = "agent"
+    CLUSTER = "cluster"
+    ALLOCATION = "allocation"
+    PARTITION = "partition"
+    USER = "user"
+
+
+class Topology(enum.StrEnum):
+    """How the IPU-Links of one IPU-Link domain are cabled."""
+
+    MESH = "mesh"
+    TORUS = "torus"
+
+
+class GwTopology(enum.StrEnum):
+    """How the GW-Links between IPU-Link domains are cabled."""
+
+    LOOPED = "looped"
+
+
+class Role(enum.StrEnum):
+    """What a user may do: everything, or only what concerns its allocations."""
+
+    USER = "user"
+    ADMIN = "admin"
+
+
+# The numbers of the next five are those of the public API.
+
+
+class Routing(enum.IntEnum):
+    """IPU-Link routing of a partition; UNDEFINED leaves the choice to the controller."""
+
+    UNDEFINED = 0
+    DNC = 1
+    SWNC = 2
+    BTNC = 3
+    RINGSWNC = 4
+
+
+class GwRouting(enum.IntEnum):
+    """GW-Link routing of a partition; UNDEFINED for a partition in one IPU-Link domain."""
+
+    UNDEFINED = 0
+    RING = 2
+    SWRING = 3
+
+
+class SyncType(enum.IntEnum):
+    """Synchronisation of a partition."""
+
+    UNDEFINED = 0
+    GS2_DEFAULT = 1
+    GS2_INDEPENDENT_RAILS = 2
+    POD_NATIVE_DEFAULT = 3
+    POD_NATIVE_REPLICATED_PIPELINE = 4
+
+
+class Ready(enum.IntEnum):
+    """What a user of the partition may expect of it."""
+
+    PENDING = 1
+    ACTIVE = 2
+    REMOVED = 3
+    ERROR = 4
+
+
+class Operation(enum.IntEnum):
+    """What the controller is doing to the partition."""
+
+    IDLE = 1
+    CREATING = 2
+    REMOVING = 3
+    RESETTING = 4
+    FAILED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """A V-IPU agent: one IPU-Machine as the controller reaches it."""
+
+    id: str
+    host: str
+    port: int = DEFAULT_AGENT_PORT
+
+    kind = Kind.AGENT
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """IPU-Machines cabled together; ``agents`` lowest in the rack first, IPU-Link domain by domain."""
+
+    id: str
+    agents: tuple[str, ...]
+    num_ilds: int = 1
+    topology: Topology = Topology.MESH
+    gw_topology: GwTopology = GwTopology.LOOPED
+
+    kind = Kind.CLUSTER
+
+    @property
+    def machines_per_ild(self) -> int:
+        """IPU-Machines in each IPU-Link domain."""
+        return len(self.agents) // self.num_ilds
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """Physically consecutive IPU-Machines of one cluster, in cluster order: the tenant's boundary."""
+
+    id: str
+    cluster: str
+    agents: tuple[str, ...]
+
+    kind = Kind.ALLOCATION
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedIpu:
+    """One IPU of a partition.
+
+    ``ild`` and ``topology_id`` say where it is: the IPU-Link domain in the cluster, and the IPU in
+    that domain (4 × position of the machine in the domain + number of the IPU on the machine).
+    ``ild_routing_id`` and ``routing_id`` are its names inside the partition: the IPU-Link segment,
+    and the IPU in that segment.
+    """
+
+    ild: int
+    ild_routing_id: int
+    topology_id: int
+    routing_id: int
+
+    def position(self, machines_per_ild: int) -> int:
+        """The position of its IPU-Machine in the cluster's list of agents."""
+        return self.ild * machines_per_ild + self.topology_id // IPUS_PER_MACHINE
+
+    @property
+    def ipu(self) -> int:
+        """The number of the IPU on its machine, 0 to 3."""
+        return self.topology_id % IPUS_PER_MACHINE
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """One IPU as its agent offers it over the fabric; in the order of ``Partition.ipus``."""
+
+    ip: str
+    server_port: int
+    rdma_port: int
+    device_id: int
+    ipu_arch_id: int
+    chip_id: str
+    gwsw_version: str
+    ipum_sw_version: str
+    ipuof_server_version: str
+
+
+@dataclass(frozen=True)
+class Partition:
+    """IPUs of one allocation, isolated from all others."""
+
+    id: str
+    allocation: str
+    cluster: str
+    ipus: tuple[PlacedIpu, ...]  # by IPU-Link segment, then routing id
+    routing: Routing = Routing.DNC
+    gw_routing: GwRouting = GwRouting.UNDEFINED
+    sync_type: SyncType = SyncType.GS2_DEFAULT
+    num_gcds: int = 1
+    num_replicas: int = 1
+    num_segments: int = 1
+    reconfigurable: bool = False
+    disable_auto_reset: bool = False
+    relocatable: bool = False
+    ready: Ready = Ready.PENDING
+    operation: Operation = Operation.CREATING
+    errors: tuple[str, ...] = ()
+    max_retries: int = 3
+    retries: int = 0
+    last_auto_reset: float | None = None  # seconds since 1970
+    devices: tuple[Device, ...] = ()  # empty until the agents have told
+
+    kind = Kind.PARTITION
+
+    @property
+    def size(self) -> int:
+        """IPUs."""
+        return len(self.ipus)
+
+    def gcd_of(self, index: int) -> int:
+        """The graph compilation domain of the IPU at ``index`` in ``ipus``: equal runs, in order."""
+        return index * self.num_gcds // len(self.ipus)
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """Somebody who may call a secure controller; the access key is kept as a salted hash only."""
+
+    id: str
+    role: Role
+    allocations: tuple[str, ...]
+    key_hash: str
+    key_salt: str
+
+    kind = Kind.USER
+
+
+Record = Agent | Cluster | Allocation | Partition | User
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """Write a record, new or in place of the one with its id."""
+
+    record: Record
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Remove a record."""
+
+    kind: Kind
+    id: str
+
+
+Change = Put | Delete
+
+
+@dataclass
+class State:
+    """All records by id, with the look-ups that the rules need. Changed by ``apply`` only."""
+
+    agents: dict[str, Agent] = field(default_factory=dict)
+    clusters: dict[str, Cluster] = field(default_factory=dict)
+    allocations: dict[str, Allocation] = field(default_factory=dict)
+    partitions: dict[str, Partition] = field(default_factory=dict)
+    users: dict[str, User] = field(default_factory=dict)
+    # agent id -> cluster id, allocation id, {IPU number -> partition id}
+    cluster_of: dict[str, str] = field(default_factory=dict)
+    allocation_of: dict[str, str] = field(default_factory=dict)
+    holders: dict[str, dict[int, str]] = field(default_factory=dict)
+    # cluster id -> allocation ids, allocation id -> partition ids
+    allocations_in: dict[str, set[str]] = field(default_factory=dict)
+    partitions_in: dict[str, set[str]] = field(default_factory=dict)
+
+    def apply(self, changes: Iterable[Change]) -> None:
+        """Take over changes that the rules have made; they are not checked again."""
+        for change in changes:
+            if isinstance(change, Delete):
+                self._remove(change.kind, change.id)
+            else:
+                self._remove(change.record.kind, change.record.id)
+                self._add(change.record)
+
+    def table(self, kind: Kind) -> dict[str, Record]:
+        """The records of one kind by id."""
+        return getattr(self, f"{kind}s")  # type: ignore[no-any-return]
+
+    def machines_of(self, partition: Partition) -> Iterator[tuple[str, int]]:
+        """The agent and the IPU number of every IPU of a partition, in the order of ``ipus``."""
+        cluster = self.clusters[partition.cluster]
+        per_ild = cluster.machines_per_ild
+        for ipu in partition.ipus:
+            yield cluster.agents[ipu.position(per_ild)], ipu.ipu
+
+    def copy(self) -> State:
+        """An independent state with the same records."""
+        other = State()
+        for kind in Kind:
+            other.apply(Put(record) for record in self.table(kind).values())
+        return other
+
+    def _add(self, record: Record) -> None:
+        self.table(record.kind)[record.id] = record
+        if isinstance(record, Cluster):
+            self.cluster_of.update(dict.fromkeys(record.agents, record.id))
+        elif isinstance(record, Allocation):
+            self.allocation_of.update(dict.fromkeys(record.agents, record.id))
+            self.allocations_in.setdefault(record.cluster, set()).add(record.id)
+        elif isinstance(record, Partition):
+            self.partitions_in.setdefault(record.allocation, set()).add(record.id)
+            for agent, ipu in self.machines_of(record):
+                self.holders.setdefault(agent, {})[ipu] = record.id
+
+    def _remove(self, kind: Kind, id: str) -> None:
+        record = self.table(kind).pop(id, None)
+        if isinstance(record, Cluster):
+            for agent in record.agents:
+                self.cluster_of.pop(agent, None)
+        elif isinstance(record, Allocation):
+            for agent in record.agents:
+                self.allocation_of.pop(agent, None)
+            self.allocations_in[record.cluster].discard(id)
+        elif isinstance(record, Partition):
+            self.partitions_in[record.allocation].discard(id)
+            for agent, ipu in self.machines_of(record):
+                if self.holders[agent].get(ipu) == id:
+                    del self.holders[agent][ipu]
