@@ -1,0 +1,81 @@
+# openipu.pod: two commands are all a newcomer needs, `make bring-up` and `make test`.
+SHELL := /bin/sh
+BIN := .venv/bin
+INVENTORY ?= inventory/twin/pod.yml
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
+
+.DEFAULT_GOAL := help
+.PHONY: help venv bring-up twin-up twin-down test lint types sanity unit integration ansible-lint docs bench soak proto format lock build clean
+
+help: ## show the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
+
+.venv/.ready: requirements/dev.txt requirements/bootstrap.txt pyproject.toml tools/bootstrap.sh
+	@tools/bootstrap.sh
+
+venv: .venv/.ready ## make .venv from the locked requirements
+
+twin-up: venv ## start the rack twin on loopback
+	@twin up --inventory $(INVENTORY)
+
+bring-up: twin-up ## start the twin and take it to running partitions with playbooks/site.yml
+	@ansible-playbook playbooks/site.yml -i $(INVENTORY)
+	@twin status
+
+twin-down: venv ## stop the twin and leave nothing behind
+	@twin down
+
+test: lint types unit integration ansible-lint sanity docs ## everything that needs only Python
+	@echo "All checks passed."
+
+lint: venv ## style, stale contracts, changelog
+	ruff check .
+	ruff format --check .
+	yamllint --strict .
+	python tools/contract.py --check
+	antsibull-changelog lint
+
+types: venv ## mypy, strict
+	mypy src/openipu plugins/module_utils
+
+unit: venv ## unit and property tests
+	pytest tests/unit -n 2
+
+integration: venv ## controller, agents, command lines, modules and playbooks against a twin
+	pytest tests/integration -n 2 --dist loadscope
+
+ansible-lint: venv ## playbooks and roles, production profile
+	ansible-lint --offline --profile production
+
+sanity: venv ## ansible-test sanity on the built collection, with no ignore entries
+	python tools/sanity.py
+
+docs: venv ## build the module documentation and check it
+	tools/docs.sh
+
+bench: venv ## every speed figure beside its peer, measured in one run
+	python -m tests.benchmark
+
+soak: venv ## the long tests: a hundred rounds of kill -9
+	pytest tests/soak -m soak --timeout 1800
+
+proto: venv ## generate the contract modules from proto/
+	python tools/contract.py
+
+format: venv ## format the sources
+	ruff check --fix .
+	ruff format .
+
+lock: ## renew the locked requirements
+	.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+	  --custom-compile-command "make lock" requirements/bootstrap.in -o requirements/bootstrap.txt
+	.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+	  --custom-compile-command "make lock" --extra twin pyproject.toml requirements/dev.in -o requirements/dev.txt
+
+build: venv ## the collection's archive and the wheel, in dist/
+	ansible-galaxy collection build --force --output-path dist .
+	uv build --wheel --no-build-isolation --quiet --out-dir dist .
+
+clean: ## remove what the tools leave, but not .venv
+	rm -rf .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist docs/build

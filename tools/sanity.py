@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Run ansible-test sanity on the collection as users get it: the built archive, unpacked.
+
+ansible-test wants a git work tree at …/ansible_collections/<namespace>/<name>, and it prepares
+its virtual environments with a script from a host that is not a package index. We give it that
+script in its cache: one that installs pip from the wheel that the package index serves. Everything
+lives under .cache/sanity, which stands in for the home directory, so the user's own is untouched.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+from importlib.metadata import version
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+HOME = ROOT / ".cache" / "sanity"
+TREE = HOME / "ansible_collections" / "openipu" / "pod"
+CACHE = HOME / ".ansible" / "test" / "cache"
+
+BOOTSTRAP = '''\
+import glob, runpy, sys
+wheels = {folder!r}
+sys.path.insert(0, glob.glob(wheels + "/pip-*.whl")[0])
+wanted = [a for a in sys.argv[1:] if a not in ("--no-setuptools", "--no-wheel")]
+sys.argv = ["pip", "install", "--no-index", "--find-links", wheels, "pip=={pip}", *wanted]
+runpy.run_module("pip", run_name="__main__")
+'''
+
+
+def run(*command: str | Path, cwd: Path = ROOT, env: dict[str, str] | None = None) -> None:
+    """Run a command; end with its status when it fails."""
+    done = subprocess.run([str(part) for part in command], cwd=cwd, env=env, check=False)  # noqa: S603
+    if done.returncode:
+        sys.exit(done.returncode)
+
+
+def pip_release() -> str:
+    """The pip that this ansible-core bootstraps with: 24.2 up to 2.19, 25.2 after."""
+    major, minor = (int(part) for part in version("ansible-core").split(".")[:2])
+    return "24.2" if (major, minor) <= (2, 19) else "25.2"
+
+
+def prepare() -> None:
+    """Unpack the built collection as a git work tree and fill ansible-test's cache."""
+    shutil.rmtree(TREE, ignore_errors=True)
+    TREE.mkdir(parents=True)
+    build = HOME / "build"
+    shutil.rmtree(build, ignore_errors=True)
+    run("ansible-galaxy", "collection", "build", "--force", "--output-path", build, ROOT)
+    with tarfile.open(next(build.glob("*.tar.gz"))) as archive:
+        archive.extractall(TREE, filter="data")
+    for entry in ("init --quiet", "add --all", "-c user.name=sanity -c user.email=sanity@localhost commit --quiet -m sanity"):
+        run("git", *entry.split(), cwd=TREE)
+
+    pip = pip_release()
+    script = CACHE / f"get_pip_{pip.replace('.', '_')}.py"
+    wheels = CACHE / "wheels"
+    if not list(wheels.glob(f"pip-{pip}-*.whl")):
+        run(sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", wheels, f"pip=={pip}")
+    script.write_text(BOOTSTRAP.format(folder=str(wheels), pip=pip))
+
+    # The package index that the user has configured serves ansible-test too.
+    configuration = Path.home() / ".config" / "pip"
+    if configuration.is_dir() and not (HOME / ".config" / "pip").exists():
+        (HOME / ".config").mkdir(exist_ok=True)
+        (HOME / ".config" / "pip").symlink_to(configuration)
+
+
+def main() -> int:
+    """Run all sanity tests, or those named on the command line."""
+    prepare()
+    interpreter = Path(sys.executable).resolve().parent  # the real one: shims fail inside ansible-test
+    path = os.pathsep.join([str(Path(sys.executable).parent), str(interpreter), "/usr/bin", "/bin"])
+    env = {**os.environ, "HOME": str(HOME), "PATH": path, "LC_ALL": "C.UTF-8"}
+    env.pop("ANSIBLE_CONFIG", None)
+    tests = [argument for name in sys.argv[1:] for argument in ("--test", name)]
+    python = f"{sys.version_info.major}.{sys.version_info.minor}"
+    run("ansible-test", "sanity", "--local", "--python", python, "--color", "no", *tests, cwd=TREE, env=env)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
