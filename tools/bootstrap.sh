@@ -33,7 +33,7 @@ fi
     fail "The package installer uv could not be installed from requirements/bootstrap.txt: check that the Python package index is reachable (pip's own message stands above)."
 
 echo "Installing the locked requirements …"
-.venv/bin/uv pip sync --quiet --python .venv/bin/python --require-hashes requirements/dev.txt requirements/bootstrap.txt ||
+.venv/bin/uv pip sync --quiet --python .venv/bin/python --require-hashes requirements/dev.txt ||
     fail "The locked requirements could not be installed: check that the Python package index is reachable (uv's own message stands above)."
 .venv/bin/uv pip install --quiet --python .venv/bin/python --no-deps --no-build-isolation --editable .
 
@@ -41,6 +41,5 @@ echo "Installing the locked requirements …"
 # and the POD model of the collection from there.
 site=$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 mkdir -p "$site/ansible_collections/openipu"
-rm -f "$site/ansible_collections/openipu/pod"
-ln -s "$(pwd)" "$site/ansible_collections/openipu/pod"
+ln -sfn "$(pwd)" "$site/ansible_collections/openipu/pod"
 touch .venv/.ready
