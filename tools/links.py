@@ -1,0 +1,47 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Fail when a Markdown page of the tree links to a file or a heading that is not there."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+
+
+def anchors(text: str) -> set[str]:
+    """The anchors of the headings, as code hosts derive them."""
+    headings = re.findall(r"^#+\s+(.*)$", text, flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
+
+
+def main() -> int:
+    """Check all pages that git knows."""
+    listing = subprocess.run(  # noqa: S603
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"],  # noqa: S607
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    broken = []
+    for name in listing.stdout.split():
+        page = ROOT / name
+        for target in LINK.findall(page.read_text()):
+            if "://" in target or target.startswith("mailto:"):
+                continue
+            path, _, anchor = target.partition("#")
+            file = (page.parent / path) if path else page
+            if not file.exists() or (anchor and file.suffix == ".md" and anchor not in anchors(file.read_text())):
+                broken.append(f"{name}: {target}")
+    if broken:
+        print("These links lead nowhere:", *broken, sep="\n  ", file=sys.stderr)
+    return bool(broken)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
