@@ -6,9 +6,12 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 IPUS_PER_MACHINE = 4
 DEFAULT_AGENT_PORT = 8080
+
+_Key = TypeVar("_Key")
 
 
 class Kind(enum.StrEnum):
@@ -251,22 +254,37 @@ class State:
     allocations: dict[str, Allocation] = field(default_factory=dict)
     partitions: dict[str, Partition] = field(default_factory=dict)
     users: dict[str, User] = field(default_factory=dict)
-    # agent id -> cluster id, allocation id, {IPU number -> partition id}
+    # (host in lower case, port) -> agent id
+    endpoints: dict[tuple[str, int], str] = field(default_factory=dict)
+    # agent id -> cluster id, position in that cluster, allocation id, {IPU number -> partition id}
     cluster_of: dict[str, str] = field(default_factory=dict)
+    position_of: dict[str, int] = field(default_factory=dict)
     allocation_of: dict[str, str] = field(default_factory=dict)
     holders: dict[str, dict[int, str]] = field(default_factory=dict)
-    # cluster id -> allocation ids, allocation id -> partition ids
+    # cluster id -> allocation ids, allocation id -> partition ids, allocation id -> user ids; never empty sets
     allocations_in: dict[str, set[str]] = field(default_factory=dict)
     partitions_in: dict[str, set[str]] = field(default_factory=dict)
+    users_of: dict[str, set[str]] = field(default_factory=dict)
+    # cluster id -> per position one bit for every IPU that a partition holds: what placement searches
+    occupied: dict[str, bytearray] = field(default_factory=dict)
 
-    def apply(self, changes: Iterable[Change]) -> None:
-        """Take over changes that the rules have made; they are not checked again."""
+    def apply(self, changes: Iterable[Change]) -> list[Change]:
+        """Take over changes that the rules have made; they are not checked again.
+
+        Returns the changes that undo them, in the order to apply them. Undoing gives an equal state;
+        only the order of a table may differ.
+        """
+        undo: list[Change] = []
         for change in changes:
             if isinstance(change, Delete):
-                self._remove(change.kind, change.id)
+                old = self.table(change.kind).pop(change.id, None)
+                if old is not None:
+                    self._unindex(old)
+                    undo.append(Put(old))
             else:
-                self._remove(change.record.kind, change.record.id)
-                self._add(change.record)
+                undo.append(self._put(change.record))
+        undo.reverse()
+        return undo
 
     def table(self, kind: Kind) -> dict[str, Record]:
         """The records of one kind by id."""
@@ -286,29 +304,81 @@ class State:
             other.apply(Put(record) for record in self.table(kind).values())
         return other
 
-    def _add(self, record: Record) -> None:
-        self.table(record.kind)[record.id] = record
-        if isinstance(record, Cluster):
-            self.cluster_of.update(dict.fromkeys(record.agents, record.id))
+    def _put(self, record: Record) -> Change:
+        table = self.table(record.kind)
+        old = table.get(record.id)
+        if isinstance(record, Partition) and isinstance(old, Partition) and record.ipus is old.ipus:
+            table[record.id] = record  # its life went on; it is still where it was
+            return Put(old)
+        if old is not None:
+            self._unindex(old)
+        table[record.id] = record
+        self._index(record)
+        return Delete(record.kind, record.id) if old is None else Put(old)
+
+    def _index(self, record: Record) -> None:
+        if isinstance(record, Agent):
+            self.endpoints[record.host.lower(), record.port] = record.id
+        elif isinstance(record, Cluster):
+            for position, agent in enumerate(record.agents):
+                self.cluster_of[agent] = record.id
+                self.position_of[agent] = position
+            self.occupied[record.id] = bytearray(
+                sum(1 << ipu for ipu in self.holders.get(agent, ())) for agent in record.agents
+            )
         elif isinstance(record, Allocation):
             self.allocation_of.update(dict.fromkeys(record.agents, record.id))
-            self.allocations_in.setdefault(record.cluster, set()).add(record.id)
+            _link(self.allocations_in, record.cluster, record.id)
         elif isinstance(record, Partition):
-            self.partitions_in.setdefault(record.allocation, set()).add(record.id)
+            _link(self.partitions_in, record.allocation, record.id)
+            occupied = self.occupied[record.cluster]
             for agent, ipu in self.machines_of(record):
                 self.holders.setdefault(agent, {})[ipu] = record.id
+                occupied[self.position_of[agent]] |= 1 << ipu
+        else:
+            for allocation in record.allocations:
+                _link(self.users_of, allocation, record.id)
 
-    def _remove(self, kind: Kind, id: str) -> None:
-        record = self.table(kind).pop(id, None)
-        if isinstance(record, Cluster):
+    def _unindex(self, record: Record) -> None:
+        if isinstance(record, Agent):
+            _drop(self.endpoints, (record.host.lower(), record.port), record.id)
+        elif isinstance(record, Cluster):
             for agent in record.agents:
-                self.cluster_of.pop(agent, None)
+                if _drop(self.cluster_of, agent, record.id):
+                    del self.position_of[agent]
+            del self.occupied[record.id]
         elif isinstance(record, Allocation):
             for agent in record.agents:
-                self.allocation_of.pop(agent, None)
-            self.allocations_in[record.cluster].discard(id)
+                _drop(self.allocation_of, agent, record.id)
+            _unlink(self.allocations_in, record.cluster, record.id)
         elif isinstance(record, Partition):
-            self.partitions_in[record.allocation].discard(id)
+            _unlink(self.partitions_in, record.allocation, record.id)
+            occupied = self.occupied[record.cluster]
             for agent, ipu in self.machines_of(record):
-                if self.holders[agent].get(ipu) == id:
-                    del self.holders[agent][ipu]
+                held = self.holders.get(agent, {})
+                if _drop(held, ipu, record.id):
+                    occupied[self.position_of[agent]] &= ~(1 << ipu)
+                    if not held:
+                        del self.holders[agent]
+        else:
+            for allocation in record.allocations:
+                _unlink(self.users_of, allocation, record.id)
+
+
+def _drop(index: dict[_Key, str], key: _Key, id: str) -> bool:
+    """Remove a key when it is still this record's."""
+    if index.get(key) != id:
+        return False
+    del index[key]
+    return True
+
+
+def _link(index: dict[str, set[str]], key: str, id: str) -> None:
+    index.setdefault(key, set()).add(id)
+
+
+def _unlink(index: dict[str, set[str]], key: str, id: str) -> None:
+    ids = index[key]
+    ids.discard(id)
+    if not ids:
+        del index[key]
