@@ -11,11 +11,12 @@ lives under .cache/sanity, which stands in for the home directory, so the user's
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tarfile
-from importlib.metadata import version
+from importlib.resources import files
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -41,9 +42,12 @@ def run(*command: str | Path, cwd: Path = ROOT, env: dict[str, str] | None = Non
 
 
 def pip_release() -> str:
-    """The pip that this ansible-core bootstraps with: 24.2 up to 2.19, 25.2 after."""
-    major, minor = (int(part) for part in version("ansible-core").split(".")[:2])
-    return "24.2" if (major, minor) <= (2, 19) else "25.2"
+    """The pip that this ansible-test bootstraps its environments with, as its own source states it."""
+    source = Path(str(files("ansible_test"))) / "_internal" / "python_requirements.py"
+    match = re.search(r"pip\s*=\s*'([0-9.]+)'", source.read_text())
+    if not match:
+        sys.exit(f"{source} no longer says which pip it wants: look there and mend tools/sanity.py.")
+    return match[1]
 
 
 def prepare() -> None:
