@@ -109,7 +109,7 @@ class _Work:
     def __init__(self, state: State) -> None:
         self.state = state
         self.changes: list[Change] = []
-        self.failed = False
+        self._not_made: set[tuple[Kind, str]] = set()
         self._undo: list[list[Change]] = []
 
     def run(
@@ -129,13 +129,25 @@ class _Work:
                     )
                 outcome, changes = step(item)
             except RuleError as error:
-                self.failed = True
-                results[index] = ItemResult(item.kind, item.id, Outcome.FAILED, error.sentence, error.code)
+                results[index] = self._result_of(item, error)
             else:
                 self._undo.append(self.state.apply(changes))
                 self.changes += changes
                 results[index] = ItemResult(item.kind, item.id, outcome)
         return results
+
+    def _result_of(self, item: Spec | Removal, error: RuleError) -> ItemResult:
+        # What is missing only because its own item failed is no mistake of the items that need it.
+        follows = error.needs in self._not_made
+        self._not_made.add((item.kind, item.id))
+        if follows:
+            return ItemResult(item.kind, item.id, Outcome.NOT_APPLIED)
+        return ItemResult(item.kind, item.id, Outcome.FAILED, error.sentence, error.code)
+
+    @property
+    def failed(self) -> bool:
+        """Whether any item was refused."""
+        return bool(self._not_made)
 
     def undo(self) -> None:
         """Bring the state back to what it was."""

@@ -13,6 +13,7 @@ from openipu.vipu.model import Kind
 
 # Bounds on what one request may ask. An IPU-POD1024 has 256 IPU-Machines.
 MAX_AGENTS_PER_CLUSTER = 1024
+MAX_ILDS_PER_CLUSTER = 64
 MAX_ALLOCATIONS_PER_USER = 1024
 MAX_BATCH_ITEMS = 50_000
 
@@ -33,23 +34,28 @@ class Code(enum.IntEnum):
 
 
 class RuleError(Exception):
-    """A refusal: ``code``, and one ``sentence`` that names object, place and remedy."""
+    """A refusal: ``code``, and one ``sentence`` that names object, place and remedy.
 
-    def __init__(self, code: Code, sentence: str) -> None:
+    ``needs`` is the object that is missing, when that is why.
+    """
+
+    def __init__(self, code: Code, sentence: str, needs: tuple[Kind, str] | None = None) -> None:
         """See the class."""
         super().__init__(sentence)
         self.code = code
         self.sentence = sentence
+        self.needs = needs
 
 
 class Refused(Exception):
     """A refusal inside the rules: the reason alone, without 'Cannot … :' before and full stop after it."""
 
-    def __init__(self, code: Code, reason: str) -> None:
+    def __init__(self, code: Code, reason: str, needs: tuple[Kind, str] | None = None) -> None:
         """See the class."""
         super().__init__(reason)
         self.code = code
         self.reason = reason
+        self.needs = needs
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +96,7 @@ def invalid(reason: str) -> Refused:
 
 def missing(kind: Kind, id: str) -> Refused:
     """The refusal of a reference to something that is not there."""
-    return Refused(Code.NOT_FOUND, f"{kind} {shown(id)} does not exist")
+    return Refused(Code.NOT_FOUND, f"{kind} {shown(id)} does not exist", needs=(kind, id))
 
 
 def not_there(kind: Kind, id: str, context: Context) -> Refused:

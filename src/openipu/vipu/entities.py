@@ -13,6 +13,7 @@ from dataclasses import replace
 from openipu.vipu.checks import (
     MAX_AGENTS_PER_CLUSTER,
     MAX_ALLOCATIONS_PER_USER,
+    MAX_ILDS_PER_CLUSTER,
     Code,
     Context,
     Refused,
@@ -53,6 +54,8 @@ def make_cluster(state: State, spec: Cluster, context: Context) -> Cluster:
     if len(spec.agents) > MAX_AGENTS_PER_CLUSTER:
         raise invalid(f"it has {len(spec.agents)} agents; a cluster has at most {MAX_AGENTS_PER_CLUSTER}")
     check_distinct("agent", spec.agents)
+    if spec.num_ilds > MAX_ILDS_PER_CLUSTER:
+        raise invalid(f"a cluster has at most {MAX_ILDS_PER_CLUSTER} IPU-Link domains, not {spec.num_ilds}")
     if spec.num_ilds < 1 or len(spec.agents) % spec.num_ilds:
         raise invalid(f"{len(spec.agents)} agents cannot be divided evenly into {spec.num_ilds} IPU-Link domains")
     try:

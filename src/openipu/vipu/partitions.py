@@ -20,6 +20,7 @@ from openipu.vipu.model import (
     Cluster,
     GwRouting,
     Kind,
+    Operation,
     Partition,
     PlacedIpu,
     Routing,
@@ -63,7 +64,9 @@ def make_partition(state: State, spec: PartitionSpec, context: Context) -> Parti
 def change_partition(state: State, current: Partition, spec: PartitionSpec, context: Context) -> Partition:
     """Only the automatic reset and the relocation may change; what the spec leaves open is as it is."""
     if not context.may_use(current.allocation):
-        raise Refused(Code.ALREADY_EXISTS, "a partition of that id exists already")
+        raise Refused(Code.ALREADY_EXISTS, "there is a partition of that id already")
+    if current.operation is Operation.REMOVING:
+        raise Refused(Code.FAILED_PRECONDITION, "it is being removed; try again when it is gone")
     for name, asked, actual in _differences(current, spec):
         raise Refused(
             Code.FAILED_PRECONDITION,

@@ -120,8 +120,11 @@ def largest_block(room: Room) -> int:
     largest = IPUS_PER_MACHINE << (max(runs).bit_length() - 1)
     # Only what exceeds a domain goes across domains unasked.
     size = IPUS_PER_MACHINE << (room.per_ild.bit_length() - 1)
+    domains = [int.from_bytes(domain) for domain in _domains(room)]
     while (size := size * 2) <= len(room.occupied) * IPUS_PER_MACHINE:
-        if place(room, size, segments_for(size, room.per_ild)):
+        segments = segments_for(size, room.per_ild)
+        fitting = bytes(size // segments // IPUS_PER_MACHINE)
+        if any(fitting in common.to_bytes(room.per_ild) for common in _common(domains, segments)):
             largest = size
     return largest
 
@@ -151,15 +154,17 @@ def _place_in_domain(room: Room, machines: int) -> Block | None:
 
 def _place_across_domains(room: Room, machines: int, segments: int) -> Block | None:
     domains = _domains(room)
+    longest = [_longest(domain) for domain in domains]
     best: tuple[int, int, int, int] | None = None
-    for ild in range(len(domains) - segments + 1):
-        together = 0
-        for domain in domains[ild : ild + segments]:
-            together |= int.from_bytes(domain)
-        for start, run in _runs(together.to_bytes(room.per_ild)):
+    for ild, common in enumerate(_common([int.from_bytes(domain) for domain in domains], segments)):
+        taken = range(ild, ild + segments)
+        elsewhere = max(longest[:ild] + longest[ild + segments :], default=0)
+        for start, run in _runs(common.to_bytes(room.per_ild)):
             # Between the ends of a common run no place leaves more free than the better end does.
             for machine in {start, start + run - machines} if run >= machines else ():
-                left = _largest_run_without(domains, range(ild, ild + segments), machine, machines)
+                left = elsewhere
+                if left < max(longest[ild : ild + segments]):
+                    left = max(left, *(_longest_without(domains[i], machine, machines) for i in taken))
                 candidate = (-left, run, ild, machine)
                 if best is None or candidate < best:
                     best = candidate
@@ -170,14 +175,23 @@ def _place_across_domains(room: Room, machines: int, segments: int) -> Block | N
     return Block(room.first // room.per_ild + ild, segments, machine, machines, 0, IPUS_PER_MACHINE, cut)
 
 
-def _largest_run_without(domains: list[bytes], ilds: range, machine: int, machines: int) -> int:
-    """The longest free run when these machines of these domains are taken."""
-    walls = _WALL * machines
-    after = [
-        domain[:machine] + walls + domain[machine + machines :] if ild in ilds else domain
-        for ild, domain in enumerate(domains)
-    ]
-    return max(map(len, _WALL.join(after).split(_WALL)))
+def _common(domains: list[int], segments: int) -> list[int]:
+    """The walls of every ``segments`` (a power of two) consecutive domains together, by the first of them."""
+    width = 1
+    while width < segments:
+        domains = [domain | other for domain, other in zip(domains, domains[width:], strict=False)]
+        width *= 2
+    return domains
+
+
+def _longest(walls: bytes) -> int:
+    """The length of the longest free run."""
+    return max(map(len, walls.split(_WALL)))
+
+
+def _longest_without(walls: bytes, machine: int, machines: int) -> int:
+    """The same once these machines are taken."""
+    return _longest(walls[:machine] + _WALL * machines + walls[machine + machines :])
 
 
 def _domains(room: Room) -> list[bytes]:

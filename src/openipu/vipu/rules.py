@@ -135,4 +135,4 @@ def _may_manage(kind: Kind, context: Context) -> None:
 
 
 def _error(verb: str, kind: Kind, id: str, refusal: Refused, remedy: str = "") -> RuleError:
-    return RuleError(refusal.code, f"Cannot {verb} {kind} {shown(id)}: {refusal.reason}{remedy}.")
+    return RuleError(refusal.code, f"Cannot {verb} {kind} {shown(id)}: {refusal.reason}{remedy}.", refusal.needs)
