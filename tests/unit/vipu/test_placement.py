@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Placement against a search of all places."""
+
+from collections.abc import Iterator
+from itertools import product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from openipu.vipu import placement
+from openipu.vipu.model import PlacedIpu
+from openipu.vipu.placement import Block, Room
+
+Ipu = tuple[int, int]  # position of the machine in the cluster, IPU on the machine
+
+
+@st.composite
+def rooms(draw: st.DrawFn) -> Room:
+    per_ild = draw(st.integers(1, 8))
+    first = draw(st.integers(0, 2 * per_ild))
+    # Mostly wholly free or wholly used machines, so that runs of some length come up.
+    machine = st.one_of(st.just(0), st.just(0), st.just(15), st.integers(0, 15))
+    occupied = draw(st.lists(machine, min_size=1, max_size=4 * per_ild))
+    return Room(bytes(occupied), first, per_ild)
+
+
+def used(room: Room) -> set[Ipu]:
+    return {
+        (room.first + index, ipu) for index, mask in enumerate(room.occupied) for ipu in range(4) if mask >> ipu & 1
+    }
+
+
+def inside(room: Room) -> set[Ipu]:
+    return {(room.first + index, ipu) for index in range(len(room.occupied)) for ipu in range(4)}
+
+
+def ipus_of(block: Block, per_ild: int) -> set[Ipu]:
+    return {(ipu.position(per_ild), ipu.ipu) for ipu in block.placed()}
+
+
+def all_places(room: Room, size: int, segments: int) -> Iterator[set[Ipu]]:
+    """Every place that the rules of placement allow, found by trying."""
+    free = inside(room) - used(room)
+    last = room.first + len(room.occupied)
+    if size < 4:
+        for position, ipu in product(range(room.first, last), range(0, 4, size)):
+            place = {(position, ipu + offset) for offset in range(size)}
+            if place <= free:
+                yield place
+        return
+    machines = size // 4 // segments
+    for ild, low in product(range(last // room.per_ild + 1), range(room.per_ild - machines + 1)):
+        place = {
+            ((ild + segment) * room.per_ild + low + machine, ipu)
+            for segment, machine, ipu in product(range(segments), range(machines), range(4))
+        }
+        if place <= free:
+            yield place
+
+
+def longest_run(room: Room, taken: set[Ipu]) -> int:
+    """The longest run of wholly free machines in one IPU-Link domain."""
+    busy = {position for position, _ in used(room) | taken}
+    longest = run = 0
+    for position in range(room.first, room.first + len(room.occupied)):
+        run = 0 if position % room.per_ild == 0 else run
+        run = 0 if position in busy else run + 1
+        longest = max(longest, run)
+    return longest
+
+
+def take(room: Room, ipus: set[Ipu]) -> Room:
+    occupied = bytearray(room.occupied)
+    for position, ipu in ipus:
+        occupied[position - room.first] |= 1 << ipu
+    return room._replace(occupied=occupied)
+
+
+shapes = st.one_of(
+    st.tuples(st.sampled_from([1, 2, 4, 8, 16, 32]), st.just(1)),
+    st.sampled_from([(8, 2), (16, 2), (32, 2), (64, 2), (16, 4), (32, 4), (64, 4)]),
+)
+
+
+@settings(max_examples=500, deadline=None)
+@given(rooms(), shapes)
+def test_takes_a_best_place_whenever_there_is_one(room: Room, shape: tuple[int, int]) -> None:
+    size, segments = shape
+    places = list(all_places(room, size, segments))
+    block = placement.place(room, size, segments)
+    assert (block is None) == (not places)
+    if block is not None:
+        ipus = ipus_of(block, room.per_ild)
+        assert ipus in places  # free, inside of the room, whole machines or an aligned block, in one domain each
+        assert len(ipus) == size
+        assert longest_run(room, ipus) == max(longest_run(room, place) for place in places)
+
+
+@settings(max_examples=300, deadline=None)
+@given(rooms(), shapes)
+def test_counts_what_fits_one_after_the_other(room: Room, shape: tuple[int, int]) -> None:
+    count, left = 0, room
+    while block := placement.place(left, *shape):
+        left = take(left, ipus_of(block, room.per_ild))
+        count += 1
+    assert placement.count_fits(room, *shape) == count
+
+
+@settings(max_examples=300, deadline=None)
+@given(rooms())
+def test_tells_what_is_free(room: Room) -> None:
+    assert placement.free_ipus(room) == len(inside(room) - used(room))
+    assert max(placement.free_runs(room), default=0) == longest_run(room, set())
+    free_machines = {position for position, _ in inside(room)} - {position for position, _ in used(room)}
+    assert sum(placement.free_runs(room)) == len(free_machines)
+    sizes = [
+        size
+        for size in (1, 2, 4, 8, 16, 32, 64, 128)
+        if placement.place(room, size, placement.segments_for(size, room.per_ild))
+    ]
+    assert placement.largest_block(room) == max(sizes, default=0)
+
+
+@settings(max_examples=200, deadline=None)
+@given(rooms(), shapes)
+def test_numbers_count_up_with_the_machine_and_down_on_it(room: Room, shape: tuple[int, int]) -> None:
+    block = placement.place(room, *shape)
+    if block is None:
+        return
+    ipus = block.placed()
+    size, segments = shape
+    for segment in range(segments):
+        part = ipus[segment * size // segments : (segment + 1) * size // segments]
+        assert [ipu.routing_id for ipu in part] == list(range(size // segments))
+        assert {(ipu.ild, ipu.ild_routing_id) for ipu in part} == {(block.ild + segment, segment)}
+        order = [(ipu.topology_id // 4, -ipu.ipu) for ipu in part]
+        assert order == sorted(order)
+
+
+def test_id_0_is_ipu_3_of_the_lowest_machine() -> None:
+    block = placement.place(Room(bytes(4), 0, 4), 8)
+    assert block is not None
+    assert block.placed()[0] == PlacedIpu(ild=0, ild_routing_id=0, topology_id=3, routing_id=0)
+    assert block.placed()[4] == PlacedIpu(ild=0, ild_routing_id=0, topology_id=7, routing_id=4)
+
+
+@pytest.mark.parametrize(
+    ("occupied", "size", "machine", "ipu"),
+    [
+        ([0b0000, 0b0001], 1, 1, 1),  # the pair that is broken already
+        ([0b0011, 0b0111], 1, 1, 3),  # the last IPU of a machine before a whole pair
+        ([0b0000, 0b0001, 0b0011], 2, 2, 2),  # the machine with fewer free IPUs
+        ([0b0000, 0b0000, 0b1111, 0b0000], 1, 3, 0),  # a fresh machine from the smallest run
+        ([0b0000, 0b0000, 0b1111, 0b0000], 2, 3, 0),
+        ([0b0000, 0b0000, 0b1111, 0b0000], 4, 3, 0),
+        ([0b0000, 0b0000, 0b1111, 0b0000], 8, 0, 0),
+    ],
+)
+def test_breaks_as_little_as_possible(occupied: list[int], size: int, machine: int, ipu: int) -> None:
+    block = placement.place(Room(bytes(occupied), 0, len(occupied)), size)
+    assert block is not None
+    assert (block.machine, block.ipu, block.ipus) == (machine, ipu, min(size, 4))
+
+
+def test_a_partition_does_not_cross_the_border_of_a_domain() -> None:
+    room = Room(bytes([15, 0, 0, 15]), 0, 2)  # two free machines in a row, one in each domain
+    assert placement.place(room, 8) is None
+    assert placement.place(room, 8, segments=2) is None  # not at the same positions either
+    assert placement.place(Room(bytes([15, 0, 15, 0]), 0, 2), 8, segments=2) is not None
+
+
+@pytest.mark.parametrize(("size", "per_ild", "segments"), [(64, 16, 1), (128, 16, 2), (16, 3, 2), (1, 1, 1), (8, 1, 2)])
+def test_a_partition_spans_as_few_domains_as_its_size_needs(size: int, per_ild: int, segments: int) -> None:
+    assert placement.segments_for(size, per_ild) == segments
