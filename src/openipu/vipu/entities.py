@@ -231,12 +231,12 @@ def _free_runs(free: Sequence[bool]) -> list[tuple[int, int]]:
 
 
 def _best_run(free: Sequence[bool], size: int, per_ild: int) -> int | None:
-    """Where to cut ``size`` consecutive machines: touching few IPU-Link domains, from the smallest free run.
+    """Where to cut ``size`` consecutive machines.
 
-    Partitions live inside of domains, so an allocation that begins or ends at the border of one is
-    worth more than one that straddles it.
+    Partitions live inside of IPU-Link domains, so it touches as few domains as possible and has as
+    many of them whole as possible; then comes the best fit, at an end of the smallest free run.
     """
-    best: tuple[int, int, int] | None = None
+    best: tuple[int, int, int, int] | None = None
     for start, run in _free_runs(free):
         end = start + run
         borders = range(-(-start // per_ild) * per_ild, end + 1, per_ild)
@@ -244,8 +244,9 @@ def _best_run(free: Sequence[bool], size: int, per_ild: int) -> int | None:
         for first in starts:
             if start <= first <= end - size:
                 domains = (first + size - 1) // per_ild - first // per_ild + 1
+                whole = (first + size) // per_ild - -(-first // per_ild)
                 inside = min(end, (first // per_ild + domains) * per_ild) - max(start, first // per_ild * per_ild)
-                candidate = (domains, inside, first)
+                candidate = (domains, -whole, inside, first)
                 if best is None or candidate < best:
                     best = candidate
-    return None if best is None else best[2]
+    return None if best is None else best[3]

@@ -2,6 +2,7 @@
 """Cables, links and routing against the printed figures and what holds of every layout."""
 
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -90,7 +91,7 @@ def test_traffic_reaches_every_machine_and_every_cable(layout: Layout) -> None:
         assert len(set(window)) == len(window) == min(4, n)
         assert len({position // n for position in window}) == 1
     assert {position for window in windows for position in window} == set(range(n * layout.ilds))
-    neighbours = {pair for window in windows for pair in zip(window, window[1:], strict=False)}
+    neighbours = {pair for window in windows for pair in pairwise(window)}
     for ild in range(layout.ilds):
         for cable in layout.ipu_link_cables(ild):
             pair = cable.a.position, cable.b.position
