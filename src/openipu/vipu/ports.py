@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the services and the partition life ask of each other; both sides depend on this file only."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from openipu.vipu.model import Change, State
+
+Result = TypeVar("Result")
+Command = Callable[[State], tuple[Sequence[Change], Result]]
+"""Looks at a state, without changing it, and says what to change and what to answer; or raises."""
+
+
+class Records(Protocol):
+    """The controller as the partition life sees it."""
+
+    @property
+    def state(self) -> State:
+        """The committed records. Single look-ups and ``list(table.values())`` need no lock."""
+
+    def submit(self, command: Command[Result]) -> Future[Result]:
+        """Have the writer thread run a command; the future is done when its changes are durable.
+
+        It fails with whatever the command raised, and with ``StoreError`` when the changes could not
+        be written.
+        """
+
+    def subscribe(self, callback: Callable[[Sequence[Change]], None]) -> None:
+        """Call back in the writer thread after each commit, with its changes. Must return at once."""
+
+
+class AgentState(enum.StrEnum):
+    """Whether the controller reaches an agent."""
+
+    UNKNOWN = "unknown"  # registered, not reached yet
+    UP = "up"
+    DOWN = "down"
+
+
+@dataclass(frozen=True, slots=True)
+class AgentStatus:
+    """What the supervision knows of an agent.
+
+    ``reason`` says why it is not up; ``info`` is the last ``MachineInfo`` message, None until it was
+    reached for the first time.
+    """
+
+    state: AgentState = AgentState.UNKNOWN
+    reason: str = ""
+    info: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class DiscoveredAgent:
+    """An agent that told of itself by multicast."""
+
+    host: str
+    port: int
+    interface: str  # network interface that heard it
+    age: float  # seconds since it was heard last
+
+    @property
+    def auto_id(self) -> str:
+        """The id under which it is added when nobody chose one."""
+        return f"{self.host}-{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class AgentTls:
+    """PEM contents for mutual TLS with the agents."""
+
+    ca: bytes
+    certificate: bytes
+    key: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class LifecycleOptions:
+    """Settings of supervision, partition life and discovery; times in seconds."""
+
+    partition_timeout: float = 60.0  # how long agents may take to configure or release a partition
+    max_auto_reset_retries: int = 3
+    agent_tls: AgentTls | None = None
+    discovery_interfaces: tuple[str, ...] = ()  # none: no discovery
+    discovery_group: str = "239.192.73.80"  # administratively scoped (RFC 2365, organisation-local)
+    discovery_port: int = 8091
+
+
+class Lifecycle(Protocol):
+    """Partition life and agent supervision as the services see them.
+
+    Calls come from any thread. Futures fail with ``RuleError`` for what the caller can cure.
+    """
+
+    def start(self) -> None:
+        """Supervise all agents and take up every operation that was interrupted."""
+
+    def stop(self) -> None:
+        """End all work at once, leaving operations to be taken up at the next start."""
+
+    def agent_status(self, agent_id: str) -> AgentStatus:
+        """What is known of an agent; UNKNOWN for a stranger."""
+
+    def unavailable(self) -> frozenset[str]:
+        """The agents that are Down: no partition is placed on them. Cheap: called for every create."""
+
+    def remove_partition(self, id: str, force: bool, allowed: frozenset[str] | None = None) -> Future[None]:
+        """Remove a partition; done when its IPUs are free and its record is gone.
+
+        ``allowed`` as in ``rules.Context``: to such a caller, partitions of other allocations are
+        NOT_FOUND.
+        """
+
+    def reset_partition(self, id: str, relocatable: bool, allowed: frozenset[str] | None = None) -> Future[None]:
+        """Reset a partition; done when RESETTING is durable. ``relocatable`` allows to move it this time."""
+
+    def ipu_attributes(self, agent_ids: Iterable[str]) -> Future[dict[str, dict[int, dict[str, str]]]]:
+        """Attributes by agent, IPU number and name; agents that cannot be asked are left out."""
+
+    def discovered(self) -> list[DiscoveredAgent]:
+        """The agents that were heard lately, in order of address and port."""
