@@ -244,7 +244,7 @@ def _best_run(free: Sequence[bool], size: int, per_ild: int) -> int | None:
         for first in starts:
             if start <= first <= end - size:
                 domains = (first + size - 1) // per_ild - first // per_ild + 1
-                whole = (first + size) // per_ild - -(-first // per_ild)
+                whole = max(0, (first + size) // per_ild - -(-first // per_ild))
                 inside = min(end, (first // per_ild + domains) * per_ild) - max(start, first // per_ild * per_ild)
                 candidate = (domains, -whole, inside, first)
                 if best is None or candidate < best:
