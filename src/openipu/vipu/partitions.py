@@ -180,9 +180,12 @@ def _segments(spec: PartitionSpec, cluster: Cluster) -> int:
         )
     if not 1 <= segments <= cluster.num_ilds:
         raise invalid(f"cluster {shown(cluster.id)} has {cluster.num_ilds} IPU-Link domains, not {segments}")
-    most = segments * cluster.machines_per_ild * IPUS_PER_MACHINE
-    if spec.size > most:
-        raise invalid(f"{segments} IPU-Link domains of cluster {shown(cluster.id)} have {most} IPUs, not {spec.size}")
+    least = placement.segments_for(spec.size, cluster.machines_per_ild)
+    if segments < least:
+        raise invalid(
+            f"an IPU-Link domain of cluster {shown(cluster.id)} has {IPUS_PER_MACHINE * cluster.machines_per_ild} IPUs, "
+            f"so {spec.size} need at least {least} segments"
+        )
     return segments
 
 
