@@ -182,8 +182,9 @@ def _segments(spec: PartitionSpec, cluster: Cluster) -> int:
         raise invalid(f"cluster {shown(cluster.id)} has {cluster.num_ilds} IPU-Link domains, not {segments}")
     least = placement.segments_for(spec.size, cluster.machines_per_ild)
     if segments < least:
+        ipus = IPUS_PER_MACHINE * cluster.machines_per_ild
         raise invalid(
-            f"an IPU-Link domain of cluster {shown(cluster.id)} has {IPUS_PER_MACHINE * cluster.machines_per_ild} IPUs, "
+            f"an IPU-Link domain of cluster {shown(cluster.id)} has {ipus} IPUs, "
             f"so {spec.size} need at least {least} segments"
         )
     return segments

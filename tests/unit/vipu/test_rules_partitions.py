@@ -365,7 +365,7 @@ def test_how_much_fits() -> None:
     tenant = Context(allowed=frozenset({"a1"}))
     sizes = (1, 2, 4, 8, 16, 32, 64, 2**62)
     assert [rules.fits(state, "a1", size, tenant) for size in sizes] == [23, 11, 5, 2, 1, 0, 0, 0]
-    down = Context(unavailable=frozenset(names(5, 6)))
+    down = Context(unavailable=frozenset(names(1, 6)))
     assert [rules.fits(state, "a1", size, down) for size in sizes] == [15, 7, 3, 1, 0, 0, 0, 0]
     assert refusal(lambda: rules.fits(state, "a2", 1, tenant)) == (
         Code.NOT_FOUND,
