@@ -21,7 +21,7 @@ _WHOLE_MACHINES = bytes(min(mask, 1) for mask in range(256))
 class Room(NamedTuple):
     """Consecutive IPU-Machines: the used IPUs of each (bit i for IPU i), and where in the cluster they begin."""
 
-    occupied: bytes | bytearray
+    occupied: bytearray
     first: int  # position in the cluster of the machine at index 0
     per_ild: int  # machines in one IPU-Link domain
 
@@ -93,11 +93,10 @@ def count_fits(room: Room, size: int, segments: int = 1) -> int:
     machines = size // IPUS_PER_MACHINE // segments
     if segments == 1:
         return sum(run // machines for run in free_runs(room))
-    occupied = bytearray(room.occupied)
-    left, count = Room(occupied, room.first, room.per_ild), 0
+    left, count = room._replace(occupied=room.occupied[:]), 0
     while block := place(left, size, segments):
-        for position in block.positions(room.per_ild):
-            occupied[position - room.first] = FULL
+        for position in block.positions(left.per_ild):
+            left.occupied[position - left.first] = FULL
         count += 1
     return count
 

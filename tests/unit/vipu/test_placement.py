@@ -22,7 +22,7 @@ def rooms(draw: st.DrawFn) -> Room:
     # Mostly wholly free or wholly used machines, so that runs of some length come up.
     machine = st.one_of(st.just(0), st.just(0), st.just(15), st.integers(0, 15))
     occupied = draw(st.lists(machine, min_size=1, max_size=4 * per_ild))
-    return Room(bytes(occupied), first, per_ild)
+    return Room(bytearray(occupied), first, per_ild)
 
 
 def used(room: Room) -> set[Ipu]:
@@ -139,7 +139,7 @@ def test_numbers_count_up_with_the_machine_and_down_on_it(room: Room, shape: tup
 
 
 def test_id_0_is_ipu_3_of_the_lowest_machine() -> None:
-    block = placement.place(Room(bytes(4), 0, 4), 8)
+    block = placement.place(Room(bytearray(4), 0, 4), 8)
     assert block is not None
     assert block.placed()[0] == PlacedIpu(ild=0, ild_routing_id=0, topology_id=3, routing_id=0)
     assert block.placed()[4] == PlacedIpu(ild=0, ild_routing_id=0, topology_id=7, routing_id=4)
@@ -158,16 +158,16 @@ def test_id_0_is_ipu_3_of_the_lowest_machine() -> None:
     ],
 )
 def test_breaks_as_little_as_possible(occupied: list[int], size: int, machine: int, ipu: int) -> None:
-    block = placement.place(Room(bytes(occupied), 0, len(occupied)), size)
+    block = placement.place(Room(bytearray(occupied), 0, len(occupied)), size)
     assert block is not None
     assert (block.machine, block.ipu, block.ipus) == (machine, ipu, min(size, 4))
 
 
 def test_a_partition_does_not_cross_the_border_of_a_domain() -> None:
-    room = Room(bytes([15, 0, 0, 15]), 0, 2)  # two free machines in a row, one in each domain
+    room = Room(bytearray([15, 0, 0, 15]), 0, 2)  # two free machines in a row, one in each domain
     assert placement.place(room, 8) is None
     assert placement.place(room, 8, segments=2) is None  # not at the same positions either
-    assert placement.place(Room(bytes([15, 0, 15, 0]), 0, 2), 8, segments=2) is not None
+    assert placement.place(Room(bytearray([15, 0, 15, 0]), 0, 2), 8, segments=2) is not None
 
 
 @pytest.mark.parametrize(("size", "per_ild", "segments"), [(64, 16, 1), (128, 16, 2), (16, 3, 2), (1, 1, 1), (8, 1, 2)])
