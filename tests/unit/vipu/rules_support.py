@@ -15,7 +15,7 @@ ANYBODY = Context()
 
 
 def agents(count: int, prefix: str = "ag") -> tuple[Agent, ...]:
-    return tuple(Agent(f"{prefix}{n:02}", f"10.1.2.{n}") for n in range(1, count + 1))
+    return tuple(Agent(f"{prefix}{n:02}", f"10.1.{2 + n // 250}.{n % 250}") for n in range(1, count + 1))
 
 
 def pod(

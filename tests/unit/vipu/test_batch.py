@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Batches: all or none, in the order of dependency, told item by item, in linear time."""
+
+import time
+from dataclasses import replace
+
+import pytest
+from rules_support import agents, create, names, partition, pod, refusal, user
+
+from openipu.vipu.batch import Batch, BatchResult, apply_batch
+from openipu.vipu.checks import MAX_BATCH_ITEMS
+from openipu.vipu.invariants import violations
+from openipu.vipu.model import Agent, Cluster, Kind, Role, State, Topology
+from openipu.vipu.rules import Code, Context
+from openipu.vipu.specs import AllocationSpec, Outcome, PartitionSpec, Removal, UserSpec
+
+
+def apply(state: State, batch: Batch, context: Context | None = None) -> BatchResult:
+    """Apply a batch; the state takes the changes over, and is as before when there are none."""
+    before = state.copy()
+    result = apply_batch(state, batch, context or Context())
+    assert state == before
+    assert result.applied or not result.changes
+    state.apply(result.changes)
+    assert violations(state) == []
+    return result
+
+
+def outcomes(result: BatchResult) -> list[tuple[str, str]]:
+    return [(item.id, str(item.outcome)) for item in result.results]
+
+
+def whole_pod(number: int = 0, machines: int = 16, partitions: int = 16) -> Batch:
+    ids = tuple(f"pod{number}-ag{n:02}" for n in range(machines))
+    return Batch(
+        agents=tuple(Agent(id, f"10.{number}.2.{n + 1}") for n, id in enumerate(ids)),
+        clusters=(Cluster(f"cl{number}", ids, topology=Topology.TORUS),),
+        allocations=(AllocationSpec(f"a{number}", f"cl{number}", machines),),
+        partitions=tuple(PartitionSpec(f"pod{number}-p{n}", 4, f"a{number}") for n in range(partitions)),
+    )
+
+
+def joined(*batches: Batch) -> Batch:
+    return Batch(
+        agents=tuple(item for batch in batches for item in batch.agents),
+        clusters=tuple(item for batch in batches for item in batch.clusters),
+        allocations=tuple(item for batch in batches for item in batch.allocations),
+        partitions=tuple(item for batch in batches for item in batch.partitions),
+    )
+
+
+def test_a_pod_at_once_and_nothing_the_second_time() -> None:
+    state = State()
+    batch = replace(whole_pod(), users=(user("alice", "a0"),))
+    assert len(batch) == 35
+    result = apply(state, batch)
+    assert result.applied
+    assert {item.outcome for item in result.results} == {Outcome.CREATED}
+    assert [item.kind for item in result.results] == (
+        [Kind.AGENT] * 16 + [Kind.CLUSTER, Kind.ALLOCATION] + [Kind.PARTITION] * 16 + [Kind.USER]
+    )
+    again = apply(state, batch)
+    assert (again.applied, again.changes) == (True, [])
+    assert {item.outcome for item in again.results} == {Outcome.UNCHANGED}
+    assert apply(state, Batch()) == BatchResult([], [], True)
+
+
+def test_one_mistake_and_nothing_happens() -> None:
+    state = pod(4)
+    batch = Batch(
+        agents=(Agent("ag01", "10.1.2.1"), Agent("ag02", "elsewhere"), Agent("ag05", "new"), Agent("ag06", "x:y")),
+        partitions=(PartitionSpec("p1", 3, "a1"), PartitionSpec("p2", 4, "a1")),
+    )
+    result = apply(state, batch)
+    assert not result.applied
+    assert outcomes(result) == [
+        ("ag01", "unchanged"),
+        ("ag02", "not_applied"),
+        ("ag05", "not_applied"),
+        ("ag06", "failed"),
+        ("p1", "failed"),
+        ("p2", "not_applied"),
+    ]
+    assert result.results[3].code is Code.INVALID_ARGUMENT
+    assert result.results[3].error.startswith("Cannot create agent 'ag06': the host")
+    assert result.results[2].error == ""
+    assert set(state.agents) == set(names(1, 2, 3, 4))
+
+
+def test_what_only_follows_from_a_mistake_is_none() -> None:
+    batch = whole_pod(machines=4, partitions=2)
+    batch = replace(batch, agents=(*batch.agents[:3], Agent(batch.agents[3].id, "no host")))
+    result = apply(State(), batch)
+    assert [item.outcome for item in result.results] == [Outcome.NOT_APPLIED] * 3 + [Outcome.FAILED] + [
+        Outcome.NOT_APPLIED
+    ] * 4
+    # What is missing anyway is a mistake of its own.
+    result = apply(State(), replace(batch, agents=batch.agents[:3]))
+    assert [item.outcome for item in result.results][3] is Outcome.FAILED
+    assert result.results[3].error == "Cannot create cluster 'cl0': agent 'pod0-ag03' does not exist."
+
+
+def test_removals_come_first_in_the_order_of_dependency() -> None:
+    state = pod(2)
+    create(state, user("alice", "a1"))
+    partition(state, "p1", 4)
+    removals = (
+        Removal(Kind.AGENT, "ag01"),
+        Removal(Kind.USER, "alice"),
+        Removal(Kind.CLUSTER, "cl0"),
+        Removal(Kind.PARTITION, "p1"),
+        Removal(Kind.ALLOCATION, "a1"),
+    )
+    result = apply(state, Batch(removals=removals, agents=(Agent("ag03", "10.1.2.1"),)))
+    assert outcomes(result) == [(removal.id, "removed") for removal in removals] + [("ag03", "created")]
+    assert set(state.agents) == {"ag02", "ag03"}
+    assert not state.users
+    failed = apply(state, Batch(removals=(Removal(Kind.AGENT, "ag03"), Removal(Kind.AGENT, "ag99"))))
+    assert outcomes(failed) == [("ag03", "not_applied"), ("ag99", "failed")]
+    assert failed.results[1].code is Code.NOT_FOUND
+
+
+def test_removed_and_asked_for_is_made_anew() -> None:
+    state = pod(4)
+    create(state, user("alice", "a1"))
+    create(state, user("bob", "a1"))
+    old = partition(state, "p1", 4)
+    result = apply(
+        state,
+        Batch(partitions=(PartitionSpec("p1", 8, "a1"),), removals=(Removal(Kind.PARTITION, "p1"),)),
+    )
+    assert outcomes(result) == [("p1", "removed"), ("p1", "created")]
+    assert (old.size, state.partitions["p1"].size) == (4, 8)
+    # An allocation that is made anew keeps its users; one that goes does not.
+    batch = Batch(allocations=(AllocationSpec("a1", "cl0", 2),), removals=(Removal(Kind.ALLOCATION, "a1", force=True),))
+    assert outcomes(apply(state, batch)) == [("a1", "removed"), ("a1", "created")]
+    assert not state.partitions
+    assert state.users["alice"].allocations == ("a1",)
+    assert apply(state, Batch(removals=(Removal(Kind.ALLOCATION, "a1"),))).applied
+    assert state.users["bob"].allocations == ()
+
+
+def test_a_whole_cluster_is_made_anew() -> None:
+    state = pod(4)
+    create(state, user("alice", "a1"))
+    partition(state, "p1", 16)
+    batch = Batch(
+        clusters=(Cluster("cl0", names(1, 2, 3, 4), 2),),
+        allocations=(AllocationSpec("a1", "cl0", 4),),
+        partitions=(PartitionSpec("p1", 16, "a1"),),
+        removals=(Removal(Kind.CLUSTER, "cl0", force=True),),
+    )
+    assert apply(state, batch).applied
+    assert state.partitions["p1"].num_segments == 2
+    assert state.users["alice"].allocations == ("a1",)
+
+
+@pytest.mark.parametrize(
+    ("batch", "sentence"),
+    [
+        (
+            Batch(agents=(*agents(3), Agent("ag02", "else"))),
+            "Cannot apply agent 'ag02' twice: it stands in agents[1] and agents[3].",
+        ),
+        (
+            Batch(removals=(Removal(Kind.AGENT, "ag01"), Removal(Kind.USER, "u"), Removal(Kind.AGENT, "ag01"))),
+            "Cannot apply agent 'ag01' twice: it stands in removals[0] and removals[2].",
+        ),
+    ],
+)
+def test_nothing_is_listed_twice(batch: Batch, sentence: str) -> None:
+    state = pod(1, allocations={})
+    create(state, user("u"))
+    result = apply(state, batch)
+    assert not result.applied
+    assert result.results[-1 if batch.agents else 2].error == sentence
+
+
+def test_the_same_id_may_stand_for_two_kinds() -> None:
+    batch = Batch(
+        agents=(Agent("x", "h"),), clusters=(Cluster("x", ("x",)),), allocations=(AllocationSpec("x", "x", 1),)
+    )
+    assert apply(State(), batch).applied
+
+
+def test_known_users_need_no_key() -> None:
+    state = pod(1)
+    create(state, user("alice"))
+    batch = Batch(users=(UserSpec("alice", Role.USER, ("a1",)),))
+    assert outcomes(apply(state, batch)) == [("alice", "changed")]
+    failed = apply(state, Batch(users=(UserSpec("bob", Role.USER),)))
+    assert outcomes(failed) == [("bob", "failed")]
+
+
+def test_batches_are_bounded() -> None:
+    batch = Batch(agents=(Agent("ag01", "h"),) * (MAX_BATCH_ITEMS + 1))
+    code, sentence = refusal(lambda: apply_batch(State(), batch, Context()))
+    assert code is Code.INVALID_ARGUMENT
+    assert str(MAX_BATCH_ITEMS) in sentence
+
+
+def seconds(state: State, batch: Batch) -> float:
+    """CPU time, the best of three."""
+    best = 1e9
+    for _ in range(3):
+        start = time.process_time()
+        assert apply_batch(state, batch, Context()).applied
+        best = min(best, time.process_time() - start)
+    return best
+
+
+def test_a_thousand_agents_take_milliseconds() -> None:
+    assert seconds(State(), Batch(agents=agents(1000))) < 0.04
+
+
+def test_time_grows_with_the_number_of_pods_only() -> None:
+    eight, sixty_four = (joined(*(whole_pod(number) for number in range(count))) for count in (8, 64))
+    assert len(sixty_four) == 64 * 34
+    assert seconds(State(), sixty_four) < 8 * 2 * seconds(State(), eight)
+    # A change to one POD does not pay for the others.
+    state = State()
+    state.apply(apply_batch(state, sixty_four, Context()).changes)
+    small = Batch(agents=(Agent("pod0-ag00", "moved"),), removals=(Removal(Kind.PARTITION, "pod1-p1"),))
+    assert seconds(state, small) < 0.005
+
+
+def test_a_large_batch_that_fails_costs_no_more() -> None:
+    batch = joined(*(whole_pod(number) for number in range(64)))
+    batch = replace(batch, agents=tuple(replace(agent, host="no host") for agent in batch.agents))
+    start = time.process_time()
+    result = apply_batch(State(), batch, Context())
+    assert time.process_time() - start < 0.5
+    assert {item.outcome for item in result.results[:1024]} == {Outcome.FAILED}
+    assert {item.outcome for item in result.results[1024:]} == {Outcome.NOT_APPLIED}
