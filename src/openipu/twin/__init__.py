@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The rack twin: IPU-Machines on loopback, with faults at run time."""

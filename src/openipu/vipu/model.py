@@ -10,6 +10,9 @@ from typing import TypeVar
 
 IPUS_PER_MACHINE = 4
 DEFAULT_AGENT_PORT = 8080
+# Where agents multicast their presence: administratively scoped (RFC 2365, organisation-local), our choice.
+DISCOVERY_GROUP = "239.192.73.80"
+DISCOVERY_PORT = 8091
 
 _Key = TypeVar("_Key")
 

@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from openipu.vipu.model import Change, State
+from openipu.vipu.model import DISCOVERY_GROUP, DISCOVERY_PORT, Change, State
 
 Result = TypeVar("Result")
 Command = Callable[[State], tuple[Sequence[Change], Result]]
@@ -83,12 +83,13 @@ class AgentTls:
 class LifecycleOptions:
     """Settings of supervision, partition life and discovery; times in seconds."""
 
+    heartbeat: float = 2.0  # interval; silence of 2.5 of them is Down
     partition_timeout: float = 60.0  # how long agents may take to configure or release a partition
     max_auto_reset_retries: int = 3
     agent_tls: AgentTls | None = None
     discovery_interfaces: tuple[str, ...] = ()  # none: no discovery
-    discovery_group: str = "239.192.73.80"  # administratively scoped (RFC 2365, organisation-local)
-    discovery_port: int = 8091
+    discovery_group: str = DISCOVERY_GROUP
+    discovery_port: int = DISCOVERY_PORT
 
 
 class Lifecycle(Protocol):

@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The IPU-Machines of a rack twin: their agents, each on an end-point of its own, in one process.
+
+``python -m openipu.twin.rack --config FILE --socket PATH`` runs them until SIGTERM or SIGINT. The
+configuration is JSON:
+
+    {"topology": "torus", "ilds": 1, "machines": [
+        {"agent_id": "ag01", "host": "127.2.1.1", "port": 8080, "rnic_address": "127.5.1.1", "serial": "8203921-0001"}
+    ]}
+
+``machines`` stand in the order of the cluster: the lowest in the rack first, IPU-Link domain by
+domain. ``port`` (8080), ``rnic_address`` (the host) and ``serial`` (made from the id) may be left
+out, and so may at the top level ``topology`` (mesh), ``ilds`` (1), ``bring_up_seconds`` (0: how long
+it takes to bring up a share), ``announce_interfaces`` (none: where presence is multicast) and the
+paths ``tls_certificate``, ``tls_key``, ``tls_ca``. When the socket answers, all agents listen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import resource
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import click
+import grpc
+import structlog
+
+from openipu.twin.control import ControlServer
+from openipu.twin.hardware import TwinHardware, serial_for
+from openipu.vipu.agent.hardware import CablePort
+from openipu.vipu.agent.presence import Announcer
+from openipu.vipu.agent.server import AgentServer, server_credentials, stop_signal
+from openipu.vipu.model import DEFAULT_AGENT_PORT, Topology
+from openipu.vipu.topology import Layout
+
+_log: structlog.stdlib.BoundLogger = structlog.get_logger("twin")
+
+_CONNECTIONS_PER_MACHINE = 4  # files: one listens, and a few callers
+_TLS = ("tls_certificate", "tls_key", "tls_ca")
+
+
+@dataclass(frozen=True, slots=True)
+class MachineSpec:
+    """One IPU-Machine of the twin; port 0 takes a free one."""
+
+    agent_id: str
+    host: str
+    port: int = DEFAULT_AGENT_PORT
+    rnic_address: str = ""  # empty: the host
+    serial: str = ""  # of the board; empty: made from the id
+
+
+class Machine:
+    """A machine with its agent, as ``ControlServer`` switches it."""
+
+    def __init__(self, id: str, hardware: TwinHardware, server: AgentServer, interfaces: Sequence[str]) -> None:
+        """See the class."""
+        self.id = id
+        self.hardware = hardware
+        self.server = server
+        self._announcer = Announcer(server.host, lambda: server.port, lambda: hardware.boot_id, interfaces)
+
+    async def start(self) -> None:
+        """Start it anew (another boot id, nothing held); nothing happens to one that runs. Raises OSError."""
+        if not self.server.running:
+            self.hardware.reboot()
+            await self.server.start()
+            self._announcer.start()
+
+    async def stop(self) -> None:
+        """Close its connections and its end-point at once, as a loss of power does."""
+        await self._announcer.stop()
+        await self.server.stop()
+
+
+class Rack:
+    """All machines; ``layout`` says how they are cabled."""
+
+    def __init__(
+        self,
+        machines: Sequence[MachineSpec],
+        *,
+        topology: Topology = Topology.MESH,
+        ilds: int = 1,
+        bring_up: float = 0.0,
+        announce_interfaces: Sequence[str] = (),
+        credentials: grpc.ServerCredentials | None = None,
+    ) -> None:
+        """Raises ValueError with a sentence for machines that make no rack."""
+        _check(machines, ilds)
+        cables = _cables(Layout(len(machines) // ilds, ilds, topology), [spec.agent_id for spec in machines])
+        self.machines: dict[str, Machine] = {}
+        for position, spec in enumerate(machines):
+            hardware = TwinHardware(
+                spec.host,
+                spec.rnic_address or spec.host,
+                spec.serial or serial_for(spec.agent_id),
+                bring_up=bring_up,
+                cables=cables[position],
+            )
+            server = AgentServer(hardware, spec.host, spec.port, credentials)
+            self.machines[spec.agent_id] = Machine(spec.agent_id, hardware, server, announce_interfaces)
+
+    async def start(self) -> None:
+        """Start all machines; when one cannot be started none stays. Raises OSError with a sentence."""
+        _allow_files(len(self.machines) * _CONNECTIONS_PER_MACHINE)
+        try:
+            for machine in self.machines.values():
+                await machine.start()
+        except OSError:
+            await self.stop()
+            raise
+
+    async def stop(self) -> None:
+        """Stop all machines."""
+        await asyncio.gather(*(machine.stop() for machine in self.machines.values()))
+
+
+def _check(machines: Sequence[MachineSpec], ilds: int) -> None:
+    if not machines:
+        raise ValueError("A rack has at least one machine.")
+    if ilds < 1 or len(machines) % ilds:
+        raise ValueError(f"{len(machines)} machines cannot be divided evenly into {ilds} IPU-Link domains.")
+    ids: set[str] = set()
+    ends: dict[tuple[str, int], str] = {}
+    for spec in machines:
+        if spec.agent_id in ids:
+            raise ValueError(f"There are two machines {spec.agent_id!r}.")
+        ids.add(spec.agent_id)
+        other = ends.setdefault((spec.host, spec.port), spec.agent_id)
+        if spec.port and other != spec.agent_id:
+            raise ValueError(f"Machines {other!r} and {spec.agent_id!r} both are at {spec.host}:{spec.port}.")
+
+
+def _cables(layout: Layout, ids: Sequence[str]) -> dict[int, list[CablePort]]:
+    """Position -> what is plugged into its ports: a serial id is the same at both ends of a cable."""
+    ports: defaultdict[int, list[CablePort]] = defaultdict(list)
+    for cable in layout.cables():
+        name = f"{cable.kind} {ids[cable.a.position]}:{cable.a.port} {ids[cable.b.position]}:{cable.b.port}"
+        serial = f"CBL{hashlib.sha256(name.encode()).hexdigest()[:10].upper()}"
+        for end in (cable.a, cable.b):
+            ports[end.position].append(CablePort(cable.kind, end.port, serial))
+    return ports
+
+
+def _allow_files(number: int) -> None:
+    """Raise the limit of open files as far as it goes, when it is too low for the rack."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = number + 256
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        limit = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+
+
+def load(path: Path) -> Rack:
+    """The rack of a configuration file; raises OSError or ValueError with a sentence."""
+    try:
+        config: dict[str, Any] = json.loads(path.read_text())
+        machines = [_machine(entry) for entry in config.pop("machines")]
+        options: dict[str, Any] = {
+            "topology": Topology(config.pop("topology", Topology.MESH)),
+            "ilds": int(config.pop("ilds", 1)),
+            "bring_up": float(config.pop("bring_up_seconds", 0)),
+            "announce_interfaces": tuple(config.pop("announce_interfaces", ())),
+        }
+        if any(name in config for name in _TLS):
+            certificate, key, ca = (Path(config.pop(name)) for name in _TLS)
+            options["credentials"] = server_credentials(certificate, key, ca)
+        if config:
+            raise ValueError(f"there is no setting {sorted(config)[0]!r}")
+        return Rack(machines, **options)
+    except KeyError as error:
+        raise ValueError(f"Cannot read the rack in {path}: {error} is missing.") from None
+    except (ValueError, TypeError, AttributeError) as error:
+        raise ValueError(f"Cannot read the rack in {path}: {error}.") from None
+
+
+def _machine(entry: Mapping[str, Any]) -> MachineSpec:
+    unknown = set(entry) - {field.name for field in fields(MachineSpec)}
+    if unknown:
+        raise ValueError(f"a machine has no {sorted(unknown)[0]!r}")
+    return MachineSpec(
+        agent_id=str(entry["agent_id"]),
+        host=str(entry["host"]),
+        port=int(entry.get("port", DEFAULT_AGENT_PORT)),
+        rnic_address=str(entry.get("rnic_address", "")),
+        serial=str(entry.get("serial", "")),
+    )
+
+
+async def _run(path: Path, socket: Path) -> None:
+    rack = load(path)
+    await rack.start()
+    control = ControlServer(rack.machines, socket)
+    try:
+        await control.start()
+        _log.info("rack is up", machines=len(rack.machines), control=str(socket))
+        await stop_signal()
+    finally:
+        await control.stop()
+        await rack.stop()
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--config", required=True, type=click.Path(path_type=Path), help="The rack, JSON.")
+@click.option("--socket", required=True, type=click.Path(path_type=Path), help="Where run-time control listens.")
+def main(config: Path, socket: Path) -> None:
+    """Run the IPU-Machines of a rack twin until they are told to stop (SIGTERM, SIGINT)."""
+    try:
+        asyncio.run(_run(config, socket))
+    except (OSError, ValueError) as error:
+        raise click.ClickException(str(error)) from None
+
+
+if __name__ == "__main__":
+    main()

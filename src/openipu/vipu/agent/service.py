@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The agent API of one IPU-Machine: messages on one side, its hardware on the other."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import grpc
+import structlog
+
+from openipu.vipu.agent.contract import agent
+from openipu.vipu.agent.hardware import Hardware, HardwareError, PartitionFault, Share, ShareIpu
+from openipu.vipu.model import Device, GwRouting, Routing, SyncType
+from openipu.vipu.topology import CableKind
+
+DEFAULT_HEARTBEAT = 2000  # milliseconds
+SHORTEST_HEARTBEAT = 50
+MOST_SHARES = 64  # in one call; a machine has four IPUs, and releases may add up while it is away
+
+_log: structlog.stdlib.BoundLogger = structlog.get_logger("virm-agent")
+
+# The numbers of the contract and the hardware's names for them.
+_CABLE_KINDS = {CableKind.IPU_LINK: 1, CableKind.GW_LINK: 2, CableKind.SYNC_LINK: 3}
+
+
+class AgentService:
+    """Handlers of ``openipu.vipu.agent.v1.AgentService``; all in one event loop."""
+
+    def __init__(self, hardware: Hardware) -> None:
+        """See the class."""
+        self._hardware = hardware
+        self._changing = asyncio.Lock()  # one change of partitions at a time
+        self._revision = 0
+        self._revision_of = hardware.boot_id
+        self._watchers: set[asyncio.Queue[PartitionFault]] = set()
+        hardware.on_fault(self._tell)
+
+    async def Watch(self, request: Any, context: Any) -> AsyncIterator[Any]:  # noqa: N802
+        """Heartbeats with what is held, and faults at once, until the caller goes away."""
+        interval = max(request.heartbeat_milliseconds or DEFAULT_HEARTBEAT, SHORTEST_HEARTBEAT) / 1000
+        queue: asyncio.Queue[PartitionFault] = asyncio.Queue()
+        self._watchers.add(queue)
+        try:
+            faults: list[PartitionFault] = []
+            while True:
+                yield await self._event(faults)
+                faults = await _next_faults(queue, interval)
+        finally:
+            self._watchers.discard(queue)
+
+    async def GetInfo(self, request: Any, context: Any) -> Any:  # noqa: N802
+        """Identity and versions."""
+        info = await self._hardware.info()
+        return agent.MachineInfo(
+            boot_id=self._hardware.boot_id,
+            num_ipus=len(info.ipus),
+            facts=[agent.Fact(name=name, value=value) for name, value in info.facts],
+            ipus=[
+                agent.IpuInfo(ipu=ipu, facts=[agent.Fact(name=name, value=value) for name, value in facts])
+                for ipu, facts in enumerate(info.ipus)
+            ],
+            versions=info.versions,
+            rnic_address=info.rnic_address,
+        )
+
+    async def ListIpuAttributes(self, request: Any, context: Any) -> Any:  # noqa: N802
+        """Attributes of all IPUs."""
+        reply = agent.ListIpuAttributesReply()
+        for ipu, attributes in (await self._hardware.ipu_attributes()).items():
+            reply.ipus[ipu].attributes.update(attributes)
+        return reply
+
+    async def Configure(self, request: Any, context: Any) -> Any:  # noqa: N802
+        """Bring up shares one by one; what one of them cannot have does not hold up the others."""
+        await _bounded(request.shares, context)
+        results = []
+        async with self._changing:
+            for message in request.shares:
+                try:
+                    devices = await self._hardware.configure(_share(message), message.reset)
+                    results.append(_result(message, devices))
+                except (HardwareError, ValueError) as error:
+                    _log.warning("share refused", partition=message.partition_id, reason=str(error))
+                    results.append(agent.ShareResult(partition_id=message.partition_id, error=str(error)))
+            return agent.ConfigureReply(results=results, boot_id=self._hardware.boot_id, revision=self._changed())
+
+    async def Release(self, request: Any, context: Any) -> Any:  # noqa: N802
+        """Take partitions off this machine."""
+        await _bounded(request.partition_ids, context)
+        results = []
+        async with self._changing:
+            for id in request.partition_ids:
+                error = ""
+                try:
+                    await self._hardware.release(id)
+                except HardwareError as refusal:
+                    error = str(refusal)
+                results.append(agent.ShareResult(partition_id=id, error=error))
+            return agent.ReleaseReply(results=results, boot_id=self._hardware.boot_id, revision=self._changed())
+
+    async def ReadCables(self, request: Any, context: Any) -> Any:  # noqa: N802
+        """Serial ids of the cables in all chassis ports."""
+        return agent.ReadCablesReply(
+            ports=[
+                agent.CablePort(kind=_CABLE_KINDS[cable.kind], port=cable.port, serial=cable.serial)
+                for cable in await self._hardware.cables()
+            ]
+        )
+
+    async def TrainLinks(self, request: Any, context: Any) -> Any:  # noqa: N802
+        """Train all links; FAILED_PRECONDITION when the machine cannot."""
+        try:
+            links = await self._hardware.train_links()
+        except HardwareError as error:
+            await context.abort(grpc.StatusCode.FAILED_PRECONDITION, f"Cannot train the links: {error}.")
+        return agent.TrainLinksReply(
+            links=[
+                agent.LinkState(link=link.link, up=link.up, corrected_errors=link.corrected_errors) for link in links
+            ]
+        )
+
+    async def ReadPfc(self, request: Any, context: Any) -> Any:  # noqa: N802
+        """Classes with priority flow control on the RNIC."""
+        reply = agent.ReadPfcReply()
+        for interface, classes in (await self._hardware.pfc_classes()).items():
+            reply.interfaces[interface].classes.extend(classes)
+        return reply
+
+    def _tell(self, fault: PartitionFault) -> None:
+        for queue in self._watchers:
+            queue.put_nowait(fault)
+
+    async def _event(self, faults: list[PartitionFault]) -> Any:
+        # The revision before the list: an event may be taken for older than it is, never for newer.
+        boot_id, revision = self._hardware.boot_id, self._current()
+        return agent.AgentEvent(
+            boot_id=boot_id,
+            partition_ids=await self._hardware.held(),
+            revision=revision,
+            faults=[
+                agent.PartitionFault(partition_id=fault.partition_id, ipu=fault.ipu, reason=fault.reason)
+                for fault in faults
+            ],
+        )
+
+    def _current(self) -> int:
+        if self._revision_of != self._hardware.boot_id:
+            self._revision_of, self._revision = self._hardware.boot_id, 0
+        return self._revision
+
+    def _changed(self) -> int:
+        self._revision = self._current() + 1
+        return self._revision
+
+
+async def _next_faults(queue: asyncio.Queue[PartitionFault], interval: float) -> list[PartitionFault]:
+    """The faults of the next event: none when an interval passes quietly, else all that are there at once."""
+    faults: list[PartitionFault] = []
+    try:
+        async with asyncio.timeout(interval):
+            faults.append(await queue.get())
+    except TimeoutError:
+        return faults
+    while not queue.empty():
+        faults.append(queue.get_nowait())
+    return faults
+
+
+async def _bounded(items: Any, context: Any) -> None:
+    if len(items) > MOST_SHARES:
+        await context.abort(
+            grpc.StatusCode.INVALID_ARGUMENT, f"One call names at most {MOST_SHARES} partitions, not {len(items)}."
+        )
+
+
+def _share(message: Any) -> Share:
+    """A share from its message; raises ValueError for an enum value that this agent does not know."""
+    return Share(
+        partition_id=message.partition_id,
+        ipus=tuple(ShareIpu(ipu.ipu, ipu.routing_id, ipu.ipulink_segment_id, ipu.gcd_id) for ipu in message.ipus),
+        routing=Routing(message.ipulink_routing_type),
+        gw_routing=GwRouting(message.gw_routing_type),
+        sync_type=SyncType(message.sync_type),
+        reconfigurable=message.reconfigurable,
+    )
+
+
+def _result(message: Any, devices: tuple[Device, ...]) -> Any:
+    result = agent.ShareResult(partition_id=message.partition_id)
+    for ipu, device in zip(message.ipus, devices, strict=True):
+        result.devices.add(
+            ip=device.ip,
+            server_port=device.server_port,
+            rdma_port=device.rdma_port,
+            device_id=device.device_id,
+            ipulink_segment_id=ipu.ipulink_segment_id,
+            routing_id=ipu.routing_id,
+            ipu_arch_id=device.ipu_arch_id,
+            ipu_id=ipu.ipu,
+            chip_id=device.chip_id,
+            gwsw_version=device.gwsw_version,
+            ipum_sw_version=device.ipum_sw_version,
+        )
+        result.ipuof_server_version = device.ipuof_server_version
+    return result
