@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One writer for all records: every change is durable before anybody hears of it."""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+
+from openipu.vipu.model import Change, State
+from openipu.vipu.ports import Command, Result
+from openipu.vipu.store import Store, Transaction
+
+_log = structlog.get_logger("openipu.vipu.controller")
+
+# Bounds how long the first caller of a batch waits for the last one.
+_MAX_BATCH = 512
+
+
+@dataclass(slots=True)
+class _Task:
+    command: Command[Any]
+    future: Future[Any]
+
+
+class Controller:
+    """The records, and the one thread that changes them.
+
+    Commands that wait at the same time share a transaction, so many callers share one flush of the
+    disk. They see each other's changes in the order of submission; readers see only what is on disk.
+    """
+
+    def __init__(self, store: Store) -> None:
+        """Read all records; raises StoreError."""
+        self._store = store
+        self._committed = store.load()
+        self._working = self._committed.copy()
+        self._tasks: queue.SimpleQueue[_Task | None] = queue.SimpleQueue()
+        self._callbacks: list[Callable[[Sequence[Change]], None]] = []
+        self._lock = threading.Lock()
+        self._submitting = threading.Lock()
+        self._stopped = False
+        self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
+
+    @property
+    def state(self) -> State:
+        """The committed records. Single look-ups and ``list(table.values())`` need no lock."""
+        return self._committed
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[State]:
+        """The committed records, unchanged while this lasts: for what must agree. Keep it short."""
+        with self._lock:
+            yield self._committed
+
+    def start(self) -> None:
+        """Start the writer thread."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Finish what was submitted, end the writer thread and close the store."""
+        with self._submitting:
+            self._stopped = True
+            self._tasks.put(None)
+        if self._thread.is_alive():
+            self._thread.join()
+        self._store.close()
+
+    def submit(self, command: Command[Result]) -> Future[Result]:
+        """Have the writer thread run a command; the future is done when its changes are durable.
+
+        It fails with whatever the command raised, which then changed nothing; with StoreError when the
+        changes could not be written; and with RuntimeError after ``stop``.
+        """
+        future: Future[Result] = Future()
+        with self._submitting:
+            if not self._stopped:
+                self._tasks.put(_Task(command, future))
+                return future
+        future.set_exception(RuntimeError("the controller is stopped"))
+        return future
+
+    def subscribe(self, callback: Callable[[Sequence[Change]], None]) -> None:
+        """Call back in the writer thread after each commit, before its callers hear, with its changes.
+
+        It must return at once and not raise.
+        """
+        self._callbacks.append(callback)
+
+    def _run(self) -> None:
+        stopping = False
+        while not stopping:
+            tasks = []
+            task = self._tasks.get()
+            while task is not None:
+                tasks.append(task)
+                if len(tasks) == _MAX_BATCH:
+                    break
+                try:
+                    task = self._tasks.get_nowait()
+                except queue.Empty:
+                    break
+            stopping = task is None
+            self._commit([task for task in tasks if task.future.set_running_or_notify_cancel()])
+
+    def _commit(self, tasks: list[_Task]) -> None:
+        transaction = self._store.transaction()
+        changes: list[Change] = []
+        done: list[tuple[_Task, Any]] = []
+        failed: list[tuple[_Task, Exception]] = []
+        try:
+            for task in tasks:
+                try:
+                    made, result = task.command(self._working)
+                except Exception as error:  # noqa: BLE001 - it is the caller's, whatever it is
+                    failed.append((task, error))
+                else:
+                    self._take_over(made, transaction)
+                    changes += made
+                    done.append((task, result))
+            transaction.commit()
+        except Exception as trouble:  # noqa: BLE001 - the writer must live on
+            self._working = self._committed.copy()
+            _log.error("transaction failed", error=str(trouble), commands=len(tasks))
+            for task in tasks:
+                task.future.set_exception(trouble)
+            return
+        if changes:
+            with self._lock:
+                self._committed.apply(changes)
+            self._tell(changes)
+        for task, result in done:
+            task.future.set_result(result)
+        for task, reason in failed:
+            task.future.set_exception(reason)
+
+    def _take_over(self, changes: Sequence[Change], transaction: Transaction) -> None:
+        if changes:
+            self._working.apply(changes)
+            transaction.add(changes, self._working)
+
+    def _tell(self, changes: Sequence[Change]) -> None:
+        for callback in self._callbacks:
+            try:
+                callback(changes)
+            except Exception:  # noqa: BLE001 - nor is it this thread's end
+                _log.exception("subscriber failed")
