@@ -1,0 +1,129 @@
+# Copyright (c) openipu.pod contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Cables between the devices of a rack and the ports of its switches.
+
+The reference port map. 100GbE: ports 1 to 8 are kept for uplinks, 9 to 24 carry the RNICs of units 1
+to 16, 25 to 32 two ports of each of four servers. 1GbE: 1 to 16 the management cables of units 1 to
+16 (BMC and GW share one), then p1, p2 and idrac of each of four servers, then the management ports
+of the data switches (37 on) and of the PDUs (41 on). That ports 1 to 8 are uplinks is the reference
+design's; the rest of the order is ours, and ``cables`` in pod.yml replaces any part of it.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from . import model, spec
+from .addresses import Once
+from .source import Block, PodError, unknown
+
+SWITCH_MODELS = {model.DATA: "DCS-7060CX-32S-F", model.MANAGEMENT: "DCS-7010T-48-F"}
+_PORTS = {
+    "DCS-7060CX-32S-F": frozenset(
+        ["Ethernet%d/%d" % (port, lane) for port in range(1, 33) for lane in range(1, 5)]
+        + ["Ethernet33", "Ethernet34", "Management1"]
+    ),
+    "DCS-7010T-48-F": frozenset(["Ethernet%d" % port for port in range(1, 53)] + ["Management1"]),
+}
+_SERVERS = 4  # with places in the reference port map
+_DATA_SWITCHES = 4
+_PDUS = 8
+
+Connectors = dict[str, tuple[str, ...]]  # connector of a device -> its networks
+
+
+def connectors(device: model.Device) -> Connectors:
+    """What a cable can be put into, and the networks that it then carries."""
+    if isinstance(device, model.Machine):
+        return {"mgmt": (model.BMC, model.GW), "rnic": (model.DATA,)}
+    if isinstance(device, model.Server):
+        bond = (model.DATA, model.STORAGE)
+        return {
+            "p1": (model.GW,),
+            "p2": (model.MANAGEMENT,),
+            "idrac": (model.MANAGEMENT,),
+            "data1": bond,
+            "data2": bond,
+        }
+    return {"management": (model.MANAGEMENT,)}
+
+
+def reference(rack: model.Rack) -> dict[tuple[str, str], tuple[str, str]]:
+    """(device, connector) to (switch, port), for everything that has a place in the reference port map."""
+    places: dict[tuple[str, str], tuple[str, str]] = {}
+    first = {switch.kind: switch.name for switch in reversed(rack.switches)}
+    data, management = first.get(model.DATA), first.get(model.MANAGEMENT)
+    if data:
+        for machine in rack.machines:
+            places[machine.name, "rnic"] = (data, "Ethernet%d/1" % (8 + machine.unit))
+        for index, server in enumerate(rack.servers[:_SERVERS]):
+            for number in (1, 2):
+                places[server.name, "data%d" % number] = (data, "Ethernet%d/1" % (24 + 2 * index + number))
+    if management:
+        for machine in rack.machines:
+            places[machine.name, "mgmt"] = (management, "Ethernet%d" % machine.unit)
+        for index, server in enumerate(rack.servers[:_SERVERS]):
+            for number, connector in enumerate(("p1", "p2", "idrac"), 17 + 3 * index):
+                places[server.name, connector] = (management, "Ethernet%d" % number)
+        tors = [switch for switch in rack.switches if switch.kind == model.DATA]
+        for port, switch in enumerate(tors[:_DATA_SWITCHES], 37):
+            places[switch.name, "management"] = (management, "Ethernet%d" % port)
+        for port, pdu in enumerate(rack.pdus[:_PDUS], 41):
+            places[pdu.name, "management"] = (management, "Ethernet%d" % port)
+    return places
+
+
+def cables(racks: t.Sequence[tuple[model.Rack, Block]], networks: dict[str, model.Network]) -> tuple[model.Cable, ...]:
+    """All cables: the reference port map with what ``cables`` of each rack says in place of it. Raises PodError."""
+    devices: dict[str, model.Device] = {}
+    for rack, _block in racks:
+        for group in (rack.machines, rack.servers, rack.switches, rack.pdus):
+            devices.update((device.name, device) for device in group)
+    result: list[model.Cable] = []
+    ports, ends = Once("port"), Once("cable end")
+
+    def plug(cable: model.Cable, place: PodError) -> None:
+        ports.take("%s of %s" % (cable.port, cable.switch), "%s of %s" % (cable.connector, cable.device), place)
+        result.append(cable)
+
+    for rack, block in racks:
+        given = set()
+        for row in spec.CABLE.children(block, "cables"):
+            cable = _given(row, devices, networks)
+            end = "%s of %s" % (cable.connector, cable.device)
+            ends.take(end, "%s of %s" % (cable.port, cable.switch), row.error("", "connector"))
+            plug(cable, row.error("", "port"))
+            given.add((cable.device, cable.connector))
+        for (name, connector), (switch, port) in reference(rack).items():
+            if (name, connector) not in given:
+                vlans = _vlans(connectors(devices[name])[connector], networks)
+                plug(model.Cable(switch, port, name, connector, vlans), block.error("", "cables"))
+    return tuple(result)
+
+
+def _given(row: Block, devices: dict[str, model.Device], networks: dict[str, model.Network]) -> model.Cable:
+    device, switch = (_device(row, key, devices) for key in ("device", "switch"))
+    if not isinstance(switch, model.Switch):
+        raise row.error("'%s' is not a switch" % switch.name, "switch")
+    known = connectors(device)
+    if row["connector"] not in known:
+        raise row.error(unknown("connector of '%s'" % device.name, row["connector"], known), "connector")
+    if switch.model in _PORTS and row["port"] not in _PORTS[switch.model]:
+        raise row.error(unknown("port of a %s" % switch.model, row["port"], _PORTS[switch.model]), "port")
+    vlans = tuple(row["vlans"] or ()) or _vlans(known[row["connector"]], networks)
+    for vlan in vlans:
+        if vlan not in {network.vlan for network in networks.values()}:
+            names = ", ".join("%d (%s)" % (network.vlan, network.name) for network in networks.values())
+            raise row.error("VLAN %d is that of no network: known are %s" % (vlan, names), "vlans")
+    return model.Cable(switch.name, row["port"], device.name, row["connector"], vlans)
+
+
+def _device(row: Block, key: str, devices: dict[str, model.Device]) -> model.Device:
+    if row[key] not in devices:
+        raise row.error(unknown(key, row[key], devices), key)
+    return devices[row[key]]
+
+
+def _vlans(names: tuple[str, ...], networks: dict[str, model.Network]) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(networks[name].vlan for name in names))

@@ -1,0 +1,188 @@
+# Copyright (c) openipu.pod contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From pod.yml and machines.csv to a checked ``model.Pod``."""
+
+from __future__ import annotations
+
+import typing as t
+
+from . import cabling, model, spec
+from .addresses import Once, Plan
+from .source import Block, PodError, beside, read_csv, read_yaml, unknown
+from .tenancy import Tenancy
+
+__all__ = ["PodError", "load"]
+
+
+def load(pod_yml: str, machines_csv: str | None = None) -> model.Pod:
+    """Read and check a POD.
+
+    ``machines_csv`` is the file that ``machines`` in pod.yml names unless it is given here. Raises
+    PodError, with file and line, at the first mistake.
+    """
+    top = read_yaml(pod_yml)
+    top = spec.POD.check(top, top, "")
+    path = machines_csv or beside(pod_yml, top["machines"])
+    return _Loader(top, path).pod()
+
+
+class _Loader:
+    """Reads one POD; what it gives out is noted in its plan, so that nothing is given twice."""
+
+    def __init__(self, top: Block, machines_file: str) -> None:
+        self.top = top
+        self.machines_file = machines_file
+        self.plan = Plan(top)
+        self.agents = Once("agent id")
+
+    def pod(self) -> model.Pod:
+        blocks = spec.RACK.children(self.top, "racks")
+        if not blocks:
+            raise self.top.error("a POD has at least one rack: add it to 'racks'", "racks")
+        names, numbers = Once("rack"), Once("rack number")
+        for block in blocks:
+            names.take(block["name"], "this rack", block.error("", "name"))
+            numbers.take(str(block["number"]), "rack '%s'" % block["name"], block.error("", "number"))
+            if not 0 <= block["number"] <= 255:
+                raise block.error("rack '%s': a logical rack number is 0 to 255" % block["name"], "number")
+        machines = self._machines({block["name"]: block for block in blocks})
+        racks = tuple(self._rack(block, machines[block["name"]]) for block in blocks)
+        tenancy = Tenancy(self.top, racks)
+        host, port = self._controller(racks)
+        return model.Pod(
+            name=self.top["name"],
+            file=self.top.file,
+            machines_file=self.machines_file,
+            controller_host=host,
+            controller_port=port,
+            agent_port=_port(self.top, "agent_port"),
+            networks=self.plan.networks,
+            racks=racks,
+            cables=cabling.cables(list(zip(racks, blocks, strict=True)), self.plan.networks),
+            clusters=tuple(tenancy.clusters.values()),
+            allocations=tuple(tenancy.allocations.values()),
+            partitions=tenancy.partitions,
+            users=tenancy.users,
+        )
+
+    def _machines(self, racks: dict[str, Block]) -> dict[str, tuple[model.Machine, ...]]:
+        """The machines of every rack, by unit."""
+        found: dict[str, dict[int, model.Machine]] = {name: {} for name in racks}
+        units = Once("unit")
+        for row in read_csv(self.machines_file, spec.MACHINE.spec, spec.MACHINE_REQUIRED):
+            block = spec.MACHINE.check(row, row, "")
+            name = self.plan.device(block, "machine")
+            rack = block.get("rack") or (next(iter(racks)) if len(racks) == 1 else None)
+            if rack is None:
+                raise block.error("machine '%s': say in the column 'rack' which of the racks it is in" % name)
+            if rack not in racks:
+                raise block.error("machine '%s': %s" % (name, unknown("rack", rack, racks)), "rack")
+            unit = block["unit"]
+            if not 1 <= unit <= model.MACHINES_PER_RACK:
+                sentence = "machine '%s': units of a rack are 1 (the lowest) to %d, not %d"
+                raise block.error(sentence % (name, model.MACHINES_PER_RACK, unit), "unit")
+            units.take("%d of rack '%s'" % (unit, rack), "machine '%s'" % name, block.error("", "unit"))
+            agent = block.get("agent") or name
+            self.agents.take(agent, "machine '%s'" % name, block.error("", "agent"))
+            found[rack][unit] = model.Machine(
+                name,
+                rack,
+                (
+                    self._machine_interface(block, name, "bmc", model.BMC, racks[rack]["number"]),
+                    self._machine_interface(block, name, "gw", model.GW, racks[rack]["number"]),
+                    self._machine_interface(block, name, "rnic", model.DATA, racks[rack]["number"]),
+                ),
+                unit,
+                agent,
+                block.get("rack_unit"),
+                block.get("serial"),
+            )
+        return {name: tuple(machine for _unit, machine in sorted(rack.items())) for name, rack in found.items()}
+
+    def _machine_interface(self, block: Block, owner: str, name: str, network: str, rack: int) -> model.Interface:
+        keys = ("%s_address" % name, "%s_mac" % name)
+        return self.plan.interface(block, owner, name, (network,), rack, block["unit"], keys)
+
+    def _rack(self, block: Block, machines: tuple[model.Machine, ...]) -> model.Rack:
+        first = {model.DATA: model.FIRST_DATA_SWITCH, model.MANAGEMENT: model.FIRST_MANAGEMENT_SWITCH}
+        switches = []
+        for row in spec.SWITCH.children(block, "switches"):
+            unit = first[row["kind"]]
+            first[row["kind"]] += 1
+            name, interfaces = self._managed(row, "switch", block["number"], unit)
+            product = row.get("model") or cabling.SWITCH_MODELS[row["kind"]]
+            switches.append(model.Switch(name, block["name"], interfaces, row["kind"], product))
+        pdus = []
+        for unit, row in enumerate(spec.PDU.children(block, "pdus"), model.FIRST_PDU):
+            name, interfaces = self._managed(row, "PDU", block["number"], unit)
+            pdus.append(model.Pdu(name, block["name"], interfaces, row["model"]))
+        servers = [
+            self._server(row, block, unit)
+            for unit, row in enumerate(spec.SERVER.children(block, "servers"), model.FIRST_SERVER)
+        ]
+        return model.Rack(block["name"], block["number"], machines, tuple(servers), tuple(switches), tuple(pdus))
+
+    def _managed(self, row: Block, what: str, rack: int, unit: int) -> tuple[str, tuple[model.Interface, ...]]:
+        name = self.plan.device(row, what)
+        keys = ("address", "mac")
+        return name, (self.plan.interface(row, name, "management", (model.MANAGEMENT,), rack, unit, keys),)
+
+    def _server(self, row: Block, rack: Block, unit: int) -> model.Server:
+        name = self.plan.device(row, "server")
+        # One mapping with the keys of both, so that each value keeps its line.
+        values = Block(row.file, row.line)
+        for key in ("addresses", "macs"):
+            if row.get(key) is not None:
+                part = spec.SERVER_VALUES.check(row[key], row, key)
+                for interface in spec.SERVER_INTERFACES:
+                    if part.get(interface):
+                        line = part.lines.get(interface, part.line)
+                        values.put("%s %s" % (interface, key), part[interface], line)
+        networks: dict[str, tuple[tuple[str, ...], int | None]] = {
+            "p1": ((model.GW,), unit),
+            "p2": ((model.MANAGEMENT,), unit),
+            "idrac": ((model.MANAGEMENT,), None),
+            "data": ((model.DATA, model.STORAGE), unit),
+        }
+        interfaces = tuple(
+            self.plan.interface(
+                values, name, key, names, rack["number"], number, ("%s addresses" % key, "%s macs" % key)
+            )
+            for key, (names, number) in networks.items()
+        )
+        return model.Server(name, rack["name"], interfaces, tuple(row["roles"]))
+
+    def _controller(self, racks: tuple[model.Rack, ...]) -> tuple[str, int]:
+        """Where the controller answers: the address given, or that of a server on the management network."""
+        servers = {server.name: server for rack in racks for server in rack.servers}
+        given = (
+            self.top["controller"] if self.top.get("controller") is not None else Block(self.top.file, self.top.line)
+        )
+        block = spec.CONTROLLER.check(given, self.top, "controller")
+        port = _port(block, "port")
+        if block.get("host"):
+            return block["host"], port
+        name = block.get("server")
+        if name is None:
+            name = next((s.name for s in servers.values() if "controller" in s.roles), None)
+            if name is None:
+                sentence = (
+                    "nothing says where the controller is: give a server the role 'controller', or controller.host"
+                )
+                raise block.error(sentence)
+        elif name not in servers:
+            raise block.error(unknown("server", name, servers), "server")
+        address = servers[name].interface("p2").address
+        if address is None:
+            raise block.error(
+                "server '%s' has no management address: give one, or set controller.host" % name, "server"
+            )
+        return address, port
+
+
+def _port(block: Block, key: str) -> int:
+    port: t.Any = block[key]
+    if not 1 <= port <= 65535:
+        raise block.error("port %d: ports are 1 to 65535" % port, key)
+    return int(port)

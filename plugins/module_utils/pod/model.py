@@ -1,0 +1,235 @@
+# Copyright (c) openipu.pod contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A POD as data: racks, devices and their addresses, cables, and what the controller is to hold. No I/O.
+
+Everything here is made by ``load.load``, which has checked it; the records only answer questions.
+"""
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import dataclass, field
+
+MACHINES_PER_RACK = 16
+IPUS_PER_MACHINE = 4
+AGENT_PORT = 8080
+CONTROLLER_PORT = 8090
+
+# The networks of the reference design and their VLANs. BMC and GW share one VLAN on the wire.
+BMC, GW, MANAGEMENT, DATA, STORAGE = "bmc", "gw", "management", "data", "storage"
+VLANS = {BMC: 13, GW: 13, MANAGEMENT: 99, DATA: 11, STORAGE: 12}
+# The rule 10.x.y.z: x says which network, y is the logical rack, z the unit.
+SUBNETS = {BMC: "10.1.0.0/16", GW: "10.2.0.0/16", MANAGEMENT: "10.3.0.0/16", DATA: "10.5.0.0/16"}
+
+# The last part of an address: an IPU-Machine's is its number in the rack. Servers 101 to 104 are the
+# reference design's; the other numbers are ours, chosen so that nothing meets.
+FIRST_SERVER = 101
+FIRST_DATA_SWITCH = 111
+FIRST_MANAGEMENT_SWITCH = 121
+FIRST_PDU = 131
+
+
+@dataclass(frozen=True)
+class Network:
+    """One network: its VLAN, and its subnet (None where nobody has addresses by rule)."""
+
+    name: str
+    vlan: int
+    subnet: str | None = None
+
+
+@dataclass(frozen=True)
+class Interface:
+    """A network interface of a device: its networks, the one that gives it an address first."""
+
+    name: str
+    networks: tuple[str, ...]
+    address: str | None = None
+    mac: str | None = None
+
+
+@dataclass(frozen=True)
+class Device:
+    """Anything in a rack that has a name and interfaces."""
+
+    name: str
+    rack: str
+    interfaces: tuple[Interface, ...]
+
+    def interface(self, name: str) -> Interface:
+        """One interface; raises KeyError."""
+        for interface in self.interfaces:
+            if interface.name == name:
+                return interface
+        raise KeyError(name)
+
+    @property
+    def addresses(self) -> dict[str, str]:
+        """Interface name to address, for those that have one."""
+        return {i.name: i.address for i in self.interfaces if i.address}
+
+    @property
+    def macs(self) -> dict[str, str]:
+        """Interface name to MAC, for those that have one."""
+        return {i.name: i.mac for i in self.interfaces if i.mac}
+
+
+@dataclass(frozen=True)
+class Machine(Device):
+    """An IPU-Machine: interfaces bmc, gw (one cable carries both) and rnic."""
+
+    unit: int = 0  # its number in the rack, 1 the lowest
+    agent: str = ""  # id of its V-IPU agent
+    rack_unit: int | None = None  # height at which it is mounted, in U from the floor
+    serial: str | None = None
+
+
+@dataclass(frozen=True)
+class Server(Device):
+    """A Poplar or management server: interfaces p1 (gw), p2 and idrac (management), data (bonded, also storage)."""
+
+    roles: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Switch(Device):
+    """A switch of the data (100GbE) or the management (1GbE) networks: interface management."""
+
+    kind: str = DATA
+    model: str = ""
+
+
+@dataclass(frozen=True)
+class Pdu(Device):
+    """A power distribution unit: interface management."""
+
+    model: str = ""
+
+
+@dataclass(frozen=True)
+class Cable:
+    """One end of a cable in a port of a switch, the other in a device."""
+
+    switch: str
+    port: str
+    device: str
+    connector: str  # of the device: mgmt (bmc and gw), rnic, p1, p2, idrac, data1, data2, management
+    vlans: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Rack:
+    """A rack: ``number`` is the logical rack number, the y of its addresses."""
+
+    name: str
+    number: int
+    machines: tuple[Machine, ...]  # by unit
+    servers: tuple[Server, ...]
+    switches: tuple[Switch, ...]
+    pdus: tuple[Pdu, ...]
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """IPU-Machines in cabling order: lowest in the rack first, IPU-Link domain by domain."""
+
+    id: str
+    machines: tuple[Machine, ...]
+    topology: str
+    num_ilds: int
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """A tenant's share of a cluster: machines, or how many of them (the controller then chooses)."""
+
+    id: str
+    cluster: str
+    size: int  # IPU-Machines
+    machines: tuple[Machine, ...] = ()
+
+
+@dataclass(frozen=True)
+class Partition:
+    """IPUs for one program; ``options`` are those of the partition modules that were given."""
+
+    id: str
+    allocation: str
+    size: int  # IPUs
+    options: dict[str, t.Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class User:
+    """Somebody who may use some allocations, or administer everything."""
+
+    id: str
+    role: str
+    allocations: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Pod:
+    """A whole POD."""
+
+    name: str
+    file: str
+    machines_file: str
+    controller_host: str
+    controller_port: int
+    agent_port: int
+    networks: dict[str, Network]
+    racks: tuple[Rack, ...]
+    cables: tuple[Cable, ...]
+    clusters: tuple[Cluster, ...]
+    allocations: tuple[Allocation, ...]
+    partitions: tuple[Partition, ...]
+    users: tuple[User, ...]
+
+    @property
+    def machines(self) -> tuple[Machine, ...]:
+        """All IPU-Machines, rack by rack from the lowest up."""
+        return tuple(machine for rack in self.racks for machine in rack.machines)
+
+    @property
+    def devices(self) -> t.Iterator[Device]:
+        """Everything that has a name and addresses."""
+        for rack in self.racks:
+            yield from rack.machines
+            yield from rack.servers
+            yield from rack.switches
+            yield from rack.pdus
+
+    def desired(self) -> dict[str, list[dict[str, t.Any]]]:
+        """What the controller is to hold, in the words of the options of ``openipu.pod.vipu_pod``."""
+        return {
+            "agents": [
+                {"id": machine.agent, "host": machine.interface(GW).address, "port": self.agent_port}
+                for machine in self.machines
+            ],
+            "clusters": [
+                {
+                    "id": cluster.id,
+                    "agents": [machine.agent for machine in cluster.machines],
+                    "num_ilds": cluster.num_ilds,
+                    "topology": cluster.topology,
+                }
+                for cluster in self.clusters
+            ],
+            "allocations": [
+                {"id": allocation.id, "cluster": allocation.cluster, **_machines(allocation)}
+                for allocation in self.allocations
+            ],
+            "partitions": [
+                {"id": partition.id, "allocation": partition.allocation, "size": partition.size, **partition.options}
+                for partition in self.partitions
+            ],
+            "users": [{"id": user.id, "role": user.role, "allocations": list(user.allocations)} for user in self.users],
+        }
+
+
+def _machines(allocation: Allocation) -> dict[str, t.Any]:
+    if allocation.machines:
+        return {"agents": [machine.agent for machine in allocation.machines]}
+    return {"size": allocation.size}

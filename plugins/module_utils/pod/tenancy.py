@@ -1,0 +1,158 @@
+# Copyright (c) openipu.pod contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Clusters, allocations, partitions and users as pod.yml asks for them.
+
+These are the mistakes that can be seen in the file; what depends on what the controller holds, such
+as whether a partition finds free consecutive machines, is the controller's to say.
+"""
+
+from __future__ import annotations
+
+import itertools
+import typing as t
+
+from . import model, spec
+from .addresses import Once, check_name
+from .source import Block, Items, unknown
+
+
+class Tenancy:
+    """Reads the four lists, each against the ones before it. Raises PodError."""
+
+    def __init__(self, top: Block, racks: tuple[model.Rack, ...]) -> None:
+        """``top`` is pod.yml."""
+        self._racks = {rack.name: rack for rack in racks}
+        self._machines = {machine.name: machine for rack in racks for machine in rack.machines}
+        self._ids: dict[str, Once] = {}
+        self._clustered, self._shared = Once("machine"), Once("machine")
+        self.clusters: dict[str, model.Cluster] = {}
+        self.allocations: dict[str, model.Allocation] = {}
+        self._left: dict[str, int] = {}  # cluster id -> IPU-Machines in no allocation yet
+        self._free: dict[str, int] = {}  # allocation id -> IPUs in no partition yet
+        for block in spec.CLUSTER.children(top, "clusters"):
+            cluster = self._cluster(block)
+            self.clusters[cluster.id] = cluster
+            self._left[cluster.id] = len(cluster.machines)
+        for block in spec.ALLOCATION.children(top, "allocations"):
+            allocation = self._allocation(block)
+            self.allocations[allocation.id] = allocation
+            self._free[allocation.id] = allocation.size * model.IPUS_PER_MACHINE
+        self.partitions = tuple(self._partition(block) for block in spec.PARTITION.children(top, "partitions"))
+        self.users = tuple(self._user(block) for block in spec.USER.children(top, "users"))
+
+    def _id(self, block: Block, what: str) -> str:
+        id = check_name(block, "id", what)
+        self._ids.setdefault(what, Once("id")).take(id, "this %s" % what, block.error("", "id"))
+        return id
+
+    def _named(
+        self, block: Block, key: str, what: str, known: t.Mapping[str, t.Any]
+    ) -> t.Iterator[tuple[t.Any, int | None]]:
+        """What a list of names stands for, each with its line."""
+        names = block[key]
+        lines = names.lines if isinstance(names, Items) else itertools.repeat(block.lines.get(key))
+        for name, line in zip(names, lines, strict=False):
+            if str(name) not in known:
+                raise block.error(unknown(what, str(name), known), key, line)
+            yield known[str(name)], line
+
+    def _cluster(self, block: Block) -> model.Cluster:
+        id = self._id(block, "cluster")
+        key = "machines" if block.get("machines") is not None else "racks"
+        if key == "machines":
+            rows = list(self._named(block, key, "machine", self._machines))
+        else:
+            racks = self._named(block, key, "rack", self._racks)
+            rows = [(machine, line) for rack, line in racks for machine in rack.machines]
+        if not rows:
+            raise block.error("cluster '%s' has no machines: add them to the machines file" % id, key)
+        ilds = block["num_ilds"]
+        if ilds < 1 or len(rows) % ilds:
+            sentence = "%d machines of cluster '%s' cannot be divided evenly into %d IPU-Link domains"
+            raise block.error(sentence % (len(rows), id, ilds), "num_ilds")
+        for position, (machine, line) in enumerate(rows):
+            self._clustered.take(machine.name, "cluster '%s'" % id, block.error("", key, line))
+            if position % (len(rows) // ilds):
+                reason = self._misplaced(rows[position - 1][0], machine)
+                if reason:
+                    raise block.error("cluster '%s': %s" % (id, reason), key, line)
+        return model.Cluster(id, tuple(machine for machine, _line in rows), block["topology"], ilds)
+
+    def _misplaced(self, lower: model.Machine, upper: model.Machine) -> str | None:
+        """Why a machine cannot follow another in an IPU-Link domain: each stands right above the one before it."""
+        if upper.rack != lower.rack:
+            sentence = "'%s' is in rack '%s', '%s' before it in rack '%s', but IPU-Links stay in a rack: set num_ilds"
+            return sentence % (upper.name, upper.rack, lower.name, lower.rack)
+        if upper.unit < lower.unit:
+            sentence = "'%s' (unit %d) comes after '%s' (unit %d): list machines from the lowest in the rack up"
+            return sentence % (upper.name, upper.unit, lower.name, lower.unit)
+        gap = lower.unit + 1
+        if upper.unit == gap:
+            return None
+        names = [machine.name for machine in self._racks[upper.rack].machines if machine.unit == gap]
+        remedy = "list '%s' there" % names[0] if names else "add it to the machines file, or end the cluster below it"
+        sentence = "unit %d of rack '%s' is missing between '%s' and '%s': %s"
+        return sentence % (gap, upper.rack, lower.name, upper.name, remedy)
+
+    def _allocation(self, block: Block) -> model.Allocation:
+        id = self._id(block, "allocation")
+        if block["cluster"] not in self.clusters:
+            raise block.error(unknown("cluster", block["cluster"], self.clusters), "cluster")
+        cluster = self.clusters[block["cluster"]]
+        by_size = block.get("size") is not None
+        key = "size" if by_size else "machines"
+        machines = () if by_size else self._share(block, cluster)
+        size = block["size"] if by_size else len(machines)
+        if size < 1:
+            raise block.error("allocation '%s' needs at least one machine" % id, key)
+        left, total = self._left[cluster.id], len(cluster.machines)
+        if size > left:
+            sentence = "allocation '%s' asks for %d machines, but cluster '%s' has %d%s: make it smaller"
+            rest = "" if left == total else " and other allocations leave %d" % left
+            raise block.error(sentence % (id, size, cluster.id, total, rest), key)
+        self._left[cluster.id] -= size
+        return model.Allocation(id, cluster.id, size, machines)
+
+    def _share(self, block: Block, cluster: model.Cluster) -> tuple[model.Machine, ...]:
+        """Machines of an allocation: of its cluster, consecutive there, and in no other allocation."""
+        order = {machine.name: position for position, machine in enumerate(cluster.machines)}
+        machines: list[model.Machine] = []
+        for machine, line in self._named(block, "machines", "machine", self._machines):
+            sentence = None
+            if machine.name not in order:
+                sentence = "machine '%s' is not in cluster '%s'" % (machine.name, cluster.id)
+            elif machines and order[machine.name] != order[machines[-1].name] + 1:
+                sentence = "'%s' does not follow '%s' in cluster '%s': an allocation is consecutive machines, in order"
+                sentence %= (machine.name, machines[-1].name, cluster.id)
+            if sentence:
+                raise block.error("allocation '%s': %s" % (block["id"], sentence), "machines", line)
+            self._shared.take(machine.name, "allocation '%s'" % block["id"], block.error("", "machines", line))
+            machines.append(machine)
+        return tuple(machines)
+
+    def _partition(self, block: Block) -> model.Partition:
+        id = self._id(block, "partition")
+        name, size = block["allocation"], block["size"]
+        if name not in self.allocations:
+            raise block.error(unknown("allocation", name, self.allocations), "allocation")
+        if size < 1 or size & (size - 1):
+            raise block.error("partition '%s': a size is a power of two (1, 2, 4, 8, …), not %d" % (id, size), "size")
+        free, total = self._free[name], self.allocations[name].size * model.IPUS_PER_MACHINE
+        if size > free:
+            sentence = "partition '%s' asks for %d IPUs, but allocation '%s' has %d%s: make it smaller"
+            rest = "" if free == total else " and other partitions leave %d" % free
+            raise block.error(sentence % (id, size, name, total, rest), "size")
+        self._free[name] -= size
+        options = {key: block[key] for key in spec.PARTITION_OPTIONS if block.get(key) is not None}
+        for key in spec.PARTITION_DIVISORS:
+            if key in options and (options[key] < 1 or size % options[key]):
+                sentence = "partition '%s': %d IPUs cannot be divided evenly by %s %d"
+                raise block.error(sentence % (id, size, key, options[key]), key)
+        return model.Partition(id, name, size, options)
+
+    def _user(self, block: Block) -> model.User:
+        id = self._id(block, "user")
+        names = [] if block.get("allocations") is None else block["allocations"]
+        rows = list(self._named(block, "allocations", "allocation", self.allocations)) if names else []
+        return model.User(id, block["role"], tuple(allocation.id for allocation, _line in rows))
