@@ -64,8 +64,6 @@ def _made_again(state: State, record: Record) -> Record:
 def _partition_again(state: State, record: Partition) -> Partition:
     if not record.ipus:
         raise invalid("it has no IPUs")
-    if len(record.devices) not in (0, record.size):
-        raise invalid(f"it has {record.size} IPUs and {len(record.devices)} devices")
     spec = PartitionSpec(
         id=record.id,
         size=record.size,
@@ -81,6 +79,8 @@ def _partition_again(state: State, record: Partition) -> Partition:
         ipus=record.ipus,
     )
     made = partitions.make_partition(state, spec, _ANYBODY)
+    if len(record.devices) not in (0, record.size):
+        raise invalid(f"it has {record.size} IPUs and {len(record.devices)} devices")
     # The rest of the record is its life, which the rules do not decide.
     return replace(
         made,

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Placement against a search of all places."""
 
+import timeit
 from collections.abc import Iterator
 from itertools import product
 
@@ -173,3 +174,13 @@ def test_a_partition_does_not_cross_the_border_of_a_domain() -> None:
 @pytest.mark.parametrize(("size", "per_ild", "segments"), [(64, 16, 1), (128, 16, 2), (16, 3, 2), (1, 1, 1), (8, 1, 2)])
 def test_a_partition_spans_as_few_domains_as_its_size_needs(size: int, per_ild: int, segments: int) -> None:
     assert placement.segments_for(size, per_ild) == segments
+
+
+@pytest.mark.parametrize(("machines", "microseconds"), [(16, 20), (1024, 150)])
+@pytest.mark.parametrize("masks", [[0], [0, 15], [3, 15], [15, 15, 15, 0], [15]])
+def test_looking_for_a_place_costs_microseconds(machines: int, microseconds: int, masks: list[int]) -> None:
+    occupied = bytearray((masks * machines)[:machines])
+    room = Room(occupied, 0, 16)
+    for size in (1, 4):
+        seconds = min(timeit.repeat(lambda size=size: placement.place(room, size), number=20, repeat=5)) / 20
+        assert seconds < microseconds * 1e-6

@@ -290,6 +290,14 @@ def test_an_allocation_grows_and_shrinks_around_its_partitions() -> None:
     )
 
 
+def test_an_allocation_grows_to_the_ends_of_its_cluster() -> None:
+    state = pod(4, allocations={})
+    create(state, AllocationSpec("a1", "cl0", agents=names(3)))
+    assert upsert(state, AllocationSpec("a1", "cl0", 4)) is Outcome.CHANGED
+    assert state.allocations["a1"].agents == names(1, 2, 3, 4)
+    assert refused_change(state, AllocationSpec("a1", "cl0", 5))[0] is Code.RESOURCE_EXHAUSTED
+
+
 def test_users_have_rights_to_existing_allocations() -> None:
     state = pod(4, allocations={"a1": 2, "a2": 2})
     create(state, user("alice", "a1"))

@@ -75,11 +75,12 @@ user_specs = st.builds(
     User, some("u0 u1"), st.sampled_from(Role), st.lists(some("a0 a1 a2"), max_size=2).map(tuple), some("h"), some("s")
 )
 specs = st.one_of(agent_specs, cluster_specs, allocation_specs, partition_specs, partition_specs, user_specs)
-removals = st.builds(
-    Removal,
-    st.sampled_from([*Kind, Kind.PARTITION]),
-    some("ag0 ag7 c0 c1 a0 a1 a2 p0 p1 p2 p3 p4 p5 p6 p7 u0 u1"),
-    st.booleans(),
+removals = st.one_of(
+    st.builds(Removal, st.just(Kind.PARTITION), some("p0 p0 p1 p2 p3 p4"), st.booleans()),
+    st.builds(Removal, st.just(Kind.ALLOCATION), some("a0 a0 a1"), st.booleans()),
+    st.builds(Removal, st.just(Kind.CLUSTER), some("c0 c0 c1"), st.booleans()),
+    st.builds(Removal, st.just(Kind.AGENT), st.sampled_from(AGENTS), st.booleans()),
+    st.builds(Removal, st.just(Kind.USER), some("u0 u1"), st.booleans()),
 )
 batches = st.builds(
     lambda wanted, gone: Batch(
@@ -96,7 +97,7 @@ batches = st.builds(
 contexts = st.builds(
     Context,
     unavailable=st.frozensets(st.sampled_from(AGENTS), max_size=2),
-    allowed=st.one_of(st.none(), st.none(), st.frozensets(some("a0 a1 a2"))),
+    allowed=st.sampled_from([None] * 5 + [frozenset({"a0"}), frozenset({"a1", "a2"})]),
 )
 
 
@@ -148,6 +149,7 @@ START = Batch(
     clusters=(Cluster("c0", tuple(AGENTS[:6]), 2, Topology.TORUS),),
     allocations=(AllocationSpec("a0", "c0", 4),),
     partitions=(PartitionSpec("p0", 1, "a0"),),
+    users=(User("u0", Role.USER, ("a0",), "h", "s"),),
 )
 
 steps = st.one_of(st.tuples(st.sampled_from(["create", "upsert"]), specs), st.tuples(st.just("remove"), removals))
