@@ -11,7 +11,11 @@ protobuf release and this file is importable where protobuf is not.
 from __future__ import annotations
 
 import base64
+import os
 import typing as t
+
+# gRPC writes every failed handshake to standard error; callers say it in a sentence instead.
+os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
 try:
     from google.protobuf import descriptor_pool, message_factory, timestamp_pb2
@@ -92,9 +96,7 @@ class Package:
         methods = {}
         for method in service.methods:
             make = (
-                grpc.unary_stream_rpc_method_handler
-                if method.server_streaming
-                else grpc.unary_unary_rpc_method_handler
+                grpc.unary_stream_rpc_method_handler if method.server_streaming else grpc.unary_unary_rpc_method_handler
             )
             output = message_factory.GetMessageClass(method.output_type)
             methods[method.name] = make(

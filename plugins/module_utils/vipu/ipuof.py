@@ -1,0 +1,73 @@
+# Copyright (c) openipu.pod contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""IPUoF configuration: the JSON by which Poplar finds the IPUs of a partition, and its file names."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import typing as t
+from pathlib import Path
+
+USER_FOLDER = Path("~/.ipuof.conf.d")
+SYSTEM_FOLDER = Path("/etc/ipuof.conf.d")
+
+_DEVICE_FIELDS = (
+    "ip",
+    "server_port",
+    "rdma_port",
+    "device_id",
+    "ipulink_segment_id",
+    "routing_id",
+    "ipu_arch_id",
+    "ipu_id",
+    "chip_id",
+    "gwsw_version",
+    "ipum_sw_version",
+)
+
+
+def gcd_config(gcd: t.Any) -> dict[str, t.Any]:
+    """One GCD of a PartitionConfig message as the JSON object of its file.
+
+    ``attributes`` is a map of strings, ``devices`` a list of objects, one per IPU.
+    """
+    return {
+        "attributes": dict(sorted(gcd.attributes.items())),
+        "devices": [{name: getattr(device, name) for name in _DEVICE_FIELDS} for device in gcd.devices],
+    }
+
+
+def text(config: dict[str, t.Any]) -> str:
+    """The JSON text of one object, as it is written to files and printed."""
+    return json.dumps(config, indent=2) + "\n"
+
+
+def file_name(partition_id: str, gcd: int, num_gcds: int) -> str:
+    """The name of a GCD's file in a configuration folder; a single GCD has no number in it."""
+    if num_gcds == 1:
+        return "%s_ipuof.conf" % partition_id
+    return "%s_gcd%d_ipuof.conf" % (partition_id, gcd)
+
+
+def files(partition_id: str, config: t.Any) -> dict[str, str]:
+    """File name to text for all GCDs of a PartitionConfig message."""
+    count = len(config.gcd_configs)
+    return {file_name(partition_id, n, count): text(gcd_config(gcd)) for n, gcd in enumerate(config.gcd_configs)}
+
+
+def write_private(path: Path, content: str) -> None:
+    """Write a file that only its owner can read, whole or not at all."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".%s." % path.name)
+    try:
+        with os.fdopen(descriptor, "w") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink()
+        raise
