@@ -58,10 +58,10 @@ def make_cluster(state: State, spec: Cluster, context: Context) -> Cluster:
         raise invalid(f"a cluster has at most {MAX_ILDS_PER_CLUSTER} IPU-Link domains, not {spec.num_ilds}")
     if spec.num_ilds < 1 or len(spec.agents) % spec.num_ilds:
         raise invalid(f"{len(spec.agents)} agents cannot be divided evenly into {spec.num_ilds} IPU-Link domains")
-    try:
-        spec = replace(spec, topology=Topology(spec.topology), gw_topology=GwTopology(spec.gw_topology))
-    except ValueError as error:
-        raise invalid(f"{error} of clusters") from None
+    if spec.topology not in list(Topology):
+        raise invalid(f"the IPU-Link topology is 'mesh' or 'torus', not {shown(spec.topology)}")
+    if spec.gw_topology not in list(GwTopology):
+        raise invalid(f"the GW-Link topology is 'looped', not {shown(spec.gw_topology)}")
     for agent in spec.agents:
         if agent not in state.agents:
             raise missing(Kind.AGENT, agent)

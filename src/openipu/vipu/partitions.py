@@ -77,20 +77,6 @@ def change_partition(state: State, current: Partition, spec: PartitionSpec, cont
     return replace(current, disable_auto_reset=spec.disable_auto_reset, relocatable=spec.relocatable)
 
 
-def relocate(state: State, partition: Partition, context: Context) -> Partition | None:
-    """The partition in the best place of its allocation without unavailable machines; None when there is none.
-
-    Its own IPUs on machines that are up are free to be used again. Only ``ipus`` and ``devices``
-    (which are told anew) change.
-    """
-    room = room_of(state, state.allocations[partition.allocation], context.unavailable)
-    for agent, ipu in state.machines_of(partition):
-        if agent not in context.unavailable:
-            room.occupied[state.position_of[agent] - room.first] &= ~(1 << ipu)
-    block = placement.place(room, partition.size, partition.num_segments)
-    return block and replace(partition, ipus=block.placed(), devices=())
-
-
 def _differences(current: Partition, spec: PartitionSpec) -> Iterator[tuple[str, str, str]]:
     """Name, asked and actual value of whatever a spec asks for that the partition is not."""
     pairs: tuple[tuple[str, Any, Any], ...] = (

@@ -14,7 +14,6 @@ from openipu.vipu import entities, partitions
 from openipu.vipu.capacity import fits, free_summary
 from openipu.vipu.checks import Code, Context, Refused, RuleError, check_id, in_the_way, listing, not_there, shown
 from openipu.vipu.model import Agent, Allocation, Change, Cluster, Delete, Kind, Partition, Put, Record, State
-from openipu.vipu.partitions import relocate
 from openipu.vipu.specs import Outcome, Removal, Spec
 
 __all__ = [
@@ -24,7 +23,6 @@ __all__ = [
     "create",
     "fits",
     "free_summary",
-    "relocate",
     "remove",
     "upsert",
 ]

@@ -143,8 +143,8 @@ def test_clusters_take_existing_free_agents() -> None:
         (Cluster("c", names(1, 2, 3), 0), "cannot be divided evenly into 0"),
         (Cluster("c", names(1, 2, 3), -1), "cannot be divided evenly into -1"),
         (Cluster("c", names(1), 2**32), "at most 64 IPU-Link domains"),
-        (Cluster("c", names(1), topology="star"), "'star' is not a valid Topology"),  # type: ignore[arg-type]
-        (Cluster("c", names(1), gw_topology="star"), "'star' is not a valid GwTopology"),  # type: ignore[arg-type]
+        (Cluster("c", names(1), topology="star"), "the IPU-Link topology is 'mesh' or 'torus', not 'star'"),  # type: ignore[arg-type]
+        (Cluster("c", names(1), gw_topology="star"), "the GW-Link topology is 'looped', not 'star'"),  # type: ignore[arg-type]
         (Cluster("c", tuple(f"ag{n}" for n in range(1_000_000))), "at most 1024"),
     ],
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Partitions whose IPUs are listed one by one, and those that move."""
+"""Partitions whose IPUs are listed one by one."""
 
 import time
 from dataclasses import replace
@@ -11,7 +11,7 @@ from rules_support import create, machines, names, partition, pod, refused
 
 from openipu.vipu import rules
 from openipu.vipu.invariants import violations
-from openipu.vipu.model import PlacedIpu, Put, State
+from openipu.vipu.model import PlacedIpu, State
 from openipu.vipu.rules import Code, Context
 from openipu.vipu.specs import PartitionSpec
 
@@ -153,28 +153,3 @@ def _create(state: State, spec: PartitionSpec) -> tuple[PlacedIpu, ...] | None:
     state.apply(changes)
     assert violations(state) == []
     return state.partitions[spec.id].ipus
-
-
-def test_a_partition_moves_off_a_machine_that_is_down() -> None:
-    state = pod(4)
-    made = partition(state, "p", 8)
-    partition(state, "q", 4)  # ag03
-    moved = rules.relocate(state, made, Context(unavailable=frozenset(names(1))))
-    assert moved is None  # ag02 and ag04 are not consecutive
-    partition_q = state.partitions["q"]
-    moved = rules.relocate(state, partition_q, Context(unavailable=frozenset(names(3))))
-    assert moved is not None
-    state.apply([Put(moved)])
-    assert violations(state) == []
-    assert {agent for agent, _ in machines(state, "q")} == {"ag04"}
-    moved = rules.relocate(state, made, Context(unavailable=frozenset(names(1))))
-    assert moved is not None
-    state.apply([Put(moved)])
-    assert violations(state) == []
-    assert {agent for agent, _ in machines(state, "p")} == set(names(2, 3))  # its own ag02 again
-
-
-def test_a_partition_moves_inside_its_allocation_only() -> None:
-    state = pod(4, allocations={"a1": 1, "a2": 3})
-    made = partition(state, "p", 1)
-    assert rules.relocate(state, made, Context(unavailable=frozenset(names(1)))) is None
