@@ -12,7 +12,9 @@ configuration is JSON:
 domain. ``port`` (8080), ``rnic_address`` (the host) and ``serial`` (made from the id) may be left
 out, and so may at the top level ``topology`` (mesh), ``ilds`` (1), ``bring_up_seconds`` (0: how long
 it takes to bring up a share), ``announce_interfaces`` (none: where presence is multicast) and the
-paths ``tls_certificate``, ``tls_key``, ``tls_ca``. When the socket answers, all agents listen.
+paths ``tls_certificate``, ``tls_key``, ``tls_ca``. Several clusters, each cabled in itself, stand as a
+list ``clusters`` of mappings with ``topology``, ``ilds`` and ``machines``. When the socket answers, all
+agents listen.
 """
 
 from __future__ import annotations
@@ -107,6 +109,12 @@ class Rack:
             server = AgentServer(hardware, spec.host, spec.port, credentials)
             self.machines[spec.agent_id] = Machine(spec.agent_id, hardware, server, announce_interfaces)
 
+    def take(self, other: Rack) -> None:
+        """Take the machines of another rack in, cabled as they were there. Raises ValueError for an id of both."""
+        for id in self.machines.keys() & other.machines.keys():
+            raise ValueError(f"There are two machines {id!r}.")
+        self.machines |= other.machines
+
     async def start(self) -> None:
         """Start all machines; when one cannot be started none stays. Raises OSError with a sentence."""
         _allow_files(len(self.machines) * _CONNECTIONS_PER_MACHINE)
@@ -162,10 +170,9 @@ def load(path: Path) -> Rack:
     """The rack of a configuration file; raises OSError or ValueError with a sentence."""
     try:
         config: dict[str, Any] = json.loads(path.read_text())
-        machines = [_machine(entry) for entry in config.pop("machines")]
+        keys = ("topology", "ilds", "machines")
+        clusters = config.pop("clusters", None) or [{key: config.pop(key) for key in keys if key in config}]
         options: dict[str, Any] = {
-            "topology": Topology(config.pop("topology", Topology.MESH)),
-            "ilds": int(config.pop("ilds", 1)),
             "bring_up": float(config.pop("bring_up_seconds", 0)),
             "announce_interfaces": tuple(config.pop("announce_interfaces", ())),
         }
@@ -174,11 +181,30 @@ def load(path: Path) -> Rack:
             options["credentials"] = server_credentials(certificate, key, ca)
         if config:
             raise ValueError(f"there is no setting {sorted(config)[0]!r}")
-        return Rack(machines, **options)
+        return _join([_cluster(entry, options) for entry in clusters])
     except KeyError as error:
         raise ValueError(f"Cannot read the rack in {path}: {error} is missing.") from None
     except (ValueError, TypeError, AttributeError) as error:
         raise ValueError(f"Cannot read the rack in {path}: {error}.") from None
+
+
+def _join(racks: Sequence[Rack]) -> Rack:
+    """One rack of all their machines."""
+    for other in racks[1:]:
+        racks[0].take(other)
+    return racks[0]
+
+
+def _cluster(entry: Mapping[str, Any], options: Mapping[str, Any]) -> Rack:
+    unknown = set(entry) - {"topology", "ilds", "machines"}
+    if unknown:
+        raise ValueError(f"a cluster has no {sorted(unknown)[0]!r}")
+    return Rack(
+        [_machine(machine) for machine in entry["machines"]],
+        topology=Topology(entry.get("topology", Topology.MESH)),
+        ilds=int(entry.get("ilds", 1)),
+        **options,
+    )
 
 
 def _machine(entry: Mapping[str, Any]) -> MachineSpec:

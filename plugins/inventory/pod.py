@@ -1,0 +1,254 @@
+# Copyright (c) openipu.pod contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: pod
+short_description: An IPU-POD as inventory
+version_added: 0.1.0
+author:
+  - openipu.pod contributors (@openipu)
+description:
+  - Reads the description of an IPU-POD, a file named C(pod.yml) or ending in C(.pod.yml), and the table of its IPU-Machines, C(machines.csv).
+  - Makes the groups C(machines), C(poplar_servers), C(controllers), C(switches) with C(data_switches) and C(management_switches), C(pdus),
+    and one group for every rack, named like the rack.
+  - Every host gets C(pod_kind), C(pod_rack), C(pod_rack_number), C(pod_addresses) and C(pod_macs) (by interface), and C(pod_ports)
+    (the switch ports it is cabled to); IPU-Machines also C(pod_unit), C(pod_agent_id), C(pod_rack_unit) and C(pod_serial), switches C(pod_cables).
+  - All hosts get C(vipu_api_host), C(vipu_api_port), C(pod_networks), and what the controller is to hold in the words of the module
+    C(openipu.pod.vipu_pod), as C(vipu_pod_agents), C(vipu_pod_clusters), C(vipu_pod_allocations), C(vipu_pod_partitions) and C(vipu_pod_users).
+  - Mistakes are refused with file, line and remedy. No device is contacted.
+requirements:
+  - PyYAML
+  - netaddr
+options:
+  plugin:
+    description: Says that the file is for this plugin.
+    required: true
+    choices: [openipu.pod.pod]
+  name:
+    description: The name of the POD.
+    type: str
+    required: true
+  machines:
+    description: The table of IPU-Machines; a relative path starts at the folder of the file.
+    type: str
+    default: machines.csv
+  agent_port:
+    description: TCP port of the V-IPU agents.
+    type: int
+    default: 8080
+  controller:
+    description:
+      - Where the V-IPU controller answers, as V(server) (the name of a server) or V(host), and V(port).
+      - The default is the first server with the role V(controller), on its management address, port 8090.
+    type: dict
+  networks:
+    description:
+      - The networks V(bmc), V(gw), V(management), V(data) and V(storage), each with V(vlan) and V(subnet).
+      - The defaults are the reference design's VLANs, and the subnets of the address plan 10.x.y.z.
+    type: dict
+  racks:
+    description: The racks, each with V(name), V(number), V(servers), V(switches), V(pdus) and V(cables).
+    type: list
+    elements: dict
+    required: true
+  clusters:
+    description: The clusters, each with V(id), V(racks) or V(machines), V(topology) and V(num_ilds).
+    type: list
+    elements: dict
+  allocations:
+    description: The allocations, each with V(id), V(cluster), and V(size) or V(machines).
+    type: list
+    elements: dict
+  partitions:
+    description: The partitions, each with V(id), V(allocation), V(size) and the options of the partition modules.
+    type: list
+    elements: dict
+  users:
+    description: The users of a secure controller, each with V(id), V(role) and V(allocations).
+    type: list
+    elements: dict
+extends_documentation_fragment:
+  - ansible.builtin.constructed
+  - ansible.builtin.inventory_cache
+notes:
+  - A cached inventory is used for as long as neither file changes.
+  - With a folder as inventory, let Ansible pass over C(machines.csv), with C(inventory_ignore_extensions) in C(ansible.cfg), or name the file C(pod.yml) itself.
+"""
+
+EXAMPLES = r"""
+# pod.yml: one rack in the factory's address plan, its machines in machines.csv beside it
+plugin: openipu.pod.pod
+name: pod64
+networks:
+  bmc: {subnet: 10.1.1.0/24}
+  gw: {subnet: 10.1.2.0/24}
+  management: {subnet: 10.1.3.0/24}
+  data: {subnet: 10.1.5.0/24}
+racks:
+  - name: rack1
+    number: 1
+    servers:
+      - {name: server1, roles: [controller, poplar]}
+clusters:
+  - {id: cl0, racks: [rack1], topology: torus}
+allocations:
+  - {id: research, cluster: cl0, size: 8}
+partitions:
+  - {id: vision, allocation: research, size: 16, reconfigurable: true}
+# IPU-Machines of the lower half of each rack in one more group
+groups:
+  lower_half: pod_unit is defined and pod_unit <= 8
+"""
+
+import dataclasses
+import hashlib
+import typing as t
+
+from ansible.errors import AnsibleParserError
+from ansible.plugins.inventory import BaseInventoryPlugin, Cacheable, Constructable
+
+from ansible_collections.openipu.pod.plugins.module_utils.pod import model
+from ansible_collections.openipu.pod.plugins.module_utils.pod.load import PodError, load
+from ansible_collections.openipu.pod.plugins.module_utils.pod.source import beside
+
+_GROUPS = ("machines", "poplar_servers", "controllers", "switches", "data_switches", "management_switches", "pdus")
+_ROLES = {"poplar": "poplar_servers", "controller": "controllers"}
+
+
+class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
+    NAME = "openipu.pod.pod"
+
+    def verify_file(self, path: str) -> bool:
+        names = ("pod.yml", "pod.yaml")
+        return super().verify_file(path) and (
+            path.endswith(tuple("/" + name for name in names))
+            or path in names
+            or path.endswith(tuple("." + name for name in names))
+        )
+
+    def parse(self, inventory: t.Any, loader: t.Any, path: str, cache: bool = True) -> None:
+        super().parse(inventory, loader, path)
+        try:
+            data = self._data(path, cache)
+        except PodError as error:
+            raise AnsibleParserError(str(error)) from error
+        self._populate(data)
+
+    def _data(self, path: str, cache: bool) -> dict[str, t.Any]:
+        """What the files say, from the cache when it holds that."""
+        try:
+            self._read_config_data(path)
+        except AnsibleParserError:
+            load(path)  # says it with the line
+            raise
+        if not self.get_option("cache"):
+            return _describe(load(path))
+        key = "%s_%s" % (self.get_cache_key(path), _digest(path, beside(path, self.get_option("machines"))))
+        try:
+            if cache:
+                return self._cache[key]
+        except KeyError:
+            pass
+        self._cache[key] = data = _describe(load(path))
+        return data
+
+    def _populate(self, data: dict[str, t.Any]) -> None:
+        for group in _GROUPS:
+            self.inventory.add_group(group)
+        for group in ("data_switches", "management_switches"):
+            self.inventory.add_child("switches", group)
+        for name, value in data["all"].items():
+            self.inventory.set_variable("all", name, value)
+        racks = {}
+        for rack in data["racks"]:
+            if rack in _GROUPS:
+                raise AnsibleParserError("rack '%s' has the name of a group of the inventory: rename it" % rack)
+            racks[rack] = self.inventory.add_group(self._sanitize_group_name(rack))
+        strict = self.get_option("strict")
+        for name, host in data["hosts"].items():
+            self.inventory.add_host(name)
+            for group in host["groups"]:
+                self.inventory.add_child(group, name)
+            self.inventory.add_child(racks[host["vars"]["pod_rack"]], name)
+            for variable, value in host["vars"].items():
+                self.inventory.set_variable(name, variable, value)
+            self._set_composite_vars(self.get_option("compose"), host["vars"], name, strict=strict)
+            self._add_host_to_composed_groups(self.get_option("groups"), host["vars"], name, strict=strict)
+            self._add_host_to_keyed_groups(self.get_option("keyed_groups"), host["vars"], name, strict=strict)
+
+
+def _digest(*paths: str) -> str:
+    """A text that changes when one of the files does; raises PodError for one that cannot be read."""
+    digest = hashlib.sha256()
+    for path in paths:
+        try:
+            with open(path, "rb") as stream:
+                content = stream.read()
+        except OSError as error:
+            raise PodError(path, None, "cannot be read: %s" % error.strerror) from error
+        digest.update(b"%d\n" % len(content) + content)
+    return digest.hexdigest()[:16]
+
+
+def _describe(pod: model.Pod) -> dict[str, t.Any]:
+    """The inventory of a POD as plain data, which a cache can hold."""
+    numbers = {rack.name: rack.number for rack in pod.racks}
+    ports: dict[str, list[dict[str, t.Any]]] = {}
+    cables: dict[str, list[dict[str, t.Any]]] = {}
+    for cable in pod.cables:
+        row = {"port": cable.port, "connector": cable.connector, "vlans": list(cable.vlans)}
+        ports.setdefault(cable.device, []).append({"switch": cable.switch, **row})
+        cables.setdefault(cable.switch, []).append({"device": cable.device, **row})
+    hosts = {}
+    for device in pod.devices:
+        groups, variables = _host(device)
+        variables.update(
+            pod_rack=device.rack,
+            pod_rack_number=numbers[device.rack],
+            pod_addresses=device.addresses,
+            pod_macs=device.macs,
+            pod_ports=ports.get(device.name, []),
+        )
+        if isinstance(device, model.Switch):
+            variables["pod_cables"] = cables.get(device.name, [])
+        hosts[device.name] = {
+            "groups": groups,
+            "vars": {name: value for name, value in variables.items() if value is not None},
+        }
+    shared = {
+        "pod_name": pod.name,
+        "pod_file": pod.file,
+        "pod_machines_file": pod.machines_file,
+        "pod_networks": {name: dataclasses.asdict(network) for name, network in pod.networks.items()},
+        "vipu_api_host": pod.controller_host,
+        "vipu_api_port": pod.controller_port,
+    }
+    shared.update(("vipu_pod_%s" % kind, rows) for kind, rows in pod.desired().items())
+    return {"hosts": hosts, "all": shared, "racks": list(numbers)}
+
+
+def _host(device: model.Device) -> tuple[list[str], dict[str, t.Any]]:
+    """The groups of a device and the variables of its kind; Ansible reaches it by ``ansible_host``."""
+    addresses = device.addresses
+    if isinstance(device, model.Machine):
+        return ["machines"], {
+            "ansible_host": addresses.get("gw"),
+            "pod_kind": "machine",
+            "pod_unit": device.unit,
+            "pod_agent_id": device.agent,
+            "pod_rack_unit": device.rack_unit,
+            "pod_serial": device.serial,
+        }
+    if isinstance(device, model.Server):
+        groups = [_ROLES[role] for role in device.roles]
+        return groups, {"ansible_host": addresses.get("p2"), "pod_kind": "server"}
+    if isinstance(device, model.Switch):
+        return ["%s_switches" % device.kind], {
+            "ansible_host": addresses.get("management"),
+            "pod_kind": "switch",
+            "pod_model": device.model,
+        }
+    return ["pdus"], {"ansible_host": addresses.get("management"), "pod_kind": "pdu", "pod_model": device.model}

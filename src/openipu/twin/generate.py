@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""PODs made up for the twin, from one rack to many, as the two files that describe a POD."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+_COLUMNS = ("name", "rack", "unit", "bmc_mac", "gw_mac", "rnic_mac", "rack_unit", "serial")
+_LOWEST_RACK_UNIT = 3  # the servers and the switches stand above
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A POD of equal racks, each a torus of its own with one allocation that takes all of it.
+
+    ``first_octet`` and ``offset`` place it: its networks are ``first_octet.(offset + x).0.0/16``. In
+    every rack half of the IPUs are in ``partitions`` partitions of equal size, the first of them
+    reconfigurable.
+    """
+
+    racks: int = 1
+    machines: int = 16
+    partitions: int = 1
+    first_octet: int = 127
+    offset: int = 0
+    controller_port: int = 8090
+    agent_port: int = 8080
+
+    def pod(self) -> dict[str, Any]:
+        """The content of pod.yml."""
+        size = max(1, self.machines * 2 // max(1, self.partitions))
+        return {
+            "plugin": "openipu.pod.pod",
+            "name": f"twin-{self.racks}x{self.machines}",
+            "agent_port": self.agent_port,
+            "controller": {"server": "server1", "port": self.controller_port},
+            "networks": {
+                name: {"subnet": f"{self.first_octet}.{self.offset + number}.0.0/16"}
+                for name, number in (("bmc", 1), ("gw", 2), ("management", 3), ("data", 5))
+            },
+            "racks": [
+                {
+                    "name": f"rack{rack}",
+                    "number": rack,
+                    **({"servers": [{"name": "server1", "roles": ["controller", "poplar"]}]} if rack == 1 else {}),
+                }
+                for rack in self._racks
+            ],
+            "clusters": [{"id": f"cl{rack}", "racks": [f"rack{rack}"], "topology": "torus"} for rack in self._racks],
+            "allocations": [{"id": f"a{rack}", "cluster": f"cl{rack}", "size": self.machines} for rack in self._racks],
+            "partitions": [
+                {
+                    "id": f"p{rack}-{number}",
+                    "allocation": f"a{rack}",
+                    "size": 1 << (size.bit_length() - 1),
+                    **({"reconfigurable": True} if number == 1 else {}),
+                }
+                for rack in self._racks
+                for number in range(1, self.partitions + 1)
+            ],
+        }
+
+    def machine_rows(self) -> list[tuple[Any, ...]]:
+        """The lines of machines.csv, after its header."""
+        rows = []
+        for rack in self._racks:
+            for unit in range(1, self.machines + 1):
+                name = f"ag{unit:02}" if self.racks == 1 else f"ag.{rack:02}.{unit:02}"
+                macs = [f"02:{network:02x}:00:00:{rack:02x}:{unit:02x}" for network in (1, 2, 5)]
+                serial = f"8203921-{(rack - 1) * self.machines + unit:04}"
+                rows.append((name, f"rack{rack}", unit, *macs, unit + _LOWEST_RACK_UNIT - 1, serial))
+        return rows
+
+    def write(self, folder: Path) -> Path:
+        """Write pod.yml and machines.csv; the path of the first. Raises OSError."""
+        folder.mkdir(parents=True, exist_ok=True)
+        table = io.StringIO()
+        writer = csv.writer(table, lineterminator="\n")
+        writer.writerow(_COLUMNS)
+        writer.writerows(self.machine_rows())
+        (folder / "machines.csv").write_text(table.getvalue())
+        path = folder / "pod.yml"
+        path.write_text(yaml.safe_dump(self.pod(), sort_keys=False))
+        return path
+
+    @property
+    def _racks(self) -> range:
+        return range(1, self.racks + 1)

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Processes that outlive the command that started them: started, found again, and ended, by pid file.
+
+A pid file also holds when its process was started (in the kernel's own ticks, and in which boot), so
+that a number which the system has given to somebody else since is never taken for ours.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+STOP_SECONDS = 10.0  # that a process has for ending itself, before it is killed
+_POLL_SECONDS = 0.02
+
+Endpoint = tuple[str, int]
+
+
+class ProcessError(Exception):
+    """What is in the way, as one sentence."""
+
+
+@dataclass(frozen=True)
+class Service:
+    """A process that the twin consists of: its pid file, its log, what runs and where it listens."""
+
+    title: str
+    pid_file: Path
+    log: Path
+    command: Sequence[str]
+    endpoints: Sequence[Endpoint]
+
+    def running(self) -> psutil.Process | None:
+        """The process, when it runs."""
+        try:
+            record = json.loads(self.pid_file.read_text())
+            pid, mark = int(record["pid"]), str(record["started"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        return psutil.Process(pid) if _start_mark(pid) == mark and psutil.pid_exists(pid) else None
+
+    def start(self) -> None:
+        """Start it in a session of its own. Raises ProcessError."""
+        check_free(self.endpoints)
+        with self.log.open("ab") as log:
+            try:
+                process = subprocess.Popen(  # noqa: S603  the command is the twin's own
+                    self.command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,
+                    cwd=self.pid_file.parent,
+                )
+            except OSError as error:
+                raise ProcessError(f"Cannot start {self.command[0]}: {error.strerror}.") from None
+        try:
+            self.pid_file.write_text(json.dumps({"pid": process.pid, "started": _start_mark(process.pid)}) + "\n")
+        except OSError as error:
+            process.kill()
+            process.wait()
+            raise ProcessError(f"Cannot write {self.pid_file}: {error.strerror}.") from None
+
+    def wait_ready(self, ready: Callable[[], bool], seconds: float) -> None:
+        """Wait until it answers. Raises ProcessError when it ends or does not in time."""
+        deadline = time.monotonic() + seconds
+        while not ready():
+            process = self.running()
+            if process is None or process.status() == psutil.STATUS_ZOMBIE:
+                raise ProcessError(f"{self.title} ended at once: {self.last_words()} (more in {self.log})")
+            if time.monotonic() > deadline:
+                raise ProcessError(f"{self.title} did not answer within {seconds:.0f} s: look into {self.log}.")
+            time.sleep(_POLL_SECONDS)
+
+    def stop(self) -> None:
+        """End it, if it runs, and remove its pid file. Raises ProcessError when it cannot be ended."""
+        process = self.running()
+        if process is not None:
+            try:
+                _end(process)
+            except psutil.AccessDenied:
+                raise ProcessError(f"{self.title} (process {process.pid}) is not yours to stop.") from None
+            except psutil.TimeoutExpired:
+                raise ProcessError(f"{self.title} (process {process.pid}) cannot be ended.") from None
+        self.pid_file.unlink(missing_ok=True)
+
+    def last_words(self) -> str:
+        """The last line of its log."""
+        try:
+            lines = self.log.read_text(errors="replace").strip().splitlines()
+        except OSError:
+            lines = []
+        return lines[-1] if lines else "it said nothing"
+
+
+def check_free(endpoints: Iterable[Endpoint]) -> None:
+    """Raise ProcessError when somebody listens on one of these, or no address of this machine is there."""
+    for host, port in endpoints:
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((host, port))
+                probe.listen(1)
+            except OSError as error:
+                if error.errno == errno.EADDRINUSE:
+                    raise ProcessError(
+                        f"Port {port} on {host} is taken by {owner(host, port)}: stop it, or give the twin another in pod.yml."
+                    ) from None
+                raise ProcessError(f"Cannot listen on {host}:{port}: {error.strerror}.") from None
+
+
+def owner(host: str, port: int) -> str:
+    """Who listens on a port, for a sentence."""
+    with contextlib.suppress(psutil.Error, OSError):
+        for connection in psutil.net_connections(kind="tcp"):
+            local = connection.laddr
+            if connection.status == psutil.CONN_LISTEN and local.port == port and local.ip in (host, "0.0.0.0", "::"):  # noqa: S104
+                if connection.pid:
+                    return f"process {connection.pid} ({psutil.Process(connection.pid).name()})"
+                break
+    return "a process of somebody else"
+
+
+def _end(process: psutil.Process) -> None:
+    with contextlib.suppress(psutil.NoSuchProcess):
+        process.terminate()
+        try:
+            process.wait(STOP_SECONDS)
+        except psutil.TimeoutExpired:
+            process.kill()
+            process.wait(STOP_SECONDS)
+
+
+def _start_mark(pid: int) -> str | None:
+    """When a process was started, unique for this pid; None when there is none."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return None
+    # The name in parentheses may hold anything; the start is the 22nd field of all.
+    fields = stat[stat.rindex(")") + 2 :].split()
+    return f"{boot} {fields[19]}"
+
+
+def private_folder(path: Path) -> bool:
+    """Make a folder that only its owner can enter; whether it was made now. Raises ProcessError."""
+    try:
+        path.mkdir(mode=0o700, parents=True)
+    except FileExistsError:
+        if path.is_symlink() or not path.is_dir():
+            raise ProcessError(f"{path} is not a folder: name another with --state-dir.") from None
+        if path.stat().st_uid != os.getuid():
+            raise ProcessError(f"{path} belongs to somebody else: name another with --state-dir.") from None
+        path.chmod(0o700)
+        return False
+    except OSError as error:
+        raise ProcessError(f"Cannot make {path}: {error.strerror}.") from None
+    return True
