@@ -14,7 +14,7 @@ from typing import Any
 import structlog
 
 from openipu.vipu.model import Change, State
-from openipu.vipu.ports import Command, Result
+from openipu.vipu.ports import Command, Result, StoppedError
 from openipu.vipu.store import Store, Transaction
 
 _log = structlog.get_logger("openipu.vipu.controller")
@@ -76,14 +76,14 @@ class Controller:
         """Have the writer thread run a command; the future is done when its changes are durable.
 
         It fails with whatever the command raised, which then changed nothing; with StoreError when the
-        changes could not be written; and with RuntimeError after ``stop``.
+        changes could not be written; and with StoppedError after ``stop``.
         """
         future: Future[Result] = Future()
         with self._submitting:
             if not self._stopped:
                 self._tasks.put(_Task(command, future))
                 return future
-        future.set_exception(RuntimeError("the controller is stopped"))
+        future.set_exception(StoppedError())
         return future
 
     def subscribe(self, callback: Callable[[Sequence[Change]], None]) -> None:

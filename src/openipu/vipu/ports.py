@@ -16,6 +16,14 @@ Command = Callable[[State], tuple[Sequence[Change], Result]]
 """Looks at a state, without changing it, and says what to change and what to answer; or raises."""
 
 
+class StoppedError(Exception):
+    """The controller is stopping, and does not do any more of what it was asked for."""
+
+    def __init__(self) -> None:
+        """The sentence is always the same."""
+        super().__init__("The controller is stopping; try again when it is back.")
+
+
 class Records(Protocol):
     """The controller as the partition life sees it."""
 
@@ -27,7 +35,7 @@ class Records(Protocol):
         """Have the writer thread run a command; the future is done when its changes are durable.
 
         It fails with whatever the command raised, and with ``StoreError`` when the changes could not
-        be written.
+        be written, and with StoppedError after the end.
         """
 
     def subscribe(self, callback: Callable[[Sequence[Change]], None]) -> None:
@@ -102,7 +110,10 @@ class Lifecycle(Protocol):
         """Supervise all agents and take up every operation that was interrupted."""
 
     def stop(self) -> None:
-        """End all work at once, leaving operations to be taken up at the next start."""
+        """End all work at once, leaving operations to be taken up at the next start.
+
+        Futures that callers still wait for fail with StoppedError.
+        """
 
     def agent_status(self, agent_id: str) -> AgentStatus:
         """What is known of an agent; UNKNOWN for a stranger."""

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The one gate that every call of our services goes through: who calls, may they, and what went wrong."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import grpc
+import structlog
+from google.protobuf.message import DecodeError
+
+from openipu.vipu.auth import ANYBODY, Authenticator, AuthError
+from openipu.vipu.checks import Code, RuleError
+from openipu.vipu.ports import StoppedError
+from openipu.vipu.store import StoreError
+
+_log = structlog.get_logger("openipu.vipu.services")
+
+_CODES = {code.value[0]: code for code in grpc.StatusCode}
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+class _Gone(Exception):
+    """Nobody waits for the answer any more."""
+
+
+def waits_for_agents(method: _Method) -> _Method:
+    """Mark a method that may wait long for IPU-Machines, so that it does not keep the others waiting."""
+    method.waits_for_agents = True  # type: ignore[attr-defined]
+    return method
+
+
+class Guard(grpc.ServerInterceptor):  # type: ignore[misc]
+    """Wraps the handlers of our services.
+
+    They get a ``Caller`` in the place of the gRPC context. Whatever they raise becomes a status with
+    one sentence. Other services (health, reflection) pass through.
+    """
+
+    def __init__(
+        self,
+        authenticator: Authenticator | None,
+        *,
+        guarded: Iterable[str],
+        without_user: Iterable[str],
+        admin_only: Iterable[str],
+        slow: ThreadPoolExecutor,
+    ) -> None:
+        """Guard the services of these full names; without authenticator everybody may do everything.
+
+        Methods that wait for agents run in the pool ``slow``.
+        """
+        self._authenticator = authenticator
+        self._guarded = frozenset(guarded)
+        self._without_user = frozenset(without_user)
+        self._admin_only = frozenset(admin_only)
+        self._slow = slow
+        self._wrapped: dict[str, Any] = {}
+
+    def intercept_service(
+        self, continuation: Callable[[Any], Any], handler_call_details: grpc.HandlerCallDetails
+    ) -> Any:
+        """The handler of a call, guarded."""
+        method = handler_call_details.method
+        wrapped = self._wrapped.get(method)
+        if wrapped is None:
+            wrapped = continuation(handler_call_details)
+            service = method.rpartition("/")[0][1:]
+            if wrapped is not None and service in self._guarded:
+                wrapped = self._wrapped[method] = self._wrap(service, method, wrapped)
+        return wrapped
+
+    def _wrap(self, service: str, method: str, handler: Any) -> Any:
+        behaviour, deserializer = handler.unary_unary, handler.request_deserializer
+        authenticate = None if service in self._without_user else self._authenticator
+        admin_only = service in self._admin_only
+
+        def call(data: bytes, context: grpc.ServicerContext) -> Any:
+            start = time.perf_counter()
+            caller, reply = ANYBODY, None
+            code, sentence = grpc.StatusCode.OK, ""
+            try:
+                if not context.is_active():  # it waited for its turn longer than its client did
+                    raise _Gone
+                if authenticate is not None:
+                    caller = authenticate(context.invocation_metadata())
+                if admin_only and caller.allowed is not None:
+                    raise RuleError(Code.PERMISSION_DENIED, "Only an administrator may do that.")
+                reply = behaviour(deserializer(data), caller)
+            except Exception as error:  # noqa: BLE001 - nothing but a sentence may reach the client
+                code, sentence = _status(error, method)
+            _log.debug(
+                "call",
+                method=method,
+                user=caller.user,
+                peer=context.peer(),
+                code=code.name,
+                error=sentence,
+                milliseconds=round((time.perf_counter() - start) * 1000, 3),
+            )
+            return reply if code is grpc.StatusCode.OK else context.abort(code, sentence)
+
+        if getattr(behaviour, "waits_for_agents", False):
+            call.experimental_thread_pool = self._slow  # type: ignore[attr-defined]
+        # Requests are read here, so that garbage is the caller's mistake and not an internal error.
+        return grpc.unary_unary_rpc_method_handler(
+            call, request_deserializer=None, response_serializer=handler.response_serializer
+        )
+
+
+def _status(error: Exception, method: str) -> tuple[grpc.StatusCode, str]:
+    if isinstance(error, RuleError):
+        return _CODES[error.code], error.sentence
+    if isinstance(error, AuthError):
+        return grpc.StatusCode.UNAUTHENTICATED, str(error)
+    if isinstance(error, DecodeError):
+        return grpc.StatusCode.INVALID_ARGUMENT, f"What was sent is no request of {method}."
+    if isinstance(error, _Gone):
+        return grpc.StatusCode.CANCELLED, "The caller has gone."
+    if isinstance(error, StoppedError):
+        return grpc.StatusCode.UNAVAILABLE, str(error)
+    if isinstance(error, StoreError):
+        return grpc.StatusCode.INTERNAL, str(error)
+    reference = secrets.token_hex(4)
+    _log.error("internal error", method=method, reference=reference, exc_info=error)
+    return grpc.StatusCode.INTERNAL, f"Internal error; see reference {reference} in the log of vipu-server."

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Certificates for mutual TLS: made by ``vipu-server --tls-init``, checked before they are used."""
+
+from __future__ import annotations
+
+import datetime
+import ipaddress
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import grpc
+
+if TYPE_CHECKING:  # cryptography is loaded where it is needed: not on a controller without TLS
+    from cryptography import x509
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+CA = "ca.crt"
+VALIDITY = datetime.timedelta(days=825)
+
+
+class TlsError(Exception):
+    """Certificates cannot be made, read or used; one sentence."""
+
+
+def create(directory: Path, names: Iterable[str], validity: datetime.timedelta = VALIDITY) -> None:
+    """Make an authority of our own, a certificate of the server for these names, and one for clients.
+
+    ``directory`` gets ``ca``, ``server`` and ``client``; whoever has the files of ``client`` may
+    connect, whoever has the key of ``ca`` may make more. Raises TlsError, also when it exists already.
+    """
+    from cryptography import x509
+    from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+    ca_key = _new_key()
+    ca_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "vipu-server authority")])
+    ca = _sign(ca_name, ca_key, ca_name, ca_key, validity, [(x509.BasicConstraints(ca=True, path_length=0), True)])
+    alternatives = x509.SubjectAlternativeName([_general_name(name) for name in dict.fromkeys(names)])
+    try:
+        directory.mkdir(parents=True)
+        _write(directory / "ca", "ca", ca, ca, ca_key)
+        for role, usage in (
+            ("server", ExtendedKeyUsageOID.SERVER_AUTH),
+            ("client", ExtendedKeyUsageOID.CLIENT_AUTH),
+        ):
+            key = _new_key()
+            subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"vipu {role}")])
+            extensions: list[tuple[x509.ExtensionType, bool]] = [(x509.ExtendedKeyUsage([usage]), False)]
+            if role == "server":
+                extensions.append((alternatives, False))
+            certificate = _sign(subject, key, ca_name, ca_key, validity, extensions)
+            _write(directory / role, role, ca, certificate, key)
+    except FileExistsError:
+        raise TlsError(f"There is {str(directory)!r} already; remove it first to make new certificates.") from None
+    except OSError as error:
+        raise TlsError(f"Cannot write certificates to {str(directory)!r}: {error.strerror}.") from None
+
+
+def server_credentials(directory: Path) -> grpc.ServerCredentials:
+    """Mutual TLS with ``directory/server``: clients need a certificate of its authority. Raises TlsError."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import serialization
+
+    files = [directory / "server" / name for name in (CA, "server.crt", "server.key")]
+    contents = []
+    for file in files:
+        try:
+            contents.append(file.read_bytes())
+        except OSError as error:
+            raise TlsError(
+                f"Cannot read {str(file)!r}: {error.strerror}; make certificates with 'vipu-server --tls-init'."
+            ) from None
+    ca, certificate, key = contents
+    try:
+        x509.load_pem_x509_certificates(ca)
+        parsed = x509.load_pem_x509_certificate(certificate)
+        private = serialization.load_pem_private_key(key, None)
+    except (ValueError, TypeError):
+        raise TlsError(f"The files in {str(directory / 'server')!r} are no PEM certificates and key.") from None
+    if parsed.public_key() != private.public_key():
+        raise TlsError(f"The key {str(files[2])!r} does not belong to the certificate beside it.")
+    now = datetime.datetime.now(datetime.UTC)
+    if not parsed.not_valid_before_utc <= now <= parsed.not_valid_after_utc:
+        raise TlsError(
+            f"The certificate {str(files[1])!r} is valid from {parsed.not_valid_before_utc:%Y-%m-%d} "
+            f"to {parsed.not_valid_after_utc:%Y-%m-%d} only; make a new one with 'vipu-server --tls-init'."
+        )
+    return grpc.ssl_server_credentials([(key, certificate)], root_certificates=ca, require_client_auth=True)
+
+
+def _new_key() -> ec.EllipticCurvePrivateKey:
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    return ec.generate_private_key(ec.SECP256R1())
+
+
+def _general_name(name: str) -> x509.GeneralName:
+    from cryptography import x509
+
+    try:
+        return x509.IPAddress(ipaddress.ip_address(name))
+    except ValueError:
+        pass
+    try:
+        return x509.DNSName(name)
+    except ValueError:
+        raise TlsError(f"The name {name!r} is neither an IP address nor a DNS name in ASCII.") from None
+
+
+def _sign(
+    subject: x509.Name,
+    key: ec.EllipticCurvePrivateKey,
+    issuer: x509.Name,
+    issuer_key: ec.EllipticCurvePrivateKey,
+    validity: datetime.timedelta,
+    extensions: list[tuple[x509.ExtensionType, bool]],
+) -> x509.Certificate:
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes
+
+    end = datetime.datetime.now(datetime.UTC) + validity
+    # Clocks of machines differ, and a certificate of the past must begin before its end.
+    start = min(datetime.datetime.now(datetime.UTC), end) - datetime.timedelta(hours=1)
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(start)
+        .not_valid_after(end)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), False)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key()), False)
+    )
+    for extension, critical in extensions:
+        builder = builder.add_extension(extension, critical)
+    return builder.sign(issuer_key, hashes.SHA256())
+
+
+def _write(
+    directory: Path, name: str, ca: x509.Certificate, certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey
+) -> None:
+    from cryptography.hazmat.primitives import serialization
+
+    directory.mkdir(mode=0o700)
+    pem = serialization.Encoding.PEM
+    (directory / CA).write_bytes(ca.public_bytes(pem))
+    if certificate is not ca:
+        (directory / f"{name}.crt").write_bytes(certificate.public_bytes(pem))
+    with os.fdopen(os.open(directory / f"{name}.key", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(
+            key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()),
+        )
