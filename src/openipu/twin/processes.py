@@ -32,13 +32,12 @@ class ProcessError(Exception):
 
 @dataclass(frozen=True)
 class Service:
-    """A process that the twin consists of: its pid file, its log, what runs and where it listens."""
+    """A process that the twin consists of: its pid file, its log and what runs."""
 
     title: str
     pid_file: Path
     log: Path
     command: Sequence[str]
-    endpoints: Sequence[Endpoint]
 
     def running(self) -> psutil.Process | None:
         """The process, when it runs."""
@@ -51,7 +50,6 @@ class Service:
 
     def start(self) -> None:
         """Start it in a session of its own. Raises ProcessError."""
-        check_free(self.endpoints)
         with self.log.open("ab") as log:
             try:
                 process = subprocess.Popen(  # noqa: S603  the command is the twin's own
@@ -77,7 +75,7 @@ class Service:
         while not ready():
             process = self.running()
             if process is None or process.status() == psutil.STATUS_ZOMBIE:
-                raise ProcessError(f"{self.title} ended at once: {self.last_words()} (more in {self.log})")
+                raise ProcessError(f"{self.title} ended at once: {self.last_words()} (its log: {self.log})")
             if time.monotonic() > deadline:
                 raise ProcessError(f"{self.title} did not answer within {seconds:.0f} s: look into {self.log}.")
             time.sleep(_POLL_SECONDS)
@@ -113,9 +111,9 @@ def check_free(endpoints: Iterable[Endpoint]) -> None:
                 probe.listen(1)
             except OSError as error:
                 if error.errno == errno.EADDRINUSE:
-                    raise ProcessError(
-                        f"Port {port} on {host} is taken by {owner(host, port)}: stop it, or give the twin another in pod.yml."
-                    ) from None
+                    who = owner(host, port)
+                    sentence = f"Port {port} on {host} is taken by {who}: stop it, or give the twin another in pod.yml."
+                    raise ProcessError(sentence) from None
                 raise ProcessError(f"Cannot listen on {host}:{port}: {error.strerror}.") from None
 
 

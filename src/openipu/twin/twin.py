@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A rack twin on this machine: its two processes and the folder in which they live.
+
+The folder holds ``twin.json`` (which POD this is, and the mark of a twin's folder), the rack's
+configuration and control socket, the controller's data, and a pid file and a log of each process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import ipaddress
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import grpc
+from ansible_collections.openipu.pod.plugins.module_utils.pod import model
+from ansible_collections.openipu.pod.plugins.module_utils.pod.load import PodError, load
+from ansible_collections.openipu.pod.plugins.module_utils.vipu.client import Client, Connection, VipuError
+from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import virmgrpc
+
+from openipu.twin.contract import twin
+from openipu.twin.processes import Endpoint, ProcessError, Service, check_free, private_folder
+
+READY_SECONDS = 30.0
+_SOCKET_PATH_LIMIT = 107  # bytes that the kernel takes for the path of a socket file
+
+Say = Callable[[str], None]
+
+
+class TwinError(Exception):
+    """What is wrong, as one sentence."""
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What ``twin.json`` tells of a twin that was started."""
+
+    inventory: str
+    controller_host: str
+    controller_port: int
+
+
+class Twin:
+    """The twin of one state folder."""
+
+    def __init__(self, folder: Path) -> None:
+        """Nothing is read or made yet."""
+        self.folder = folder.absolute()
+        self.socket = self.folder / "control.sock"
+        self.data = self.folder / "controller"
+        self._identity = self.folder / "twin.json"
+        self._rack = self.folder / "agents.json"
+
+    # Services
+
+    def _agents(self) -> Service:
+        command = [sys.executable, "-m", "openipu.twin.rack", "--config", str(self._rack), "--socket", str(self.socket)]
+        return self._service("The rack's agents", "agents", command)
+
+    def _controller(self, endpoint: Endpoint | None = None) -> Service:
+        command = [sys.executable, "-m", "openipu.vipu.server", "--data-dir", str(self.data)]
+        if endpoint:
+            command += ["--host", endpoint[0], "--port", str(endpoint[1])]
+        return self._service("The V-IPU controller", "controller", command)
+
+    def _service(self, title: str, name: str, command: list[str]) -> Service:
+        return Service(title, self.folder / f"{name}.pid", self.folder / f"{name}.log", command)
+
+    # Up and down
+
+    def up(self, inventory: Path, say: Say) -> None:
+        """Start what does not run of the twin of a POD, and wait until it answers. Raises TwinError."""
+        pod = _loopback_pod(inventory)
+        if len(os.fsencode(self.socket)) > _SOCKET_PATH_LIMIT:
+            raise TwinError(f"The path {self.socket} is too long for a socket: name a shorter one with --state-dir.")
+        made = False
+        try:
+            made = private_folder(self.folder)
+            with self._lock():
+                if not made and not self._identity.exists() and any(self.folder.iterdir()):
+                    raise TwinError(f"{self.folder} holds files that are not a twin's: name another with --state-dir.")
+                self._start(pod, inventory, say)
+        except (ProcessError, TwinError) as error:
+            if made:
+                with contextlib.suppress(OSError):  # it has logs in it when something was started
+                    self.folder.rmdir()
+            raise TwinError(str(error)) from None
+
+    def _start(self, pod: model.Pod, inventory: Path, say: Say) -> None:
+        identity = Identity(str(inventory.absolute()), pod.controller_host, pod.controller_port)
+        before = self.identity()
+        if before and before.inventory != identity.inventory and self.running():
+            raise TwinError(
+                f"{self.folder} holds the running twin of {before.inventory}: "
+                "stop it with 'twin down', or name another folder with --state-dir."
+            )
+        rack = json.dumps(_rack(pod), indent=1) + "\n"
+        endpoints = [_endpoint(machine, pod) for machine in pod.machines]
+        address = f"{pod.controller_host}:{pod.controller_port}"
+        agents, controller = self._agents(), self._controller((pod.controller_host, pod.controller_port))
+        if agents.running() and _text(self._rack) != rack:
+            say("The POD's machines have changed: stopping its agents …")
+            agents.stop()
+        if controller.running() and before != identity:
+            say("The controller has moved: stopping it …")
+            controller.stop()
+        wanted = [service for service in (agents, controller) if not service.running()]
+        check_free(endpoints if agents in wanted else ())
+        check_free([(pod.controller_host, pod.controller_port)] if controller in wanted else ())
+        _write(self._identity, json.dumps(asdict(identity)) + "\n")
+        _write(self._rack, rack)
+        started: list[Service] = []
+        try:
+            if agents in wanted:
+                say(f"Starting {len(endpoints)} IPU-Machines, {endpoints[0][0]} to {endpoints[-1][0]} …")
+                self._launch(agents, self._rack_answers, started)
+            if controller in wanted:
+                say(f"Starting the V-IPU controller, {address} …")
+                self._launch(controller, self._controller_answers, started)
+        except BaseException:
+            # Nothing stays half started; what ran before keeps running.
+            for service in reversed(started):
+                with contextlib.suppress(ProcessError):
+                    service.stop()
+            raise
+        state = "is up" if wanted else "is up already"
+        say(f"The twin {state}: {len(endpoints)} IPU-Machines, controller {address}.")
+
+    @staticmethod
+    def _launch(service: Service, ready: Callable[[], bool], started: list[Service]) -> None:
+        started.append(service)
+        service.start()
+        service.wait_ready(ready, READY_SECONDS)
+
+    def down(self, keep_data: bool, say: Say) -> None:
+        """Stop the twin and remove its folder, or all of it but the controller's data. Raises TwinError."""
+        if not self._identity.exists():
+            say(f"No twin in {self.folder}: nothing to stop.")
+            return
+        try:
+            with self._lock():
+                for service in (self._controller(), self._agents()):
+                    if service.running():
+                        say(f"{service.title}: stopping …")
+                    service.stop()
+                left = self._remove(keep_data)
+        except ProcessError as error:
+            raise TwinError(str(error)) from None
+        if left:
+            kept = ", ".join(sorted(left))
+            say(f"The twin is stopped; {self.folder} still holds {kept}.")
+        else:
+            say("The twin is stopped and has left nothing behind.")
+
+    def _remove(self, keep_data: bool) -> list[str]:
+        """Remove the twin's own files; the names of what is left in the folder."""
+        own = [self.socket, self._rack]
+        own += [path for service in (self._agents(), self._controller()) for path in (service.pid_file, service.log)]
+        for path in own:
+            path.unlink(missing_ok=True)
+        if not keep_data:
+            shutil.rmtree(self.data, ignore_errors=True)
+            self._identity.unlink(missing_ok=True)
+        left = [path.name for path in self.folder.iterdir() if path != self._identity]
+        if not left and not self._identity.exists():
+            self.folder.rmdir()
+        return left
+
+    @contextlib.contextmanager
+    def _lock(self) -> Iterator[None]:
+        """One command at a time changes a folder."""
+        descriptor = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield
+        except BlockingIOError:
+            raise TwinError(f"Another twin command is at work in {self.folder}: wait until it is done.") from None
+        finally:
+            os.close(descriptor)
+
+    # What there is
+
+    def identity(self) -> Identity | None:
+        """Which POD the folder is of; None when no twin was started in it."""
+        try:
+            return Identity(**json.loads(self._identity.read_text()))
+        except (OSError, ValueError, TypeError):
+            return None
+
+    def running(self) -> list[str]:
+        """What runs of it, for sentences."""
+        return [service.title for service in (self._agents(), self._controller()) if service.running()]
+
+    def client(self) -> Client:
+        """A client of its controller. Raises TwinError when no twin runs here."""
+        identity = self.identity()
+        if identity is None or not self._controller().running():
+            raise TwinError(f"No twin runs in {self.folder}: start it with 'twin up'.")
+        return Client(Connection(identity.controller_host, identity.controller_port, timeout=10))
+
+    def machines(self) -> list[Any]:
+        """The machines as the rack itself sees them. Raises TwinError."""
+        return list(self.control("ListMachines", twin.ListMachinesRequest()).machines)
+
+    def control(self, method: str, request: Any) -> Any:
+        """Call the run-time control of the rack. Raises TwinError."""
+        if not self._agents().running():
+            raise TwinError(f"No twin runs in {self.folder}: start it with 'twin up'.")
+        with grpc.insecure_channel(f"unix:{self.socket}") as channel:
+            try:
+                return getattr(twin.stub(channel, "TwinService"), method)(request, timeout=10)
+            except grpc.RpcError as error:
+                raise TwinError(error.details() or f"The rack answered {error.code().name}.") from None
+
+    def _rack_answers(self) -> bool:
+        try:
+            return self.socket.exists() and all(machine.running for machine in self.machines())
+        except TwinError:
+            return False
+
+    def _controller_answers(self) -> bool:
+        try:
+            with self.client() as client:
+                client.call(client.version.GetVersion, virmgrpc.VersionRequest(), timeout=2)
+        except (TwinError, VipuError):
+            return False
+        return True
+
+
+def _loopback_pod(inventory: Path) -> model.Pod:
+    """The POD of an inventory, which must live on loopback altogether."""
+    try:
+        pod = load(str(inventory))
+    except PodError as error:
+        raise TwinError(str(error)) from None
+    if not pod.machines:
+        raise TwinError(f"{pod.machines_file} has no machines: add at least one line.")
+    hosts = [pod.controller_host]
+    for machine in pod.machines:
+        hosts += [machine.addresses[name] for name in ("gw", "rnic") if name in machine.addresses]
+    for host in hosts:
+        try:
+            loopback = ipaddress.ip_address(host).is_loopback
+        except ValueError:
+            loopback = False
+        if not loopback:
+            raise TwinError(
+                f"{inventory} has the address {host}: a twin lives on loopback (127.x.y.z), so this is a real POD; "
+                "use inventory/twin, or make one with 'twin generate'."
+            )
+    return pod
+
+
+def _endpoint(machine: model.Machine, pod: model.Pod) -> Endpoint:
+    return machine.addresses["gw"], pod.agent_port
+
+
+def _rack(pod: model.Pod) -> dict[str, Any]:
+    """The configuration of ``openipu.twin.rack``: machines in no cluster are cabled by themselves, each."""
+    clusters = [(cluster.topology, cluster.num_ilds, cluster.machines) for cluster in pod.clusters]
+    clustered = {machine.name for cluster in pod.clusters for machine in cluster.machines}
+    clusters += [("mesh", 1, (machine,)) for machine in pod.machines if machine.name not in clustered]
+    return {
+        "clusters": [
+            {"topology": topology, "ilds": ilds, "machines": [_machine(machine, pod) for machine in machines]}
+            for topology, ilds, machines in clusters
+        ]
+    }
+
+
+def _machine(machine: model.Machine, pod: model.Pod) -> dict[str, Any]:
+    host, port = _endpoint(machine, pod)
+    described = {"agent_id": machine.agent, "host": host, "port": port, "serial": machine.serial or ""}
+    return {**described, "rnic_address": machine.addresses.get("rnic", "")}
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_text()
+    except OSError:
+        return None
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text)
+    except OSError as error:
+        raise TwinError(f"Cannot write {path}: {error.strerror}.") from None
