@@ -22,7 +22,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import resource
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -33,6 +32,7 @@ import click
 import grpc
 import structlog
 
+from openipu.limits import raise_file_limit
 from openipu.twin.control import ControlServer
 from openipu.twin.hardware import TwinHardware, serial_for
 from openipu.vipu.agent.hardware import CablePort
@@ -43,7 +43,6 @@ from openipu.vipu.topology import Layout
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger("twin")
 
-_CONNECTIONS_PER_MACHINE = 4  # files: one listens, and a few callers
 _TLS = ("tls_certificate", "tls_key", "tls_ca")
 
 
@@ -117,7 +116,7 @@ class Rack:
 
     async def start(self) -> None:
         """Start all machines; when one cannot be started none stays. Raises OSError with a sentence."""
-        _allow_files(len(self.machines) * _CONNECTIONS_PER_MACHINE)
+        raise_file_limit()
         try:
             for machine in self.machines.values():
                 await machine.start()
@@ -155,15 +154,6 @@ def _cables(layout: Layout, ids: Sequence[str]) -> dict[int, list[CablePort]]:
         for end in (cable.a, cable.b):
             ports[end.position].append(CablePort(cable.kind, end.port, serial))
     return ports
-
-
-def _allow_files(number: int) -> None:
-    """Raise the limit of open files as far as it goes, when it is too low for the rack."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = number + 256
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        limit = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
 
 
 def load(path: Path) -> Rack:
