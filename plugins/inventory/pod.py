@@ -11,13 +11,16 @@ version_added: 0.1.0
 author:
   - openipu.pod contributors (@openipu)
 description:
-  - Reads the description of an IPU-POD, a file named C(pod.yml) or ending in C(.pod.yml), and the table of its IPU-Machines, C(machines.csv).
-  - Makes the groups C(machines), C(poplar_servers), C(controllers), C(switches) with C(data_switches) and C(management_switches), C(pdus),
-    and one group for every rack, named like the rack.
-  - Every host gets C(pod_kind), C(pod_rack), C(pod_rack_number), C(pod_addresses) and C(pod_macs) (by interface), and C(pod_ports)
-    (the switch ports it is cabled to); IPU-Machines also C(pod_unit), C(pod_agent_id), C(pod_rack_unit) and C(pod_serial), switches C(pod_cables).
-  - All hosts get C(vipu_api_host), C(vipu_api_port), C(pod_networks), and what the controller is to hold in the words of the module
-    C(openipu.pod.vipu_pod), as C(vipu_pod_agents), C(vipu_pod_clusters), C(vipu_pod_allocations), C(vipu_pod_partitions) and C(vipu_pod_users).
+  - Reads the description of an IPU-POD, a file named C(pod.yml) or ending in C(.pod.yml), and the table of its
+    IPU-Machines, C(machines.csv).
+  - Makes the groups C(machines), C(poplar_servers), C(controllers), C(switches) with C(data_switches) and
+    C(management_switches), C(pdus), and one group for every rack, named like the rack.
+  - Every host gets C(pod_kind), C(pod_rack), C(pod_rack_number), C(pod_addresses) and C(pod_macs) (by interface),
+    and C(pod_ports), the switch ports that it is cabled to. IPU-Machines also get C(pod_unit), C(pod_agent_id),
+    C(pod_rack_unit) and C(pod_serial), switches C(pod_cables), switches and PDUs C(pod_model).
+  - All hosts get C(vipu_api_host), C(vipu_api_port), C(pod_networks), and what the controller is to hold in the
+    words of the module C(openipu.pod.vipu_pod), as C(vipu_pod_agents), C(vipu_pod_clusters),
+    C(vipu_pod_allocations), C(vipu_pod_partitions) and C(vipu_pod_users).
   - Mistakes are refused with file, line and remedy. No device is contacted.
 requirements:
   - PyYAML
@@ -75,7 +78,8 @@ extends_documentation_fragment:
   - ansible.builtin.inventory_cache
 notes:
   - A cached inventory is used for as long as neither file changes.
-  - With a folder as inventory, let Ansible pass over C(machines.csv), with C(inventory_ignore_extensions) in C(ansible.cfg), or name the file C(pod.yml) itself.
+  - With a folder as inventory, have Ansible pass over C(machines.csv), by C(ignore_extensions) in the section
+    C(inventory) of C(ansible.cfg), or name the file C(pod.yml) itself.
 """
 
 EXAMPLES = r"""
@@ -106,8 +110,9 @@ groups:
 import dataclasses
 import hashlib
 import typing as t
+from pathlib import Path
 
-from ansible.errors import AnsibleParserError
+from ansible.errors import AnsibleError, AnsibleParserError
 from ansible.plugins.inventory import BaseInventoryPlugin, Cacheable, Constructable
 
 from ansible_collections.openipu.pod.plugins.module_utils.pod import model
@@ -122,12 +127,8 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
     NAME = "openipu.pod.pod"
 
     def verify_file(self, path: str) -> bool:
-        names = ("pod.yml", "pod.yaml")
-        return super().verify_file(path) and (
-            path.endswith(tuple("/" + name for name in names))
-            or path in names
-            or path.endswith(tuple("." + name for name in names))
-        )
+        name = Path(path).name
+        return super().verify_file(path) and ("." + name).endswith((".pod.yml", ".pod.yaml"))
 
     def parse(self, inventory: t.Any, loader: t.Any, path: str, cache: bool = True) -> None:
         super().parse(inventory, loader, path)
@@ -141,7 +142,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         """What the files say, from the cache when it holds that."""
         try:
             self._read_config_data(path)
-        except AnsibleParserError:
+        except AnsibleError:
             load(path)  # says it with the line
             raise
         if not self.get_option("cache"):
@@ -185,8 +186,7 @@ def _digest(*paths: str) -> str:
     digest = hashlib.sha256()
     for path in paths:
         try:
-            with open(path, "rb") as stream:
-                content = stream.read()
+            content = Path(path).read_bytes()
         except OSError as error:
             raise PodError(path, None, "cannot be read: %s" % error.strerror) from error
         digest.update(b"%d\n" % len(content) + content)

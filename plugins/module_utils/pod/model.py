@@ -138,6 +138,7 @@ class Cluster:
     machines: tuple[Machine, ...]
     topology: str
     num_ilds: int
+    cluster_topology: str | None = None
 
 
 @dataclass(frozen=True)
@@ -214,6 +215,7 @@ class Pod:
                     "agents": [machine.agent for machine in cluster.machines],
                     "num_ilds": cluster.num_ilds,
                     "topology": cluster.topology,
+                    **({"cluster_topology": cluster.cluster_topology} if cluster.cluster_topology else {}),
                 }
                 for cluster in self.clusters
             ],

@@ -101,6 +101,7 @@ CLUSTER = Shape(
         "racks": _NAMES,
         "machines": _NAMES,
         "topology": {"choices": ["mesh", "torus"], "default": "mesh"},
+        "cluster_topology": {"choices": ["looped"]},
         "num_ilds": {"type": "int", "default": 1},
     },
     mutually_exclusive=[("racks", "machines")],
@@ -113,18 +114,29 @@ ALLOCATION = Shape(
     required_one_of=[("size", "machines")],
 )
 
-# What the partition modules take beside id, allocation and size.
+# What the partition modules take beside id, allocation and size; their names and forms are the modules'.
 PARTITION_OPTIONS: Spec = {
+    "cluster": {},
     "num_gcds": {"type": "int"},
     "num_replicas": {"type": "int"},
     "num_segments": {"type": "int"},
     "routing": {"choices": ["dnc", "swnc", "btnc", "ringswnc"]},
     "gw_routing": {"choices": ["ring", "swring"]},
-    "sync_type": {},
+    "sync_type": {"choices": ["c2-compatible", "independent-rails", "pod-native", "pod-native-replicated-pipeline"]},
     "reconfigurable": {"type": "bool"},
-    "relocatable": {"type": "bool"},
+    "ipus": _LIST,
     "disable_auto_reset": {"type": "bool"},
+    "relocatable": {"type": "bool"},
 }
+IPU = Shape(
+    "IPU",
+    {
+        "ild": {"type": "int", "default": 0},
+        "topology_id": {"type": "int", "required": True},
+        "ild_routing_id": {"type": "int", "default": 0},
+        "routing_id": {"type": "int", "default": 0},
+    },
+)
 PARTITION_DIVISORS = ("num_gcds", "num_replicas", "num_segments")
 PARTITION = Shape(
     "partition",

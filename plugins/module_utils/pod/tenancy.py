@@ -77,7 +77,9 @@ class Tenancy:
                 reason = self._misplaced(rows[position - 1][0], machine)
                 if reason:
                     raise block.error("cluster '%s': %s" % (id, reason), key, line)
-        return model.Cluster(id, tuple(machine for machine, _line in rows), block["topology"], ilds)
+        return model.Cluster(
+            id, tuple(machine for machine, _line in rows), block["topology"], ilds, block["cluster_topology"]
+        )
 
     def _misplaced(self, lower: model.Machine, upper: model.Machine) -> str | None:
         """Why a machine cannot follow another in an IPU-Link domain: each stands right above the one before it."""
@@ -145,6 +147,14 @@ class Tenancy:
             raise block.error(sentence % (id, size, name, total, rest), "size")
         self._free[name] -= size
         options = {key: block[key] for key in spec.PARTITION_OPTIONS if block.get(key) is not None}
+        if "cluster" in options and options["cluster"] != self.allocations[name].cluster:
+            sentence = "partition '%s': allocation '%s' is in cluster '%s': leave the cluster out"
+            raise block.error(sentence % (id, name, self.allocations[name].cluster), "cluster")
+        if "ipus" in options:
+            options["ipus"] = [dict(ipu) for ipu in spec.IPU.children(block, "ipus")]
+            if len(options["ipus"]) != size:
+                sentence = "partition '%s' lists %d IPUs and has the size %d: they are one number"
+                raise block.error(sentence % (id, len(options["ipus"]), size), "ipus")
         for key in spec.PARTITION_DIVISORS:
             if key in options and (options[key] < 1 or size % options[key]):
                 sentence = "partition '%s': %d IPUs cannot be divided evenly by %s %d"

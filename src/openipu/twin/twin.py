@@ -27,6 +27,8 @@ from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import v
 
 from openipu.twin.contract import twin
 from openipu.twin.processes import Endpoint, ProcessError, Service, check_free, private_folder
+from openipu.vipu.initialise import initialise
+from openipu.vipu.store import StoreError
 
 READY_SECONDS = 30.0
 _SOCKET_PATH_LIMIT = 107  # bytes that the kernel takes for the path of a socket file
@@ -55,6 +57,7 @@ class Twin:
         self.folder = folder.absolute()
         self.socket = self.folder / "control.sock"
         self.data = self.folder / "controller"
+        self.database = self.data / "vipu-server.db"
         self._identity = self.folder / "twin.json"
         self._rack = self.folder / "agents.json"
 
@@ -65,7 +68,7 @@ class Twin:
         return self._service("The rack's agents", "agents", command)
 
     def _controller(self, endpoint: Endpoint | None = None) -> Service:
-        command = [sys.executable, "-m", "openipu.vipu.server", "--data-dir", str(self.data)]
+        command = [sys.executable, "-m", "openipu.vipu.server", "--database", str(self.database)]
         if endpoint:
             command += ["--host", endpoint[0], "--port", str(endpoint[1])]
         return self._service("The V-IPU controller", "controller", command)
@@ -122,6 +125,7 @@ class Twin:
                 say(f"Starting {len(endpoints)} IPU-Machines, {endpoints[0][0]} to {endpoints[-1][0]} …")
                 self._launch(agents, self._rack_answers, started)
             if controller in wanted:
+                self._initialise()
                 say(f"Starting the V-IPU controller, {address} …")
                 self._launch(controller, self._controller_answers, started)
         except BaseException:
@@ -132,6 +136,14 @@ class Twin:
             raise
         state = "is up" if wanted else "is up already"
         say(f"The twin {state}: {len(endpoints)} IPU-Machines, controller {address}.")
+
+    def _initialise(self) -> None:
+        """Make the controller's database when there is none; one that is there is used as it is."""
+        try:
+            self.data.mkdir(mode=0o700, exist_ok=True)
+            initialise(self.database)
+        except (OSError, StoreError) as error:
+            raise TwinError(f"Cannot make {self.database}: {error}") from None
 
     @staticmethod
     def _launch(service: Service, ready: Callable[[], bool], started: list[Service]) -> None:

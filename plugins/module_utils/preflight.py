@@ -1,0 +1,132 @@
+# Copyright (c) openipu.pod contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Is everything in place for a bring-up? Looks, and changes nothing."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import re
+import shutil
+import socket
+import typing as t
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from .pod.load import PodError, load
+from .vipu.client import Client, Connection, VipuError
+from .vipu.contract import virmgrpc
+
+# The oldest releases that are tested.
+LIBRARIES = {"grpcio": "1.80", "protobuf": "6.31", "netaddr": "1.0", "PyYAML": "6.0"}
+PYTHON = "3.11"
+ANSIBLE_CORE = "2.18"
+
+_AT_ONCE = 64  # agents that are called at the same time
+_AGENT_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was looked at; ``problem`` says what is wrong and what to do, None when it is well."""
+
+    name: str
+    found: str
+    problem: str | None = None
+
+
+def versions(ansible_core: str) -> t.Iterator[Check]:
+    """This Python, Ansible, and the libraries that the collection imports."""
+    yield _version("Python", platform.python_version(), PYTHON, "run Ansible with a newer Python")
+    yield _version("ansible-core", ansible_core, ANSIBLE_CORE, "pip install 'ansible-core>=%s'" % ANSIBLE_CORE)
+    for name, oldest in LIBRARIES.items():
+        try:
+            found = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            remedy = "%s is missing in this Python: pip install '%s>=%s'" % (name, name, oldest)
+            yield Check(name, "missing", remedy)
+        else:
+            yield _version(name, found, oldest, "pip install '%s>=%s'" % (name, oldest))
+
+
+def _version(name: str, found: str, oldest: str, remedy: str) -> Check:
+    if _numbers(found) >= _numbers(oldest):
+        return Check(name, found)
+    return Check(name, found, "%s %s is older than %s: %s" % (name, found, oldest, remedy))
+
+
+def _numbers(version: str) -> list[int]:
+    match = re.match(r"\d+(\.\d+)*", version)
+    return [int(part) for part in match.group().split(".")] if match else []
+
+
+def pod(pod_file: str | None, machines_file: str | None) -> Check:
+    """The description of the POD."""
+    if not pod_file:
+        problem = "the inventory describes no POD: pass one, -i …/pod.yml, and see what Ansible says about it above"
+        return Check("POD", "none", problem)
+    try:
+        model = load(pod_file, machines_file)
+    except PodError as error:
+        return Check("POD", "wrong", str(error))
+    counts = (
+        (len(model.machines), "IPU-Machine"),
+        (len(model.racks), "rack"),
+        (len(model.clusters), "cluster"),
+        (len(model.allocations), "allocation"),
+        (len(model.partitions), "partition"),
+    )
+    found = ", ".join("%d %s%s" % (count, what, "" if count == 1 else "s") for count, what in counts)
+    return Check("POD", "%s: %s" % (model.name, found))
+
+
+def controller(connection: Connection) -> Check:
+    """The controller, by asking for its version."""
+    name = "controller %s" % connection.address
+    with Client(connection) as client:
+        try:
+            version = client.call(client.version.GetVersion, virmgrpc.VersionRequest(), "get its version").version
+        except VipuError as error:
+            return Check(name, "not reached", str(error).rstrip("."))
+    return Check(name, "version %s" % version)
+
+
+def command(name: str, path: str) -> Check:
+    """A command line that the transport cli drives."""
+    found = shutil.which(str(Path(path).expanduser()))
+    if found:
+        return Check(name, found)
+    return Check(name, "missing", "%s is not an executable here: install %s or set its path" % (path, name))
+
+
+def agents(rows: t.Sequence[t.Mapping[str, t.Any]]) -> Check:
+    """All agents, by opening a connection to each."""
+
+    def reason(row: t.Mapping[str, t.Any]) -> str | None:
+        try:
+            socket.create_connection((row["host"], row["port"]), _AGENT_SECONDS).close()
+        except OSError as error:
+            return (error.strerror or str(error)).lower()
+        return None
+
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        reasons = list(pool.map(reason, rows))
+    silent = [(row, why) for row, why in zip(rows, reasons, strict=True) if why]
+    found = "%d of %d answer" % (len(rows) - len(silent), len(rows))
+    if not silent:
+        return Check("agents", found)
+    named = ", ".join("%s (%s:%s, %s)" % (row["id"], row["host"], row["port"], why) for row, why in silent[:4])
+    more = " and %d more" % (len(silent) - 4) if len(silent) > 4 else ""
+    do, machines = ("does", "the IPU-Machine is") if len(silent) == 1 else ("do", "the IPU-Machines are")
+    problem = "%s%s %s not answer: see whether %s on and in the network" % (named, more, do, machines)
+    return Check("agents", found, problem)
+
+
+def report(checks: t.Sequence[Check]) -> dict[str, t.Any]:
+    """The result of the module: the checks, a readable report of them, and the problems."""
+    width = max(len(check.name) for check in checks)
+    lines = ["%-4s %-*s  %s" % ("ok" if c.problem is None else "FAIL", width, c.name, c.found) for c in checks]
+    problems = [c.problem[:1].upper() + c.problem[1:].rstrip(".") + "." for c in checks if c.problem]
+    return {"checks": [asdict(check) for check in checks], "report": lines, "problems": problems}
