@@ -33,6 +33,7 @@ class Field:
     name: str
     mode: Mode = Mode.STRICT
     immutable: bool = False
+    view: t.Callable[[t.Any], t.Any] | None = None  # what of the value is compared; all of it without
 
     def asked(self, wanted: Object) -> bool:
         """Whether the wanted object says anything about the field."""
@@ -42,10 +43,15 @@ class Field:
         return not (self.mode is Mode.SERVER_DEFAULTED and not value)
 
     def differs(self, wanted: Object, actual: Object) -> bool:
-        """Whether the wanted object asks for another value than the actual one has."""
-        if not self.asked(wanted):
+        """Whether the wanted object asks for another value than the actual one has.
+
+        What the actual object does not tell at all cannot be compared, and so is no difference.
+        """
+        if not self.asked(wanted) or self.name not in actual:
             return False
-        ours, theirs = wanted[self.name], actual.get(self.name)
+        ours, theirs = wanted[self.name], actual[self.name]
+        if self.view:
+            ours, theirs = self.view(ours), self.view(theirs)
         if self.mode is Mode.SET:
             return set(ours) != set(theirs or ())
         return bool(ours != theirs)

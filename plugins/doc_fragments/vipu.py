@@ -1,0 +1,76 @@
+# Copyright (c) openipu.pod contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Documentation of the connection options of every V-IPU module."""
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    """See the module."""
+
+    DOCUMENTATION = r"""
+options:
+  api_host:
+    description:
+      - Name or address of the V-IPU controller.
+      - Taken from the environment variable E(VIPU_CLI_API_HOST) when not given.
+    type: str
+    default: localhost
+  api_port:
+    description:
+      - TCP port of the controller.
+      - Taken from the environment variable E(VIPU_CLI_API_PORT) when not given.
+    type: int
+    default: 8090
+  api_user_id:
+    description:
+      - Who asks, for a controller that wants to know.
+      - Taken from the environment variable E(VIPU_CLI_API_USER_ID) when not given.
+    type: str
+  api_access_key:
+    description:
+      - The access key of O(api_user_id).
+      - Taken from the environment variable E(VIPU_CLI_API_ACCESS_KEY) when not given.
+    type: str
+  ca_path:
+    description:
+      - File with the certificates of the authorities that the controller's certificate is checked against. Turns on TLS.
+      - Taken from the environment variable E(VIPU_CLI_CA_PATH) when not given.
+    type: path
+  client_cert:
+    description:
+      - File with the certificate that this client shows. Turns on TLS. Goes together with O(client_key).
+      - Taken from the environment variable E(VIPU_CLI_CLIENT_CERT) when not given.
+    type: path
+  client_key:
+    description:
+      - File with the private key of O(client_cert).
+      - Taken from the environment variable E(VIPU_CLI_CLIENT_KEY) when not given.
+    type: path
+  timeout:
+    description: How many seconds one call may take.
+    type: float
+    default: 30.0
+  transport:
+    description:
+      - How the controller is reached.
+      - V(grpc) speaks its API. With a controller that offers only the public user API this serves partitions and nothing else.
+      - V(cli) runs the command lines C(vipu-admin) and C(vipu) on the host of the task, and reads what they print. Use it for agents,
+        clusters, allocations and users of Graphcore's own controller.
+    type: str
+    choices: [grpc, cli]
+    default: grpc
+  vipu_admin_path:
+    description: The C(vipu-admin) command for O(transport=cli).
+    type: str
+    default: vipu-admin
+  vipu_path:
+    description: The C(vipu) command for O(transport=cli).
+    type: str
+    default: vipu
+requirements:
+  - grpcio >= 1.80 and protobuf >= 6.31 for O(transport=grpc)
+notes:
+  - With a local connection the task runs inside Ansible itself, which is faster. The variable C(openipu_fast_path=false) turns that off.
+"""

@@ -1,0 +1,60 @@
+# Copyright (c) openipu.pod contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The connection options of every V-IPU module, and the transport that they choose.
+
+The names of the environment variables are those of Graphcore's command lines.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible.module_utils.common.parameters import env_fallback
+
+from .client import Connection
+from .transport import Transport
+
+
+def _option(name: str, **more: t.Any) -> dict[str, t.Any]:
+    return {"fallback": (env_fallback, ["VIPU_CLI_%s" % name]), **more}
+
+
+CONNECTION_OPTIONS: dict[str, t.Any] = {
+    "api_host": _option("API_HOST", type="str", default="localhost"),
+    "api_port": _option("API_PORT", type="int", default=8090),
+    "api_user_id": _option("API_USER_ID", type="str"),
+    "api_access_key": _option("API_ACCESS_KEY", type="str", no_log=True),
+    "ca_path": _option("CA_PATH", type="path"),
+    "client_cert": _option("CLIENT_CERT", type="path"),
+    "client_key": _option("CLIENT_KEY", type="path", no_log=False),  # a path, not a key
+    "timeout": {"type": "float", "default": 30.0},
+    "transport": {"type": "str", "choices": ["grpc", "cli"], "default": "grpc"},
+    "vipu_admin_path": {"type": "str", "default": "vipu-admin"},
+    "vipu_path": {"type": "str", "default": "vipu"},
+}
+
+
+def connection(params: dict[str, t.Any]) -> Connection:
+    """The connection that a module's options ask for."""
+    return Connection(
+        host=params["api_host"],
+        port=params["api_port"],
+        user_id=params["api_user_id"],
+        access_key=params["api_access_key"],
+        ca_path=params["ca_path"],
+        client_cert=params["client_cert"],
+        client_key=params["client_key"],
+        timeout=params["timeout"],
+    )
+
+
+def open_transport(params: dict[str, t.Any]) -> Transport:
+    """The transport that a module's options ask for; nothing is connected yet."""
+    if params["transport"] == "cli":
+        from .transport_cli import CliTransport
+
+        return CliTransport(connection(params), params["vipu_admin_path"], params["vipu_path"])
+    from .transport_grpc import GrpcTransport
+
+    return GrpcTransport(connection(params))

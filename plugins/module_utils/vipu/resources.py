@@ -1,0 +1,112 @@
+# Copyright (c) openipu.pod contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The V-IPU family: its kinds of object, and the options by which modules ask for them.
+
+The options of an object and its fields have the same names and forms everywhere: in modules, in what
+transports read, in results and in diffs.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..reconcile import Family, Field, Mode
+from .names import CLUSTER_TOPOLOGY, GW_ROUTING, ROLE, ROUTING, SYNC_TYPE, TOPOLOGY
+
+
+def _places(ipus: t.Any) -> set[tuple[int, int]]:
+    """Which IPUs a list names, whatever the partition calls them."""
+    return {(ipu["ild"], ipu["topology_id"]) for ipu in ipus or ()}
+
+
+AGENT = Family("agent", (Field("host"), Field("port")))
+CLUSTER = Family("cluster", (Field("agents"), Field("num_ilds"), Field("topology"), Field("cluster_topology")))
+ALLOCATION = Family(
+    "allocation",
+    (
+        Field("cluster", immutable=True),
+        Field("size", Mode.SERVER_DEFAULTED),
+        Field("agents", Mode.SERVER_DEFAULTED),
+    ),
+)
+PARTITION = Family(
+    "partition",
+    (
+        Field("allocation", immutable=True),
+        Field("cluster", immutable=True),
+        Field("size", Mode.SERVER_DEFAULTED, immutable=True),
+        Field("num_gcds", Mode.SERVER_DEFAULTED, immutable=True),
+        Field("num_replicas", Mode.SERVER_DEFAULTED, immutable=True),
+        Field("num_segments", Mode.SERVER_DEFAULTED, immutable=True),
+        Field("routing", immutable=True),
+        Field("gw_routing", immutable=True),
+        Field("sync_type", immutable=True),
+        Field("reconfigurable", immutable=True),
+        Field("ipus", Mode.SERVER_DEFAULTED, immutable=True, view=_places),
+        # The public API takes these two and never tells them.
+        Field("disable_auto_reset", Mode.WRITE_ONLY),
+        Field("relocatable", Mode.WRITE_ONLY),
+    ),
+)
+USER = Family("user", (Field("role"), Field("allocations", Mode.SET)))
+
+FAMILIES = (AGENT, CLUSTER, ALLOCATION, PARTITION, USER)  # in the order in which they depend on each other
+
+_NAMES: dict[str, t.Any] = {"type": "list", "elements": "str"}
+
+AGENT_OPTIONS: dict[str, t.Any] = {
+    "id": {"type": "str", "required": True},
+    "host": {"type": "str"},
+    "port": {"type": "int", "default": 8080},
+}
+CLUSTER_OPTIONS: dict[str, t.Any] = {
+    "id": {"type": "str", "required": True},
+    "agents": _NAMES,
+    "num_ilds": {"type": "int", "default": 1},
+    "topology": {"type": "str", "choices": TOPOLOGY.choices, "default": "mesh"},
+    "cluster_topology": {"type": "str", "choices": CLUSTER_TOPOLOGY.choices, "default": "looped"},
+}
+ALLOCATION_OPTIONS: dict[str, t.Any] = {
+    "id": {"type": "str", "required": True},
+    "cluster": {"type": "str"},
+    "size": {"type": "int"},
+    "agents": _NAMES,
+}
+PARTITION_OPTIONS: dict[str, t.Any] = {
+    "id": {"type": "str", "required": True},
+    "allocation": {"type": "str"},
+    "cluster": {"type": "str"},
+    "size": {"type": "int"},
+    "num_gcds": {"type": "int"},
+    "num_replicas": {"type": "int"},
+    "num_segments": {"type": "int"},
+    "routing": {"type": "str", "choices": ROUTING.choices},
+    "gw_routing": {"type": "str", "choices": GW_ROUTING.choices},
+    "sync_type": {"type": "str", "choices": SYNC_TYPE.choices},
+    "reconfigurable": {"type": "bool"},
+    "ipus": {
+        "type": "list",
+        "elements": "dict",
+        "options": {
+            "ild": {"type": "int", "default": 0},
+            "topology_id": {"type": "int", "required": True},
+            "ild_routing_id": {"type": "int", "default": 0},
+            "routing_id": {"type": "int", "default": 0},
+        },
+    },
+    "disable_auto_reset": {"type": "bool"},
+    "relocatable": {"type": "bool"},
+}
+USER_OPTIONS: dict[str, t.Any] = {
+    "id": {"type": "str", "required": True},
+    "role": {"type": "str", "choices": ROLE.choices, "default": "user"},
+    "allocations": _NAMES,
+}
+OPTIONS: dict[str, dict[str, t.Any]] = {
+    "agent": AGENT_OPTIONS,
+    "cluster": CLUSTER_OPTIONS,
+    "allocation": ALLOCATION_OPTIONS,
+    "partition": PARTITION_OPTIONS,
+    "user": USER_OPTIONS,
+}

@@ -1,0 +1,48 @@
+# Copyright (c) openipu.pod contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What modules ask of a controller, whichever way it is reached. Errors are VipuError everywhere."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..reconcile import ItemError, Object, Step
+
+
+class Transport(t.Protocol):
+    """A way to a controller. Objects are dicts with the fields of ``resources``."""
+
+    def close(self) -> None:
+        """Let go of whatever is open."""
+
+    def version(self) -> str:
+        """The controller's version."""
+
+    def read(self, kind: str) -> list[Object]:
+        """All objects of a kind, with what there is to know of them beyond the family's fields.
+
+        Partitions carry ``state``; agents ``state``, ``cluster`` and ``allocation``. A field that
+        this way cannot read is missing from the dict.
+        """
+
+    def write(self, steps: list[Step], force: bool) -> list[ItemError]:
+        """Carry out steps of any families; where the controller can, in one transaction."""
+
+    def partition_status(self, id: str) -> Object:
+        """``state``, ``operation``, ``errors`` (list), ``max_retries``, ``retries``, ``last_auto_reset``."""
+
+    def reset_partition(self, id: str, relocatable: bool) -> None:
+        """Reset a partition; it is done when its status says so."""
+
+    def ipuof_config(self, id: str) -> list[Object]:
+        """The IPUoF configuration of a partition: one JSON object per GCD."""
+
+    def fits(self, allocation: str, sizes: list[int]) -> dict[int, int]:
+        """How many more partitions of each size the allocation takes."""
+
+    def discovered(self) -> list[Object]:
+        """Agents that were heard by multicast: ``host``, ``port``, ``interface``, ``age``, ``auto_add_id``, ``agent``."""
+
+    def access_key(self, user: str) -> str | None:
+        """The key of a user that ``write`` has just created; told once."""
