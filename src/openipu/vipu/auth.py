@@ -10,10 +10,9 @@ import string
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from openipu.vipu.model import Role, State, User
+from ansible_collections.openipu.pod.plugins.module_utils.vipu.client import ACCESS_KEY_METADATA, USER_ID_METADATA
 
-USER_ID_METADATA = "vipu-user-id"
-ACCESS_KEY_METADATA = "vipu-access-key"
+from openipu.vipu.model import Role, State, User
 
 # 11 of 62 characters: 65 random bits.
 _KEY_LENGTH = 11

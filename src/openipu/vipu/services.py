@@ -84,7 +84,7 @@ class Endpoints:
     """All that clients can reach."""
 
     def __init__(self, controller: Controller, lifecycle: Lifecycle, options: EndpointOptions) -> None:
-        """Nothing listens before ``start``."""
+        """Nothing happens before ``bind``."""
         self._options = options
         self._servers: list[tuple[grpc.Server, health.HealthServicer]] = []
         self._slow = ThreadPoolExecutor(_SLOW_THREADS, "slow")
@@ -98,24 +98,27 @@ class Endpoints:
             _ADMIN: admin.handler("AdminService", AdminService(controller, lifecycle, options.max_retries)),
         }
 
-    def start(self) -> list[Listen]:
-        """Listen; the user end-point, and the admin end-point when it is another. Raises ListenError."""
+    def bind(self) -> list[Listen]:
+        """Take the addresses: of the user end-point, and of the admin end-point when it is another.
+
+        Raises ListenError, and then none is taken.
+        """
         options = self._options
         wanted = [(options.user, list(self._handlers))]
         if options.public_only:
             wanted = [(options.user, list(PUBLIC))]
         elif options.admin is not None:
             wanted = [(options.user, [*PUBLIC, _TENANT]), (options.admin, list(self._handlers))]
-        bound = []
         try:
-            for where, services in wanted:
-                bound.append(self._listen(where, services))
+            return [self._listen(where, services) for where, services in wanted]
         except ListenError:
             self.stop(0)
             raise
+
+    def start(self) -> None:
+        """Answer calls."""
         for server, _ in self._servers:
             server.start()
-        return bound
 
     def stop(self, grace: float) -> None:
         """Refuse new calls, wait ``grace`` seconds for those under way, and cut off the rest."""
