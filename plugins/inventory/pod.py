@@ -18,8 +18,9 @@ description:
   - Every host gets C(pod_kind), C(pod_rack), C(pod_rack_number), C(pod_addresses) and C(pod_macs) (by interface),
     and C(pod_ports), the switch ports that it is cabled to. IPU-Machines also get C(pod_unit), C(pod_agent_id),
     C(pod_rack_unit) and C(pod_serial), switches C(pod_cables), switches and PDUs C(pod_model).
-  - All hosts get C(vipu_api_host), C(vipu_api_port), C(pod_networks), and what the controller is to hold in the
-    words of the module C(openipu.pod.vipu_pod), as C(vipu_pod_agents), C(vipu_pod_clusters),
+  - All hosts get C(pod_networks), the controller's C(vipu_api_host) and C(vipu_api_port), C(vipu_connection) with
+    these two as C(api_host) and C(api_port) for C(module_defaults), and what the controller is to hold in the words of
+    the module C(openipu.pod.vipu_pod), as C(vipu_pod_agents), C(vipu_pod_clusters),
     C(vipu_pod_allocations), C(vipu_pod_partitions) and C(vipu_pod_users).
   - Mistakes are refused with file, line and remedy. No device is contacted.
 requirements:
@@ -225,6 +226,7 @@ def _describe(pod: model.Pod) -> dict[str, t.Any]:
         "pod_networks": {name: dataclasses.asdict(network) for name, network in pod.networks.items()},
         "vipu_api_host": pod.controller_host,
         "vipu_api_port": pod.controller_port,
+        "vipu_connection": {"api_host": pod.controller_host, "api_port": pod.controller_port},
     }
     shared.update(("vipu_pod_%s" % kind, rows) for kind, rows in pod.desired().items())
     return {"hosts": hosts, "all": shared, "racks": list(numbers)}

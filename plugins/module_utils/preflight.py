@@ -15,9 +15,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from ansible.module_utils.ansible_release import __version__ as ansible_core
+
 from .pod.load import PodError, load
 from .vipu.client import Client, Connection, VipuError
 from .vipu.contract import virmgrpc
+from .vipu.options import connection
+from .vipu.runner import Run, Task, TaskError
 
 # The oldest releases that are tested.
 LIBRARIES = {"grpcio": "1.80", "protobuf": "6.31", "netaddr": "1.0", "PyYAML": "6.0"}
@@ -37,7 +41,7 @@ class Check:
     problem: str | None = None
 
 
-def versions(ansible_core: str) -> t.Iterator[Check]:
+def versions() -> t.Iterator[Check]:
     """This Python, Ansible, and the libraries that the collection imports."""
     yield _version("Python", platform.python_version(), PYTHON, "run Ansible with a newer Python")
     yield _version("ansible-core", ansible_core, ANSIBLE_CORE, "pip install 'ansible-core>=%s'" % ANSIBLE_CORE)
@@ -62,11 +66,8 @@ def _numbers(version: str) -> list[int]:
     return [int(part) for part in match.group().split(".")] if match else []
 
 
-def pod(pod_file: str | None, machines_file: str | None) -> Check:
+def pod(pod_file: str, machines_file: str | None) -> Check:
     """The description of the POD."""
-    if not pod_file:
-        problem = "the inventory describes no POD: pass one, -i …/pod.yml, and see what Ansible says about it above"
-        return Check("POD", "none", problem)
     try:
         model = load(pod_file, machines_file)
     except PodError as error:
@@ -124,9 +125,43 @@ def agents(rows: t.Sequence[t.Mapping[str, t.Any]]) -> Check:
     return Check("agents", found, problem)
 
 
-def report(checks: t.Sequence[Check]) -> dict[str, t.Any]:
-    """The result of the module: the checks, a readable report of them, and the problems."""
-    width = max(len(check.name) for check in checks)
-    lines = ["%-4s %-*s  %s" % ("ok" if c.problem is None else "FAIL", width, c.name, c.found) for c in checks]
+def _run(run: Run) -> dict[str, t.Any]:
+    """All checks. Raises TaskError that tells every problem."""
+    params = run.params
+    checks = list(versions())
+    if params["pod_file"]:
+        checks.append(pod(params["pod_file"], params["machines_file"]))
+    checks.append(controller(connection(params)))
+    if params["transport"] == "cli":
+        checks += [command(name, params["%s_path" % name.replace("-", "_")]) for name in ("vipu-admin", "vipu")]
+    if params["agents"]:
+        checks.append(agents(params["agents"]))
     problems = [c.problem[:1].upper() + c.problem[1:].rstrip(".") + "." for c in checks if c.problem]
-    return {"checks": [asdict(check) for check in checks], "report": lines, "problems": problems}
+    result = {"changed": False, "checks": [asdict(check) for check in checks], "report": _lines(checks)}
+    if problems:
+        raise TaskError("Not ready for a bring-up. %s" % " ".join(problems), **result, problems=problems)
+    return {**result, "problems": []}
+
+
+def _lines(checks: t.Sequence[Check]) -> list[str]:
+    width = max(len(check.name) for check in checks)
+    return ["%-4s %-*s  %s" % ("ok" if c.problem is None else "FAIL", width, c.name, c.found) for c in checks]
+
+
+POD_PREFLIGHT = Task(
+    {
+        "pod_file": {"type": "path"},
+        "machines_file": {"type": "path"},
+        "agents": {
+            "type": "list",
+            "elements": "dict",
+            "default": [],
+            "options": {
+                "id": {"type": "str", "required": True},
+                "host": {"type": "str", "required": True},
+                "port": {"type": "int", "default": 8080},
+            },
+        },
+    },
+    _run,
+)
