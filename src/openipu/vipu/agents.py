@@ -33,6 +33,9 @@ _CHANNEL = (
 )
 _LAST_ERROR = re.compile(r"(?:.*last error: )?(?:[A-Z_]+: )?(?:ipv[46]:\S+: )?(?:connect: )?(.*)", re.DOTALL)
 
+# What gRPC says in many words when a connection that stood is gone.
+_BROKEN = ("Cancelling all calls", "Socket closed", "Connection reset", "Stream removed", "Broken pipe", "RST_STREAM")
+
 _log: structlog.stdlib.BoundLogger = structlog.get_logger("vipu-server")
 
 
@@ -52,6 +55,8 @@ class Watcher(Protocol):
 def plain(error: grpc.aio.AioRpcError) -> str:
     """Why a call failed, as a clause: what gRPC says, without its addresses and wrappings."""
     details = " ".join((error.details() or error.code().name.replace("_", " ").lower()).split())
+    if any(words in details for words in _BROKEN):
+        return "the connection broke"
     match = _LAST_ERROR.fullmatch(details)
     clause = match[1] if match else details
     return clause[:200].rstrip(".") or "it refused the connection"

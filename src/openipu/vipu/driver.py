@@ -277,7 +277,7 @@ class Driver:
                 self._outbox.put(id, lambda current: life.auto_reset(current, now) if current is record else current)
         elif record.relocatable and AgentState.DOWN in states:
             self._stranded.add(id)
-            self._records.submit(lambda state: self._relocation(state, record))
+            self._records.submit(lambda state: self._relocation(state, record)).add_done_callback(_log_failure)
 
     def _recover_now(self, id: str) -> None:
         self._recoveries.pop(id, None)
@@ -293,11 +293,16 @@ class Driver:
         """A command of its own: where it moves depends on all that happened before."""
         if state.partitions.get(record.id) is not record:
             return [], None
-        ipus = life.other_place(state, record, self.unavailable())
+        ipus = life.other_place(state, record, self.supervisor.unavailable)
         if ipus is None:
             return [], None
         _log.info("partition moves", partition=record.id)
         return [Put(life.auto_reset(record, time.time(), ipus))], None
+
+
+def _log_failure(done: Future[None]) -> None:
+    if error := done.exception():
+        _log.error("partition not moved", reason=str(error))
 
 
 def _not_removed(id: str, reason: str) -> RuleError:

@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Partitions on a rack that works, and what reset, removal and restarts make of them."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor, wait
+from typing import Any
+
+import grpc
+import pytest
+from agents_support import Plane, until
+
+from openipu.vipu import life, rules
+from openipu.vipu.agent.contract import agent as contract
+from openipu.vipu.invariants import violations
+from openipu.vipu.model import Delete, Kind, Operation, Ready
+from openipu.vipu.specs import PartitionSpec, Removal
+
+
+def test_a_partition_becomes_active_at_once(plane: Plane) -> None:
+    plane.create("warm", 1)
+    plane.wait_active("warm")
+    times = []
+    for number in range(5):
+        plane.create(f"p{number}", 4)
+        times.append(plane.wait_active(f"p{number}"))
+    assert sorted(times)[2] < 0.1
+    assert plane.history[:2] == [
+        ("warm", Ready.PENDING, Operation.CREATING),
+        ("warm", Ready.ACTIVE, Operation.IDLE),
+    ]
+
+
+def test_devices_stand_in_the_order_of_the_ipus(plane: Plane) -> None:
+    plane.create("p16", 16, num_gcds=2)
+    plane.wait_active("p16")
+    partition = plane.partition("p16")
+    hosts = {agent.id: agent.host for agent in plane.rack.agents}
+    with plane.controller.reading() as state:
+        expected = [(hosts[agent], ipu) for agent, ipu in state.machines_of(partition)]
+    assert [(device.ip, device.device_id) for device in partition.devices] == expected
+    assert [ipu for _, ipu in expected[:5]] == [3, 2, 1, 0, 3]
+    assert len({(device.ip, device.server_port) for device in partition.devices}) == 16
+    assert len({device.chip_id for device in partition.devices}) == 16
+    assert all(plane.rack.held(agent) == ["p16"] for agent in plane.agents_of("p16"))
+
+
+def test_removal_answers_when_the_machines_are_free(plane: Plane) -> None:
+    plane.create("p8", 8)
+    plane.wait_active("p8")
+    agents = plane.agents_of("p8")
+    assert plane.lifecycle.remove_partition("p8", force=False).result(5) is None
+    assert "p8" not in plane.state.partitions
+    assert [plane.rack.held(agent) for agent in agents] == [[], []]
+    assert ("p8", Ready.PENDING, Operation.REMOVING) in plane.history
+
+
+def test_removing_twice_at_once_succeeds_twice(plane: Plane) -> None:
+    plane.create("p", 4)
+    futures = [plane.lifecycle.remove_partition("p", force=False) for _ in range(3)]
+    answers = [future.exception(5) for future in futures]
+    assert answers[0] is None
+    assert all(answer is None or "does not exist" in str(answer) for answer in answers)
+    assert "p" not in plane.state.partitions
+
+
+def test_what_is_not_there_or_not_yours_cannot_be_removed_or_reset(plane: Plane) -> None:
+    plane.create("p", 4)
+    plane.wait_active("p")
+    for future in (
+        plane.lifecycle.remove_partition("q", force=False),
+        plane.lifecycle.reset_partition("q", relocatable=False),
+        plane.lifecycle.remove_partition("p", force=True, allowed=frozenset({"other"})),
+        plane.lifecycle.reset_partition("p", relocatable=False, allowed=frozenset({"other"})),
+    ):
+        error = future.exception(5)
+        assert isinstance(error, rules.RuleError)
+        assert error.code is rules.Code.NOT_FOUND
+    assert plane.partition("p").ready is Ready.ACTIVE
+
+
+def test_reset_brings_the_ipus_up_anew(make_rack: Any, make_plane: Any) -> None:
+    plane = make_plane(make_rack(2, bring_up_seconds=0.3))
+    plane.wait_up()
+    plane.create("p", 4)
+    plane.wait_active("p")
+    plane.lifecycle.reset_partition("p", relocatable=False).result(5)
+    assert plane.partition("p").operation is Operation.RESETTING
+    assert plane.wait_active("p") > 0.2
+    assert plane.partition("p").retries == 0
+
+
+def test_a_partition_that_is_being_created_is_not_reset(make_rack: Any, make_plane: Any) -> None:
+    plane = make_plane(make_rack(1, bring_up_seconds=0.5))
+    plane.wait_up()
+    plane.create("p", 4)
+    with pytest.raises(rules.RuleError, match="Cannot reset partition 'p': it is being created"):
+        plane.lifecycle.reset_partition("p", relocatable=False).result(5)
+    plane.wait_active("p")
+
+
+def test_a_removal_overtakes_a_creation(make_rack: Any, make_plane: Any) -> None:
+    plane = make_plane(make_rack(1, bring_up_seconds=0.5))
+    plane.wait_up()
+    plane.create("p", 4)
+    plane.lifecycle.remove_partition("p", force=False).result(5)
+    assert "p" not in plane.state.partitions
+    assert plane.rack.held("ag01") == []
+    assert ("p", Ready.ACTIVE, Operation.IDLE) not in plane.history
+
+
+def test_shares_of_one_agent_travel_together(make_rack: Any, make_plane: Any) -> None:
+    """One at a time, the four would need four bring-ups one after the other, and as many calls."""
+    plane = make_plane(make_rack(1, bring_up_seconds=0.2))
+    plane.wait_up()
+    context = rules.Context()
+
+    def four(state: Any) -> Any:
+        scratch, changes = state.copy(), []
+        for number in range(4):
+            made = rules.create(scratch, PartitionSpec(f"p{number}", 1, allocation="a0"), context)
+            scratch.apply(made)
+            changes += made
+        return changes, None
+
+    plane.controller.submit(four).result(5)
+    until(lambda: all(plane.partition(f"p{number}").ready is Ready.ACTIVE for number in range(4)), 5)
+    # All in one call, so all in one answer, so all in one transaction.
+    states = [ready for _, ready, _ in plane.history]
+    assert states == [Ready.PENDING] * 4 + [Ready.ACTIVE] * 4
+
+
+def test_a_creation_that_was_interrupted_is_finished_at_the_next_start(make_rack: Any, make_plane: Any) -> None:
+    rack = make_rack(2, bring_up_seconds=0.5)
+    plane = make_plane(rack)
+    plane.wait_up()
+    plane.create("p", 8)
+    plane.lifecycle.stop()
+    assert plane.partition("p").operation is Operation.CREATING
+    plane.close()
+    again = make_plane(rack)
+    again.wait_active("p")
+    assert rack.held("ag01") == rack.held("ag02") == ["p"]
+
+
+def test_a_removal_that_was_interrupted_is_finished_at_the_next_start(make_rack: Any, make_plane: Any) -> None:
+    rack = make_rack(2)
+    plane = make_plane(rack)
+    plane.wait_up()
+    plane.create("p", 8)
+    plane.wait_active("p")
+    plane.lifecycle.stop()
+    plane.put(life.removing(plane.partition("p")))
+    plane.close()
+    again = make_plane(rack)
+    until(lambda: "p" not in again.state.partitions, 5)
+    assert rack.held("ag01") == rack.held("ag02") == []
+
+
+def test_active_partitions_outlive_the_controller(make_rack: Any, make_plane: Any) -> None:
+    rack = make_rack(2)
+    plane = make_plane(rack)
+    plane.wait_up()
+    plane.create("p", 8)
+    plane.wait_active("p")
+    before = plane.partition("p")
+    plane.close()
+    again = make_plane(rack)
+    again.wait_up()
+    time.sleep(2 * 0.3)  # heartbeats: what they tell must not look like a loss
+    assert again.partition("p") == before
+    assert again.history == []
+
+
+def test_deleted_and_made_again_in_one_transaction(plane: Plane) -> None:
+    plane.create("p", 8)
+    plane.wait_active("p")
+    before = plane.agents_of("p")
+
+    def again(state: Any) -> Any:
+        scratch = state.copy()
+        deletion = Delete(Kind.PARTITION, "p")
+        scratch.apply([deletion])
+        made = rules.create(scratch, PartitionSpec("p", 1, allocation="a0"), rules.Context())
+        return [deletion, *made], None
+
+    plane.controller.submit(again).result(5)
+    plane.wait_active("p")
+    assert plane.partition("p").size == 1
+    (agent,) = plane.agents_of("p")
+    until(lambda: all(plane.rack.held(other) == [] for other in before if other != agent), 5)
+    assert plane.rack.held(agent) == ["p"]
+
+
+def test_an_agent_releases_what_nobody_knows(plane: Plane) -> None:
+    target = plane.rack.agents[2]
+    with grpc.insecure_channel(f"{target.host}:{target.port}") as channel:
+        share = contract.PartitionShare(
+            partition_id="stranger",
+            ipus=[contract.ShareIpu(ipu=0)],
+            ipulink_routing_type=1,
+            sync_type=1,
+        )
+        reply = contract.stub(channel, "AgentService").Configure(contract.ConfigureRequest(shares=[share]), timeout=5)
+        assert reply.results[0].error == ""
+    until(lambda: plane.rack.held(target.id) == [], 5, "stranger released")
+
+
+def test_an_agent_is_told_before_it_is_removed(plane: Plane) -> None:
+    plane.create("p", 4)
+    plane.wait_active("p")
+    (agent,) = plane.agents_of("p")
+    removal = Removal(Kind.AGENT, agent, force=True)
+    plane.controller.submit(lambda state: (rules.remove(state, removal, rules.Context()), None)).result(5)
+    until(lambda: plane.rack.held(agent) == [], 5)
+    until(lambda: plane.lifecycle.agent_status(agent).info is None, 5)
+    assert plane.lifecycle.agent_status("ag08").info is not None
+
+
+def test_attributes_of_the_agents_that_answer(plane: Plane) -> None:
+    plane.rack.stop_machines("ag02")
+    plane.wait_down("ag02")
+    attributes = plane.lifecycle.ipu_attributes(["ag01", "ag02", "nobody"]).result(10)
+    assert list(attributes) == ["ag01"]
+    assert sorted(attributes["ag01"]) == [0, 1, 2, 3]
+    assert attributes["ag01"][0]["clock"] == "1330MHz"
+
+
+def test_many_callers_on_the_same_partitions_leave_them_whole(plane: Plane) -> None:
+    ids = ["a", "b", "c"]
+
+    def storm(seed: int) -> None:
+        for step in range(40):
+            id = ids[(seed * 7 + step) % len(ids)]
+            try:
+                match (seed + step) % 4:
+                    case 0 | 1:
+                        plane.create(id, 8)
+                    case 2:
+                        plane.lifecycle.reset_partition(id, relocatable=False).result(10)
+                    case 3:
+                        plane.lifecycle.remove_partition(id, force=step % 8 == 3).result(10)
+            except rules.RuleError:
+                pass  # another caller was there first
+
+    with ThreadPoolExecutor(8) as pool:
+        done, _ = wait([pool.submit(storm, seed) for seed in range(8)], timeout=60)
+        assert len(done) == 8
+        for future in done:
+            future.result()
+    for id in ids:
+        if id not in plane.state.partitions:
+            plane.create(id, 8)
+        plane.wait_active(id)
+    with plane.controller.reading() as state:
+        assert violations(state) == []
+        expected = {agent: sorted(set(holders.values())) for agent, holders in state.holders.items()}
+    until(lambda: {m.agent_id: list(m.partition_ids) for m in plane.rack.machines() if m.partition_ids} == expected, 5)
