@@ -42,7 +42,7 @@ class Transport(t.Protocol):
         """How many more partitions of each size the allocation takes."""
 
     def discovered(self) -> list[Object]:
-        """Agents that were heard by multicast: ``host``, ``port``, ``interface``, ``age``, ``auto_add_id``, ``agent``."""
+        """Agents heard by multicast: ``host``, ``port``, ``interface``, ``age``, ``auto_add_id``, ``agent``."""
 
     def access_key(self, user: str) -> str | None:
         """The key of a user that ``write`` has just created; told once."""
