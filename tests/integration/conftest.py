@@ -11,6 +11,14 @@ from typing import Any
 import pytest
 from vipu_servers import InProcess, InstantLife, Process, run
 
+from openipu.vipu import log
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quiet() -> None:
+    """Log as a server does that has nothing to complain of."""
+    log.configure("text", "warning")
+
 
 @pytest.fixture
 def vipu_server(tmp_path: Path) -> Iterator[Callable[..., InProcess]]:

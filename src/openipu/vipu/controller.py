@@ -13,7 +13,7 @@ from typing import Any
 
 import structlog
 
-from openipu.vipu.model import Change, State
+from openipu.vipu.model import Change, Delete, Partition, State
 from openipu.vipu.ports import Command, Result, StoppedError
 from openipu.vipu.store import Store, Transaction
 
@@ -21,6 +21,7 @@ _log = structlog.get_logger("openipu.vipu.controller")
 
 # Bounds how long the first caller of a batch waits for the last one.
 _MAX_BATCH = 512
+_MAX_SHOWN = 8  # changes of one transaction in the log
 
 
 @dataclass(slots=True)
@@ -134,6 +135,7 @@ class Controller:
         if changes:
             with self._lock:
                 self._committed.apply(changes)
+            _log.info("committed", changes=_summary(changes))
             self._tell(changes)
         for task, result in done:
             task.future.set_result(result)
@@ -151,3 +153,19 @@ class Controller:
                 callback(changes)
             except Exception:  # noqa: BLE001 - nor is it this thread's end
                 _log.exception("subscriber failed")
+
+
+def _summary(changes: Sequence[Change]) -> list[str]:
+    """The first of the changes in a few words each, and how many more there are."""
+    words = []
+    for change in changes[:_MAX_SHOWN]:
+        if isinstance(change, Delete):
+            words.append(f"{change.kind} {change.id} removed")
+        elif isinstance(change.record, Partition):
+            record = change.record
+            words.append(f"partition {record.id} {record.ready.name} {record.operation.name}")
+        else:
+            words.append(f"{change.record.kind} {change.record.id}")
+    if len(changes) > _MAX_SHOWN:
+        words.append(f"{len(changes) - _MAX_SHOWN} more")
+    return words
