@@ -82,7 +82,7 @@ def auto_reset_due(record: Partition) -> float:
     """When the next automatic reset may be tried."""
     if not record.retries or record.last_auto_reset is None:
         return 0.0
-    return record.last_auto_reset + min(FIRST_DELAY * 2.0 ** (record.retries - 1), LONGEST_DELAY)
+    return record.last_auto_reset + min(FIRST_DELAY * 2.0 ** min(record.retries - 1, 16), LONGEST_DELAY)
 
 
 def other_place(state: State, current: Partition, unavailable: frozenset[str]) -> tuple[PlacedIpu, ...] | None:

@@ -13,16 +13,12 @@ import structlog
 from openipu.vipu.agent.contract import agent
 from openipu.vipu.agent.hardware import Hardware, HardwareError, PartitionFault, Share, ShareIpu
 from openipu.vipu.model import Device, GwRouting, Routing, SyncType
-from openipu.vipu.topology import CableKind
 
 DEFAULT_HEARTBEAT = 2000  # milliseconds
 SHORTEST_HEARTBEAT = 50
 MOST_SHARES = 64  # in one call; a machine has four IPUs, and releases may add up while it is away
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger("virm-agent")
-
-# The numbers of the contract and the hardware's names for them.
-_CABLE_KINDS = {CableKind.IPU_LINK: 1, CableKind.GW_LINK: 2, CableKind.SYNC_LINK: 3}
 
 
 class AgentService:
@@ -104,7 +100,7 @@ class AgentService:
         """Serial ids of the cables in all chassis ports."""
         return agent.ReadCablesReply(
             ports=[
-                agent.CablePort(kind=_CABLE_KINDS[cable.kind], port=cable.port, serial=cable.serial)
+                agent.CablePort(kind=cable.kind.name, port=cable.port, serial=cable.serial)
                 for cable in await self._hardware.cables()
             ]
         )
