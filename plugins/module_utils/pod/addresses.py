@@ -60,12 +60,10 @@ class Plan:
         self._addresses = Once("address")
         self._macs = Once("MAC")
         self._names = Once("name")
-        given = spec.NETWORKS.check(top["networks"], top, "networks") if top.get("networks") else Block(top.file, 0)
+        nothing = Block(top.file, top.line)
+        given = spec.NETWORKS.check(top["networks"] or nothing)
         for name, vlan in model.VLANS.items():
-            if given.get(name):
-                block = spec.NETWORK.check(given[name], given, name)
-            else:
-                block = spec.NETWORK.check(Block(top.file, top.line), top, "networks")
+            block = spec.NETWORK.check(given[name] or nothing)
             self._add(name, block, vlan)
 
     def _add(self, name: str, block: Block, vlan: int) -> None:

@@ -22,7 +22,7 @@ def load(pod_yml: str, machines_csv: str | None = None) -> model.Pod:
     PodError, with file and line, at the first mistake.
     """
     top = read_yaml(pod_yml)
-    top = spec.POD.check(top, top, "")
+    top = spec.POD.check(top)
     path = machines_csv or beside(pod_yml, top["machines"])
     return _Loader(top, path).pod()
 
@@ -71,7 +71,7 @@ class _Loader:
         found: dict[str, dict[int, model.Machine]] = {name: {} for name in racks}
         units = Once("unit")
         for row in read_csv(self.machines_file, spec.MACHINE.spec, spec.MACHINE_REQUIRED):
-            block = spec.MACHINE.check(row, row, "")
+            block = spec.MACHINE.check(row)
             name = self.plan.device(block, "machine")
             rack = block.get("rack") or (next(iter(racks)) if len(racks) == 1 else None)
             if rack is None:
@@ -134,7 +134,7 @@ class _Loader:
         values = Block(row.file, row.line)
         for key in ("addresses", "macs"):
             if row.get(key) is not None:
-                part = spec.SERVER_VALUES.check(row[key], row, key)
+                part = spec.SERVER_VALUES.check(row[key])
                 for interface in spec.SERVER_INTERFACES:
                     if part.get(interface):
                         line = part.lines.get(interface, part.line)
@@ -156,10 +156,7 @@ class _Loader:
     def _controller(self, racks: tuple[model.Rack, ...]) -> tuple[str, int]:
         """Where the controller answers: the address given, or that of a server on the management network."""
         servers = {server.name: server for rack in racks for server in rack.servers}
-        given = (
-            self.top["controller"] if self.top.get("controller") is not None else Block(self.top.file, self.top.line)
-        )
-        block = spec.CONTROLLER.check(given, self.top, "controller")
+        block = spec.CONTROLLER.check(self.top["controller"] or Block(self.top.file, self.top.line))
         port = _port(block, "port")
         if block.get("host"):
             return block["host"], port

@@ -211,6 +211,9 @@ def unknown(what: str, name: str, known: t.Iterable[str]) -> str:
     return "unknown %s '%s': %s" % (what, name, listed)
 
 
+_FORMS = {"list": (Items, "a list"), "dict": (Block, "a mapping")}
+
+
 class Shape:
     """What a mapping may hold, as an argument spec; nested mappings have shapes of their own."""
 
@@ -220,14 +223,12 @@ class Shape:
         self.spec = spec
         self._validator = ArgumentSpecValidator(spec, **rules)
 
-    def check(self, block: t.Any, parent: Block, key: str, line: int | None = None) -> Block:
+    def check(self, block: Block) -> Block:
         """The mapping with its values in their types and defaults filled in. Raises PodError at the line at fault."""
-        if not isinstance(block, Block):
-            place = line or parent.lines.get(key, parent.line)
-            raise PodError(parent.file, place, "%s is a mapping (%s)" % (self._named(None), ", ".join(self.spec)))
         for name in block:
             if name not in self.spec:
                 raise block.error("%s: %s" % (self._named(block), unknown("key", name, self.spec)), name)
+            self._check_form(block, name)
         result = self._validator.validate(dict(block))
         if result.error_messages:
             raise block.error("%s: %s" % (self._named(block), result.error_messages[0]), self._at_fault(block))
@@ -238,17 +239,26 @@ class Shape:
             checked[name] = block[name] if isinstance(block.get(name), (Block, Items)) else value
         return checked
 
-    def children(self, block: Block, key: str) -> list[Block]:
-        """The mappings in a list of them. Raises PodError."""
-        items = block.get(key)
-        if items is None:
-            return []
-        if not isinstance(items, Items):
-            raise block.error("'%s' is a list of mappings" % key, key)
-        return [self.check(item, block, key, line) for item, line in zip(items, items.lines, strict=True)]
+    def _check_form(self, block: Block, name: str) -> None:
+        """Refuse what the validator would turn into a value of another form, or into text."""
+        kind = self.spec[name].get("type", "str")
+        form, said = _FORMS.get(kind, (None, "one value"))
+        value = block[name]
+        if value is None or kind == "raw":
+            return
+        if not isinstance(value, form) if form else isinstance(value, (Block, Items)):
+            raise block.error("%s: '%s' is %s" % (self._named(block), name, said), name)
+        if self.spec[name].get("elements") == "dict":
+            for item, line in zip(value, value.lines, strict=True):
+                if not isinstance(item, Block):
+                    raise block.error("%s: '%s' is a list of mappings" % (self._named(block), name), name, line)
 
-    def _named(self, block: Block | None) -> str:
-        name = block.get("id", block.get("name")) if block else None
+    def children(self, block: Block, key: str) -> list[Block]:
+        """The mappings of a list in a mapping that was checked. Raises PodError."""
+        return [self.check(item) for item in block.get(key) or ()]
+
+    def _named(self, block: Block) -> str:
+        name = block.get("id", block.get("name"))
         return self.what if name is None else "%s '%s'" % (self.what, name)
 
     def _at_fault(self, block: Block) -> str | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from .model import AGENT_PORT, CONTROLLER_PORT, DATA, MANAGEMENT, VLANS
 from .source import Shape, Spec
 
+# Read item by item, each with its own shape.
 _LIST = {"type": "list", "elements": "dict"}
 _NAMES = {"type": "list", "elements": "str"}
 
