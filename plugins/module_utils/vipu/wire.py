@@ -129,8 +129,8 @@ class _Enum:
     """Names and numbers of an enum, both ways, like protobuf's own wrapper."""
 
     def __init__(self, descriptor: t.Any) -> None:
-        self._by_name = {value.name: value.number for value in descriptor.values}
-        self._by_number = {value.number: value.name for value in descriptor.values}
+        self._by_name: dict[str, int] = {value.name: value.number for value in descriptor.values}
+        self._by_number: dict[int, str] = {value.number: value.name for value in descriptor.values}
 
     def Name(self, number: int) -> str:
         """The name of a number; an unknown number, which a newer server may send, as text."""
