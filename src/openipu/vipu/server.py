@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import ipaddress
-import resource
 import signal
 import threading
 from collections.abc import Callable
@@ -268,7 +267,6 @@ def _serve(settings: Settings) -> None:
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    _allow_files()
     server = Server(settings)
     bound = server.start()
     version = metadata.version("openipu")
@@ -281,12 +279,6 @@ def _serve(settings: Settings) -> None:
     _log.info("stopping")
     server.stop()
     _log.info("stopped")
-
-
-def _allow_files() -> None:
-    """Use as many connections as the system allows: one per agent and client."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _initialise(database: Path, host: str, port: int, secure: bool) -> None:

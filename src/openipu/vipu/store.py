@@ -8,7 +8,7 @@ import os
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, BinaryIO, NoReturn
 
 from openipu.vipu import invariants, migrations, store_rows
 from openipu.vipu.model import Change, Delete, Kind, Partition, Put, State
@@ -42,7 +42,7 @@ class Store:
         try:
             self._connection = self._open(create)
         except StoreError:
-            os.close(self._lock)
+            self._lock.close()
             raise
 
     def _open(self, create: bool) -> sqlite3.Connection:
@@ -97,7 +97,7 @@ class Store:
     def close(self) -> None:
         """Write everything into the one file and let go of it."""
         self._connection.close()
-        os.close(self._lock)
+        self._lock.close()
 
 
 class Transaction:
@@ -174,18 +174,18 @@ _PUT: dict[Kind, Any] = {
 }
 
 
-def _lock(path: Path) -> int:
-    """Keep other processes away from a database as long as the descriptor is open.
+def _lock(path: Path) -> BinaryIO:
+    """Keep other processes away from a database as long as the file given back is open.
 
     The lock stands beside the database: closing any descriptor of the file itself would drop the
     locks that SQLite holds on it.
     """
-    descriptor = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    lock = os.fdopen(os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT, 0o600), "rb+")
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        os.close(descriptor)
+        lock.close()
         raise StoreError(
             f"Database {str(path)!r} is in use by another vipu-server; stop that one, or give another --database."
         ) from None
-    return descriptor
+    return lock
