@@ -12,7 +12,7 @@ configuration is JSON:
 domain. ``port`` (8080), ``rnic_address`` (the host) and ``serial`` (made from the id) may be left
 out, and so may at the top level ``topology`` (mesh), ``ilds`` (1), ``bring_up_seconds`` (0: how long
 it takes to bring up a share), ``announce_interfaces`` (none: where presence is multicast) and the
-paths ``tls_certificate``, ``tls_key``, ``tls_ca``. Several clusters, each cabled in itself, stand as a
+paths ``tls_ca``, ``tls_certificate``, ``tls_key``. Several clusters, each cabled in itself, stand as a
 list ``clusters`` of mappings with ``topology``, ``ilds`` and ``machines``. When the socket answers, all
 agents listen.
 """
@@ -35,15 +35,16 @@ import structlog
 from openipu.limits import raise_file_limit
 from openipu.twin.control import ControlServer
 from openipu.twin.hardware import TwinHardware, serial_for
+from openipu.vipu import tls
 from openipu.vipu.agent.hardware import CablePort
 from openipu.vipu.agent.presence import Announcer
-from openipu.vipu.agent.server import AgentServer, server_credentials, stop_signal
+from openipu.vipu.agent.server import AgentServer, stop_signal
 from openipu.vipu.model import DEFAULT_AGENT_PORT, Topology
 from openipu.vipu.topology import Layout
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger("twin")
 
-_TLS = ("tls_certificate", "tls_key", "tls_ca")
+_TLS = ("tls_ca", "tls_certificate", "tls_key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,8 +168,8 @@ def load(path: Path) -> Rack:
             "announce_interfaces": tuple(config.pop("announce_interfaces", ())),
         }
         if any(name in config for name in _TLS):
-            certificate, key, ca = (Path(config.pop(name)) for name in _TLS)
-            options["credentials"] = server_credentials(certificate, key, ca)
+            ca, certificate, key = (Path(config.pop(name)) for name in _TLS)
+            options["credentials"] = tls.mutual(ca, certificate, key)
         if config:
             raise ValueError(f"there is no setting {sorted(config)[0]!r}")
         return _join([_cluster(entry, options) for entry in clusters])
@@ -230,7 +231,7 @@ def main(config: Path, socket: Path) -> None:
     """Run the IPU-Machines of a rack twin until they are told to stop (SIGTERM, SIGINT)."""
     try:
         asyncio.run(_run(config, socket))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, tls.TlsError) as error:
         raise click.ClickException(str(error)) from None
 
 

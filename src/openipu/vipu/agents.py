@@ -194,7 +194,7 @@ class Supervisor:
             reason = ""
             try:
                 # Every other try finds out anew why it does not answer; the ones between wait for it.
-                await link.watch(patient=failures % 2 == 1, up=up, event=event)
+                await link.watch(patient=failures > 0 and failures % 2 == 0, up=up, event=event)
             except TimeoutError:
                 reason = link.status.reason or "it is silent"
             except grpc.aio.AioRpcError as error:

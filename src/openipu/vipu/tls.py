@@ -59,32 +59,40 @@ def create(directory: Path, names: Iterable[str], validity: datetime.timedelta =
 
 def server_credentials(directory: Path) -> grpc.ServerCredentials:
     """Mutual TLS with ``directory/server``: clients need a certificate of its authority. Raises TlsError."""
+    server = directory / "server"
+    return mutual(
+        server / CA, server / "server.crt", server / "server.key", remedy="; make one with 'vipu-server --tls-init'"
+    )
+
+
+def mutual(ca_file: Path, certificate_file: Path, key_file: Path, remedy: str = "") -> grpc.ServerCredentials:
+    """Mutual TLS with PEM files; ``remedy`` ends the sentence of a TlsError."""
     from cryptography import x509
     from cryptography.hazmat.primitives import serialization
 
-    files = [directory / "server" / name for name in (CA, "server.crt", "server.key")]
     contents = []
-    for file in files:
+    for file in (ca_file, certificate_file, key_file):
         try:
             contents.append(file.read_bytes())
         except OSError as error:
-            raise TlsError(
-                f"Cannot read {str(file)!r}: {error.strerror}; make certificates with 'vipu-server --tls-init'."
-            ) from None
+            raise TlsError(f"Cannot read {str(file)!r}: {error.strerror}{remedy}.") from None
     ca, certificate, key = contents
     try:
         x509.load_pem_x509_certificates(ca)
         parsed = x509.load_pem_x509_certificate(certificate)
         private = serialization.load_pem_private_key(key, None)
     except (ValueError, TypeError):
-        raise TlsError(f"The files in {str(directory / 'server')!r} are no PEM certificates and key.") from None
+        raise TlsError(
+            f"The files {str(ca_file)!r}, {str(certificate_file)!r} and {str(key_file)!r} "
+            "are not PEM certificates and an unencrypted key."
+        ) from None
     if parsed.public_key() != private.public_key():
-        raise TlsError(f"The key {str(files[2])!r} does not belong to the certificate beside it.")
+        raise TlsError(f"The key {str(key_file)!r} does not belong to the certificate {str(certificate_file)!r}.")
     now = datetime.datetime.now(datetime.UTC)
     if not parsed.not_valid_before_utc <= now <= parsed.not_valid_after_utc:
         raise TlsError(
-            f"The certificate {str(files[1])!r} is valid from {parsed.not_valid_before_utc:%Y-%m-%d} "
-            f"to {parsed.not_valid_after_utc:%Y-%m-%d} only; make a new one with 'vipu-server --tls-init'."
+            f"The certificate {str(certificate_file)!r} is valid from {parsed.not_valid_before_utc:%Y-%m-%d} "
+            f"to {parsed.not_valid_after_utc:%Y-%m-%d} only{remedy}."
         )
     return grpc.ssl_server_credentials([(key, certificate)], root_certificates=ca, require_client_auth=True)
 

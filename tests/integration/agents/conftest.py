@@ -37,9 +37,18 @@ def make_plane(tmp_path: Path, make_rack: Any) -> Iterator[Callable[..., Plane]]
         plane.close()
 
 
+@pytest.fixture(scope="session")
+def eight_machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RackProcess]:
+    rack = RackProcess(tmp_path_factory.mktemp("rack"), 8)
+    yield rack
+    rack.close()
+
+
 @pytest.fixture
-def plane(make_rack: Any, make_plane: Any) -> Plane:
-    """Eight machines, all up."""
-    made: Plane = make_plane(make_rack(8))
+def plane(eight_machines: RackProcess, make_plane: Any) -> Plane:
+    """Eight machines, all up and as new."""
+    eight_machines.stop_machines()
+    eight_machines.start_machines()
+    made: Plane = make_plane(eight_machines)
     made.wait_up()
     return made

@@ -13,6 +13,7 @@ import click
 import grpc
 import structlog
 
+from openipu.vipu import tls
 from openipu.vipu.agent import hardware as kinds
 from openipu.vipu.agent.contract import agent
 from openipu.vipu.agent.hardware import Hardware
@@ -28,7 +29,7 @@ _OPTIONS = (
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
 )
-_STOP_SECONDS = 2.0
+_STOP_SECONDS = 1.0
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger("virm-agent")
 
@@ -76,13 +77,6 @@ class AgentServer:
         server, self._server = self._server, None
         if server is not None:
             await server.stop(grace)
-
-
-def server_credentials(certificate: Path, key: Path, ca: Path) -> grpc.ServerCredentials:
-    """Mutual TLS: only controllers with a certificate of this authority may call. Raises OSError."""
-    return grpc.ssl_server_credentials(
-        [(key.read_bytes(), certificate.read_bytes())], root_certificates=ca.read_bytes(), require_client_auth=True
-    )
 
 
 def _check_exposure(host: str, secure: bool, insecure_network: bool) -> None:
@@ -138,16 +132,16 @@ def main(
     announce_port: int,
 ) -> None:
     """Run the agent of one IPU-Machine until it is told to stop (SIGTERM, SIGINT)."""
-    tls = (tls_certificate, tls_key, tls_ca)
-    if any(tls) and not all(tls):
+    files = (tls_certificate, tls_key, tls_ca)
+    if any(files) and not all(files):
         raise click.ClickException("--tls-certificate, --tls-key and --tls-ca belong together: give all three.")
-    _check_exposure(host, all(tls), insecure_network)
+    _check_exposure(host, all(files), insecure_network)
 
     async def run() -> None:
         hardware = kinds.load(kind)(kinds.Options(host, port, _values(options)))
         credentials = None
         if tls_certificate and tls_key and tls_ca:
-            credentials = server_credentials(tls_certificate, tls_key, tls_ca)
+            credentials = tls.mutual(tls_ca, tls_certificate, tls_key)
         server = AgentServer(hardware, host, port, credentials)
         await server.start()
         announcer = Announcer(
@@ -169,7 +163,7 @@ def main(
 
     try:
         asyncio.run(run())
-    except (OSError, LookupError, ValueError) as error:
+    except (OSError, LookupError, ValueError, tls.TlsError) as error:
         raise click.ClickException(str(error)) from None
 
 
