@@ -46,7 +46,11 @@ class Service:
             pid, mark = int(record["pid"]), str(record["started"])
         except (OSError, ValueError, KeyError, TypeError):
             return None
-        return psutil.Process(pid) if _start_mark(pid) == mark and psutil.pid_exists(pid) else None
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process = psutil.Process(pid)
+            if _start_mark(pid) == mark and _alive(process):
+                return process
+        return None
 
     def start(self) -> None:
         """Start it in a session of its own. Raises ProcessError."""
@@ -73,8 +77,7 @@ class Service:
         """Wait until it answers. Raises ProcessError when it ends or does not in time."""
         deadline = time.monotonic() + seconds
         while not ready():
-            process = self.running()
-            if process is None or process.status() == psutil.STATUS_ZOMBIE:
+            if self.running() is None:
                 raise ProcessError(f"{self.title} ended at once: {self.last_words()} (its log: {self.log})")
             if time.monotonic() > deadline:
                 raise ProcessError(f"{self.title} did not answer within {seconds:.0f} s: look into {self.log}.")
@@ -85,11 +88,11 @@ class Service:
         process = self.running()
         if process is not None:
             try:
-                _end(process)
+                ended = _end(process)
             except psutil.AccessDenied:
                 raise ProcessError(f"{self.title} (process {process.pid}) is not yours to stop.") from None
-            except psutil.TimeoutExpired:
-                raise ProcessError(f"{self.title} (process {process.pid}) cannot be ended.") from None
+            if not ended:
+                raise ProcessError(f"{self.title} (process {process.pid}) cannot be ended.")
         self.pid_file.unlink(missing_ok=True)
 
     def last_words(self) -> str:
@@ -129,14 +132,25 @@ def owner(host: str, port: int) -> str:
     return "a process of somebody else"
 
 
-def _end(process: psutil.Process) -> None:
-    with contextlib.suppress(psutil.NoSuchProcess):
-        process.terminate()
-        try:
-            process.wait(STOP_SECONDS)
-        except psutil.TimeoutExpired:
-            process.kill()
-            process.wait(STOP_SECONDS)
+def _end(process: psutil.Process) -> bool:
+    """Ask a process to end, make it end when it does not; whether it has ended."""
+    for ask in (process.terminate, process.kill):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            ask()
+        deadline = time.monotonic() + STOP_SECONDS
+        while time.monotonic() < deadline:
+            if not _alive(process):
+                return True
+            time.sleep(_POLL_SECONDS)
+    return False
+
+
+def _alive(process: psutil.Process) -> bool:
+    """Whether it runs; one that has ended and that its parent has not looked after yet does not."""
+    try:
+        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
 
 
 def _start_mark(pid: int) -> str | None:

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The inventory plugin, as Ansible loads it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.openipu.pod.plugins.module_utils.pod import spec
+from ansible_collections.openipu.pod.plugins.module_utils.vipu.resources import OPTIONS
+
+ROOT = Path(__file__).resolve().parents[3]
+BIN = Path(sys.executable).parent
+
+
+@dataclass
+class Inventory:
+    """What ``ansible-inventory --list`` tells."""
+
+    data: dict[str, Any]
+
+    def hosts(self, group: str) -> list[str]:
+        entry = self.data.get(group, {})
+        return entry.get("hosts", []) + [host for child in entry.get("children", []) for host in self.hosts(child)]
+
+    def vars(self, host: str) -> dict[str, Any]:
+        return self.data["_meta"]["hostvars"][host]
+
+
+def ansible_inventory(path: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "PATH": f"{BIN}:{os.environ['PATH']}"}
+    command = [str(BIN / "ansible-inventory"), "-i", str(path), "--list", *options]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+
+
+def parse(path: Path, *options: str) -> Inventory:
+    done = ansible_inventory(path, *options)
+    assert done.returncode == 0, done.stderr
+    # Ansible marks text that is no template of the user's own.
+    return Inventory(json.loads(done.stdout, object_hook=lambda item: item.get("__ansible_unsafe", item)))
+
+
+def refusal(path: Path) -> str:
+    done = ansible_inventory(path)
+    assert done.returncode != 0, done.stdout
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+def test_groups_and_variables_of_the_twin():
+    inventory = parse(ROOT / "inventory/twin/pod.yml")
+    assert inventory.hosts("machines") == [f"ag{number:02}" for number in range(1, 17)]
+    assert inventory.hosts("controllers") == inventory.hosts("poplar_servers") == ["server1"]
+    assert set(inventory.hosts("switches")) == {"tor1", "mgmt1"}
+    assert inventory.hosts("data_switches") == ["tor1"]
+    assert inventory.hosts("pdus") == ["pdu1", "pdu2"]
+    assert len(inventory.hosts("rack1")) == 16 + 1 + 2 + 2
+    machine = inventory.vars("ag07")
+    assert machine["ansible_host"] == "127.2.1.7"
+    assert machine["pod_addresses"]["rnic"] == "127.5.1.7"
+    assert (machine["pod_unit"], machine["pod_rack_number"], machine["pod_agent_id"]) == (7, 1, "ag07")
+    assert {port["switch"]: port["port"] for port in machine["pod_ports"]} == {
+        "tor1": "Ethernet15/1",
+        "mgmt1": "Ethernet7",
+    }
+    assert {cable["device"] for cable in inventory.vars("tor1")["pod_cables"]} >= {"ag01", "server1"}
+    shared = inventory.vars("ag01")
+    assert shared["vipu_connection"] == {"api_host": "127.3.1.101", "api_port": 8090}
+    assert [agent["id"] for agent in shared["vipu_pod_agents"]] == inventory.hosts("machines")
+
+
+@pytest.mark.parametrize("name", ["twin", "pod64"])
+def test_what_the_controller_is_to_hold_is_in_the_words_of_the_modules(name):
+    inventory = parse(ROOT / "inventory" / name / "pod.yml")
+    shared = inventory.vars(inventory.hosts("controllers")[0])
+    for kind in ("agent", "cluster", "allocation", "partition", "user"):
+        for row in shared[f"vipu_pod_{kind}s"]:
+            assert set(row) <= set(OPTIONS[kind])
+
+
+def test_the_model_takes_every_option_of_a_partition():
+    known = {name: option.get("choices") for name, option in spec.PARTITION.spec.items()}
+    assert known == {name: option.get("choices") for name, option in OPTIONS["partition"].items()}
+    ipu = OPTIONS["partition"]["ipus"]["options"]
+    assert {name: option.get("default") for name, option in spec.IPU.spec.items()} == {
+        name: option.get("default") for name, option in ipu.items()
+    }
+
+
+def test_the_documented_options_are_those_of_the_model():
+    command = [str(BIN / "ansible-doc"), "--json", "--type", "inventory", "openipu.pod.pod"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    documented = json.loads(done.stdout)["openipu.pod.pod"]["doc"]["options"]
+    assert set(documented) == set(spec.POD.spec)
+
+
+def test_other_files_are_left_to_others(pod, tmp_path):
+    text = pod.write().read_text()
+    (tmp_path / "north.pod.yml").write_text(text)
+    assert len(parse(tmp_path / "north.pod.yml").hosts("machines")) == 4
+    (tmp_path / "machines.yml").write_text(text)
+    refusal(tmp_path / "machines.yml")
+
+
+def test_constructed_groups_and_variables(pod):
+    path = pod.write(
+        tail="compose: {bmc_url: \"'https://' ~ pod_addresses.bmc\"}\n"
+        "groups: {lower: pod_unit <= 2}\nkeyed_groups: [{key: pod_kind, prefix: kind}]\nstrict: true\n"
+    )
+    inventory = parse(path)
+    assert inventory.hosts("lower") == ["m1.1", "m1.2"]
+    assert len(inventory.hosts("kind_machine")) == 4
+    assert inventory.vars("m1.1")["bmc_url"] == "https://10.1.1.1"
+
+
+def test_mistakes_are_told_with_file_and_line(pod):
+    path = pod.write(tail="partitions:\n  - {id: p, allocation: a, size: 3}\n")
+    assert f"{path}, line 10: unknown allocation 'a'" in refusal(path)
+    path.write_text("plugin: openipu.pod.pod\nname: x\n")
+    assert f"{path}, line 1: pod 'x': missing required arguments: racks" in refusal(path)
+
+
+def test_a_rack_cannot_have_the_name_of_a_group(pod):
+    path = pod.write(cluster=None)
+    for file in (pod.pod_yml, pod.machines_csv):
+        file.write_text(file.read_text().replace("rack1", "machines"))
+    assert "rack 'machines' has the name of a group of the inventory: rename it" in refusal(path)
+
+
+def test_the_cache_answers_until_a_file_changes(pod, tmp_path):
+    store = tmp_path / "cache"
+    path = pod.write(tail=f"cache: true\ncache_plugin: ansible.builtin.jsonfile\ncache_connection: {store}\n")
+    assert len(parse(path).hosts("machines")) == 4
+    (entry,) = store.iterdir()
+    # The entry is what answers: a host that only it knows shows up, but for --flush-cache.
+    entry.write_text(entry.read_text().replace("m1.4", "m1.9"))
+    assert "m1.9" in parse(path).hosts("machines")
+    assert "m1.9" not in parse(path, "--flush-cache").hosts("machines")
+    # Another content of either file is another entry.
+    rows = pod.machines_csv.read_text().splitlines()
+    pod.machines_csv.write_text("\n".join(rows[:-1]) + "\n")
+    assert len(parse(path).hosts("machines")) == 3
