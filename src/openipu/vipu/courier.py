@@ -83,21 +83,24 @@ class Turns:
         self._queue: deque[Courier] = deque()
         self._running: dict[asyncio.Task[None], Courier] = {}
         self._quick: set[asyncio.Task[None]] = set()  # those that count
+        self._stopped = False
 
     def ask(self, courier: Courier) -> None:
         """Have ``courier.deliver`` run once, then ``courier.delivered``."""
         self._queue.append(courier)
         self._next()
 
-    def stop(self) -> None:
-        """End all calls."""
-        self._queue.clear()
-        for task in self._running:
+    async def stop(self) -> None:
+        """End all calls, and begin none any more."""
+        self._stopped = True
+        tasks = list(self._running)
+        for task in tasks:
             task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     def _next(self) -> None:
         loop = asyncio.get_running_loop()
-        while self._queue and len(self._quick) < CALLS:
+        while not self._stopped and self._queue and len(self._quick) < CALLS:
             courier = self._queue.popleft()
             courier.task = task = loop.create_task(courier.deliver())
             self._running[task] = courier
@@ -193,14 +196,6 @@ class Courier:
         if self._called:
             self._finished = asyncio.get_running_loop().create_future()
             await self._finished
-
-    def stop(self) -> None:
-        """Say nothing any more."""
-        self._called = True
-        if self._retry:
-            self._retry.cancel()
-        if self.task:
-            self.task.cancel()
 
     async def _release(self) -> None:
         ids = list(self._releases)[:MOST_PER_CALL]

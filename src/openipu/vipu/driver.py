@@ -22,7 +22,7 @@ from openipu.vipu.checks import Code, RuleError, shown
 from openipu.vipu.courier import Courier, Drive, Turns
 from openipu.vipu.model import Agent, Change, Device, Operation, Partition, Put, State
 from openipu.vipu.outbox import Outbox, Transition
-from openipu.vipu.ports import AgentState, LifecycleOptions, Records
+from openipu.vipu.ports import AgentState, LifecycleOptions, Records, StoppedError
 
 GOODBYE = 5.0  # seconds for an agent that was removed to take its partitions off
 
@@ -44,23 +44,23 @@ class Driver:
         self._drives: dict[str, Drive] = {}
         self._agents_of: dict[str, tuple[str, ...]] = {}  # partition -> where it is, or has to go away from
         self._removals: dict[str, list[Future[None]]] = {}
+        self._stopped = False
         self._recoveries: dict[str, asyncio.TimerHandle] = {}
         self._stranded: set[str] = set()  # failed ones that may move, and have no place to move to
         self._farewells: set[asyncio.Task[None]] = set()
 
     async def stop(self) -> None:
         """End all work at once."""
+        self._stopped = True
         self._outbox.stop()
-        self._turns.stop()
-        for courier in self._couriers.values():
-            courier.stop()
+        await self._turns.stop()
         for task in self._farewells:
             task.cancel()
         await asyncio.gather(*self._farewells, return_exceptions=True)
         await self.supervisor.close()
         for waiting in self._removals.values():
             for future in waiting:
-                future.set_exception(RuntimeError("the controller is stopped"))
+                future.set_exception(StoppedError())
 
     # -- agents
 
@@ -252,7 +252,9 @@ class Driver:
     def await_removal(self, record: Partition, done: Future[None]) -> None:
         """Have a future done when the removal that this record began is over."""
         current = self._records.state.partitions.get(record.id)
-        if current is record:
+        if self._stopped:
+            done.set_exception(StoppedError())
+        elif current is record:
             self._removals.setdefault(record.id, []).append(done)
         elif current is not None and current.operation is Operation.FAILED:
             done.set_exception(_not_removed(record.id, current.errors[0] if current.errors else "it failed."))

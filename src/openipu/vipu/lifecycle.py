@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -19,7 +20,7 @@ from openipu.vipu.checks import Context, Refused, RuleError, not_there, shown
 from openipu.vipu.discovery import Discovery
 from openipu.vipu.driver import Driver
 from openipu.vipu.model import Agent, Change, Delete, Kind, Partition, Put, State
-from openipu.vipu.ports import AgentStatus, DiscoveredAgent, LifecycleOptions, Records
+from openipu.vipu.ports import AgentStatus, DiscoveredAgent, LifecycleOptions, Records, StoppedError
 from openipu.vipu.specs import Removal
 
 ATTRIBUTES_TIMEOUT = 5.0  # seconds
@@ -92,7 +93,10 @@ class Lifecycle:
             elif (record := submitted.result()) is None:
                 done.set_result(None)
             else:
-                self._loop.call_soon_threadsafe(self._driver.await_removal, record, done)
+                try:
+                    self._loop.call_soon_threadsafe(self._driver.await_removal, record, done)
+                except RuntimeError:  # the loop is closed
+                    done.set_exception(StoppedError())
 
         self._records.submit(command).add_done_callback(durable)
         return done
@@ -130,6 +134,8 @@ class Lifecycle:
         asyncio.set_event_loop(self._loop)
         try:
             self._loop.run_forever()
+            # Removals that became durable at the last moment hear that nobody will do them.
+            self._loop.run_until_complete(asyncio.sleep(0))
         finally:
             self._loop.close()
 
@@ -148,7 +154,8 @@ class Lifecycle:
         self._inbox.append(changes)
         if not self._reading and not self._stopped:
             self._reading = True
-            self._loop.call_soon_threadsafe(self._read_inbox)
+            with contextlib.suppress(RuntimeError):  # it was stopped this moment
+                self._loop.call_soon_threadsafe(self._read_inbox)
 
     def _read_inbox(self) -> None:
         self._reading = False

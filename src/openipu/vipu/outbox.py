@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 
@@ -33,6 +34,7 @@ class Outbox:
         self._loop = loop
         self._waiting: list[tuple[str, Transition]] = []
         self._busy = False
+        self._stopped = False
 
     def put(self, id: str, transition: Transition) -> None:
         """Have a partition changed; nothing happens when it does not exist by then."""
@@ -43,15 +45,21 @@ class Outbox:
 
     def stop(self) -> None:
         """Send nothing any more."""
-        self._busy = True
-        self._waiting.clear()
+        self._stopped = True
 
     def _send(self) -> None:
+        if self._stopped:
+            return
         batch, self._waiting = self._waiting[:MOST_AT_ONCE], self._waiting[MOST_AT_ONCE:]
         self._busy = bool(batch)
         if batch:
             future = self._records.submit(lambda state: (_changes(state, batch), None))
-            future.add_done_callback(lambda done: self._loop.call_soon_threadsafe(self._sent, batch, done))
+            future.add_done_callback(lambda done: self._written(batch, done))
+
+    def _written(self, batch: list[tuple[str, Transition]], done: Future[None]) -> None:
+        """Called in the writer thread."""
+        with contextlib.suppress(RuntimeError):  # the loop is closed, and nobody waits for this any more
+            self._loop.call_soon_threadsafe(self._sent, batch, done)
 
     def _sent(self, batch: list[tuple[str, Transition]], done: Future[None]) -> None:
         error = done.exception()
