@@ -71,7 +71,7 @@ def test_continuation_lines_belong_to_the_row_before() -> None:
 
 
 def test_a_row_that_does_not_fit_its_header_is_refused_and_quoted() -> None:
-    with pytest.raises(ValueError, match="2 cells under a header of 3: 'x | y'"):
+    with pytest.raises(ValueError, match=r"2 cells under a header of 3: 'x \| y'"):
         cli_output.table(" A | B | C\n x | y\n")
 
 

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Every module's examples are valid, every module is in the group, and the API is covered."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin, virmgrpc
+
+ROOT = Path(__file__).resolve().parents[3]
+MODULES = sorted(path.stem for path in (ROOT / "plugins/modules").glob("*.py"))
+TEMPLATE = re.compile(r"\{\{.*\}\}")
+
+
+def spec(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The argument spec of a module and its constraints, as its action plugin declares them."""
+    action = importlib.import_module(f"ansible_collections.openipu.pod.plugins.action.{name}").ActionModule
+    return action.task.argument_spec, action.task.constraints
+
+
+def documents(name: str, part: str) -> Any:
+    """A documentation string of a module, as data."""
+    module = importlib.import_module(f"ansible_collections.openipu.pod.plugins.modules.{name}")
+    return yaml.safe_load(getattr(module, part))
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_are_valid_tasks(name: str) -> None:
+    used = 0
+    for task in documents(name, "EXAMPLES"):
+        for module, options in task.items():
+            if not module.startswith("openipu.pod."):
+                continue
+            used += module == f"openipu.pod.{name}"
+            argument_spec, constraints = spec(module.rpartition(".")[2])
+            # What a template will give is not known here; its option has to exist all the same.
+            known = {key: value for key, value in options.items() if not _templated(value)}
+            assert set(options) <= set(argument_spec), f"{name}: {set(options) - set(argument_spec)}"
+            errors = ArgumentSpecValidator(argument_spec, **constraints).validate(known).error_messages
+            assert not [error for error in errors if not _about_templates(error, options)], f"{name}: {errors}"
+    assert used, f"no example uses {name}"
+
+
+def _templated(value: Any) -> bool:
+    return isinstance(value, str) and bool(TEMPLATE.search(value))
+
+
+def _about_templates(error: str, options: dict[str, Any]) -> bool:
+    return "missing" in error and any(_templated(value) for value in options.values())
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_module_is_documented_alike(name: str) -> None:
+    documentation = documents(name, "DOCUMENTATION")
+    fragments = documentation["extends_documentation_fragment"]
+    assert any(fragment.startswith("openipu.pod.attributes") for fragment in fragments)
+    assert documentation["version_added"] == "0.1.0"
+    runtime = yaml.safe_load((ROOT / "meta/runtime.yml").read_text())
+    in_group = name in runtime["action_groups"]["vipu"]
+    assert in_group == ("openipu.pod.attributes.vipu" in fragments)
+    assert (ROOT / f"plugins/action/{name}.py").exists()
+
+
+# Fields of requests that no option sets, and why.
+EXCEPTIONS = {
+    ("ApplyRequest", "users"): "a key told to a bulk task would have nowhere to go; vipu_user writes it to a file",
+    ("ApplyRequest", "validate_only"): "check mode plans from what is read, so that it works with every controller",
+    ("GetPartitionIpuofConfigRequest", "gcd_id"): "all GCDs come in one call, and the option gcd picks one",
+    ("ListPartitionsRequest", "allocation_id"): "all partitions are read in one call",
+    ("ListIPUAttributesRequest", "agents"): "for command lines; no module manages attributes",
+}
+# Fields of requests and the options that set them.
+OPTIONS = {
+    "AgentSpec": ("vipu_agent", {"id": "id", "host": "host", "port": "port"}),
+    "ClusterSpec": (
+        "vipu_cluster",
+        {
+            "id": "id",
+            "agent_ids": "agents",
+            "num_ilds": "num_ilds",
+            "ipu_link_topology": "topology",
+            "gw_link_topology": "cluster_topology",
+        },
+    ),
+    "AllocationSpec": (
+        "vipu_allocation",
+        {"id": "id", "cluster_id": "cluster", "size": "size", "agent_ids": "agents"},
+    ),
+    "UserSpec": ("vipu_user", {"id": "id", "role": "role", "allocation_ids": "allocations"}),
+    "ApplyRequest": (
+        "vipu_pod",
+        {
+            "agents": "agents",
+            "clusters": "clusters",
+            "allocations": "allocations",
+            "partitions": "partitions",
+            "removals": "prune",
+        },
+    ),
+    "PartitionRequirements": (
+        "vipu_partition",
+        {
+            "id": "id",
+            "size": "size",
+            "cluster_id": "cluster",
+            "ipulink_routing_type": "routing",
+            "num_ipulink_segments": "num_segments",
+            "gw_routing_type": "gw_routing",
+            "sync_type": "sync_type",
+            "num_gcds": "num_gcds",
+            "reconfigurable": "reconfigurable",
+            "num_replicas": "num_replicas",
+            "allocation_id": "allocation",
+            "ipus": "ipus",
+        },
+    ),
+    "CreatePartitionRequest": (
+        "vipu_partition",
+        {"requirements": "size", "disable_auto_reset": "disable_auto_reset", "relocatable": "relocatable"},
+    ),
+    "ResetPartitionRequest": ("vipu_partition", {"partition_id": "id", "relocatable": "relocatable"}),
+    "RemovePartitionRequest": ("vipu_partition", {"partition_id": "id", "force": "force"}),
+    "GetPartitionIpuofConfigRequest": ("vipu_ipuof_config", {"partition_id": "id"}),
+    "GetPartitionStatusRequest": ("vipu_partition_info", {"partition_id": "id"}),
+    "CountFitsRequest": ("vipu_info", {"allocation_id": "gather_subset", "sizes": "sizes"}),
+    "ListPartitionsRequest": ("vipu_partition_info", {}),
+    "ListIPUAttributesRequest": ("vipu_info", {}),
+}
+
+
+@pytest.mark.parametrize("message", OPTIONS)
+def test_every_field_of_a_request_has_its_option(message: str) -> None:
+    package = admin if hasattr(admin, message) else virmgrpc
+    fields = {field.name for field in getattr(package, message).DESCRIPTOR.fields}
+    module, options = OPTIONS[message]
+    excepted = {field for name, field in EXCEPTIONS if name == message}
+    assert fields == set(options) | excepted
+    assert set(options.values()) <= set(spec(module)[0])
+
+
+def test_every_request_of_the_user_api_is_looked_at() -> None:
+    for method in virmgrpc.service("UserService").methods:
+        assert method.input_type.name in OPTIONS, method.name
