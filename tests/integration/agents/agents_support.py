@@ -57,7 +57,7 @@ class RackProcess:
         self.agents = [Agent(machine.agent_id, machine.host, machine.port) for machine in self.machines()]
 
     def machines(self) -> list[Any]:
-        return list(self._stub.ListMachines(twin.ListMachinesRequest(), timeout=10).machines)
+        return list(self._stub.ListMachines(twin.ListMachinesRequest(), timeout=10, wait_for_ready=True).machines)
 
     def held(self, agent_id: str) -> list[str]:
         return next(list(machine.partition_ids) for machine in self.machines() if machine.agent_id == agent_id)
