@@ -24,14 +24,14 @@ HOME = ROOT / ".cache" / "sanity"
 TREE = HOME / "ansible_collections" / "openipu" / "pod"
 CACHE = HOME / ".ansible" / "test" / "cache"
 
-BOOTSTRAP = '''\
+BOOTSTRAP = """\
 import glob, runpy, sys
 wheels = {folder!r}
 sys.path.insert(0, glob.glob(wheels + "/pip-*.whl")[0])
 wanted = [a for a in sys.argv[1:] if a not in ("--no-setuptools", "--no-wheel")]
 sys.argv = ["pip", "install", "--no-index", "--find-links", wheels, "pip=={pip}", *wanted]
 runpy.run_module("pip", run_name="__main__")
-'''
+"""
 
 
 def run(*command: str | Path, cwd: Path = ROOT, env: dict[str, str] | None = None) -> None:
@@ -59,7 +59,11 @@ def prepare() -> None:
     run("ansible-galaxy", "collection", "build", "--force", "--output-path", build, ROOT)
     with tarfile.open(next(build.glob("*.tar.gz"))) as archive:
         archive.extractall(TREE, filter="data")
-    for entry in ("init --quiet", "add --all", "-c user.name=sanity -c user.email=sanity@localhost commit --quiet -m sanity"):
+    for entry in (
+        "init --quiet",
+        "add --all",
+        "-c user.name=sanity -c user.email=sanity@localhost commit --quiet -m sanity",
+    ):
         run("git", *entry.split(), cwd=TREE)
 
     pip = pip_release()

@@ -165,7 +165,9 @@ options:
     choices: [agents, clusters, allocations, partitions]
     default: []
   wait:
-    description: Wait until all partitions of O(partitions) are ACTIVE, and fail with the controller's reason when that does not come about. Check mode does not wait.
+    description:
+      - Wait until all partitions of O(partitions) are ACTIVE, and fail with the controller's reason when that does not come about.
+      - Check mode does not wait.
     type: bool
     default: true
   wait_timeout:

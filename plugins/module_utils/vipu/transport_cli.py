@@ -68,8 +68,12 @@ class CliTransport:
                     self._create(step)
             except VipuError as error:
                 failed = ItemError(step.family.kind, step.key, error.sentence)
-                done = {(s.family.kind, s.key) for s, _ in work[:index]}
-                rest = {(s.family.kind, s.key) for s, _ in work[index + 1 :]} - done - {(step.family.kind, step.key)}
+                done = {(step.family.kind, step.key) for step, removing in work[:index]}
+                rest = (
+                    {(step.family.kind, step.key) for step, removing in work[index + 1 :]}
+                    - done
+                    - {(failed.kind, failed.key)}
+                )
                 sentence = "Not tried, because the command before it failed: %s" % error.sentence
                 return [failed, *(ItemError(kind, key, sentence) for kind, key in sorted(rest))]
         return []
