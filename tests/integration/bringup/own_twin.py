@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A twin of our own: the POD of inventory/twin on other loopback addresses."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+ROOT = Path(__file__).resolve().parents[3]
+BIN = Path(sys.executable).parent
+
+
+@dataclass
+class OwnTwin:
+    """A POD and the folder of its twin; ``octet`` is added to the x of 127.x.y.z."""
+
+    inventory: Path
+    state: Path
+    octet: int
+
+    @property
+    def controller(self) -> str:
+        return f"127.{3 + self.octet}.1.101"
+
+    def twin(self, command: str, *options: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        more = ("--inventory", str(self.inventory)) if command == "up" else ()
+        return run(BIN / "twin", command, "--state-dir", str(self.state), *more, *options, check=check)
+
+    def status(self) -> dict[str, Any]:
+        return json.loads(self.twin("status", "--json").stdout)
+
+    def playbook(self, name: str, *options: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        path = ROOT / "playbooks" / name
+        return run(BIN / "ansible-playbook", path, "-i", str(self.inventory), *options, check=check)
+
+    def pid(self, name: str) -> int:
+        return int(json.loads((self.state / f"{name}.pid").read_text())["pid"])
+
+    def processes(self) -> list[psutil.Process]:
+        """Whatever runs with this folder on its command line."""
+        found = []
+        for process in psutil.process_iter(["cmdline", "status"]):
+            words = process.info["cmdline"] or []
+            if process.info["status"] != psutil.STATUS_ZOMBIE and any(str(self.state) in word for word in words):
+                found.append(process)
+        return found
+
+
+def run(program: Path, *arguments: object, check: bool = True) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"}
+    environment["PATH"] = f"{BIN}:{environment['PATH']}"
+    command = [str(program), *map(str, arguments)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=100, check=False)
+    assert "Traceback" not in done.stdout + done.stderr, done.stdout + done.stderr
+    if check:
+        assert done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+def changed(done: subprocess.CompletedProcess[str]) -> int:
+    """How many tasks changed something, over all hosts."""
+    counts = re.findall(r"changed=(\d+)", done.stdout)
+    assert counts, done.stdout
+    return sum(map(int, counts))
+
+
+def make(folder: Path) -> OwnTwin:
+    # Away from a developer's own twin (127.1 to 127.5), and from other test runs.
+    octet = 10 + os.getpid() % 23 * 10
+    inventory = folder / "inventory"
+    shutil.copytree(ROOT / "inventory/twin", inventory)
+    pod = inventory / "pod.yml"
+    pod.write_text(re.sub(r"127\.(\d)\.0\.0", lambda match: f"127.{int(match[1]) + octet}.0.0", pod.read_text()))
+    return OwnTwin(pod, folder / "state", octet)

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The checks of the preflight, one by one."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+from ansible_collections.openipu.pod.plugins.module_utils import preflight
+from ansible_collections.openipu.pod.plugins.module_utils.vipu.client import Connection
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def params(**given):
+    options = {name: option.get("default") for name, option in preflight.POD_PREFLIGHT.argument_spec.items()}
+    return {**options, "timeout": 5.0, **given}
+
+
+def test_the_libraries_are_those_that_an_execution_environment_gets():
+    text = (ROOT / "meta/ee-requirements.txt").read_text()
+    assert dict(re.findall(r"^([A-Za-z]+)>=([0-9.]+)", text, re.MULTILINE)) == preflight.LIBRARIES
+
+
+def test_this_environment_is_well():
+    found = {check.name: check for check in preflight.versions()}
+    assert [check.problem for check in found.values()] == [None] * 6
+    assert found["Python"].found.startswith(f"{sys.version_info.major}.{sys.version_info.minor}.")
+
+
+def test_old_and_missing_libraries_are_told_with_a_remedy(monkeypatch):
+    def version(name):
+        if name == "netaddr":
+            raise importlib.metadata.PackageNotFoundError(name)
+        return {"grpcio": "1.9.5", "protobuf": "6.31rc1"}.get(name, "99")
+
+    monkeypatch.setattr(importlib.metadata, "version", version)
+    problems = {check.name: check.problem for check in preflight.versions() if check.problem}
+    assert problems == {
+        "grpcio": "grpcio 1.9.5 is older than 1.80: pip install 'grpcio>=1.80'",
+        "netaddr": "netaddr is missing in this Python: pip install 'netaddr>=1.0'",
+    }
+
+
+def test_the_pod_is_summed_up_or_its_mistake_told(pod):
+    assert preflight.pod(str(pod.write()), None).found == (
+        "test: 4 IPU-Machines, 1 rack, 1 cluster, 0 allocations, 0 partitions"
+    )
+    wrong = preflight.pod(str(pod.write(tail="partition: []\n")), None)
+    assert "line 9: pod 'test': unknown key 'partition': did you mean 'partitions'?" in wrong.problem
+
+
+def test_agents_that_do_not_answer_are_named():
+    with socket.create_server(("127.0.0.1", 0)) as listening, socket.create_server(("127.0.0.1", 0)) as closed:
+        up = {"id": "ag01", "host": "127.0.0.1", "port": listening.getsockname()[1]}
+        down = {"id": "ag02", "host": "127.0.0.1", "port": closed.getsockname()[1]}
+        closed.close()
+        assert preflight.agents([up]).problem is None
+        check = preflight.agents([up, down])
+        assert check.found == "1 of 2 answer"
+        assert check.problem == (
+            f"ag02 (127.0.0.1:{down['port']}, connection refused) does not answer: "
+            "see whether the IPU-Machine is on and in the network"
+        )
+        assert "and 2 more do not answer" in preflight.agents([down] * 6).problem
+
+
+def test_a_missing_command_line_is_told(tmp_path):
+    assert preflight.command("vipu-admin", "sh").problem is None
+    assert "is not an executable here" in preflight.command("vipu-admin", str(tmp_path / "vipu-admin")).problem
+
+
+def test_a_failure_lists_every_problem(pod, tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    given = params(
+        api_host="127.0.0.1",
+        api_port=port,
+        transport="cli",
+        vipu_admin_path=str(tmp_path / "vipu-admin"),
+        pod_file=str(pod.write(tail="users: 1\n")),
+        agents=[{"id": "ag01", "host": "127.0.0.1", "port": port}],
+    )
+    result = preflight.POD_PREFLIGHT.perform(given, False, False)
+    assert result["failed"]
+    assert not result["changed"]
+    failed = [line.split()[1] for line in result["report"] if line.startswith("FAIL")]
+    assert failed[:2] == ["POD", "controller"]
+    assert {"vipu-admin", "agents"} <= set(failed)
+    assert len(result["problems"]) == len(failed)
+    assert all(problem in result["msg"] for problem in result["problems"])
+    assert re.search(r"controller at 127\.0\.0\.1:\d+ does not answer \(connection refused\): check", result["msg"])
+
+
+@pytest.mark.parametrize("host", ["nowhere.invalid", ""])
+def test_a_controller_without_an_address_is_a_problem_like_others(host):
+    assert preflight.controller(Connection(host, 1, timeout=5)).problem
