@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from vipu_servers import InProcess, InstantLife, Process, run
+from vipu_servers import InProcess, InstantLife, Process
 
 from openipu.vipu import log
+from openipu.vipu.initialise import initialise
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -51,9 +52,7 @@ def vipu_process(tmp_path: Path) -> Iterator[Callable[..., Process]]:
     processes: list[Process] = []
 
     def make(*options: str, **arguments: Any) -> Process:
-        if not database.exists():
-            made = run("--init", "--database", str(database))
-            assert made.returncode == 0, made.stderr
+        initialise(database)
         processes.append(Process("--database", str(database), *options, **arguments))
         return processes[-1]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ipaddress
 import signal
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import metadata
@@ -264,9 +263,9 @@ def main(
 
 
 def _serve(settings: Settings) -> None:
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    # Blocked before any thread starts, so that no thread gets them instead of the one that waits below.
+    ending = {signal.SIGTERM, signal.SIGINT}
+    signal.pthread_sigmask(signal.SIG_BLOCK, ending)
     server = Server(settings)
     bound = server.start()
     version = metadata.version("openipu")
@@ -275,8 +274,8 @@ def _serve(settings: Settings) -> None:
         _log.warning("not secure: everybody who reaches this controller may do everything; see --secure")
     # Others wait for this line.
     click.echo(f"vipu-server {version} listening on {where}")
-    stop.wait()
-    _log.info("stopping")
+    number = signal.sigwait(ending)
+    _log.info("stopping", signal=signal.Signals(number).name)
     server.stop()
     _log.info("stopped")
 

@@ -1,0 +1,330 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""``vipu-server`` as a process: options, start, end, kill, and everything that a user can get wrong."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import signal
+import socket
+import sqlite3
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import grpc
+import pytest
+from ansible_collections.openipu.pod.plugins.module_utils.vipu.client import ACCESS_KEY_METADATA, USER_ID_METADATA
+from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin, virmgrpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from vipu_servers import Client, Process, partition, pod, run
+
+from openipu.vipu.initialise import initialise
+
+Start = Callable[..., Process]
+
+
+def refused(result: object, *sentence: str) -> None:
+    """One sentence on standard error, status 1."""
+    assert result.returncode == 1, result
+    assert result.stdout == ""
+    assert re.fullmatch(r"Error: [^\n]+\n", result.stderr), result.stderr
+    for part in sentence:
+        assert part in result.stderr
+
+
+def test_init(tmp_path: Path) -> None:
+    database = tmp_path / "vipu-server.db"
+    made = run("--init", "--database", str(database))
+    assert (made.returncode, made.stdout, made.stderr) == (0, f"Initialised storage: {database}\n", "")
+    again = run("--init", "--database", str(database))
+    assert (again.returncode, again.stdout) == (0, f"Storage is initialised already: {database}\n")
+
+
+def test_init_and_serve_secure(vipu_process: Start, tmp_path: Path) -> None:
+    database, certs = tmp_path / "vipu-server.db", tmp_path / "vipu-certs"
+    made = run("--tls-init", str(certs), "--init", "--secure", "--database", str(database))
+    assert made.returncode == 0, made.stderr
+    assert made.stdout == (
+        f"Certificates written: {certs}/server and {certs}/client\n"
+        f"Initialised storage: {database}\n"
+        f"vipu configuration file for the user 'admin' written: {tmp_path}/admin.vipu-cli.hcl\n"
+    )
+    settings = dict(line.split("=") for line in (tmp_path / "admin.vipu-cli.hcl").read_text().split())
+    key = json.loads(settings["api-access-key"])
+    files = [certs / "client" / name for name in ("ca.crt", "client.key", "client.crt")]
+    credentials = grpc.ssl_channel_credentials(*(file.read_bytes() for file in files))
+    server = vipu_process("--secure", "--certs", str(certs), "--log-level", "debug", channel=credentials)
+    metadata = ((USER_ID_METADATA, "admin"), (ACCESS_KEY_METADATA, key))
+    created = server.admin.CreateUser(
+        admin.CreateUserRequest(spec=admin.UserSpec(id="alice")), metadata=metadata, timeout=10
+    )
+    with pytest.raises(grpc.RpcError) as caught:
+        server.admin.ListUsers(admin.ListUsersRequest(), timeout=10)
+    assert caught.value.code() is grpc.StatusCode.UNAUTHENTICATED
+    assert server.stop() == 0
+    log = "".join(server.errors)
+    assert "AdminService/CreateUser" in log
+    assert "UNAUTHENTICATED" in log
+    for secret in (key, created.access_key):
+        assert secret not in log
+
+
+def test_ready_line_environment_and_version(vipu_process: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = vipu_process("--log-format", "json")
+    assert re.fullmatch(r"vipu-server 0\.1\.0 listening on 127\.0\.0\.1:\d+\n", server.ready)
+    server.admin.CreateAgent(admin.CreateAgentRequest(spec=admin.AgentSpec(id="ag1", host="127.0.0.9", port=1)))
+    assert server.stop() == 0
+    events = [json.loads(line) for line in server.errors if line]
+    assert events[0]["level"] == "warning"
+    assert "not secure" in events[0]["event"]
+    assert {"event": "committed", "changes": ["agent ag1"]}.items() <= events[1].items()
+    assert run("--version").stdout == "vipu-server 0.1.0\n"
+
+
+def test_health_and_reflection(vipu_process: Start) -> None:
+    server = vipu_process("--no-admin")
+    health = health_pb2_grpc.HealthStub(server.channel)
+    for service in ("", "virmgrpc.UserService"):
+        reply = health.Check(health_pb2.HealthCheckRequest(service=service), timeout=5)
+        assert reply.status == health_pb2.HealthCheckResponse.SERVING
+    from google.protobuf.descriptor_pool import DescriptorPool
+    from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
+
+    database = ProtoReflectionDescriptorDatabase(server.channel)
+    assert set(database.get_services()) == {
+        "virmgrpc.UserService",
+        "virmgrpc.VersionService",
+        "grpc.health.v1.Health",
+        "grpc.reflection.v1alpha.ServerReflection",
+    }
+    service = DescriptorPool(database).FindServiceByName("virmgrpc.UserService")
+    assert "CreatePartition" in service.methods_by_name
+
+
+def test_what_is_wrong_with_the_start_is_said_in_one_sentence(vipu_process: Start, tmp_path: Path) -> None:
+    database = str(tmp_path / "vipu-server.db")
+    refused(run("--database", database), f"There is no database '{database}'", "--init")
+    server = vipu_process()
+    port = server.address.rpartition(":")[2]
+    refused(run("--database", database), "is in use by another vipu-server")
+    other = str(tmp_path / "other.db")
+    initialise(Path(other))
+    refused(run("--database", other, "--port", port), f"Cannot listen on 127.0.0.1:{port}", "another program")
+    refused(run("--database", other, "--host", "192.0.2.1", "--insecure-network"), "Cannot listen on 192.0.2.1:8090")
+    refused(run("--database", other, "--host", "0.0.0.0"), "0.0.0.0", "--secure", "--insecure-network")
+    refused(run("--database", other, "--admin-host", "192.0.2.1", "--port", "0"), "192.0.2.1", "--insecure-network")
+    refused(
+        run("--database", other, "--secure", "--certs", str(tmp_path / "none")),
+        "Cannot read",
+        "No such file",
+        "--tls-init",
+    )
+    refused(
+        run("--database", other, "--agent-tls-ca", "x", "--agent-tls-certificate", "x", "--agent-tls-key", "x"), "'x'"
+    )
+    refused(run("--init", "--database", str(tmp_path / "no" / "where.db")), "No such file or directory")
+    connection = sqlite3.connect(other)
+    connection.execute("UPDATE alembic_version SET version_num = '9999'")
+    connection.commit()
+    connection.close()
+    refused(run("--database", other, "--port", "0"), "written by a newer release (version 9999")
+    assert server.stop() == 0
+
+
+def test_wrong_use_of_options_is_explained(tmp_path: Path) -> None:
+    for options, sentence in (
+        (("--no-admin", "--admin-port", "1"), "--no-admin leaves nothing"),
+        (("--default-user-id", "x"), "--default-user-id has a meaning with --secure only"),
+        (("--agent-tls-ca", "x"), "belong together"),
+        (("--port", "70000"), "70000"),
+        (("--database", str(tmp_path)), "is a directory"),
+    ):
+        result = run("--database", str(tmp_path / "x.db"), *options)
+        assert result.returncode == 2
+        assert sentence in result.stderr
+        assert "Traceback" not in result.stderr
+
+
+class Writers:
+    """Threads that create and remove partitions until the server is gone, and keep books."""
+
+    def __init__(self, server: Process, prefix: str, enough: int) -> None:
+        """``enough`` acknowledged removals set the event of that name."""
+        self.there: set[str] = set()
+        self.gone: set[str] = set()
+        self.doubt: set[str] = set()
+        self.codes: set[grpc.StatusCode] = set()
+        self.enough = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._work, args=(server.address, f"{prefix}-{worker}", enough))
+            for worker in range(8)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def _work(self, address: str, prefix: str, enough: int) -> None:
+        with grpc.insecure_channel(address) as channel:
+            stub = virmgrpc.stub(channel, "UserService")
+            try:
+                for n in range(10_000):
+                    id = f"{prefix}-{n}"
+                    self.doubt.add(id)
+                    stub.CreatePartition(partition(id), timeout=10)
+                    self.doubt.remove(id)
+                    self.there.add(id)
+                    if n % 8:
+                        self.there.remove(id)
+                        self.doubt.add(id)
+                        request = virmgrpc.RemovePartitionRequest(partition_id=id, force=True)
+                        stub.RemovePartition(request, timeout=10)
+                        self.doubt.remove(id)
+                        self.gone.add(id)
+                    if len(self.gone) >= enough:
+                        self.enough.set()
+            except grpc.RpcError as error:
+                self.codes.add(error.code())
+
+    def join(self) -> None:
+        """Wait for the end of all."""
+        for thread in self._threads:
+            thread.join(20)
+
+    def check(self, listed: set[str]) -> None:
+        """Compare the books with what there is."""
+        assert self.there <= listed
+        assert not self.gone & listed
+
+
+def listed(server: Process) -> set[str]:
+    reply = server.user.ListPartitions(virmgrpc.ListPartitionsRequest(), timeout=10)
+    return {each.id for each in reply.partitions}
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_ends_cleanly_while_it_is_busy(vipu_process: Start, number: signal.Signals) -> None:
+    server = vipu_process()
+    pod(server, 64, {"a1": 64})
+    writers = Writers(server, "w", 20)
+    assert writers.enough.wait(20)
+    server.process.send_signal(number)
+    assert server.process.wait(timeout=15) == 0
+    writers.join()
+    assert writers.codes <= {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED}
+    assert "Traceback" not in "".join(server.errors)
+    found = listed(vipu_process())
+    writers.check(found)
+    assert found <= writers.there | writers.doubt
+
+
+def test_kill_keeps_what_was_acknowledged(vipu_process: Start, tmp_path: Path) -> None:
+    server = vipu_process()
+    pod(server, 64, {"a1": 64})
+    rounds: list[Writers] = []
+    for number in range(3):
+        rounds.append(Writers(server, f"r{number}", 40))
+        assert rounds[-1].enough.wait(20)
+        server.kill()
+        rounds[-1].join()
+        server.close()
+        server = vipu_process()
+        found = listed(server)
+        for writers in rounds:
+            writers.check(found)
+        assert found <= set().union(*(writers.there | writers.doubt for writers in rounds))
+    assert server.stop() == 0
+    connection = sqlite3.connect(tmp_path / "vipu-server.db")
+    assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
+    connection.close()
+
+
+HOSTILE = ["", ".", "..", "../../etc/passwd", "a/b", "a\x00b", "x" * 10_000, "ü", "-x", "a b", "'; DROP TABLE agents"]
+
+
+def test_hostile_requests_get_a_status_code(vipu_process: Start) -> None:
+    server = vipu_process()
+    pod(server, 4)
+    calls: list[Callable[[], object]] = []
+    for id in HOSTILE:
+        calls += [
+            lambda id=id: server.user.CreatePartition(partition(id), timeout=10),
+            lambda id=id: server.user.CreatePartition(partition("ok", 1, id), timeout=10),
+            lambda id=id: server.user.RemovePartition(virmgrpc.RemovePartitionRequest(partition_id=id), timeout=10),
+            lambda id=id: server.user.ResetPartition(virmgrpc.ResetPartitionRequest(partition_id=id), timeout=10),
+            lambda id=id: server.user.GetPartitionStatus(
+                virmgrpc.GetPartitionStatusRequest(partition_id=id), timeout=10
+            ),
+            lambda id=id: server.user.ListIPUAttributes(virmgrpc.ListIPUAttributesRequest(agents=[id]), timeout=10),
+            lambda id=id: server.admin.CreateAgent(
+                admin.CreateAgentRequest(spec=admin.AgentSpec(id=id, host="127.0.0.9")), timeout=10
+            ),
+            lambda id=id: server.admin.CreateAgent(
+                admin.CreateAgentRequest(spec=admin.AgentSpec(id="ok", host=f"{id}/")), timeout=10
+            ),
+            lambda id=id: server.admin.CreateUser(admin.CreateUserRequest(spec=admin.UserSpec(id=id)), timeout=10),
+            lambda id=id: server.admin.RemoveCluster(admin.RemoveRequest(id=id, force=True), timeout=10),
+        ]
+    for size in (0, 3, 2**31, 2**32 - 1):
+        calls.append(lambda size=size: server.user.CreatePartition(partition("ok", size), timeout=10))
+        calls.append(lambda size=size: server.user.CreatePartition(partition("ok", 4, num_gcds=size or 3), timeout=10))
+    for call in calls:
+        with pytest.raises(grpc.RpcError) as caught:
+            call()
+        assert caught.value.code() in (
+            grpc.StatusCode.INVALID_ARGUMENT,
+            grpc.StatusCode.NOT_FOUND,
+            grpc.StatusCode.RESOURCE_EXHAUSTED,
+        ), caught.value
+        assert caught.value.details().isprintable()
+        assert len(caught.value.details()) < 500
+    assert server.stop() == 0
+    assert not re.search("internal error|Traceback", "".join(server.errors))
+
+
+def test_garbage_and_oversized_messages_get_a_status_code(vipu_process: Start) -> None:
+    server = vipu_process()
+    for data, code in (
+        (b"\xff" * 100, grpc.StatusCode.INVALID_ARGUMENT),
+        (b"\x12\x05\x0a\x03\xff\xfe\xfd", grpc.StatusCode.INVALID_ARGUMENT),  # an id that is not UTF-8
+        (b"\x00" * (17 << 20), grpc.StatusCode.RESOURCE_EXHAUSTED),
+    ):
+        call = server.channel.unary_unary("/virmgrpc.UserService/CreatePartition")
+        with pytest.raises(grpc.RpcError) as caught:
+            call(data, timeout=10)
+        assert caught.value.code() is code, caught.value
+    with pytest.raises(grpc.RpcError) as caught:
+        server.channel.unary_unary("/virmgrpc.UserService/Nothing")(b"", timeout=10)
+    assert caught.value.code() is grpc.StatusCode.UNIMPLEMENTED
+    host, port = server.address.rsplit(":", 1)
+    for data in (b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01" + b"x" * 1000, b"\x00" * 100_000):
+        with socket.create_connection((host, int(port)), timeout=10) as plain:
+            plain.sendall(data)
+            while plain.recv(4096):
+                pass
+    assert server.version.GetVersion(virmgrpc.VersionRequest(), timeout=10).version
+    assert server.stop() == 0
+    assert "Traceback" not in "".join(server.errors)
+
+
+def test_a_caller_that_goes_away_does_no_harm(vipu_process: Start) -> None:
+    server = vipu_process()
+    pod(server, 64, {"a1": 64})
+    other = Client(server.address)
+    calls = [other.user.CreatePartition.future(partition(f"p{n}")) for n in range(200)]
+    other.close()
+    for call in calls:
+        with contextlib.suppress(grpc.RpcError, grpc.FutureCancelledError):  # some may have been answered
+            call.result(timeout=10)
+    impatient = 0
+    for n in range(50):
+        try:
+            server.user.CreatePartition(partition(f"q{n}"), timeout=0.0005)
+        except grpc.RpcError as error:
+            assert error.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+            impatient += 1
+    assert impatient
+    server.user.CreatePartition(partition("last"), timeout=10)
+    assert server.stop() == 0
+    assert "Traceback" not in "".join(server.errors)

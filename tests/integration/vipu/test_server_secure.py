@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""``--secure``: certificates, users, access keys, and the allocation as the boundary between tenants."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import grpc
+import pytest
+from ansible_collections.openipu.pod.plugins.module_utils.vipu.client import ACCESS_KEY_METADATA, USER_ID_METADATA
+from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin, virmgrpc
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from vipu_servers import Client, InProcess, InstantLife, partition, pod
+
+from openipu.vipu import auth, tls
+from openipu.vipu.initialise import initialise
+from openipu.vipu.model import Put, Role
+
+Refusal = tuple[grpc.StatusCode, str]
+
+
+@pytest.fixture(scope="module")
+def certs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("tls") / "vipu-certs"
+    tls.create(directory, ["127.0.0.1", "localhost"])
+    return directory
+
+
+def channel(certs: Path, client: Path | None = None) -> grpc.ChannelCredentials:
+    """Trust the authority of the server, and show a client certificate."""
+    files = [(client or certs) / "client" / name for name in ("client.key", "client.crt")]
+    key, certificate = (file.read_bytes() for file in files)
+    return grpc.ssl_channel_credentials((certs / "server" / tls.CA).read_bytes(), key, certificate)
+
+
+class User:
+    """A client whose every call carries a user id and a key."""
+
+    def __init__(self, client: Client, id: str = "", key: str = "") -> None:
+        self.client = client
+        given = ((USER_ID_METADATA, id), (ACCESS_KEY_METADATA, key))
+        self.metadata = tuple((name, value) for name, value in given if value)
+
+    def __call__(self, stub: str, method: str, request: object) -> object:
+        return getattr(getattr(self.client, stub), method)(request, metadata=self.metadata, timeout=10)
+
+    def refused(self, stub: str, method: str, request: object) -> Refusal:
+        with pytest.raises(grpc.RpcError) as caught:
+            self(stub, method, request)
+        return caught.value.code(), caught.value.details()
+
+    def listed(self, allocation: str = "") -> list[str]:
+        reply = self("user", "ListPartitions", virmgrpc.ListPartitionsRequest(allocation_id=allocation))
+        return sorted(partition.id for partition in reply.partitions)
+
+    def create(self, id: str, allocation: str) -> None:
+        self("user", "CreatePartition", partition(id, 1, allocation))
+
+
+@pytest.fixture
+def secure(vipu_server: Callable[..., InProcess], certs: Path, tmp_path: Path) -> Callable[..., InProcess]:
+    """Make a secure controller whose administrator ``root`` has the key that is its ``root_key``."""
+
+    def make(**settings: object) -> InProcess:
+        database = tmp_path / "vipu-server.db"
+        initialise(database)
+        server = vipu_server(
+            life=InstantLife, channel=channel(certs), credentials=tls.server_credentials(certs), **settings
+        )
+        root, server.root_key = auth.new_user("root", Role.ADMIN, ())  # type: ignore[attr-defined]
+        server.server.controller.submit(lambda state: ([Put(root)], None)).result(10)
+        return server
+
+    return make
+
+
+@pytest.fixture
+def tenants(secure: Callable[..., InProcess]) -> Iterator[tuple[User, User, User]]:
+    """An administrator, alice with allocation a1, bob with allocation a2; each has a partition."""
+    server = secure()
+    root = User(server, "root", server.root_key)  # type: ignore[attr-defined]
+    request = admin.ApplyRequest(
+        agents=[admin.AgentSpec(id=f"ag{n}", host=f"127.2.1.{n}") for n in (1, 2, 3)],
+        clusters=[admin.ClusterSpec(id="cl0", agent_ids=["ag1", "ag2", "ag3"])],
+        allocations=[
+            admin.AllocationSpec(id="a1", cluster_id="cl0", size=1),
+            admin.AllocationSpec(id="a2", cluster_id="cl0", size=1),
+        ],
+        users=[admin.UserSpec(id="alice", allocation_ids=["a1"])],
+    )
+    keys = root("admin", "Apply", request).access_keys
+    bob = root("admin", "CreateUser", admin.CreateUserRequest(spec=admin.UserSpec(id="bob", allocation_ids=["a2"])))
+    users = root, User(server, "alice", keys["alice"]), User(server, "bob", bob.access_key)
+    users[1].create("pa", "a1")
+    users[2].create("pb", "a2")
+    yield users
+
+
+def test_each_sees_its_own(tenants: tuple[User, User, User]) -> None:
+    root, alice, bob = tenants
+    assert root.listed() == ["pa", "pb"]
+    assert (alice.listed(), alice.listed("a1"), alice.listed("a2")) == (["pa"], ["pa"], [])
+    assert bob.listed() == ["pb"]
+    allocations = alice("tenant", "ListAllocations", admin.ListAllocationsRequest()).allocations
+    assert [each.spec.id for each in allocations] == ["a1"]
+    attributes = bob("user", "ListIPUAttributes", virmgrpc.ListIPUAttributesRequest()).entries
+    assert [entry.agent for entry in attributes] == ["ag2"]
+
+
+def test_what_others_have_is_not_there(tenants: tuple[User, User, User]) -> None:
+    root, alice, _ = tenants
+    id = {"partition_id": "pb"}
+    for stub, method, request in (
+        ("user", "GetPartitionStatus", virmgrpc.GetPartitionStatusRequest(**id)),
+        ("user", "GetPartitionIpuofConfig", virmgrpc.GetPartitionIpuofConfigRequest(**id)),
+        ("user", "RemovePartition", virmgrpc.RemovePartitionRequest(**id)),
+        ("user", "RemovePartition", virmgrpc.RemovePartitionRequest(**id, force=True)),
+        ("user", "CreatePartition", partition("pc", 1, "a2")),
+        ("user", "ListIPUAttributes", virmgrpc.ListIPUAttributesRequest(agents=["ag1", "ag2"])),
+        ("tenant", "GetAllocation", admin.GetAllocationRequest(id="a2")),
+        ("tenant", "CountFits", admin.CountFitsRequest(allocation_id="a2", sizes=[1])),
+    ):
+        code, sentence = alice.refused(stub, method, request)
+        assert code is grpc.StatusCode.NOT_FOUND, method
+        assert "does not exist, or is not yours to use" in sentence, sentence
+    assert root.listed() == ["pa", "pb"]
+
+
+def test_the_admin_api_is_for_administrators(tenants: tuple[User, User, User]) -> None:
+    root, alice, _ = tenants
+    for method in admin.service("AdminService").methods:
+        request = getattr(admin, method.input_type.name)()
+        assert alice.refused("admin", method.name, request) == (
+            grpc.StatusCode.PERMISSION_DENIED,
+            "Only an administrator may do that.",
+        )
+    assert len(root("admin", "ListAgents", admin.ListAgentsRequest()).agents) == 3
+
+
+def test_rights_are_taken_at_once(tenants: tuple[User, User, User]) -> None:
+    root, alice, bob = tenants
+    root("admin", "Apply", admin.ApplyRequest(users=[admin.UserSpec(id="alice", allocation_ids=["a2"])]))
+    assert alice.listed() == ["pb"]
+    root("admin", "RemoveUser", admin.RemoveRequest(id="bob"))
+    assert bob.refused("user", "ListPartitions", virmgrpc.ListPartitionsRequest())[0] is (
+        grpc.StatusCode.UNAUTHENTICATED
+    )
+
+
+def test_credentials_are_needed_and_must_be_right(tenants: tuple[User, User, User]) -> None:
+    server = tenants[0].client
+    wrong = "The user id or its access key is wrong; ask an administrator for a new one."
+    for user, sentence in (
+        (User(server), "This controller is secure: give a user id and its access key."),
+        (User(server, "alice", "AAAAAAAAAAA"), wrong),
+        (User(server, "nobody", "AAAAAAAAAAA"), wrong),
+        (User(server, "alice"), wrong),
+        (User(server, "", "AAAAAAAAAAA"), wrong),
+    ):
+        for call in (
+            ("user", "CreatePartition", partition("x", 1, "a1")),
+            ("admin", "ListUsers", admin.ListUsersRequest()),
+            ("tenant", "ListAllocations", admin.ListAllocationsRequest()),
+        ):
+            assert user.refused(*call) == (grpc.StatusCode.UNAUTHENTICATED, sentence)
+    # The version is no secret among those who have a certificate.
+    assert User(server)("version", "GetVersion", virmgrpc.VersionRequest()).version
+
+
+def test_keys_are_neither_stored_nor_logged(
+    tenants: tuple[User, User, User], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    keys = [user.metadata[1][1] for user in tenants]
+    tenants[1].refused("user", "CreatePartition", partition("pa", 1, "a1"))
+    stored = b"".join(file.read_bytes() for file in tmp_path.glob("vipu-server.db*"))
+    captured = capfd.readouterr()
+    for key in keys:
+        assert key.encode() not in stored
+        assert key not in captured.out + captured.err
+
+
+def test_default_user(secure: Callable[..., InProcess]) -> None:
+    server = secure(default_user_id="root")
+    pod(server, 2)
+    assert User(server).listed() == []
+    assert User(server, "root", "wrong").refused("user", "ListPartitions", virmgrpc.ListPartitionsRequest())[0] is (
+        grpc.StatusCode.UNAUTHENTICATED
+    )
+
+
+def test_other_metadata_keys(secure: Callable[..., InProcess]) -> None:
+    server = secure(user_id_metadata="x-user", access_key_metadata="x-key")
+    root = User(server)
+    root.metadata = (("x-user", "root"), ("x-key", server.root_key))  # type: ignore[attr-defined]
+    assert root.listed() == []
+
+
+def outdated(certs: Path, directory: Path) -> Path:
+    """A client certificate of the right authority that has expired."""
+    authority = x509.load_pem_x509_certificate((certs / "ca" / "ca.crt").read_bytes())
+    signer = serialization.load_pem_private_key((certs / "ca" / "ca.key").read_bytes(), None)
+    assert isinstance(signer, ec.EllipticCurvePrivateKey)
+    key = ec.generate_private_key(ec.SECP256R1())
+    now = datetime.datetime.now(datetime.UTC)
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "late")])
+    certificate = (
+        x509.CertificateBuilder(authority.subject, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=3))
+        .not_valid_after(now - datetime.timedelta(days=1))
+        .sign(signer, hashes.SHA256())
+    )
+    (directory / "client").mkdir(parents=True)
+    (directory / "client" / "client.crt").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    (directory / "client" / "client.key").write_bytes(
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    )
+    return directory
+
+
+def test_only_clients_with_a_valid_certificate_get_in(
+    secure: Callable[..., InProcess], certs: Path, tmp_path: Path
+) -> None:
+    server = secure(default_user_id="root")
+    tls.create(tmp_path / "other", ["127.0.0.1"])
+    authority = (certs / "server" / tls.CA).read_bytes()
+    for credentials in (
+        None,
+        grpc.ssl_channel_credentials(authority),
+        channel(certs, tmp_path / "other"),
+        channel(certs, outdated(certs, tmp_path / "late")),
+    ):
+        stranger = Client(server.address, credentials)
+        assert User(stranger).refused("version", "GetVersion", virmgrpc.VersionRequest())[0] is (
+            grpc.StatusCode.UNAVAILABLE
+        )
+        stranger.close()
+    assert User(server)("version", "GetVersion", virmgrpc.VersionRequest()).version
+
+
+def test_certificates_that_cannot_be_used_are_refused(certs: Path, tmp_path: Path) -> None:
+    with pytest.raises(tls.TlsError, match=r"No such file or directory; make one with 'vipu-server --tls-init'\.$"):
+        tls.server_credentials(tmp_path / "nothing")
+    tls.create(tmp_path / "old", ["localhost"], datetime.timedelta(days=-1))
+    with pytest.raises(tls.TlsError, match=r"The certificate .* is valid from .* to .* only; make one with"):
+        tls.server_credentials(tmp_path / "old")
+    mixed = tmp_path / "mixed"
+    tls.create(mixed, ["localhost"])
+    (mixed / "server" / "server.key").write_bytes((certs / "server" / "server.key").read_bytes())
+    with pytest.raises(tls.TlsError, match="does not belong to the certificate"):
+        tls.server_credentials(mixed)
+    (mixed / "server" / "server.crt").write_text("nonsense")
+    with pytest.raises(tls.TlsError, match="are not PEM certificates"):
+        tls.server_credentials(mixed)
+    with pytest.raises(tls.TlsError, match=r"There is .*mixed' already; remove it first"):
+        tls.create(mixed, ["localhost"])
+    with pytest.raises(tls.TlsError, match="neither an IP address nor a DNS name"):
+        tls.create(tmp_path / "odd", ["bücher.example"])
+    assert not (tmp_path / "odd").exists()
+
+
+def test_keys_are_for_their_owner_only(certs: Path) -> None:
+    for key in certs.glob("*/*.key"):
+        assert key.stat().st_mode & 0o777 == 0o600
+        assert key.parent.stat().st_mode & 0o777 == 0o700
+    assert len(list(certs.glob("*/*.key"))) == 3
