@@ -8,21 +8,10 @@ from __future__ import annotations
 import typing as t
 
 from ..reconcile import Action, ItemError, Object, Step
-from . import ipuof
+from . import ipuof, objects
 from .client import Client, Connection, VipuError, partition_status
 from .contract import admin, virmgrpc
-from .names import (
-    AGENT_STATE,
-    CLUSTER_TOPOLOGY,
-    GW_ROUTING,
-    KIND,
-    OPERATION,
-    READY,
-    ROLE,
-    ROUTING,
-    SYNC_TYPE,
-    TOPOLOGY,
-)
+from .names import CLUSTER_TOPOLOGY, KIND, ROLE, TOPOLOGY
 
 # Only an administrator may apply batches, and a controller of Graphcore's knows none; both still
 # take partitions one by one.
@@ -47,21 +36,18 @@ class GrpcTransport:
         client = self._client
         if kind == "agent":
             reply = client.call(client.admin.ListAgents, admin.ListAgentsRequest(), "list agents")
-            return [_agent(item) for item in reply.agents]
+            return [objects.agent(item) for item in reply.agents]
         if kind == "cluster":
             reply = client.call(client.admin.ListClusters, admin.ListClustersRequest(), "list clusters")
-            return [_cluster(item) for item in reply.clusters]
+            return [objects.cluster(item) for item in reply.clusters]
         if kind == "allocation":
             reply = client.call(client.tenant.ListAllocations, admin.ListAllocationsRequest(), "list allocations")
-            return [_allocation(item) for item in reply.allocations]
+            return [objects.allocation(item) for item in reply.allocations]
         if kind == "user":
             reply = client.call(client.admin.ListUsers, admin.ListUsersRequest(), "list users")
-            return [
-                {"id": item.id, "role": ROLE.text(item.role or 1), "allocations": list(item.allocation_ids)}
-                for item in reply.users
-            ]
+            return [objects.user(item) for item in reply.users]
         reply = client.call(client.user.ListPartitions, virmgrpc.ListPartitionsRequest(), "list partitions")
-        return [_partition(item) for item in reply.partitions]
+        return [objects.partition(item) for item in reply.partitions]
 
     def write(self, steps: list[Step], force: bool) -> list[ItemError]:
         partitions_only = all(step.family.kind == "partition" for step in steps)
@@ -103,7 +89,7 @@ class GrpcTransport:
                     self._client.call(user.RemovePartition, removal, "remove partition '%s'" % step.key)
                 if step.wanted is not None:
                     creation = virmgrpc.CreatePartitionRequest(
-                        requirements=_requirements(step.wanted),
+                        requirements=objects.requirements(step.wanted),
                         disable_auto_reset=bool(step.wanted.get("disable_auto_reset")),
                         relocatable=bool(step.wanted.get("relocatable")),
                     )
@@ -113,17 +99,7 @@ class GrpcTransport:
         return errors
 
     def partition_status(self, id: str) -> Object:
-        status = partition_status(self._client, id)
-        last = status.last_auto_reset_time
-        return {
-            "id": id,
-            "state": READY.text(status.ready_state),
-            "operation": OPERATION.text(status.operation_state),
-            "errors": list(status.errors),
-            "max_retries": status.max_auto_reset_retries,
-            "retries": status.auto_reset_retry_count,
-            "last_auto_reset": last.ToJsonString() if last.seconds else None,
-        }
+        return objects.status(partition_status(self._client, id))
 
     def reset_partition(self, id: str, relocatable: bool) -> None:
         request = virmgrpc.ResetPartitionRequest(partition_id=id, relocatable=relocatable)
@@ -143,111 +119,15 @@ class GrpcTransport:
     def discovered(self) -> list[Object]:
         request = admin.ListDiscoveredAgentsRequest()
         reply = self._client.call(self._client.admin.ListDiscoveredAgents, request, "list discovered agents")
-        return [
-            {
-                "host": item.host,
-                "port": item.port,
-                "interface": item.network_interface,
-                "age": item.seconds_since_last_seen,
-                "auto_add_id": item.auto_add_id,
-                "agent": item.agent_id or None,
-            }
-            for item in reply.agents
-        ]
+        return [objects.discovered(item) for item in reply.agents]
 
     def access_key(self, user: str) -> str | None:
         return self._access_keys.get(user)
 
 
-def _agent(item: t.Any) -> Object:
-    return {
-        "id": item.spec.id,
-        "host": item.spec.host,
-        "port": item.spec.port or 8080,
-        "state": AGENT_STATE.text(item.state),
-        "reason": item.reason or None,
-        "cluster": item.cluster_id or None,
-        "allocation": item.allocation_id or None,
-    }
-
-
-def _cluster(item: t.Any) -> Object:
-    return {
-        "id": item.spec.id,
-        "agents": list(item.spec.agent_ids),
-        "num_ilds": item.spec.num_ilds or 1,
-        "topology": TOPOLOGY.text(item.spec.ipu_link_topology or 1),
-        "cluster_topology": CLUSTER_TOPOLOGY.text(item.spec.gw_link_topology or 1),
-        "allocations": list(item.allocation_ids),
-    }
-
-
-def _allocation(item: t.Any) -> Object:
-    return {
-        "id": item.spec.id,
-        "cluster": item.spec.cluster_id,
-        "size": item.spec.size,
-        "agents": list(item.spec.agent_ids),
-        "partitions": list(item.partition_ids),
-        "free_ipus": item.free_ipus,
-        "free_machines": list(item.free_machines),
-    }
-
-
-def _partition(item: t.Any) -> Object:
-    spec = item.spec
-    return {
-        "id": item.id,
-        "allocation": spec.allocation_id,
-        "cluster": spec.cluster_id,
-        "size": len(spec.ipus),
-        "num_gcds": spec.num_gcds,
-        "num_replicas": spec.num_replicas,
-        "num_segments": spec.num_ipulink_segments,
-        "routing": ROUTING.text(spec.ipulink_routing_type),
-        "gw_routing": GW_ROUTING.text(spec.gw_routing_type) or None,
-        "sync_type": SYNC_TYPE.text(spec.sync_type),
-        "reconfigurable": spec.reconfigurable,
-        "ipus": [
-            {
-                "ild": ipu.ipulink_domain_topology_id,
-                "topology_id": ipu.topology_id,
-                "ild_routing_id": ipu.ipulink_domain_routing_id,
-                "routing_id": ipu.routing_id,
-            }
-            for ipu in spec.ipus
-        ],
-        "state": READY.text(item.ready_state),
-    }
-
-
-def _requirements(wanted: Object) -> t.Any:
-    requirements = virmgrpc.PartitionRequirements(
-        id=wanted["id"],
-        size=wanted.get("size") or 0,
-        allocation_id=wanted.get("allocation") or "",
-        cluster_id=wanted.get("cluster") or "",
-        num_gcds=wanted.get("num_gcds") or 0,
-        num_replicas=wanted.get("num_replicas") or 0,
-        num_ipulink_segments=wanted.get("num_segments") or 0,
-        ipulink_routing_type=ROUTING.number(wanted.get("routing")),
-        gw_routing_type=GW_ROUTING.number(wanted.get("gw_routing")),
-        sync_type=SYNC_TYPE.number(wanted.get("sync_type")),
-        reconfigurable=bool(wanted.get("reconfigurable")),
-    )
-    for ipu in wanted.get("ipus") or ():
-        requirements.ipus.add(
-            ipulink_domain_topology_id=ipu["ild"],
-            ipulink_domain_routing_id=ipu["ild_routing_id"],
-            topology_id=ipu["topology_id"],
-            routing_id=ipu["routing_id"],
-        )
-    return requirements
-
-
 def _add_partition(request: t.Any, wanted: Object) -> None:
     request.partitions.add(
-        requirements=_requirements(wanted),
+        requirements=objects.requirements(wanted),
         disable_auto_reset=bool(wanted.get("disable_auto_reset")),
         relocatable=bool(wanted.get("relocatable")),
     )

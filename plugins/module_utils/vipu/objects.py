@@ -1,0 +1,134 @@
+# Copyright (c) openipu.pod contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The messages of the APIs as plain objects, the way modules return them and command lines print them as JSON."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..reconcile import Object
+from .contract import virmgrpc
+from .names import AGENT_STATE, CLUSTER_TOPOLOGY, GW_ROUTING, OPERATION, READY, ROLE, ROUTING, SYNC_TYPE, TOPOLOGY
+
+
+def agent(item: t.Any) -> Object:
+    """An openipu.vipu.admin.v1.Agent message."""
+    return {
+        "id": item.spec.id,
+        "host": item.spec.host,
+        "port": item.spec.port or 8080,
+        "state": AGENT_STATE.text(item.state),
+        "reason": item.reason or None,
+        "cluster": item.cluster_id or None,
+        "allocation": item.allocation_id or None,
+    }
+
+
+def cluster(item: t.Any) -> Object:
+    """An openipu.vipu.admin.v1.Cluster message."""
+    return {
+        "id": item.spec.id,
+        "agents": list(item.spec.agent_ids),
+        "num_ilds": item.spec.num_ilds or 1,
+        "topology": TOPOLOGY.text(item.spec.ipu_link_topology or 1),
+        "cluster_topology": CLUSTER_TOPOLOGY.text(item.spec.gw_link_topology or 1),
+        "allocations": list(item.allocation_ids),
+    }
+
+
+def allocation(item: t.Any) -> Object:
+    """An openipu.vipu.admin.v1.Allocation message."""
+    return {
+        "id": item.spec.id,
+        "cluster": item.spec.cluster_id,
+        "size": item.spec.size,
+        "agents": list(item.spec.agent_ids),
+        "partitions": list(item.partition_ids),
+        "free_ipus": item.free_ipus,
+        "free_machines": list(item.free_machines),
+    }
+
+
+def partition(item: t.Any) -> Object:
+    """A virmgrpc.Partition message."""
+    spec = item.spec
+    return {
+        "id": item.id,
+        "allocation": spec.allocation_id,
+        "cluster": spec.cluster_id,
+        "size": len(spec.ipus),
+        "num_gcds": spec.num_gcds,
+        "num_replicas": spec.num_replicas,
+        "num_segments": spec.num_ipulink_segments,
+        "routing": ROUTING.text(spec.ipulink_routing_type),
+        "gw_routing": GW_ROUTING.text(spec.gw_routing_type) or None,
+        "sync_type": SYNC_TYPE.text(spec.sync_type),
+        "reconfigurable": spec.reconfigurable,
+        "ipus": [
+            {
+                "ild": ipu.ipulink_domain_topology_id,
+                "topology_id": ipu.topology_id,
+                "ild_routing_id": ipu.ipulink_domain_routing_id,
+                "routing_id": ipu.routing_id,
+            }
+            for ipu in spec.ipus
+        ],
+        "state": READY.text(item.ready_state),
+    }
+
+
+def user(item: t.Any) -> Object:
+    """An openipu.vipu.admin.v1.UserSpec message."""
+    return {"id": item.id, "role": ROLE.text(item.role or 1), "allocations": list(item.allocation_ids)}
+
+
+def discovered(item: t.Any) -> Object:
+    """An openipu.vipu.admin.v1.DiscoveredAgent message; ``age`` in seconds."""
+    return {
+        "host": item.host,
+        "port": item.port,
+        "interface": item.network_interface,
+        "age": item.seconds_since_last_seen,
+        "auto_add_id": item.auto_add_id,
+        "agent": item.agent_id or None,
+    }
+
+
+def status(item: t.Any) -> Object:
+    """A virmgrpc.PartitionStatus message."""
+    last = item.last_auto_reset_time
+    return {
+        "id": item.partition_id,
+        "state": READY.text(item.ready_state),
+        "operation": OPERATION.text(item.operation_state),
+        "errors": list(item.errors),
+        "max_retries": item.max_auto_reset_retries,
+        "retries": item.auto_reset_retry_count,
+        "last_auto_reset": last.ToJsonString() if last.seconds else None,
+    }
+
+
+def requirements(wanted: Object) -> t.Any:
+    """The virmgrpc.PartitionRequirements message of a wanted partition; ValueError for an unknown choice."""
+    requirements = virmgrpc.PartitionRequirements(
+        id=wanted["id"],
+        size=wanted.get("size") or 0,
+        allocation_id=wanted.get("allocation") or "",
+        cluster_id=wanted.get("cluster") or "",
+        num_gcds=wanted.get("num_gcds") or 0,
+        num_replicas=wanted.get("num_replicas") or 0,
+        num_ipulink_segments=wanted.get("num_segments") or 0,
+        ipulink_routing_type=ROUTING.number(wanted.get("routing")),
+        gw_routing_type=GW_ROUTING.number(wanted.get("gw_routing")),
+        sync_type=SYNC_TYPE.number(wanted.get("sync_type")),
+        reconfigurable=bool(wanted.get("reconfigurable")),
+    )
+    for ipu in wanted.get("ipus") or ():
+        requirements.ipus.add(
+            ipulink_domain_topology_id=ipu["ild"],
+            ipulink_domain_routing_id=ipu["ild_routing_id"],
+            topology_id=ipu["topology_id"],
+            routing_id=ipu["routing_id"],
+        )
+    return requirements
