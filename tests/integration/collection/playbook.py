@@ -33,7 +33,7 @@ def play(folder: Path, tasks: list[dict[str, Any]], *options: str, **variables: 
         "connection": "local",
         "gather_facts": False,
         "vars": {"ansible_python_interpreter": sys.executable, **variables},
-        "module_defaults": {"group/openipu.pod.vipu": "{{ connection }}"},
+        "module_defaults": {"group/openipu.pod.vipu": "{{ controller }}"},
         "tasks": tasks,
     }
     file = folder / "playbook.yml"
@@ -45,6 +45,8 @@ def play(folder: Path, tasks: list[dict[str, Any]], *options: str, **variables: 
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
             "HOME": str(folder),
             "ANSIBLE_HOME": str(folder / ".ansible"),
+            "ANSIBLE_REMOTE_TEMP": str(folder / ".ansible" / "remote"),
+            "ANSIBLE_ASYNC_DIR": str(folder / ".ansible" / "async"),
             "ANSIBLE_LOCALHOST_WARNING": "false",
             "ANSIBLE_NOCOLOR": "true",
         },

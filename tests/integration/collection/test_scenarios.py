@@ -74,7 +74,7 @@ def test_four_ways(
     recorder: Recorder, tmp_path: Path, scenario: list[dict[str, Any]], transport: str, fast_path: bool
 ) -> None:
     variables = {
-        "connection": {"api_host": "127.0.0.1", "api_port": recorder.port, "transport": transport},
+        "controller": {"api_host": "127.0.0.1", "api_port": recorder.port, "transport": transport},
         "openipu_fast_path": fast_path,
     }
 
@@ -95,11 +95,11 @@ def test_four_ways(
 
 def test_calls_of_a_bulk_run(recorder: Recorder, tmp_path: Path) -> None:
     connection = {"api_host": "127.0.0.1", "api_port": recorder.port}
-    play(tmp_path, BULK, connection=connection)
+    play(tmp_path, BULK, controller=connection)
     assert recorder.calls[:5] == ["ListAgents", "ListClusters", "ListAllocations", "ListPartitions", "Apply"]
     assert set(recorder.calls[5:]) == {"ListPartitions"}  # waiting
     recorder.clear(read_only=True)
-    assert play(tmp_path, BULK, connection=connection).changed == 0
+    assert play(tmp_path, BULK, controller=connection).changed == 0
     assert recorder.calls == ["ListAgents", "ListClusters", "ListAllocations", "ListPartitions", "ListPartitions"]
 
 
@@ -109,7 +109,7 @@ def test_an_access_key_stands_in_its_file_and_nowhere_else(recorder: Recorder, t
         {**task("vipu_user", id="alice", allocations=["team-a"], config_dest="alice.hcl"), "register": "user"},
         {"name": "Show", "ansible.builtin.debug": {"var": "user"}},
     ]
-    played = play(tmp_path, tasks, "--diff", "-vvv", connection={"api_host": "127.0.0.1", "api_port": recorder.port})
+    played = play(tmp_path, tasks, "--diff", "-vvv", controller={"api_host": "127.0.0.1", "api_port": recorder.port})
     file = tmp_path / "alice.hcl"
     assert file.stat().st_mode & 0o777 == 0o600
     key = file.read_text().split('api-access-key="')[1].split('"')[0]
@@ -133,7 +133,7 @@ def test_failures_are_sentences(recorder: Recorder, tmp_path: Path, fast_path: b
         task("vipu_agent", id="ag09"),
     ]
     tasks = [{**each, "ignore_errors": True} for each in tasks]
-    played = play(tmp_path, tasks, connection=connection, openipu_fast_path=fast_path)
+    played = play(tmp_path, tasks, controller=connection, openipu_fast_path=fast_path)
     text = " ".join(played.output.split())
     for sentence in (
         "Cannot create partition 'big': allocation 'team-a' has 3 free IPUs in blocks of at most 2.",

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Controllers that offer less or want more, and tasks that run elsewhere than here."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playbook import play
+from test_scenarios import AGENTS, NOTEBOOK, VISION, task
+from vipu_servers import InProcess, InstantLife, Process, pod
+
+from openipu.vipu import tls
+
+
+def where(server: InProcess | Process) -> dict[str, Any]:
+    """The connection options for a server."""
+    host, port = server.address.rsplit(":", 1)
+    return {"api_host": host, "api_port": int(port)}
+
+
+@pytest.mark.parametrize("fast_path", [True, False], ids=["action", "module"])
+def test_the_public_api_is_enough_for_partitions(
+    vipu_server: Callable[..., InProcess], tmp_path: Path, fast_path: bool
+) -> None:
+    database = tmp_path / "pod.db"
+    full = vipu_server(database, life=InstantLife)
+    pod(full, machines=4, allocations={"team-a": 4})
+    full.stop()
+    server = vipu_server(database, life=InstantLife, public_only=True)
+    variables = {"controller": where(server), "openipu_fast_path": fast_path}
+    partitions = [
+        task("vipu_partition", **VISION),
+        task("vipu_pod", partitions=[VISION, NOTEBOOK, {**NOTEBOOK, "id": "other"}]),
+        task("vipu_ipuof_config", id="vision", dest="vision.conf"),
+        {**task("vipu_partition_info", id="vision", ipuof=True), "register": "info"},
+        {
+            "name": "See that it is there",
+            "ansible.builtin.assert": {
+                "that": [
+                    "info.partitions[0].state == 'ACTIVE'",
+                    "info.partitions[0].ipuof[0].devices | length == 4",
+                ]
+            },
+        },
+    ]
+    for tasks, changed in ((partitions, 3), (partitions, 0)):
+        played = play(tmp_path, tasks, **variables)
+        assert (played.failed, played.changed) == (0, changed), played.output
+    removal = [
+        task("vipu_partition", id="vision", state="absent"),
+        task("vipu_pod", partitions=[NOTEBOOK], prune=["partitions"]),
+    ]
+    assert play(tmp_path, removal, **variables).changed == 2
+    refused = play(tmp_path, [task("vipu_agent", **AGENTS[0])], **variables)
+    assert refused.failed == 1
+    assert "offers only the public user API, which cannot list agents" in " ".join(refused.output.split())
+
+
+@pytest.fixture
+def certs(tmp_path: Path) -> Path:
+    """Certificates of a secure controller."""
+    tls.create(tmp_path / "vipu-certs", ["127.0.0.1"])
+    return tmp_path / "vipu-certs"
+
+
+def test_a_secure_controller(certs: Path, vipu_process: Callable[..., Process], tmp_path: Path) -> None:
+    server = vipu_process("--secure", "--certs", str(certs))
+    client = certs / "client"
+    tlsed = {
+        **where(server),
+        "ca_path": str(client / tls.CA),
+        "client_cert": str(client / "client.crt"),
+        "client_key": str(client / "client.key"),
+    }
+    cases = [
+        (tlsed, "give a user id and its access key"),
+        ({**tlsed, "api_user_id": "alice", "api_access_key": "AbCdEfGhIjK"}, "The user id or its access key is wrong"),
+        (where(server), "if it is a secure one (TLS), give its CA and a client certificate"),
+        ({**where(server), "ca_path": tlsed["ca_path"]}, "it wants a client certificate"),
+        ({**tlsed, "ca_path": "/nonexistent/ca.pem"}, "Cannot read /nonexistent/ca.pem: no such file"),
+    ]
+    for connection, sentence in cases:
+        played = play(tmp_path, [task("vipu_info")], "-vvv", controller=connection)
+        text = " ".join(played.output.split())
+        assert played.failed == 1
+        assert sentence in text, text
+        assert "AbCdEfGhIjK" not in text
+
+
+def test_an_expired_certificate(certs: Path, vipu_process: Callable[..., Process], tmp_path: Path) -> None:
+    tls.create(tmp_path / "old", ["127.0.0.1"], datetime.timedelta(days=-1))
+    server = vipu_process("--secure", "--certs", str(certs))
+    client = certs / "client"
+    connection = {
+        **where(server),
+        "ca_path": str(tmp_path / "old" / "client" / tls.CA),
+        "client_cert": str(client / "client.crt"),
+        "client_key": str(client / "client.key"),
+    }
+    played = play(tmp_path, [task("vipu_info")], controller=connection)
+    assert "shows a certificate that the given CA has not signed" in " ".join(played.output.split())
+
+
+def test_become_and_async_hand_over_to_the_module(vipu_server: Callable[..., InProcess], tmp_path: Path) -> None:
+    server = vipu_server(life=InstantLife)
+    pod(server, machines=2, allocations={"team-a": 2})
+    tasks = [
+        {**task("vipu_partition", **VISION), "become": True, "become_method": "ansible.builtin.su"},
+        {**task("vipu_partition", **NOTEBOOK), "async": 30, "poll": 1},
+        task("vipu_pod", agents=AGENTS[:2]),
+    ]
+    played = play(tmp_path, tasks, "-vvv", controller=where(server))
+    assert played.failed == 0, played.output
+    # Only a module is put together and sent; the last task ran in place.
+    assert played.output.count("AnsiballZ_vipu_partition.py") > 0
+    assert "AnsiballZ_vipu_pod.py" not in played.output
+    assert (
+        "AnsiballZ_vipu_pod.py"
+        in play(
+            tmp_path, [task("vipu_pod", agents=AGENTS[:2])], "-vvv", controller=where(server), openipu_fast_path=False
+        ).output
+    )
+
+
+def test_environment_gives_what_options_leave_out(
+    vipu_server: Callable[..., InProcess], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = vipu_server(life=InstantLife)
+    pod(server, machines=2, allocations={"team-a": 2})
+    host, port = server.address.rsplit(":", 1)
+    environment = {"VIPU_CLI_API_HOST": host, "VIPU_CLI_API_PORT": port}
+    tasks = [
+        {**task("vipu_info"), "environment": environment, "register": "info"},
+        {"name": "See", "ansible.builtin.assert": {"that": "info.allocations[0].id == 'team-a'"}},
+    ]
+    played = play(tmp_path, tasks, controller={}, openipu_fast_path=False)
+    assert played.failed == 0, played.output
