@@ -34,6 +34,7 @@ class Field:
     mode: Mode = Mode.STRICT
     immutable: bool = False
     view: t.Callable[[t.Any], t.Any] | None = None  # what of the value is compared; all of it without
+    instead_of: str = ""  # another field that says the same in another way: asking for this one gives that one up
 
     def asked(self, wanted: Object) -> bool:
         """Whether the wanted object says anything about the field."""
@@ -96,9 +97,20 @@ class Step:
         """The object as it will be, as far as the plan can tell."""
         if self.action is Action.DELETE or self.wanted is None:
             return None
-        asked = {f.name: self.wanted[f.name] for f in self.family.fields if f.asked(self.wanted)}
-        kept = {} if self.before is None or self.action is Action.RECREATE else self.before
+        fields = [f for f in self.family.fields if f.asked(self.wanted)]
+        asked = {f.name: self.wanted[f.name] for f in fields}
+        kept = {} if self.before is None or self.action is Action.RECREATE else dict(self.before)
+        for f in fields:
+            if f.differs(self.wanted, kept):
+                kept.pop(f.instead_of, None)
         return {self.family.key: self.key, **kept, **asked}
+
+    @property
+    def whole(self) -> Object:
+        """The object to be written, with every field that is known: a writer replaces, it does not patch."""
+        names = [self.family.key, *(f.name for f in self.family.fields)]
+        known = {**(self.wanted or {}), **(self.after or {})}
+        return {name: known[name] for name in names if known.get(name) is not None}
 
 
 class PlanError(Exception):
@@ -110,13 +122,33 @@ class PlanError(Exception):
         return str(self)
 
 
+class Failure(enum.Enum):
+    """What is left of a step that failed."""
+
+    REFUSED = "refused"  # nothing changed
+    NOT_TRIED = "not tried"  # another step was refused before it, or the whole batch was
+    HALF_DONE = "half done"  # removed, and not made anew
+
+
 @dataclass(frozen=True)
 class ItemError:
-    """One object that could not be written, and why, in a sentence; ``key`` may be empty for a whole batch."""
+    """One object that could not be written, and why, in a sentence."""
 
     kind: str
     key: str
     sentence: str
+    failure: Failure = Failure.REFUSED
+
+    @classmethod
+    def of(cls, step: Step, sentence: str, failure: Failure = Failure.REFUSED) -> ItemError:
+        """The error of a step; the sentence says why, and what half is done is told here."""
+        if failure is Failure.HALF_DONE:
+            sentence = "%s '%s' was removed and is not made anew: %s" % (
+                step.family.kind.capitalize(),
+                step.key,
+                sentence,
+            )
+        return cls(step.family.kind, step.key, sentence, failure)
 
 
 Writer = t.Callable[[list[Step]], list[ItemError]]
@@ -196,8 +228,9 @@ class Report:
 
     @property
     def message(self) -> str:
-        """All errors as text."""
-        return " ".join(dict.fromkeys(error.sentence for error in self.errors))
+        """All errors as text; what was not tried for want of something else says nothing of its own."""
+        told = [error for error in self.errors if error.failure is not Failure.NOT_TRIED] or self.errors
+        return " ".join(dict.fromkeys(error.sentence for error in told))
 
     def result(self) -> dict[str, t.Any]:
         """As a module returns it."""
@@ -222,24 +255,20 @@ _VERBS = {
 def converge(steps: list[Step], writer: Writer, check_mode: bool, diff: bool) -> Report:
     """Carry the steps out with the writer, in one call and only when there is something to do.
 
-    In check mode the writer is not called. An error without key fails the whole batch.
+    In check mode the writer is not called.
     """
     work = [step for step in steps if step.action is not Action.NONE]
     report = Report()
     if work and not check_mode:
         report.errors = writer(work)
-    everything = any(not error.key for error in report.errors)
     failed = {(error.kind, error.key) for error in report.errors}
-    achieved = [
-        step
-        for step in steps
-        if step.action is Action.NONE or not (everything or (step.family.kind, step.key) in failed)
-    ]
+    achieved = [step for step in steps if (step.family.kind, step.key) not in failed]
     for step in steps:
         report.done.setdefault(step.family.plural, {verb: [] for verb in _VERBS.values()})
     for step in achieved:
         report.done[step.family.plural][_VERBS[step.action]].append(step.key)
-    report.changed = any(step.action is not Action.NONE for step in achieved)
+    half_done = any(error.failure is Failure.HALF_DONE for error in report.errors)
+    report.changed = half_done or any(step.action is not Action.NONE for step in achieved)
     if diff:
         report.diff = _diff([step for step in achieved if step.action is not Action.NONE])
     return report
@@ -253,6 +282,12 @@ def _diff(steps: list[Step]) -> dict[str, t.Any]:
         names = [step.family.key, *(f.name for f in step.family.fields if f.mode is not Mode.WRITE_ONLY)]
         for side, item in ((before, step.before), (after, step.after)):
             if item is not None:
-                shown = {name: item[name] for name in names if item.get(name) is not None}
+                shown = {name: _sorted(step.family, name, item[name]) for name in names if item.get(name) is not None}
                 side.setdefault(step.family.plural, {})[step.key] = shown
     return {"before": before, "after": after}
+
+
+def _sorted(family: Family, name: str, value: t.Any) -> t.Any:
+    """A value as a diff shows it: what has no order, in one."""
+    modes = {f.name: f.mode for f in family.fields}
+    return sorted(value) if modes.get(name) is Mode.SET else value

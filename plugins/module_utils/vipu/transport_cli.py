@@ -16,13 +16,14 @@ import subprocess
 import tempfile
 import typing as t
 
-from ..reconcile import Action, ItemError, Object, Step
+from ..reconcile import Action, Failure, ItemError, Object, Step
 from . import cli_output
 from .client import Connection, VipuError
 
 _REMOVE_ORDER = ("partition", "allocation", "cluster", "agent", "user")
 _CREATE_ORDER = ("agent", "cluster", "allocation", "partition", "user")
 _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")  # whatever else it were, it is no flag
+_Work = list[tuple[Step, bool]]  # the commands in their order; whether each removes
 _LOCALE = {"LC_ALL": "C.UTF-8"}
 _KEPT = ("PATH", "HOME", "USER", "TMPDIR")
 
@@ -52,14 +53,14 @@ class CliTransport:
         creations = [step for step in steps if step.wanted is not None]
         removals.sort(key=lambda step: _REMOVE_ORDER.index(step.family.kind))
         creations.sort(key=lambda step: _CREATE_ORDER.index(step.family.kind))
+        work = [(step, True) for step in removals] + [(step, False) for step in creations]
         for step in steps:
             if not _ID.fullmatch(step.key):
                 sentence = "'%s' is no name of a %s: use letters, digits, '.', '_' and '-'." % (
                     step.key,
                     step.family.kind,
                 )
-                return [ItemError(step.family.kind, step.key, sentence)]
-        work = [(step, True) for step in removals] + [(step, False) for step in creations]
+                return _not_done([], [(step, False), *work], sentence)
         for index, (step, removing) in enumerate(work):
             try:
                 if removing:
@@ -67,15 +68,7 @@ class CliTransport:
                 else:
                     self._create(step)
             except VipuError as error:
-                failed = ItemError(step.family.kind, step.key, error.sentence)
-                done = {(step.family.kind, step.key) for step, removing in work[:index]}
-                rest = (
-                    {(step.family.kind, step.key) for step, removing in work[index + 1 :]}
-                    - done
-                    - {(failed.kind, failed.key)}
-                )
-                sentence = "Not tried, because the command before it failed: %s" % error.sentence
-                return [failed, *(ItemError(kind, key, sentence) for kind, key in sorted(rest))]
+                return _not_done(work[:index], work[index:], error.sentence)
         return []
 
     def _remove(self, kind: str, key: str, force: bool) -> None:
@@ -218,6 +211,19 @@ class CliTransport:
             return parse(text)
         except ValueError as error:
             raise VipuError("Cannot read %s that the command printed: %s." % (what, error), "UNREADABLE") from None
+
+
+def _not_done(done: _Work, left: _Work, sentence: str) -> list[ItemError]:
+    """The errors of what is left when its first command has failed with this sentence."""
+    removed = {(step.family.kind, step.key) for step, removing in done if removing}
+    errors: dict[tuple[str, str], ItemError] = {}
+    for step, _removing in left:
+        name = (step.family.kind, step.key)
+        failure = Failure.HALF_DONE if name in removed else Failure.NOT_TRIED if errors else Failure.REFUSED
+        errors.setdefault(name, ItemError.of(step, sentence, failure))
+        if failure is Failure.REFUSED:
+            sentence = "Not tried, because the command before it failed: %s" % sentence
+    return list(errors.values())
 
 
 def _number(text: str | None) -> int | None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.reconcile import (
     Action,
+    Failure,
     Family,
     Field,
     ItemError,
@@ -124,8 +125,48 @@ def test_what_failed_is_not_told_as_done() -> None:
     result = report.result()
     assert (result["failed"], result["msg"], result["lamps"]["created"]) == (True, "No socket.", ["a"])
     assert list(result["diff"]["after"]["lamps"]) == ["a"]
-    whole = converge(steps, lambda steps: [ItemError("lamp", "", "No power.")], check_mode=False, diff=False)
-    assert (whole.changed, whole.message) == (False, "No power.")
+
+
+def test_what_was_not_tried_is_no_success_and_no_reason() -> None:
+    steps = plan(FAMILY, [lamp("a"), lamp("b")], [])
+    errors = [ItemError.of(steps[0], "No socket."), ItemError.of(steps[1], "Not tried.", Failure.NOT_TRIED)]
+    report = converge(steps, lambda steps: errors, check_mode=False, diff=False)
+    assert (report.changed, report.message) == (False, "No socket.")
+    assert [error["id"] for error in report.result()["errors"]] == ["a", "b"]
+
+
+def test_half_done_is_changed() -> None:
+    steps = plan(FAMILY, [lamp("a", socket="E14")], [lamp("a", socket="E27")], recreate=True)
+    error = ItemError.of(steps[0], "No socket.", Failure.HALF_DONE)
+    report = converge(steps, lambda steps: [error], check_mode=False, diff=False)
+    assert (report.changed, report.message) == (True, "Lamp 'a' was removed and is not made anew: No socket.")
+
+
+def test_a_change_keeps_what_is_not_asked_for() -> None:
+    room = [lamp("a", brightness=1, colours=["r"], lit=True)]
+    step = plan(FAMILY, [lamp("a", brightness=2, colours=None, code="x")], room)[0]
+    assert step.whole == lamp("a", brightness=2, colours=["r"], code="x")
+    assert step.after == lamp("a", brightness=2, colours=["r"], lit=True)
+
+
+def test_asking_one_way_gives_up_the_other() -> None:
+    family = Family("shelf", (Field("size", instead_of="books"), Field("books", instead_of="size")))
+    there = [{"id": "a", "size": 2, "books": ["x", "y"]}]
+    assert plan(family, [{"id": "a", "size": 3}], there)[0].whole == {"id": "a", "size": 3}
+    assert plan(family, [{"id": "a", "books": ["x"]}], there)[0].whole == {"id": "a", "books": ["x"]}
+    assert plan(family, [{"id": "a", "size": 1, "books": ["x"]}], there)[0].whole == {
+        "id": "a",
+        "size": 1,
+        "books": ["x"],
+    }
+
+
+def test_a_diff_gives_what_has_no_order_one() -> None:
+    steps = plan(FAMILY, [lamp("a", colours=["r", "g"])], [lamp("a", colours=["r", "b"])])
+    diff = converge(steps, never, check_mode=True, diff=True).diff
+    assert diff is not None
+    assert diff["before"]["lamps"]["a"]["colours"] == ["b", "r"]
+    assert diff["after"]["lamps"]["a"]["colours"] == ["g", "r"]
 
 
 FIELDS = st.fixed_dictionaries(
@@ -151,19 +192,51 @@ def test_after_a_plan_is_carried_out_nothing_is_left_to_do(
 
     def writer(steps: list[Step]) -> list[ItemError]:
         for step in steps:
-            after = step.after
-            if after is None:
+            if step.wanted is None:
                 del room[step.key]
-            else:
-                room[step.key] = after
+            else:  # a writer replaces; the code cannot be read back
+                room[step.key] = {name: value for name, value in step.whole.items() if name != "code"}
         return []
 
-    converge(plan(FAMILY, wanted, actual, absent, recreate=True), writer, check_mode=False, diff=False)
+    steps = plan(FAMILY, wanted, actual, absent, recreate=True)
+    told = converge(steps, never, check_mode=True, diff=True).result()
+    assert told == converge(steps, writer, check_mode=False, diff=True).result()
     again = plan(FAMILY, wanted, list(room.values()), absent, recreate=True)
     assert {step.action for step in again} <= {Action.NONE}
     keys = {item["id"] for item in wanted}
     assert not (absent - keys) & room.keys()
     assert keys <= room.keys()
+
+
+@given(wanted=LAMPS, actual=LAMPS)
+def test_a_plan_loses_nothing_that_it_was_not_asked_about(
+    wanted: list[dict[str, Any]], actual: list[dict[str, Any]]
+) -> None:
+    there = {item["id"]: item for item in actual}
+    for step in plan(FAMILY, wanted, actual, recreate=True):
+        if step.action is Action.CHANGE:
+            asked = {f.name for f in FAMILY.fields if f.asked(step.wanted or {})}
+            for name, value in there[step.key].items():
+                assert name in asked or value is None or step.whole[name] == value
+
+
+@given(wanted=LAMPS, actual=LAMPS, mine=st.sets(st.sampled_from("abcdef")))
+def test_pruning_takes_what_it_owns_and_nobody_wants(
+    wanted: list[dict[str, Any]], actual: list[dict[str, Any]], mine: set[str]
+) -> None:
+    steps = plan(FAMILY, wanted, actual, prune=lambda item: item["id"] in mine, recreate=True)
+    gone = {step.key for step in steps if step.action is Action.DELETE}
+    assert gone == ({item["id"] for item in actual} & mine) - {item["id"] for item in wanted}
+
+
+@given(
+    colours=st.lists(st.sampled_from("rgbcmyk"), unique=True).flatmap(
+        lambda c: st.tuples(st.just(c), st.permutations(c))
+    )
+)
+def test_a_set_has_no_order(colours: tuple[list[str], list[str]]) -> None:
+    ours, theirs = colours
+    assert plan(FAMILY, [lamp("a", colours=ours)], [lamp("a", colours=theirs)])[0].action is Action.NONE
 
 
 @given(wanted=LAMPS, actual=LAMPS)
