@@ -11,6 +11,7 @@ import socket
 import sqlite3
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import grpc
@@ -23,15 +24,6 @@ from vipu_servers import Client, Process, partition, pod, run
 from openipu.vipu.initialise import initialise
 
 Start = Callable[..., Process]
-
-
-def refused(result: object, *sentence: str) -> None:
-    """One sentence on standard error, status 1."""
-    assert result.returncode == 1, result
-    assert result.stdout == ""
-    assert re.fullmatch(r"Error: [^\n]+\n", result.stderr), result.stderr
-    for part in sentence:
-        assert part in result.stderr
 
 
 def test_init(tmp_path: Path) -> None:
@@ -104,45 +96,51 @@ def test_health_and_reflection(vipu_process: Start) -> None:
 
 
 def test_what_is_wrong_with_the_start_is_said_in_one_sentence(vipu_process: Start, tmp_path: Path) -> None:
-    database = str(tmp_path / "vipu-server.db")
-    refused(run("--database", database), f"There is no database '{database}'", "--init")
     server = vipu_process()
     port = server.address.rpartition(":")[2]
-    refused(run("--database", database), "is in use by another vipu-server")
-    other = str(tmp_path / "other.db")
-    initialise(Path(other))
-    refused(run("--database", other, "--port", port), f"Cannot listen on 127.0.0.1:{port}", "another program")
-    refused(run("--database", other, "--host", "192.0.2.1", "--insecure-network"), "Cannot listen on 192.0.2.1:8090")
-    refused(run("--database", other, "--host", "0.0.0.0"), "0.0.0.0", "--secure", "--insecure-network")
-    refused(run("--database", other, "--admin-host", "192.0.2.1", "--port", "0"), "192.0.2.1", "--insecure-network")
-    refused(
-        run("--database", other, "--secure", "--certs", str(tmp_path / "none")),
-        "Cannot read",
-        "No such file",
-        "--tls-init",
-    )
-    refused(
-        run("--database", other, "--agent-tls-ca", "x", "--agent-tls-certificate", "x", "--agent-tls-key", "x"), "'x'"
-    )
-    refused(run("--init", "--database", str(tmp_path / "no" / "where.db")), "No such file or directory")
-    connection = sqlite3.connect(other)
+    here, other, newer = (str(tmp_path / name) for name in ("vipu-server.db", "other.db", "newer.db"))
+    for path in (other, newer):
+        initialise(Path(path))
+    connection = sqlite3.connect(newer)
     connection.execute("UPDATE alembic_version SET version_num = '9999'")
     connection.commit()
     connection.close()
-    refused(run("--database", other, "--port", "0"), "written by a newer release (version 9999")
+    missing, nowhere, certs = (str(tmp_path / name) for name in ("missing.db", "no/where.db", "none"))
+    agent_tls = [part for name in ("ca", "certificate", "key") for part in (f"--agent-tls-{name}", certs)]
+    cases = (
+        (["--database", missing], [f"There is no database '{missing}'", "--init"]),
+        (["--init", "--database", nowhere], ["No such file or directory"]),
+        (["--database", here], ["is in use by another vipu-server"]),
+        (["--database", newer, "--port", "0"], ["written by a newer release (version 9999"]),
+        (["--database", other, "--port", port], [f"Cannot listen on 127.0.0.1:{port}", "another program"]),
+        (["--host", "0.0.0.0"], ["0.0.0.0", "--secure", "--insecure-network"]),
+        (["--admin-host", "192.0.2.1"], ["192.0.2.1", "--insecure-network"]),
+        (["--secure", "--certs", certs], ["Cannot read", "No such file", "--tls-init"]),
+        (agent_tls, [f"'{certs}'", "No such file"]),
+    )
+    with ThreadPoolExecutor(2) as pool:
+        results = list(pool.map(lambda case: run(*case[0]), cases))
+    for result, (_, sentence) in zip(results, cases, strict=True):
+        assert result.returncode == 1, result
+        assert result.stdout == ""
+        assert re.fullmatch(r"Error: [^\n]+\n", result.stderr), result.stderr
+        for part in sentence:
+            assert part in result.stderr
     assert server.stop() == 0
 
 
 def test_wrong_use_of_options_is_explained(tmp_path: Path) -> None:
-    for options, sentence in (
-        (("--no-admin", "--admin-port", "1"), "--no-admin leaves nothing"),
-        (("--default-user-id", "x"), "--default-user-id has a meaning with --secure only"),
-        (("--agent-tls-ca", "x"), "belong together"),
-        (("--port", "70000"), "70000"),
-        (("--database", str(tmp_path)), "is a directory"),
-    ):
-        result = run("--database", str(tmp_path / "x.db"), *options)
-        assert result.returncode == 2
+    cases = (
+        (["--no-admin", "--admin-port", "1"], "--no-admin leaves nothing"),
+        (["--default-user-id", "x"], "--default-user-id has a meaning with --secure only"),
+        (["--agent-tls-ca", "x"], "belong together"),
+        (["--port", "70000"], "70000"),
+        (["--database", str(tmp_path)], "is a directory"),
+    )
+    with ThreadPoolExecutor(2) as pool:
+        results = list(pool.map(lambda case: run(*case[0]), cases))
+    for result, (_, sentence) in zip(results, cases, strict=True):
+        assert result.returncode == 2, result
         assert sentence in result.stderr
         assert "Traceback" not in result.stderr
 
