@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""``vipu-admin``: what the administrators of a POD do, and all that its users do."""
+
+from __future__ import annotations
+
+from openipu.vipu.cli import user
+from openipu.vipu.cli.agents import create_agent, discover_agents, get_agent, list_agents, remove_agent
+from openipu.vipu.cli.allocations import create_allocation, remove_allocation
+from openipu.vipu.cli.clusters import create_cluster, get_cluster, list_clusters, remove_cluster
+from openipu.vipu.cli.grammar import program
+from openipu.vipu.cli.users import create_user, list_users, remove_user
+
+LEAVES = (
+    create_agent,
+    discover_agents,
+    get_agent,
+    list_agents,
+    remove_agent,
+    create_cluster,
+    get_cluster,
+    list_clusters,
+    remove_cluster,
+    create_allocation,
+    remove_allocation,
+    create_user,
+    list_users,
+    remove_user,
+)
+vipu_admin = program(
+    "vipu-admin", "Agents, clusters, allocations, users and partitions of an IPU-POD.", (*LEAVES, *user.LEAVES)
+)
+
+
+def main() -> None:
+    """The command ``vipu-admin``."""
+    vipu_admin(prog_name="vipu-admin")
+
+
+if __name__ == "__main__":
+    main()

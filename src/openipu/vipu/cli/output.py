@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The printed forms: tables, blocks, result lines, JSON. Pure.
+
+Cells are separated by `` | ``, dashed rules stand before and after, and a row that goes on has blank
+leading cells; so people read them, and so do programs that go by the header.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+Cell = str | int | Sequence[str]
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
+    """A table; a cell that is a list takes one line for each of its elements."""
+    return _tabulated(rows, header)
+
+
+def block(pairs: Iterable[tuple[str, Cell]]) -> str:
+    """Lines of a name and its value."""
+    return _tabulated(pairs, ())
+
+
+def subject(verb: str, noun: str, id: str | None) -> str:
+    """What a result line speaks of; without an id the noun stands in its place."""
+    return f"{verb} {noun} ({id})" if id else f"{verb} ({noun})"
+
+
+def success(subject: str) -> str:
+    """The result line of what was done."""
+    return f"{subject}: success."
+
+
+def failure(subject: str, reason: str) -> str:
+    """The result line of what was not."""
+    return f"{subject}: failed: {' '.join(printable(reason).split()).removesuffix('.')}."
+
+
+def as_json(value: Any) -> str:
+    """JSON as every command prints it."""
+    return json.dumps(value, indent=2)
+
+
+def printable(text: str) -> str:
+    """Text from elsewhere without what would steer a terminal."""
+    return "".join(char if char.isprintable() or char == "\n" else ascii(char)[1:-1] for char in text)
+
+
+def words(items: Iterable[str]) -> str:
+    """Several names in one cell."""
+    return " ".join(items)
+
+
+def yes_no(value: object) -> str:
+    """A flag in a cell."""
+    return "yes" if value else "no"
+
+
+def _tabulated(rows: Iterable[Sequence[Cell]], header: Sequence[str]) -> str:
+    from tabulate import DataRow, Line, TableFormat, tabulate
+
+    rule, row = Line("", "-", "-", ""), DataRow("", "|", "")
+    form = TableFormat(rule, rule, None, rule, row, row, 1, None)
+    lines = [line for cells in rows for line in _spread(cells)]
+    if not lines:  # the library draws no rules around nothing
+        lines = [[""] * len(header)] if not header else []
+    text: str = tabulate(lines, header, tablefmt=form, disable_numparse=True)
+    return "\n".join(line.rstrip() for line in text.splitlines())
+
+
+def _spread(cells: Sequence[Cell]) -> list[list[str]]:
+    """A row as lines."""
+    columns = [
+        [printable(line) for line in (cell or [""])]
+        if isinstance(cell, list | tuple)
+        else printable(str(cell)).split("\n")
+        for cell in cells
+    ]
+    height = max(len(column) for column in columns)
+    return [[column[n] if n < len(column) else "" for column in columns] for n in range(height)]

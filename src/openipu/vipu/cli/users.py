@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Commands for users of a secure controller."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from ansible_collections.openipu.pod.plugins.module_utils.vipu.names import ROLE
+
+from openipu.vipu.cli import listing, output
+from openipu.vipu.cli.grammar import Id, Ids, Named, command
+from openipu.vipu.cli.removal import removal
+from openipu.vipu.cli.session import Failed, Session
+from openipu.vipu.cli.settings import file_of_user
+
+
+@command("create", "user")
+@click.argument("id", metavar="NAME", type=Id("user", existing=False))
+@click.option("--allocations", type=Ids("allocation"), help="What the user may use.")
+@click.option("--role", type=Named(ROLE), help="An administrator may do everything.  [default: user]")
+def create_user(session: Session, id: str, allocations: tuple[str, ...] | None, role: str | None) -> None:
+    """Make a user, tell its access key this once, and write NAME.vipu-cli.hcl in this folder."""
+    from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin
+    from ansible_collections.openipu.pod.plugins.module_utils.vipu.ipuof import write_private
+
+    spec = admin.UserSpec(id=id, role=ROLE.number(role), allocation_ids=allocations or ())
+    key = session.call("admin", "CreateUser", admin.CreateUserRequest(spec=spec)).access_key
+    path = f"{id}.vipu-cli.hcl"
+    try:
+        write_private(Path(path), file_of_user(session.client.connection, id, key))
+    except OSError as error:
+        raise Failed(
+            f"The user is there with the access key {key!r}, but the file {path!r} cannot be written "
+            f"({error.strerror}): note the key, it is not told again."
+        ) from None
+    session.succeed(
+        f"create user ({id}): success. Access key is '{key}'.\n"
+        f"vipu configuration file for the user '{id}' written: {path}\n"
+        f"Use 'vipu --config {path}' to switch to the user context.",
+        access_key=key,
+        file=path,
+    )
+
+
+@command("list", "user")
+def list_users(session: Session) -> None:
+    """Show all users."""
+    found = listing.read(session, "user")
+    rows = [(item["id"], item["role"], output.words(item["allocations"])) for item in found]
+    session.show(found, output.table(("User", "Role", "Allocations"), rows))
+
+
+remove_user = removal("user", "Remove a user; what it made stays.", "Accepted, as for other nouns.")
