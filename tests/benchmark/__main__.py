@@ -1,66 +1,85 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""``make bench``: every speed figure beside its peer, measured in one run.
-
-A benchmark, not a test: it ends with status 0 and says which targets were missed, and by how much.
-"""
+"""Every speed figure beside its peer, measured in one run: ``python -m tests.benchmark``."""
 
 from __future__ import annotations
 
 import os
 import platform
-import tempfile
+import sys
+import time
 from collections.abc import Callable
-from importlib.metadata import version
-from pathlib import Path
+from importlib import metadata
 
 import click
-from tabulate import tabulate
 
 from . import collection, controller
 from .lab import Lab
 from .measure import Table
 
-PACKAGES = ("ansible-core", "grpcio", "protobuf")
+
+def _one_shot(table: Table, rounds: int) -> None:
+    with Lab(1) as lab:
+        collection.bench_one_shot(lab, lab.folder, table, rounds)
 
 
-def measure_collection(table: Table, rounds: int) -> None:
-    """The collection against one POD, then against 64."""
-    with tempfile.TemporaryDirectory() as folder, Lab(pods=64) as lab:
-        collection.bench_one_shot(lab, Path(folder), table, rounds)
-        collection.bench_growth(lab, Path(folder), table, max(1, rounds - 2))
+def _growth(table: Table, rounds: int) -> None:
+    with Lab(64) as lab:
+        collection.bench_growth(lab, lab.folder, table, rounds)
 
 
-def measure_controller(table: Table, rounds: int) -> None:
-    """The controller on a core of its own."""
-    with Lab(pods=64, pinned=True) as lab:
+def _creates(table: Table, rounds: int) -> None:
+    with Lab(64, one_core=True) as lab:
+        controller.bench_creates(lab, table, min(rounds, 3))
+
+
+def _list(table: Table, rounds: int) -> None:
+    with Lab(160) as lab:
+        controller.bench_list(lab, table, rounds)
+
+
+def _apply(table: Table, rounds: int) -> None:
+    with Lab(64) as lab:
         controller.bench_apply(lab, table, rounds)
-        controller.bench_active(lab, table, rounds * 3)
-        controller.bench_creates(lab, table, rounds)
-    with Lab(pods=157, pinned=True) as lab:
-        controller.bench_list(lab, table, rounds * 3)
 
 
-GROUPS: dict[str, Callable[[Table, int], None]] = {"collection": measure_collection, "controller": measure_controller}
+def _active(table: Table, rounds: int) -> None:
+    with Lab(1) as lab:
+        controller.bench_active(lab, table, rounds)
 
 
-@click.command()
-@click.option("--only", type=click.Choice(list(GROUPS)), help="Measure one group.")
-@click.option("--rounds", default=5, show_default=True, help="Runs of which the median counts.")
-def main(only: str | None, rounds: int) -> None:
-    """Measure, and print one table."""
-    table = Table("")
-    for name in [only] if only else GROUPS:
-        click.echo(f"Measuring: {name} …", err=True)
-        GROUPS[name](table, rounds)
-    versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
-    click.echo(f"{os.cpu_count()} cores, Python {platform.python_version()}, {versions}; medians of {rounds} runs")
-    rows = [(row.name, row.value, row.peer, row.target, _verdict(row.met)) for row in table.rows]
-    click.echo(tabulate(rows, headers=("figure", "measured", "beside", "target", ""), tablefmt="github"))
+_GROUPS: dict[str, Callable[[Table, int], None]] = {
+    "one-shot": _one_shot,
+    "growth": _growth,
+    "creates": _creates,
+    "list": _list,
+    "apply": _apply,
+    "active": _active,
+}
 
 
-def _verdict(met: bool | None) -> str:
-    return "" if met is None else ("met" if met else "MISSED")
+def _machine() -> str:
+    libraries = ", ".join(f"{name} {metadata.version(name)}" for name in ("ansible-core", "grpcio"))
+    return f"{len(os.sched_getaffinity(0))} cores, Python {platform.python_version()}, {libraries}"
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--only", "names", multiple=True, type=click.Choice(list(_GROUPS)), help="These groups of figures.")
+@click.option("--rounds", default=5, show_default=True, type=click.IntRange(1), help="Runs of which the median counts.")
+def main(names: tuple[str, ...], rounds: int) -> None:
+    """Measure, and print one table. A missed target is told and is no failure: this is no test."""
+    table = Table(f"openipu.pod, {_machine()}: medians of {rounds} alternating runs")
+    for name in names or _GROUPS:
+        start = time.monotonic()
+        print(f"{name} …", end="", file=sys.stderr, flush=True)
+        try:
+            _GROUPS[name](table, rounds)
+        except RuntimeError as error:
+            raise click.ClickException(f"{name}: {error}") from None
+        print(f" {time.monotonic() - start:.0f} s", file=sys.stderr)
+    print(table.text())
+    missed = "; ".join(table.missed)
+    print(f"\nShort of target: {missed}." if missed else "\nAll targets are met.")
 
 
 if __name__ == "__main__":
-    main()
+    main(prog_name="python -m tests.benchmark")

@@ -3,50 +3,48 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
+from collections.abc import Callable, Sequence
+from statistics import median
+from typing import Any
 
 import grpc
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin, virmgrpc
 
+from openipu.vipu.agent.contract import agent
+
 from .lab import Lab
-from .measure import Table, median_of
+from .measure import Table, Target
 
 IN_FLIGHT = 64
 
 
-def create_storm(address: str, requests: list[object]) -> float:
-    """Send all requests with 64 in flight; seconds until the last acknowledgement."""
-    with grpc.insecure_channel(address) as channel:
-        grpc.channel_ready_future(channel).result(timeout=10)
-        stub = virmgrpc.stub(channel, "UserService")
-        window = threading.Semaphore(IN_FLIGHT)
-        done, failed = threading.Event(), []
-        left = len(requests)
-        lock = threading.Lock()
+def flood(method: Any, requests: Sequence[Any]) -> float:
+    """Send all requests with 64 in flight; seconds until the last answer. Raises RuntimeError for a refusal."""
+    window, done = threading.Semaphore(IN_FLIGHT), threading.Semaphore(0)
+    failed: list[str] = []
 
-        def acknowledged(call: grpc.Future) -> None:
-            nonlocal left
-            window.release()
-            if call.code() is not grpc.StatusCode.OK:
-                failed.append(call.details())
-            with lock:
-                left -= 1
-                if not left:
-                    done.set()
+    def answered(call: Any) -> None:
+        if call.code() is not grpc.StatusCode.OK:
+            failed.append(call.details())
+        window.release()
+        done.release()
 
-        start = time.perf_counter()
-        for request in requests:
-            window.acquire()
-            stub.CreatePartition.future(request).add_done_callback(acknowledged)
-        done.wait(timeout=120)
-        took = time.perf_counter() - start
-    if failed or left:
-        raise RuntimeError(f"{len(failed)} creates failed, {left} unanswered; the first: {failed[:1]}")
+    start = time.perf_counter()
+    for request in requests:
+        window.acquire()
+        method.future(request, timeout=60).add_done_callback(answered)
+    for _ in requests:
+        done.acquire()
+    took = time.perf_counter() - start
+    if failed:
+        raise RuntimeError(f"{len(failed)} of {len(requests)} calls failed, for example: {failed[0]}")
     return took
 
 
-def partition(id: str, allocation: str, size: int = 1) -> object:
+def partition(id: str, allocation: str, size: int = 1) -> Any:
     """A request to create a partition."""
     return virmgrpc.CreatePartitionRequest(
         requirements=virmgrpc.PartitionRequirements(id=id, size=size, allocation_id=allocation)
@@ -54,86 +52,131 @@ def partition(id: str, allocation: str, size: int = 1) -> object:
 
 
 def bench_creates(lab: Lab, table: Table, rounds: int) -> None:
-    """4096 one-IPU partitions on 1024 machines, 64 in flight; the agents are configured meanwhile."""
-    requests = [partition(f"s{n}", f"a{n % 64}") for n in range(4096)]
-
-    def once() -> float:
-        lab.apply_pods(64)
-        lab.wait_agents_up()
-        took = create_storm(lab.address, requests)
-        lab.wait_active(len(requests))
-        return took
-
-    rate = len(requests) / median_of(rounds, once)
+    """4096 one-IPU partitions on 1024 machines, 64 in flight; their agents are configured meanwhile."""
+    with lab.channel() as channel:
+        user, version = virmgrpc.stub(channel, "UserService"), virmgrpc.stub(channel, "VersionService")
+        requests = [partition(f"s{number}", f"a{number % 64}") for number in range(4096)]
+        empty = [virmgrpc.VersionRequest()] * len(requests)
+        rates, floor = [], []
+        for _ in range(rounds):
+            lab.clear()
+            lab.apply_pods(64)
+            lab.wait_agents_up()
+            floor.append(len(requests) / flood(version.GetVersion, empty))
+            rates.append(len(requests) / flood(user.CreatePartition, requests))
+            lab.wait_active(len(requests))
+    rate = median(rates)
     table.add(
-        "durable CreatePartition, 64 in flight, 1024 machines, server on one core",
+        "durable CreatePartition, 1024 machines, server on one core",
         f"{rate:,.0f}/s",
-        "agents configured meanwhile",
-        "≥ 1,500/s",
-        rate >= 1500,
+        f"GetVersion, which does nothing: {median(floor):,.0f}/s",
+        Target("≥ 1,500/s", 1500, at_least=True),
+        rate,
     )
 
 
 def bench_list(lab: Lab, table: Table, rounds: int) -> None:
-    """ListPartitions of 10,000, from the call to the parsed reply."""
+    """ListPartitions of 10,000, all of them ACTIVE, from the call to the parsed reply."""
     lab.apply_pods(lab.pods, partitions=10_000)
     lab.wait_active(10_000)
-    with grpc.insecure_channel(lab.address, options=[("grpc.max_receive_message_length", 64 << 20)]) as channel:
-        stub = virmgrpc.stub(channel, "UserService")
+    single = [virmgrpc.GetPartitionStatusRequest(partition_id=f"q{number:05}") for number in range(1000)]
+    with lab.channel() as channel:
+        user = virmgrpc.stub(channel, "UserService")
 
         def once() -> float:
+            # So that no listing is the same as the one before.
+            user.RemovePartition(virmgrpc.RemovePartitionRequest(partition_id="q00000"))
+            user.CreatePartition(partition("q00000", "a0"))
             start = time.perf_counter()
-            reply = stub.ListPartitions(virmgrpc.ListPartitionsRequest())
+            reply = user.ListPartitions(virmgrpc.ListPartitionsRequest())
             took = time.perf_counter() - start
             if len(reply.partitions) != 10_000:
-                raise RuntimeError(f"{len(reply.partitions)} partitions listed")
+                raise RuntimeError(f"{len(reply.partitions)} partitions were listed")
             return took
 
         once()
-        took = median_of(rounds, once) * 1000
-    table.add("ListPartitions of 10,000", f"{took:.1f} ms", "", "≤ 30 ms", took <= 30)
+        took, alone = paired(rounds, once, lambda: flood(user.GetPartitionStatus, single))
+    table.add(
+        "ListPartitions of 10,000",
+        f"{took:.1f} ms",
+        f"1000 GetPartitionStatus, 64 in flight: {alone:.0f} ms",
+        Target("≤ 30 ms", 30),
+        took,
+    )
 
 
 def bench_apply(lab: Lab, table: Table, rounds: int) -> None:
     """One batch of 1000 agents, durable."""
-    request = admin.ApplyRequest(
-        agents=[admin.AgentSpec(id=m.agent_id, host=m.host, port=m.port) for m in lab.machines[:1000]]
-    )
-    with grpc.insecure_channel(lab.address) as channel:
+    agents = [admin.AgentSpec(id=m.agent_id, host=m.host, port=m.port) for m in lab.machines[:1000]]
+    single = [admin.CreateAgentRequest(spec=agent) for agent in agents]
+    with lab.channel() as channel:
         stub = admin.stub(channel, "AdminService")
 
         def once() -> float:
             lab.clear()
             start = time.perf_counter()
-            reply = stub.Apply(request)
+            reply = stub.Apply(admin.ApplyRequest(agents=agents))
             took = time.perf_counter() - start
             if not reply.applied:
                 raise RuntimeError(str(reply.results[0]))
             return took
 
-        took = median_of(rounds, once) * 1000
+        def one_by_one() -> float:
+            lab.clear()
+            return flood(stub.CreateAgent, single)
+
+        took, alone = paired(rounds, once, one_by_one)
     lab.clear()
-    table.add("Apply of 1000 agents in one batch", f"{took:.1f} ms", "", "≤ 100 ms", took <= 100)
+    table.add(
+        "Apply of 1000 agents in one batch",
+        f"{took:.1f} ms",
+        f"1000 CreateAgent, 64 in flight: {alone:.0f} ms",
+        Target("≤ 100 ms", 100),
+        took,
+    )
 
 
 def bench_active(lab: Lab, table: Table, rounds: int) -> None:
     """From CreatePartition to ACTIVE for 16 IPUs on four machines of an idle rack."""
     lab.apply_pods(1)
     lab.wait_agents_up()
-    with grpc.insecure_channel(lab.address) as channel:
-        stub = virmgrpc.stub(channel, "UserService")
+    with lab.channel() as channel, contextlib.ExitStack() as stack:
+        user = virmgrpc.stub(channel, "UserService")
+        agents = [
+            agent.stub(stack.enter_context(grpc.insecure_channel(f"{m.host}:{m.port}")), "AgentService")
+            for m in lab.machines[:4]
+        ]
 
         def once() -> float:
             start = time.perf_counter()
-            stub.CreatePartition(partition("now", "a0", 16))
+            user.CreatePartition(partition("now", "a0", 16))
             request = virmgrpc.GetPartitionStatusRequest(partition_id="now")
-            while stub.GetPartitionStatus(request).status.ready_state != virmgrpc.PS_ACTIVE:
+            while user.GetPartitionStatus(request).status.ready_state != virmgrpc.PS_ACTIVE:
                 if time.perf_counter() - start > 10:
-                    raise RuntimeError("not ACTIVE after 10 s")
+                    raise RuntimeError("the partition is not ACTIVE after 10 s")
             took = time.perf_counter() - start
-            stub.RemovePartition(virmgrpc.RemovePartitionRequest(partition_id="now"))
+            user.RemovePartition(virmgrpc.RemovePartitionRequest(partition_id="now"))
             return took
 
+        def ask() -> float:
+            start = time.perf_counter()
+            for call in [each.GetInfo.future(agent.GetInfoRequest()) for each in agents]:
+                call.result(timeout=10)
+            return time.perf_counter() - start
+
         once()
-        took = median_of(rounds, once) * 1000
-    table.add("CreatePartition to ACTIVE, 16 IPUs on 4 machines", f"{took:.1f} ms", "", "≤ 100 ms", took <= 100)
+        ask()
+        took, asked = paired(rounds, once, ask)
+    table.add(
+        "CreatePartition to ACTIVE, 16 IPUs on 4 machines",
+        f"{took:.1f} ms",
+        f"GetInfo of the 4 agents: {asked:.1f} ms",
+        Target("≤ 100 ms", 100),
+        took,
+    )
+
+
+def paired(rounds: int, call: Callable[[], float], peer: Callable[[], float]) -> tuple[float, float]:
+    """Both in turn; the median of each in milliseconds."""
+    pairs = [(call(), peer()) for _ in range(rounds)]
+    return median(own for own, _ in pairs) * 1000, median(other for _, other in pairs) * 1000

@@ -37,13 +37,14 @@ class Machine:
 class Lab:
     """A controller and PODs of 16 machines each; a context manager.
 
-    With ``one_core`` the controller has the first core for itself, and the rack and the clients share
-    the others (all of them on the same core where there is one only).
+    With ``one_core`` the controller has the first core for itself, and the rack and this process share
+    the others (all of them share the same core where there is only one).
     """
 
     def __init__(self, pods: int, *, one_core: bool = False) -> None:
         """Nothing is started yet."""
         self.pods = pods
+        self._cores = sorted(os.sched_getaffinity(0))
         self._one_core = one_core
         self.machines: list[Machine] = []
         self.address = ""
@@ -65,18 +66,25 @@ class Lab:
         """Start everything, and wait until it is ready; raises RuntimeError with what it said."""
         raise_file_limit()  # inherited by the processes
         with self._stack:
+            if self._one_core:
+                self._stack.callback(os.sched_setaffinity, 0, self._cores)
+                os.sched_setaffinity(0, self._cores[1:] or self._cores)
             self.folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-")))
             self._start_server()
             self._start_rack()
-            self._channel = self._stack.enter_context(grpc.insecure_channel(self.address, options=_OPTIONS))
-            self._admin = admin.stub(self._channel, "AdminService")
-            self._user = virmgrpc.stub(self._channel, "UserService")
+            channel = self._stack.enter_context(self.channel())
+            self._admin = admin.stub(channel, "AdminService")
+            self._user = virmgrpc.stub(channel, "UserService")
             self._stack = self._stack.pop_all()
         return self
 
     def __exit__(self, *exception: object) -> None:
         """End it all."""
         self._stack.close()
+
+    def channel(self) -> grpc.Channel:
+        """A new channel to the controller; close it."""
+        return grpc.insecure_channel(self.address, options=_OPTIONS)
 
     def apply_pods(self, count: int, partitions: int = 0) -> None:
         """Register PODs as agents, cluster ``cN`` (torus) and allocation ``aN``; one-IPU partitions ``qN`` over all."""
@@ -120,7 +128,7 @@ class Lab:
         def active() -> bool:
             partitions = self._user.ListPartitions(virmgrpc.ListPartitionsRequest()).partitions
             return len(partitions) == count and all(
-                partition.status.ready_state == virmgrpc.PS_ACTIVE for partition in partitions
+                partition.ready_state == virmgrpc.PS_ACTIVE for partition in partitions
             )
 
         _wait(active, f"{count} partitions are ACTIVE")
@@ -135,7 +143,9 @@ class Lab:
         initialise(database)
         options = ["--host", f"{self._network}.0.1", "--port", "0", "--database", str(database)]
         options += ["--log-level", "warning"]
-        server = self._start("openipu.vipu.server", options, core=0)
+        server = self._start("openipu.vipu.server", options)
+        if self._one_core:  # before it has any thread; all of them inherit it
+            os.sched_setaffinity(server.pid, self._cores[:1])
         line = server.stdout.readline().decode() if server.stdout else ""
         if " listening on " not in line:
             raise RuntimeError(f"vipu-server did not start: {self._said('openipu.vipu.server')}")
@@ -152,19 +162,17 @@ class Lab:
             clusters.append({"topology": "torus", "machines": [vars(machine) for machine in machines]})
         config, socket = self.folder / "rack.json", self.folder / "rack.sock"
         config.write_text(json.dumps({"clusters": clusters}))
-        rack = self._start("openipu.twin.rack", ["--config", str(config), "--socket", str(socket)], core=-1)
+        rack = self._start("openipu.twin.rack", ["--config", str(config), "--socket", str(socket)])
         _wait(lambda: socket.is_socket() or rack.poll() is not None, "the rack listens")
         if rack.poll() is not None:
             raise RuntimeError(f"the rack did not start: {self._said('openipu.twin.rack')}")
 
-    def _start(self, module: str, options: list[str], core: int) -> subprocess.Popen[bytes]:
+    def _start(self, module: str, options: list[str]) -> subprocess.Popen[bytes]:
         with (self.folder / f"{module}.log").open("wb") as log:
             process = subprocess.Popen(
                 [sys.executable, "-m", module, *options], stdout=subprocess.PIPE, stderr=log, env=_environment()
             )
         self._stack.callback(_end, process)
-        if self._one_core:  # before it has any thread; all that it starts inherit it
-            os.sched_setaffinity(process.pid, {sorted(os.sched_getaffinity(0))[core]})
         return process
 
     def _said(self, module: str) -> str:

@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from tabulate import tabulate
+
 
 @dataclass
 class Sample:
@@ -19,15 +21,18 @@ class Sample:
     wall: float
 
 
-@dataclass
-class Figure:
-    """One row of the table: what was measured, what it is held against, and the target."""
+@dataclass(frozen=True)
+class Target:
+    """What a figure is held against, in words and as a number in the figure's own unit."""
 
-    name: str
-    value: str
-    peer: str = ""
-    target: str = ""
-    met: bool | None = None
+    text: str
+    limit: float
+    at_least: bool = False  # more is better
+
+    def verdict(self, measured: float) -> str:
+        """Whether it is met, or by how much it is not."""
+        short = 1 - measured / self.limit if self.at_least else measured / self.limit - 1
+        return "met" if short <= 0 else f"short by {short:.0%}"
 
 
 @dataclass
@@ -35,24 +40,35 @@ class Table:
     """Rows in the order in which they were measured."""
 
     title: str
-    rows: list[Figure] = field(default_factory=list)
+    rows: list[tuple[str, str, str, str, str]] = field(default_factory=list)
 
-    def add(self, name: str, value: str, peer: str = "", target: str = "", met: bool | None = None) -> None:
-        """Append a row."""
-        self.rows.append(Figure(name, value, peer, target, met))
+    def add(self, name: str, value: str, peer: str, target: Target | None = None, measured: float = 0.0) -> None:
+        """Append a row; ``measured`` is the number that the target speaks of."""
+        verdict = (target.text, target.verdict(measured)) if target else ("", "")
+        self.rows.append((name, value, peer, *verdict))
+
+    @property
+    def missed(self) -> list[str]:
+        """The figures that fall short of their targets."""
+        return [row[0] for row in self.rows if row[-1].startswith("short")]
+
+    def text(self) -> str:
+        """The table, ready to be printed."""
+        headers = ("figure", "measured", "peer", "target", "result")
+        return f"{self.title}\n\n{tabulate(self.rows, headers)}"
 
 
-def command(arguments: Sequence[str], env: dict[str, str] | None = None, cwd: str | None = None) -> Sample:
-    """Run a command to its end; raises RuntimeError with its output when it fails."""
+def command(arguments: Sequence[str], expect: str = "", env: dict[str, str] | None = None) -> Sample:
+    """Run a command to its end; raises RuntimeError with its output when it fails or lacks what is expected."""
     start = time.perf_counter()
     process = subprocess.Popen(
-        arguments, env={**os.environ, **(env or {})}, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        arguments, env={**os.environ, **(env or {})}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
     output = process.stdout.read() if process.stdout else b""
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     wall = time.perf_counter() - start
-    if process.returncode:
+    if process.returncode or expect not in output.decode():
         raise RuntimeError(f"{' '.join(arguments)} ended with {process.returncode}:\n{output.decode()}")
     return Sample(usage.ru_utime + usage.ru_stime, wall)
 
@@ -74,8 +90,3 @@ def alternate(
         name: Sample(statistics.median(s.cpu for s in taken), statistics.median(s.wall for s in taken))
         for name, taken in samples.items()
     }
-
-
-def median_of(rounds: int, call: Callable[[], float]) -> float:
-    """The median of several results of one call."""
-    return statistics.median(call() for _ in range(rounds))
