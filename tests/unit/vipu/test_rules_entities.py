@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Agents, clusters, allocations and users: what may be made and what may be changed."""
 
-import time
 from dataclasses import replace
 
 import pytest
@@ -152,11 +151,9 @@ def test_clusters_that_cannot_be(cluster: Cluster, reason: str) -> None:
     state = State()
     for agent in agents(3):
         create(state, agent)
-    start = time.perf_counter()
     code, sentence = refused(state, cluster)
     assert code is Code.INVALID_ARGUMENT
     assert reason in sentence
-    assert time.perf_counter() - start < 0.1
 
 
 @pytest.mark.parametrize(("machines", "ilds"), [(1, 1), (3, 3), (8, 2), (8, 1)])

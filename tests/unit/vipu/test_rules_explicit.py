@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Partitions whose IPUs are listed one by one."""
 
-import time
 from dataclasses import replace
 
 import pytest
@@ -82,9 +81,7 @@ def test_segments_follow_from_the_list() -> None:
 )
 def test_lists_that_cannot_be(ipus: tuple[PlacedIpu, ...], reason: str) -> None:
     state = pod(8, ilds=2)
-    start = time.perf_counter()
     code, sentence = refused(state, explicit(*ipus))
-    assert time.perf_counter() - start < 0.1
     assert (code, reason in sentence) == (Code.INVALID_ARGUMENT, True), sentence
 
 

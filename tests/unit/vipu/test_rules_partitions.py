@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Partitions: sizes, places, routing, numbers, and what may be changed."""
 
-import time
 from dataclasses import replace
 
 import pytest
@@ -58,12 +57,10 @@ def test_sizes_are_powers_of_two(size: int) -> None:
 @pytest.mark.parametrize("size", [32, 64, 2**31, 2**62])
 def test_what_is_too_large_says_what_is_free(size: int) -> None:
     state = pod(4)
-    start = time.perf_counter()
     assert refused(state, PartitionSpec("p", size, "a1")) == (
         Code.RESOURCE_EXHAUSTED,
         "Cannot create partition 'p': allocation 'a1' has 16 free IPUs in blocks of at most 16.",
     )
-    assert time.perf_counter() - start < 0.1
 
 
 def test_an_exhausted_allocation_says_how_it_is_broken_up() -> None:
