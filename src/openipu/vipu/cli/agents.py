@@ -26,7 +26,7 @@ def create_agent(session: Session, id: str, host: str, port: int) -> None:
     session.succeed()
 
 
-@command("list", "agent")
+@command("list", "agents")
 def list_agents(session: Session) -> None:
     """Show all agents."""
     found = listing.read(session, "agent")
@@ -70,7 +70,7 @@ def discover_agents(session: Session, auto_add: bool) -> None:
     session.show(found, output.table(header, rows))
 
 
-@command("list", "ipu-attr")
+@command("list", "ipu-attrs")
 @click.option("--agents", type=Ids("agent"), help="Those of these agents only.")
 def list_ipu_attrs(session: Session, agents: tuple[str, ...] | None) -> None:
     """Show the attributes of all IPUs that are yours to use."""

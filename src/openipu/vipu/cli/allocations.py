@@ -31,7 +31,7 @@ def create_allocation(
     session.succeed(agents=list(reply.allocation.spec.agent_ids))
 
 
-@command("list", "allocation")
+@command("list", "allocations")
 def list_allocations(session: Session) -> None:
     """Show the allocations that are yours to use."""
     found = listing.read(session, "allocation")

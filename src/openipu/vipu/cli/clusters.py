@@ -42,7 +42,7 @@ def create_cluster(
     session.succeed()
 
 
-@command("list", "cluster")
+@command("list", "clusters")
 def list_clusters(session: Session) -> None:
     """Show all clusters."""
     found = listing.read(session, "cluster")

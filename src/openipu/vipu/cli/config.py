@@ -20,11 +20,16 @@ class ConfigError(Exception):
     """A configuration file that cannot be used, in one sentence."""
 
 
-def read(path: Path) -> dict[str, Any]:
-    """The settings of a file by name (``api-host``); names that nobody asks for do no harm. Raises ConfigError."""
+def read(path: Path, optional: bool = False) -> dict[str, Any]:
+    """The settings of a file by name (``api-host``); names that nobody asks for do no harm.
+
+    An ``optional`` file need not be there. Raises ConfigError.
+    """
     try:
         text = path.expanduser().read_text(encoding="utf-8")
     except FileNotFoundError:
+        if optional:
+            return {}
         raise ConfigError(f"There is no configuration file {str(path)!r}: check --config.") from None
     except UnicodeDecodeError:
         raise ConfigError(f"The configuration file {str(path)!r} is not HCL: it is not even text.") from None

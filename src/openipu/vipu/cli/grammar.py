@@ -150,7 +150,7 @@ class Id(click.ParamType[Any]):
         from openipu.vipu.cli.listing import ids
 
         try:
-            with Session(Settings(ctx), "list", self._kind, timeout=COMPLETION_SECONDS) as session:
+            with Session(Settings(ctx), "list", f"{self._kind}s", timeout=COMPLETION_SECONDS) as session:
                 found = ids(session, self._kind)
         except (VipuError, ConfigError):
             return []

@@ -60,15 +60,21 @@ def yes_no(value: object) -> str:
 
 
 def _tabulated(rows: Iterable[Sequence[Cell]], header: Sequence[str]) -> str:
-    from tabulate import DataRow, Line, TableFormat, tabulate
+    from tabulate import DataRow, TableFormat, tabulate
 
-    rule, row = Line("", "-", "-", ""), DataRow("", "|", "")
-    form = TableFormat(rule, rule, None, rule, row, row, 1, None)
+    plain = DataRow("", "|", "")
     lines = [line for cells in rows for line in _spread(cells)]
-    if not lines:  # the library draws no rules around nothing
-        lines = [[""] * len(header)] if not header else []
-    text: str = tabulate(lines, header, tablefmt=form, disable_numparse=True)
-    return "\n".join(line.rstrip() for line in text.splitlines())
+    # The library pads headers more than cells, and draws no rules around nothing: so a header is a row to it.
+    text = tabulate(
+        [header, *lines] if header else lines,
+        tablefmt=TableFormat(None, None, None, None, plain, plain, 1, None),
+        disable_numparse=True,
+    )
+    printed = [line.rstrip() for line in text.splitlines()]
+    rule = "-" * max(map(len, printed))
+    if header:
+        printed.insert(1, rule)
+    return "\n".join((rule, *printed, rule))
 
 
 def _spread(cells: Sequence[Cell]) -> list[list[str]]:

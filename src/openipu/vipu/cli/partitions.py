@@ -141,7 +141,7 @@ def remove_partition(session: Session, id: str, force: bool) -> None:
     session.succeed()
 
 
-@command("list", "partition")
+@command("list", "partitions")
 @click.option("--allocation", type=Id("allocation"), help="Those of this allocation only.")
 def list_partitions(session: Session, allocation: str | None) -> None:
     """Show all partitions."""
@@ -160,7 +160,7 @@ def get_partition(session: Session, id: str, gcd: int | None, ipuof_configs: boo
     Without it, a partition of several GCDs gives a list of them.
     """
     from ansible_collections.openipu.pod.plugins.module_utils.vipu import ipuof, objects
-    from ansible_collections.openipu.pod.plugins.module_utils.vipu.client import partition_status
+    from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import virmgrpc
 
     if ipuof_configs or gcd is not None:
         configs = [ipuof.gcd_config(each) for each in _ipuof_config(session, id, gcd).gcd_configs]
@@ -168,7 +168,8 @@ def get_partition(session: Session, id: str, gcd: int | None, ipuof_configs: boo
             click.echo(f"IPUoF configuration of partition {id}, number of GCDs {len(configs)}:")
         click.echo(ipuof.text(configs[0] if len(configs) == 1 else configs), nl=False)
         return
-    status = objects.status(partition_status(session.client, id))
+    request = virmgrpc.GetPartitionStatusRequest(partition_id=id)
+    status = objects.status(session.call("user", "GetPartitionStatus", request).status)
     found = next((item for item in listing.read(session, "partition") if item["id"] == id), None)
     if found is None:
         raise Failed(f"Partition {id!r} was removed by somebody else meanwhile.")

@@ -55,7 +55,7 @@ class Session:
     @property
     def action(self) -> str:
         """What is tried, as sentences say it."""
-        return f"{self._verb} {self._noun}" + (f" {self._id!r}" if self._id else "s")
+        return f"{self._verb} {self._noun}" + (f" {self._id!r}" if self._id else "")
 
     def show(self, value: Any, text: str) -> None:
         """Print an answer: the value as JSON, or the text."""

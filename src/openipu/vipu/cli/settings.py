@@ -92,8 +92,7 @@ class Settings:
         if self._given["config"]:
             path = Path(self._given["config"])
             yield path, config.read(path)
-        if config.SYSTEM_FILE.exists():
-            yield config.SYSTEM_FILE, config.read(config.SYSTEM_FILE)
+        yield config.SYSTEM_FILE, config.read(config.SYSTEM_FILE, optional=True)
 
 
 def file_of_user(connection: Connection, user: str, key: str) -> str:

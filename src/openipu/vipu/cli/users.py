@@ -43,7 +43,7 @@ def create_user(session: Session, id: str, allocations: tuple[str, ...] | None, 
     )
 
 
-@command("list", "user")
+@command("list", "users")
 def list_users(session: Session) -> None:
     """Show all users."""
     found = listing.read(session, "user")

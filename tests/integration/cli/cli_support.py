@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The real commands as processes, against a real controller and a rack twin."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+BIN = Path(sys.executable).parent
+
+
+class Cli:
+    """Runs ``vipu`` and ``vipu-admin`` in a home and a folder of their own."""
+
+    def __init__(self, home: Path, address: str = "", **environment: str) -> None:
+        self.home = home
+        host, _, port = address.rpartition(":")
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("VIPU_")}
+        where = {"VIPU_CLI_API_HOST": host, "VIPU_CLI_API_PORT": port} if address else {}
+        self.environment = {**kept, **where, "HOME": str(home), **environment}
+
+    def __call__(self, line: str, *more: str, status: int = 0, **environment: str) -> subprocess.CompletedProcess[str]:
+        """Run a command line, which must end with ``status``."""
+        program, *arguments = line.split()
+        done = subprocess.run(
+            [str(BIN / program), *arguments, *more],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            cwd=self.home,
+            env={**self.environment, **environment},
+        )
+        assert done.returncode == status, f"{line}: {done.returncode}\n{done.stdout}{done.stderr}"
+        assert "Traceback" not in done.stderr, done.stderr
+        return done
+
+    def out(self, line: str, *more: str, **environment: str) -> str:
+        """What a command prints that succeeds, and says nothing on standard error."""
+        done = self(line, *more, **environment)
+        assert done.stderr == ""
+        return done.stdout
+
+    def json(self, line: str, *more: str) -> Any:
+        """What it prints with ``-o json``."""
+        return json.loads(self.out(line, "-o", "json", *more))
+
+    def failed(self, line: str, *more: str, **environment: str) -> str:
+        """The one line that a command prints that fails."""
+        done = self(line, *more, status=1, **environment)
+        assert done.stdout == ""
+        assert done.stderr.count("\n") == 1 and done.stderr.endswith(".\n"), done.stderr
+        return done.stderr.rstrip("\n")
+
+    @property
+    def conf(self) -> Path:
+        """The folder of IPUoF configuration."""
+        return self.home / ".ipuof.conf.d"
+
+    def files(self) -> list[str]:
+        """The names of the files in it."""
+        return sorted(path.name for path in self.conf.iterdir()) if self.conf.exists() else []
+
+
+def cells(text: str) -> list[list[str]]:
+    """The rows of a printed table, header first, rules left out."""
+    return [
+        [cell.strip() for cell in line.split("|")] for line in text.splitlines() if line.strip() and set(line) != {"-"}
+    ]
