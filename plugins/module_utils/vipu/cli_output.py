@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Reading what vipu-admin and vipu print: result lines, tables, blocks, JSON. Pure.
 
-Every reader goes by what stands there, never by a position: tables by their header, results by the
-form of the line. What cannot be read raises ValueError with a sentence that quotes it.
+Every reader goes by what stands there and never by a position, because columns moved between releases.
+Whoever reads a list acts on what is missing in it; so what is not understood whole raises ValueError
+with the rest of a sentence that quotes the first line of it, and is never read in part.
 """
 
 from __future__ import annotations
@@ -12,24 +13,44 @@ from __future__ import annotations
 import json
 import re
 import typing as t
+from dataclasses import dataclass
 
-_RESULT = re.compile(r"^\s*(?P<what>[a-z]+(?: [a-z-]+)? ?\([^)]*\)): (?P<outcome>success|failed: .*?)\.?\s*$")
+Row = dict[str, str]
+
+_RESULT = re.compile(
+    r"\s*(?P<verb>[a-z]+)(?: [a-z][a-z-]*)? \((?P<subject>[^()]*)\): (?P<outcome>success|failed)(?P<rest>[.:].*)?"
+)
 _ACCESS_KEY = re.compile(r"Access key is '([^']+)'")
-_RULE = re.compile(r"^[\s\-+=|]*-[\s\-+=|]*$")
-_VERSION = re.compile(r"^\s*version:\s*(\S+)\s*$", re.MULTILINE)
+_VERSION = re.compile(r"\s*version:\s*(\S+)\s*")
+_NOTHING = re.compile(r"\s*no [a-z-]+( found| exist| available)?\.?\s*", re.IGNORECASE)
+_DURATION = re.compile(r"([0-9]+(?:\.[0-9]*)?)(h|ms|m|us|µs|ns|s)")
+_SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
 
 
-def failure(text: str) -> str | None:
-    """The reason of a result line that says failed, None when there is none.
+@dataclass(frozen=True)
+class Result:
+    """The line by which a command says how it went; ``reason`` is None after a success."""
+
+    verb: str
+    subject: str
+    reason: str | None
+
+
+def result(text: str) -> Result | None:
+    """How the command went: the first line that says failed, else the last that says success, else None.
 
     Graphcore's tools name the subject in three ways: ``test cluster (cl0): failed: …``,
     ``test (cluster): failed: …`` and ``test cluster (status): failed: …``.
     """
+    told = None
     for line in text.splitlines():
-        match = _RESULT.match(line.split(". Access key", 1)[0] if "Access key" in line else line)
-        if match and match["outcome"].startswith("failed: "):
-            return match["outcome"][len("failed: ") :]
-    return None
+        match = _RESULT.fullmatch(line)
+        if match and match["outcome"] == "failed":
+            reason = (match["rest"] or "").lstrip(":").strip().removesuffix(".")
+            return Result(match["verb"], match["subject"], reason or "no reason was given")
+        if match:
+            told = Result(match["verb"], match["subject"], None)
+    return told
 
 
 def access_key(text: str) -> str | None:
@@ -39,78 +60,155 @@ def access_key(text: str) -> str | None:
 
 
 def server_version(text: str) -> str:
-    """The version that ``--server-version`` prints."""
-    match = _VERSION.search(text)
-    if not match:
-        raise ValueError("no line 'version: …' in %s" % _quoted(text))
-    return match[1]
+    """The version that ``--server-version`` prints on one of its two lines."""
+    for line in text.splitlines():
+        match = _VERSION.fullmatch(line)
+        if match:
+            return match[1]
+    raise ValueError("no line 'version: …' in %s" % quoted(text))
 
 
-def table(text: str) -> list[dict[str, str]]:
-    """The rows of the first table: header in lower case to cell.
+def table(text: str, *key: str) -> list[Row]:
+    """The rows of the one table in an output: header in lower case to cell.
 
-    Cells are separated by ``|``; rules of dashes are passed over; a row whose first cell is blank
-    goes on with the row before, its cells joined by a space.
+    ``key`` are the names of the column that identifies a row, in whatever place; every release has one
+    of them. A row whose key is blank goes on with the row before, its cells joined by a space. Empty
+    output, ``No agents found`` and a header alone are tables without rows.
     """
-    header: list[str] | None = None
-    rows: list[dict[str, str]] = []
-    for line in text.splitlines():
-        if _RULE.match(line) or not line.strip():
-            continue
-        if header is None:
-            if "|" in line:
-                header = [cell.lower() for cell in _cells(line)]
-            continue
-        cells = _cells(line)
-        if "|" not in line and len(header) > 1:
-            break  # the table is over
-        if len(cells) != len(header):
-            raise ValueError("a row of %d cells under a header of %d: %s" % (len(cells), len(header), _quoted(line)))
-        if not cells[0] and rows:
-            for name, cell in zip(header, cells, strict=True):
-                if cell:
-                    rows[-1][name] = (rows[-1][name] + " " + cell).strip()
+    lines = _lines(text)
+    if not lines or (len(lines) == 1 and _NOTHING.fullmatch(lines[0])):
+        return []
+    header, body = _split(lines, key)
+    name = next(column for column in header if column in key)
+    found: list[Row] = []
+    for line in body:
+        row = _row(line, header)
+        if row[name]:
+            if not _is_name(row[name]):
+                raise ValueError("%r is no %s: %s" % (row[name], name, quoted(line)))
+            found.append(row)
+        elif found:
+            _go_on(found[-1], row)
         else:
-            rows.append(dict(zip(header, cells, strict=True)))
-    return rows
+            raise ValueError("a row without %s: %s" % (name, quoted(line)))
+    return found
 
 
-def block(text: str) -> dict[str, str]:
-    """The lines ``name | value`` up to the first line of another form."""
-    result: dict[str, str] = {}
-    for line in text.splitlines():
-        if _RULE.match(line) or not line.strip():
-            if result and _RULE.match(line):
-                break
-            continue
-        cells = _cells(line)
-        if len(cells) != 2:
-            break
-        result[cells[0].lower()] = cells[1]
+def ipu_attributes(text: str) -> dict[str, dict[int, Row]]:
+    """``list ipu-attrs``: agent to IPU number to attributes.
+
+    Agent and IPU stand only in the first line of their group.
+    """
+    result: dict[str, dict[int, Row]] = {}
+    lines = _lines(text)
+    if not lines:
+        return result
+    header, body = _split(lines, ("attribute",))
+    if not {"agent", "ipu", "value"} <= set(header):
+        raise ValueError("no columns Agent, IPU and Value: %s" % quoted(text))
+    agent, ipu = "", ""
+    for line in body:
+        row = _row(line, header)
+        if row["agent"]:
+            agent, ipu = row["agent"], ""
+        ipu = row["ipu"] or ipu
+        if not agent or not ipu.isdigit() or not row["attribute"]:
+            raise ValueError("an attribute of no IPU: %s" % quoted(line))
+        result.setdefault(agent, {}).setdefault(int(ipu), {})[row["attribute"]] = row["value"]
     return result
 
 
+def agent(text: str) -> tuple[Row, list[Row]]:
+    """``get agent``: what it tells of the agent, names in lower case, and the rows of its table of IPUs."""
+    lines = _lines(text)
+    start = next((n for n, line in enumerate(lines) if _cells(line)[0].lower() == "ipu"), len(lines))
+    facts: Row = {}
+    for line in lines[:start]:
+        name, separator, value = line.partition("|") if "|" in line else line.partition(":")
+        if not separator or not name.strip():
+            raise ValueError("neither name nor value: %s" % quoted(line))
+        facts[name.strip().lower()] = value.strip()
+    if not facts:
+        raise ValueError("nothing about an agent in %s" % quoted(text))
+    return facts, table("\n".join(lines[start:]), "ipu")
+
+
+def ipuof_config(text: str) -> dict[str, t.Any]:
+    """``get partition --ipuof-configs``: the JSON object, which a line that is none may precede."""
+    start = re.search(r"^\s*\{", text, re.MULTILINE)
+    if not start:
+        raise ValueError("no JSON in %s" % quoted(text))
+    try:
+        config: dict[str, t.Any] = json.loads(text[start.start() :])
+    except ValueError as error:
+        raise ValueError("what should be JSON and is not (%s): %s" % (error, quoted(text[start.start() :]))) from None
+    if (type(config.get("devices")), type(config.get("attributes"))) != (list, dict):
+        raise ValueError("an object without devices and attributes: %s" % quoted(text))
+    return config
+
+
+def seconds(text: str) -> float:
+    """A duration as the tools print it (``2.154768458s``, ``1m2.5s``, ``850ms``), in seconds."""
+    parts = list(_DURATION.finditer(text))
+    if not parts or "".join(part[0] for part in parts) != text:
+        raise ValueError("no duration: %s" % quoted(text))
+    return sum(float(part[1]) * _SECONDS[part[2]] for part in parts)
+
+
 def pick(row: t.Mapping[str, str], *names: str) -> str | None:
-    """The cell of the first of these columns that the table has."""
-    return next((row[name] for name in names if name in row), None)
+    """The cell of the first of these columns that the table has; None when it has none, or nothing in it."""
+    cell = next((row[name] for name in names if name in row), None)
+    return None if cell in ("", "-", None) else cell
 
 
-def first_json(text: str) -> t.Any:
-    """The JSON in an output; lines before it are passed over."""
-    lines = text.splitlines()
-    for index, line in enumerate(lines):
-        if line.lstrip()[:1] in ("{", "["):
-            try:
-                return json.JSONDecoder().raw_decode("\n".join(lines[index:]).lstrip())[0]
-            except ValueError as error:
-                raise ValueError("it looks like JSON and is not (%s): %s" % (error, _quoted(line))) from None
-    raise ValueError("no JSON in %s" % _quoted(text))
+def quoted(text: str) -> str:
+    """The first line that says anything, for a sentence."""
+    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return repr(line[:80]) if line else "an empty output"
+
+
+def _lines(text: str) -> list[str]:
+    """The lines without blank ones, rules and result lines."""
+    return [line for line in text.splitlines() if line.strip() and not _is_rule(line) and not _RESULT.fullmatch(line)]
+
+
+def _is_rule(line: str) -> bool:
+    """Whether a line only separates: dashes all along, or in every column."""
+    return all(len(cell) >= 3 and set(cell) <= set("-=+") for cell in _cells(line))
+
+
+def _is_name(cell: str) -> bool:
+    return not re.search(r"\s", cell) and any(map(str.isalnum, cell))
 
 
 def _cells(line: str) -> list[str]:
     return [cell.strip() for cell in line.split("|")]
 
 
-def _quoted(text: str) -> str:
-    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
-    return repr(line[:80]) if line else "an empty output"
+def _split(lines: list[str], key: tuple[str, ...]) -> tuple[list[str], list[str]]:
+    """The header and the lines of its rows; before them stand at most captions, and after them remarks."""
+    index = next((n for n, line in enumerate(lines) if {cell.lower() for cell in _cells(line)} & set(key)), None)
+    if index is None or any("|" in line for line in lines[:index]):
+        raise ValueError("no column %s: %s" % (" or ".join(map(repr, key)), quoted("\n".join(lines))))
+    header = [cell.lower() for cell in _cells(lines[index])]
+    if len(set(header)) != len(header):
+        raise ValueError("two columns of one name: %s" % quoted(lines[index]))
+    body = lines[index + 1 :]
+    if len(header) > 1:
+        ends = next((n for n, line in enumerate(body) if "|" not in line), len(body))
+        if any("|" in line for line in body[ends:]):
+            raise ValueError("a line between the rows of a table: %s" % quoted(body[ends]))
+        body = body[:ends]
+    return header, body
+
+
+def _row(line: str, header: list[str]) -> Row:
+    cells = _cells(line)
+    if len(cells) != len(header):
+        raise ValueError("a row of %d cells under a header of %d: %s" % (len(cells), len(header), quoted(line)))
+    return dict(zip(header, cells, strict=True))
+
+
+def _go_on(row: Row, more: Row) -> None:
+    for name, cell in more.items():
+        row[name] = (row[name] + " " + cell).strip()

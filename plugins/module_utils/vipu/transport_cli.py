@@ -4,363 +4,252 @@
 """The way over the command lines vipu-admin and vipu, for what Graphcore's controller offers no API for.
 
 Only documented flags are given and only documented outputs are read. There is no transaction here:
-steps are done one by one in the order in which they depend on each other, the first that fails ends
-the run, and everything after it is reported as not tried.
+what no command can do is refused before the first one runs; then the commands run one by one in the
+order in which objects depend on each other, the first that fails ends the run, and what comes after
+it is reported as not tried.
 """
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import tempfile
 import typing as t
+from functools import partial
 
 from ..reconcile import Action, Failure, ItemError, Object, Step
-from . import cli_output
+from . import cli_objects, cli_output
+from .cli_process import Commands
 from .client import Connection, VipuError
 
-_REMOVE_ORDER = ("partition", "allocation", "cluster", "agent", "user")
 _CREATE_ORDER = ("agent", "cluster", "allocation", "partition", "user")
+_REMOVE_ORDER = ("partition", "allocation", "cluster", "agent", "user")
+_REMOVING = (Action.DELETE, Action.RECREATE)
 _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")  # whatever else it were, it is no flag
-_Work = list[tuple[Step, bool]]  # the commands in their order; whether each removes
-_LOCALE = {"LC_ALL": "C.UTF-8"}
-_KEPT = ("PATH", "HOME", "USER", "TMPDIR")
+# What tenants do too is done with their command.
+_OF_TENANTS = ("partition", "allocation")
+
+_T = t.TypeVar("_T")
+
+
+class _Work(t.NamedTuple):
+    """One command of a batch: the step that it belongs to, and the flags of ``create``; None to remove."""
+
+    step: Step
+    flags: list[str] | None
 
 
 class CliTransport:
     """See transport.Transport."""
 
     def __init__(self, connection: Connection, vipu_admin: str, vipu: str) -> None:
-        self._connection = connection
-        self._commands = {"vipu-admin": vipu_admin, "vipu": vipu}
+        self._commands = Commands(connection, vipu_admin, vipu)
         self._access_keys: dict[str, str] = {}
 
     def close(self) -> None:
-        """Nothing stays open."""
+        self._commands.close()
 
     def version(self) -> str:
-        return str(self._parsed(cli_output.server_version, self._run("vipu", "--server-version"), "the version"))
+        return _read(cli_output.server_version, self._commands.ask("vipu", "--server-version"), "the version")
 
     def read(self, kind: str) -> list[Object]:
-        command = "vipu" if kind in ("partition", "allocation") else "vipu-admin"
-        text = self._run(command, "list", kind + "s")
-        rows = self._parsed(cli_output.table, text, "the list of %ss" % kind)
-        return [item for item in map(_READERS[kind], rows) if item["id"]]
+        rows = self._list(kind)
+        if kind == "agent" and any("host" not in row for row in rows):
+            rows = self._commands.at_once(*(partial(self._facts, row) for row in rows))
+        what = "the list of %ss" % kind
+        return [_read(partial(cli_objects.item, kind), row, what) for row in rows]
+
+    def read_all(self, kinds: t.Sequence[str]) -> dict[str, list[Object]]:
+        return dict(zip(kinds, self._commands.at_once(*(partial(self.read, kind) for kind in kinds)), strict=True))
+
+    def _list(self, kind: str) -> list[cli_output.Row]:
+        command = "vipu" if kind in _OF_TENANTS else "vipu-admin"
+        text = self._commands.ask(command, "list", kind + "s")
+        return _read(lambda text: cli_output.table(text, *cli_objects.KEYS[kind]), text, "the list of %ss" % kind)
+
+    def _facts(self, row: cli_output.Row) -> cli_output.Row:
+        """A row of the list of agents with what ``get agent`` tells, for releases that list little."""
+        id = _name("agent", cli_output.pick(row, *cli_objects.KEYS["agent"]) or "")
+        text = self._commands.ask("vipu-admin", "get", "agent", id)
+        return {**row, **_read(cli_output.agent, text, "what is told of agent '%s'" % id)[0]}
 
     def write(self, steps: list[Step], force: bool) -> list[ItemError]:
-        removals = [step for step in steps if step.action in (Action.DELETE, Action.RECREATE)]
-        creations = [step for step in steps if step.wanted is not None]
-        removals.sort(key=lambda step: _REMOVE_ORDER.index(step.family.kind))
-        creations.sort(key=lambda step: _CREATE_ORDER.index(step.family.kind))
-        work = [(step, True) for step in removals] + [(step, False) for step in creations]
-        for step in steps:
-            if not _ID.fullmatch(step.key):
-                sentence = "'%s' is no name of a %s: use letters, digits, '.', '_' and '-'." % (
-                    step.key,
-                    step.family.kind,
-                )
-                return _not_done([], [(step, False), *work], sentence)
-        for index, (step, removing) in enumerate(work):
+        removals = [_Work(step, None) for step in steps if step.action in _REMOVING]
+        removals.sort(key=lambda work: _REMOVE_ORDER.index(work.step.family.kind))
+        creations, errors = [], []
+        for step in sorted(steps, key=lambda step: _CREATE_ORDER.index(step.family.kind)):
             try:
-                if removing:
+                _name(step.family.kind, step.key)
+                if step.wanted is not None:
+                    creations.append(_Work(step, _creation(step)))
+            except VipuError as error:
+                errors.append(ItemError.of(step, error.sentence))
+        if errors:
+            return errors + _not_tried(steps, errors)
+        return self._carry_out([*removals, *creations], force)
+
+    def _carry_out(self, batch: list[_Work], force: bool) -> list[ItemError]:
+        for index, (step, flags) in enumerate(batch):
+            try:
+                if flags is None:
                     self._remove(step.family.kind, step.key, force)
                 else:
-                    self._create(step)
+                    self._create(step.family.kind, step.key, flags)
             except VipuError as error:
-                return _not_done(work[:index], work[index:], error.sentence)
+                removed = [_key(work.step) for work in batch[:index] if work.flags is None]
+                left = [work.step for work in batch[index:]]
+                errors = [] if _key(step) in removed else [ItemError.of(step, error.sentence)]
+                halves = [half for half in left if _key(half) in removed]
+                errors += [ItemError.of(half, error.sentence, Failure.HALF_DONE) for half in halves]
+                return errors + _not_tried(left, errors)
         return []
 
     def _remove(self, kind: str, key: str, force: bool) -> None:
-        command = "vipu" if kind == "partition" else "vipu-admin"
-        self._run(command, "remove", kind, key, *(["--force"] if force else []))
+        command = "vipu" if kind in _OF_TENANTS[:1] else "vipu-admin"
+        self._commands.act(command, "remove", kind, key, *(["--force"] if force else []))
 
-    def _create(self, step: Step) -> None:
-        kind, wanted = step.family.kind, step.wanted or {}
-        if step.action is Action.CHANGE:
-            raise VipuError(
-                "Cannot change %s '%s': the command line has no command for that; remove it first, or use "
-                "transport grpc." % (kind, step.key),
-                "UNIMPLEMENTED",
-            )
-        flags = _FLAGS[kind](wanted)
-        if kind == "user":
-            # The command leaves a file with the key in its folder; the module writes its own.
-            with tempfile.TemporaryDirectory() as folder:
-                text = self._run("vipu-admin", "create", kind, step.key, *flags, cwd=folder)
-            key = cli_output.access_key(text)
-            if key:
-                self._access_keys[step.key] = key
+    def _create(self, kind: str, key: str, flags: list[str]) -> None:
+        if kind == "partition":
+            try:
+                self._commands.act("vipu", "create", "partition", key, *flags)
+            except VipuError:
+                # The command waits until the partition is ACTIVE. When it does not become so, or not in
+                # time, it is there all the same; whether that is good enough is for the task to say.
+                if self._state(key) in (None, "ACTIVE"):
+                    raise
             return
-        self._run("vipu" if kind == "partition" else "vipu-admin", "create", kind, step.key, *flags)
+        text = self._commands.act("vipu-admin", "create", kind, key, *flags)
+        if kind == "user":
+            access_key = cli_output.access_key(text)
+            if access_key is None:
+                raise VipuError(
+                    "User '%s' is there, but the command has not told its access key, which is not told again: "
+                    "remove the user, and look at what 'vipu-admin create user' prints." % key,
+                    "UNREADABLE",
+                )
+            self._access_keys[key] = access_key
+
+    def _state(self, id: str) -> str | None:
+        """The state of a partition; None when it is not there or nobody can tell."""
+        try:
+            return next((item.get("state") for item in self.read("partition") if item["id"] == id), None)
+        except VipuError:
+            return None
 
     def partition_status(self, id: str) -> Object:
-        item = next((item for item in self.read("partition") if item["id"] == id), None)
-        if item is None:
-            raise VipuError("Partition '%s' does not exist." % id, "NOT_FOUND")
-        # The command line tells the state and nothing of the rest.
+        statuses = self.partition_statuses([id])
+        if id not in statuses:
+            raise VipuError("Cannot get the status of partition '%s': it does not exist." % id, "NOT_FOUND")
+        return statuses[id]
+
+    def partition_statuses(self, ids: t.Sequence[str]) -> dict[str, Object]:
+        """The list of partitions tells the state, and nothing of the rest."""
         return {
-            "id": id,
-            "state": item.get("state"),
-            "operation": None,
-            "errors": [],
-            "max_retries": None,
-            "retries": None,
-            "last_auto_reset": None,
+            item["id"]: {
+                "id": item["id"],
+                "state": item.get("state"),
+                "operation": None,
+                "errors": [],
+                "max_retries": None,
+                "retries": None,
+                "last_auto_reset": None,
+            }
+            for item in self.read("partition")
+            if item["id"] in ids
         }
 
     def reset_partition(self, id: str, relocatable: bool) -> None:
-        self._run("vipu", "reset", "partition", id)
+        if relocatable:
+            raise VipuError(
+                "Cannot reset partition '%s' with relocatable over the command line: it has no flag for it; leave "
+                "that out, or use transport grpc." % id,
+                "UNIMPLEMENTED",
+            )
+        try:
+            self._commands.act("vipu", "reset", "partition", _name("partition", id))
+        except VipuError:
+            # As with creation, the command waits.
+            if self._state(id) in (None, "ACTIVE"):
+                raise
 
     def ipuof_config(self, id: str) -> list[Object]:
-        item = next((item for item in self.read("partition") if item["id"] == id), None)
-        if item is None:
+        found = next((item for item in self.read("partition") if item["id"] == id), None)
+        if found is None:
             raise VipuError(
                 "Cannot get the IPUoF configuration of partition '%s': it does not exist." % id, "NOT_FOUND"
             )
-        configs = []
-        for gcd in range(item.get("num_gcds", 1)):
-            text = self._run("vipu", "get", "partition", id, "--gcd", str(gcd), "--ipuof-configs")
-            configs.append(self._parsed(cli_output.first_json, text, "the IPUoF configuration"))
-        return configs
+        if not found.get("num_gcds"):
+            raise VipuError(
+                "Cannot get the IPUoF configuration of partition '%s': the list of partitions does not tell its "
+                "number of GCDs." % id,
+                "UNREADABLE",
+            )
+        return self._commands.at_once(*(partial(self._gcd_config, id, gcd) for gcd in range(found["num_gcds"])))
+
+    def _gcd_config(self, id: str, gcd: int) -> Object:
+        text = self._commands.ask(
+            "vipu", "get", "partition", _name("partition", id), "--gcd", str(gcd), "--ipuof-configs"
+        )
+        return _read(cli_output.ipuof_config, text, "the IPUoF configuration of partition '%s'" % id)
 
     def fits(self, allocation: str, sizes: list[int]) -> dict[int, int]:
         raise VipuError(
-            "The command line cannot tell what fits: use transport grpc, or leave fits out.", "UNIMPLEMENTED"
+            "The command line cannot tell what fits into an allocation: use transport grpc, or leave fits out.",
+            "UNIMPLEMENTED",
         )
 
     def discovered(self) -> list[Object]:
-        rows = self._parsed(cli_output.table, self._run("vipu-admin", "discover", "agent"), "the discovered agents")
-        return [
-            {
-                "host": row.get("host"),
-                "port": _number(row.get("port")),
-                "interface": row.get("network interface"),
-                "age": _seconds(row.get("time since last seen")),
-                "auto_add_id": row.get("agent auto-add id"),
-                "agent": None,
-            }
-            for row in rows
-        ]
+        agents, text = self._commands.at_once(
+            partial(self.read, "agent"), partial(self._commands.ask, "vipu-admin", "discover", "agent")
+        )
+        known = {(agent.get("host"), agent.get("port")): agent["id"] for agent in t.cast("list[Object]", agents)}
+        what = "the discovered agents"
+        rows: list[cli_output.Row] = _read(lambda text: cli_output.table(text, "host"), text, what)
+        heard = [_read(cli_objects.discovered, row, what) for row in rows]
+        return [{**item, "agent": known.get((item["host"], item["port"]))} for item in heard]
 
     def access_key(self, user: str) -> str | None:
         return self._access_keys.get(user)
 
-    def _run(self, command: str, *arguments: str, cwd: str | None = None) -> str:
-        """Run a command and give its output; raises VipuError when it says that it failed."""
-        path = self._commands[command]
-        try:
-            done = subprocess.run(  # noqa: S603 - a list, no shell; names are checked before
-                [path, *arguments],
-                env=self._environment(),
-                cwd=cwd,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=self._connection.timeout,
-                check=False,
-                encoding="utf-8",
-                errors="replace",
-            )
-        except FileNotFoundError:
-            raise VipuError(
-                "The command '%s' was not found on the host of the task: install it there, or give its path "
-                "with %s_path." % (path, command.replace("-", "_")),
-                "MISSING_COMMAND",
-            ) from None
-        except PermissionError:
-            raise VipuError("The command '%s' may not be run: check its mode." % path, "MISSING_COMMAND") from None
-        except subprocess.TimeoutExpired:
-            raise VipuError(
-                "The command '%s %s' did not end within %g seconds: check that the controller at %s answers, or allow "
-                "more with timeout."
-                % (command, " ".join(arguments[:2]), self._connection.timeout, self._connection.address),
-                "DEADLINE_EXCEEDED",
-            ) from None
-        reason = cli_output.failure(done.stdout) or cli_output.failure(done.stderr)
-        if reason is None and done.returncode:
-            told = (done.stderr.strip() or done.stdout.strip()).splitlines()
-            reason = told[-1] if told else "it ended with status %d and said nothing" % done.returncode
-        if reason is not None:
-            # Reasons come with their subject from some servers and without it from others.
-            subject = "Cannot %s" % " ".join(arguments[:2])
-            if len(arguments) > 2:
-                subject += " '%s'" % arguments[2]
-            sentence = (
-                reason if reason.startswith(("Cannot ", "The V-IPU controller")) else "%s: %s" % (subject, reason)
-            )
-            raise VipuError(sentence.rstrip(".") + ".", "FAILED", done.stdout + done.stderr)
-        return done.stdout
 
-    def _environment(self) -> dict[str, str]:
-        """What the commands see: credentials go by environment, since arguments are seen by everybody."""
-        connection = self._connection
-        options = {
-            "API_HOST": connection.host,
-            "API_PORT": str(connection.port),
-            "API_USER_ID": connection.user_id,
-            "API_ACCESS_KEY": connection.access_key,
-            "CA_PATH": connection.ca_path,
-            "CLIENT_CERT": connection.client_cert,
-            "CLIENT_KEY": connection.client_key,
-        }
-        kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
-        return {**kept, **_LOCALE, **{"VIPU_CLI_" + name: value for name, value in options.items() if value}}
-
-    def _parsed(self, parse: t.Callable[[str], t.Any], text: str, what: str) -> t.Any:
-        try:
-            return parse(text)
-        except ValueError as error:
-            raise VipuError("Cannot read %s that the command printed: %s." % (what, error), "UNREADABLE") from None
-
-
-def _not_done(done: _Work, left: _Work, sentence: str) -> list[ItemError]:
-    """The errors of what is left when its first command has failed with this sentence."""
-    removed = {(step.family.kind, step.key) for step, removing in done if removing}
-    errors: dict[tuple[str, str], ItemError] = {}
-    for step, _removing in left:
-        name = (step.family.kind, step.key)
-        failure = Failure.HALF_DONE if name in removed else Failure.NOT_TRIED if errors else Failure.REFUSED
-        errors.setdefault(name, ItemError.of(step, sentence, failure))
-        if failure is Failure.REFUSED:
-            sentence = "Not tried, because the command before it failed: %s" % sentence
-    return list(errors.values())
-
-
-def _number(text: str | None) -> int | None:
-    return int(text) if text and text.isdigit() else None
-
-
-def _seconds(text: str | None) -> float | None:
+def _read(reader: t.Callable[[t.Any], _T], printed: t.Any, what: str) -> _T:
+    """What a command has printed, as something to work with; raises VipuError."""
     try:
-        return float((text or "").rstrip("s"))
-    except ValueError:
-        return None
-
-
-def _known(item: Object) -> Object:
-    """Without the fields that the output does not have, which then are not compared."""
-    return {name: value for name, value in item.items() if value is not None or name == "id"}
-
-
-def _words(text: str | None) -> list[str] | None:
-    return None if text is None else text.replace(",", " ").split()
-
-
-def _state(text: str | None) -> str | None:
-    return None if text is None else text.upper().removeprefix("PS_")
-
-
-_pick = cli_output.pick
-_READERS: dict[str, t.Callable[[dict[str, str]], Object]] = {
-    "agent": lambda row: _known(
-        {
-            "id": _pick(row, "agent id", "agent"),
-            "host": _pick(row, "host"),
-            "port": _number(_pick(row, "port")),
-            "state": _pick(row, "status", "state"),
-            "cluster": _pick(row, "cluster", "cluster id") or None,
-            "allocation": _pick(row, "allocation", "allocation id") or None,
-        }
-    ),
-    "cluster": lambda row: _known(
-        {
-            "id": _pick(row, "cluster", "cluster id"),
-            "agents": _words(_pick(row, "agents")),
-            "num_ilds": _number(_pick(row, "ilds", "number of ilds", "ipu-link domains", "num ipu-link domains")),
-            "topology": (_pick(row, "topology", "ipu-link topology", "ild topology") or "").lower() or None,
-            "cluster_topology": (_pick(row, "cluster topology", "gw topology") or "").lower() or None,
-        }
-    ),
-    "allocation": lambda row: _known(
-        {
-            "id": _pick(row, "allocation id", "allocation"),
-            "cluster": _pick(row, "cluster", "cluster id"),
-            "agents": _words(_pick(row, "agents")),
-            "size": len(_words(_pick(row, "agents")) or ()) or None,
-        }
-    ),
-    "partition": lambda row: _known(
-        {
-            "id": _pick(row, "partition", "partition id"),
-            "allocation": _pick(row, "allocation", "allocation id"),
-            "cluster": _pick(row, "cluster", "cluster id"),
-            "size": _number(_pick(row, "size")),
-            "num_gcds": _number(_pick(row, "gcds")),
-            "routing": (_pick(row, "ild routing", "ipu-link routing") or "").lower() or None,
-            "state": _state(_pick(row, "state")),
-        }
-    ),
-    "user": lambda row: _known(
-        {
-            "id": _pick(row, "user", "user id", "name"),
-            "role": (_pick(row, "role") or "").lower() or None,
-            "allocations": _words(_pick(row, "allocations")),
-        }
-    ),
-}
-
-
-def _agent_flags(wanted: Object) -> list[str]:
-    return ["--host", wanted.get("host") or "", "--port", str(wanted.get("port") or 8080)]
-
-
-def _cluster_flags(wanted: Object) -> list[str]:
-    flags = ["--agents", ",".join(wanted.get("agents") or ())]
-    if (wanted.get("num_ilds") or 1) > 1:
-        flags += ["--num-ipulinkdomains", str(wanted["num_ilds"])]
-        flags += ["--cluster-topology", wanted.get("cluster_topology") or "looped"]
-    if wanted.get("topology"):
-        flags += ["--topology", wanted["topology"]]
-    return flags
-
-
-def _allocation_flags(wanted: Object) -> list[str]:
-    if wanted.get("agents"):
+        return reader(printed)
+    except ValueError as error:
         raise VipuError(
-            "Cannot create allocation '%s' from a list of agents: the command line only takes a size; give size, or "
-            "use transport grpc." % wanted["id"],
+            "Cannot read %s that the command has printed: %s. Check that the command and the controller are of the "
+            "same release." % (what, error),
+            "UNREADABLE",
+        ) from None
+
+
+def _name(kind: str, id: str) -> str:
+    """The id, when it is one; it must not be taken for a flag. Raises VipuError."""
+    if not _ID.fullmatch(id):
+        raise VipuError(
+            "'%s' is no name of a %s: use letters, digits, '.', '_' and '-', and not '-' first." % (id, kind),
+            "INVALID_ARGUMENT",
+        )
+    return id
+
+
+def _creation(step: Step) -> list[str]:
+    """The flags that create what the step wants; raises VipuError."""
+    if step.action is Action.CHANGE:
+        raise VipuError(
+            "Cannot change %s '%s' over the command line: it has no command for that; remove it first, or use "
+            "transport grpc." % (step.family.kind, step.key),
             "UNIMPLEMENTED",
         )
-    return ["--cluster", wanted.get("cluster") or "", "--size", str(wanted.get("size") or 0)]
+    return cli_objects.flags(step.family.kind, step.whole)
 
 
-def _partition_flags(wanted: Object) -> list[str]:
-    unknown = [
-        name for name in ("ipus", "gw_routing", "num_segments", "disable_auto_reset", "relocatable") if wanted.get(name)
-    ]
-    if unknown:
-        raise VipuError(
-            "Cannot create partition '%s': the command line has no flag for %s; use transport grpc."
-            % (wanted["id"], " and ".join(unknown)),
-            "UNIMPLEMENTED",
-        )
-    values = {
-        "--size": wanted.get("size"),
-        "--allocation": wanted.get("allocation"),
-        "--cluster": wanted.get("cluster"),
-        "--num-gcds": wanted.get("num_gcds"),
-        "--gcd-sync-replicas": wanted.get("num_replicas"),
-        "--routing": wanted.get("routing"),
-        "--sync-type": wanted.get("sync_type"),
-    }
-    flags = [part for flag, value in values.items() if value for part in (flag, str(value))]
-    return flags + (["--reconfigurable"] if wanted.get("reconfigurable") else [])
+def _key(step: Step) -> tuple[str, str]:
+    return step.family.kind, step.key
 
 
-def _user_flags(wanted: Object) -> list[str]:
-    if (wanted.get("role") or "user") != "user":
-        raise VipuError(
-            "Cannot create user '%s' with role %s: the command line has no flag for it; use transport grpc."
-            % (wanted["id"], wanted["role"]),
-            "UNIMPLEMENTED",
-        )
-    return ["--allocations", ",".join(wanted["allocations"])] if wanted.get("allocations") else []
-
-
-_FLAGS: dict[str, t.Callable[[Object], list[str]]] = {
-    "agent": _agent_flags,
-    "cluster": _cluster_flags,
-    "allocation": _allocation_flags,
-    "partition": _partition_flags,
-    "user": _user_flags,
-}
+def _not_tried(steps: t.Iterable[Step], errors: list[ItemError]) -> list[ItemError]:
+    """The steps that have no error yet, because of the first that there is."""
+    named = {(error.kind, error.key) for error in errors}
+    rest = {_key(step): step for step in steps if _key(step) not in named}
+    sentence = "Not tried, because something before it failed: %s" % errors[0].sentence
+    return [ItemError.of(step, sentence, Failure.NOT_TRIED) for step in rest.values()]
