@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from vipu_servers import InProcess, InstantLife, Process
+from vipu_servers import InProcess, InstantLife, Machines, Process
 
 from openipu.vipu import log
 from openipu.vipu.initialise import initialise
@@ -59,3 +59,11 @@ def vipu_process(tmp_path: Path) -> Iterator[Callable[..., Process]]:
     yield make
     for process in processes:
         process.stop()
+
+
+@pytest.fixture(scope="session")
+def machines() -> Iterator[Machines]:
+    """Thirty-two machines with their agents, for ``pod(server, machines)``."""
+    made = Machines(32)
+    yield made
+    made.stop()

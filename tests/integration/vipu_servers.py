@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import queue
 import subprocess
@@ -18,10 +19,11 @@ from typing import Any
 import grpc
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin, virmgrpc
 
+from openipu.twin.rack import MachineSpec, Rack
 from openipu.vipu import rules
 from openipu.vipu.checks import Context
 from openipu.vipu.initialise import initialise
-from openipu.vipu.model import Change, Device, Kind, Operation, Partition, Put, Ready, State
+from openipu.vipu.model import Change, Device, Kind, Operation, Partition, Put, Ready, State, Topology
 from openipu.vipu.ports import AgentState, AgentStatus, DiscoveredAgent, LifecycleOptions, Records
 from openipu.vipu.server import Server, Settings
 from openipu.vipu.services import Listen
@@ -42,7 +44,6 @@ class InstantLife:
         self.records = records
         self.down: frozenset[str] = frozenset()
         self.found: list[DiscoveredAgent] = []
-        self.unknown: set[str] = set()
 
     def start(self) -> None:
         self.records.subscribe(self._committed)
@@ -216,13 +217,49 @@ def wait_until(condition: Callable[[], Any], seconds: float = 10.0) -> Any:
     return result
 
 
-def pod(client: Client, machines: int = 16, allocations: dict[str, int] | None = None, **cluster: Any) -> Any:
-    """Apply agents ag01…, cluster cl0 (a torus) and allocations by size (a1 with everything unless given)."""
-    names = [f"ag{n:02}" for n in range(1, machines + 1)]
-    sizes = {"a1": machines} if allocations is None else allocations
+class Machines:
+    """A rack of IPU-Machines with their agents in a thread of this process, on loopback addresses of its own."""
+
+    def __init__(self, count: int) -> None:
+        """Start agents ag01… and wait until they listen."""
+        specs = [MachineSpec(f"ag{n:02}", f"127.83.{n // 250}.{n % 250 + 1}", 0) for n in range(1, count + 1)]
+        self._rack = Rack(specs, topology=Topology.TORUS)
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="rack")
+        self._thread.start()
+        asyncio.run_coroutine_threadsafe(self._rack.start(), self._loop).result(30)
+        self.agents = [
+            admin.AgentSpec(id=machine.id, host=machine.server.host, port=machine.server.port)
+            for machine in self._rack.machines.values()
+        ]
+
+    def stop(self) -> None:
+        """Stop all of them."""
+        asyncio.run_coroutine_threadsafe(self._rack.stop(), self._loop).result(30)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(10)
+        self._loop.close()
+
+
+def pod(
+    client: Client,
+    machines: int | Machines = 16,
+    allocations: dict[str, int] | None = None,
+    **cluster: Any,
+) -> Any:
+    """Apply agents ag01…, cluster cl0 (a torus) and allocations by size (a1 with everything unless given).
+
+    With a number of machines nothing listens at the addresses of their agents.
+    """
+    if isinstance(machines, Machines):
+        agents = machines.agents
+    else:
+        agents = [admin.AgentSpec(id=f"ag{n:02}", host=f"127.2.1.{n}") for n in range(1, machines + 1)]
+    names = [agent.id for agent in agents]
+    sizes = {"a1": len(agents)} if allocations is None else allocations
     reply = client.admin.Apply(
         admin.ApplyRequest(
-            agents=[admin.AgentSpec(id=name, host=f"127.2.1.{n}") for n, name in enumerate(names, 1)],
+            agents=agents,
             clusters=[admin.ClusterSpec(**{"id": "cl0", "agent_ids": names, "ipu_link_topology": 2, **cluster})],
             allocations=[admin.AllocationSpec(id=id, cluster_id="cl0", size=size) for id, size in sizes.items()],
         )

@@ -131,16 +131,15 @@ class Endpoints:
             pool.shutdown(wait=False, cancel_futures=True)
 
     def _listen(self, where: Listen, services: Sequence[str]) -> Listen:
+        server = grpc.server(ThreadPoolExecutor(_THREADS, "call"), options=_OPTIONS, maximum_concurrent_rpcs=MAX_CALLS)
         guard = Guard(
-            self._options.authenticator, guarded=services, without_user=[_VERSION], admin_only=[_ADMIN], slow=self._slow
+            self._options.authenticator,
+            {service: self._handlers[service] for service in services},
+            without_user=[_VERSION],
+            admin_only=[_ADMIN],
+            slow=self._slow,
         )
-        server = grpc.server(
-            ThreadPoolExecutor(_THREADS, "call"),
-            interceptors=[guard],
-            options=_OPTIONS,
-            maximum_concurrent_rpcs=MAX_CALLS,
-        )
-        server.add_generic_rpc_handlers([self._handlers[service] for service in services])
+        server.add_generic_rpc_handlers([guard])
         side = self._add_side_services(server, services)
         try:
             if self._options.credentials is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -34,44 +34,43 @@ def waits_for_agents(method: _Method) -> _Method:
     return method
 
 
-class Guard(grpc.ServerInterceptor):  # type: ignore[misc]
-    """Wraps the handlers of our services.
+class Guard(grpc.GenericRpcHandler):  # type: ignore[misc]
+    """Stands before the handlers of our services.
 
     They get a ``Caller`` in the place of the gRPC context. Whatever they raise becomes a status with
-    one sentence. Other services (health, reflection) pass through.
+    one sentence. It is a handler and no interceptor: the same with less work for every call.
     """
 
     def __init__(
         self,
         authenticator: Authenticator | None,
+        handlers: Mapping[str, grpc.GenericRpcHandler],
         *,
-        guarded: Iterable[str],
         without_user: Iterable[str],
         admin_only: Iterable[str],
         slow: ThreadPoolExecutor,
     ) -> None:
-        """Guard the services of these full names; without authenticator everybody may do everything.
+        """Guard services, by full name; without authenticator everybody may do everything.
 
         Methods that wait for agents run in the pool ``slow``.
         """
         self._authenticator = authenticator
-        self._guarded = frozenset(guarded)
+        self._handlers = dict(handlers)
         self._without_user = frozenset(without_user)
         self._admin_only = frozenset(admin_only)
         self._slow = slow
         self._wrapped: dict[str, Any] = {}
 
-    def intercept_service(
-        self, continuation: Callable[[Any], Any], handler_call_details: grpc.HandlerCallDetails
-    ) -> Any:
-        """The handler of a call, guarded."""
+    def service(self, handler_call_details: grpc.HandlerCallDetails) -> Any:
+        """The guarded handler of a call, None for what is not ours."""
         method = handler_call_details.method
         wrapped = self._wrapped.get(method)
         if wrapped is None:
-            wrapped = continuation(handler_call_details)
             service = method.rpartition("/")[0][1:]
-            if wrapped is not None and service in self._guarded:
-                wrapped = self._wrapped[method] = self._wrap(service, method, wrapped)
+            inner = self._handlers.get(service)
+            handler = inner and inner.service(handler_call_details)
+            if handler is not None:
+                wrapped = self._wrapped[method] = self._wrap(service, method, handler)
         return wrapped
 
     def _wrap(self, service: str, method: str, handler: Any) -> Any:

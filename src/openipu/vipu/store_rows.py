@@ -6,7 +6,8 @@ from __future__ import annotations
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, fields
+from dataclasses import fields
+from operator import attrgetter
 
 from openipu.vipu.model import (
     IPUS_PER_MACHINE,
@@ -38,6 +39,7 @@ _PARTITION_COLUMNS = (
     *("max_retries", "retries", "last_auto_reset"),
 )
 _DEVICE_COLUMNS = tuple(field.name for field in fields(Device))
+_device_values = attrgetter(*_DEVICE_COLUMNS)
 
 
 def _upsert(table: str, *columns: str) -> str:
@@ -152,7 +154,7 @@ def put_partitions(
     connection.executemany(
         _PUT_DEVICE,
         [
-            (*place, *astuple(device))
+            (*place, *_device_values(device))
             for new, places in devices
             for place, device in zip(places, new.devices, strict=True)
         ],

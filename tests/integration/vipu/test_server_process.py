@@ -19,7 +19,7 @@ import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.client import ACCESS_KEY_METADATA, USER_ID_METADATA
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin, virmgrpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from vipu_servers import Client, Process, partition, pod, run
+from vipu_servers import Client, Machines, Process, partition, pod, run, wait_active
 
 from openipu.vipu.initialise import initialise
 
@@ -145,6 +145,28 @@ def test_wrong_use_of_options_is_explained(tmp_path: Path) -> None:
         assert "Traceback" not in result.stderr
 
 
+def test_a_partition_on_machines(vipu_process: Start, machines: Machines) -> None:
+    server = vipu_process()
+    pod(server, machines)
+    server.user.CreatePartition(partition("p1", 16, num_gcds=4))
+    wait_active(server, "p1")
+    request = virmgrpc.GetPartitionIpuofConfigRequest(partition_id="p1")
+    gcds = server.user.GetPartitionIpuofConfig(request).ipuof_config.gcd_configs
+    devices = [device for gcd in gcds for device in gcd.devices]
+    assert [len(gcd.devices) for gcd in gcds] == [4, 4, 4, 4]
+    assert len({(device.ip, device.ipu_id) for device in devices}) == 16
+    assert {device.ip for device in devices} <= {agent.host for agent in machines.agents}
+    agent = server.admin.GetAgent(admin.GetAgentRequest(id="ag01")).agent
+    assert (agent.state, agent.num_ipus, agent.allocation_id) == (admin.AGENT_STATE_UP, 4, "a1")
+    assert {"Platform", "Manufacturer"} <= {fact.name for fact in agent.facts}
+    attributes = server.user.ListIPUAttributes(virmgrpc.ListIPUAttributesRequest(agents=["ag02"])).entries[0]
+    assert attributes.ipu_attributes[0].attributes["board type"] == "M2000"
+    server.user.ResetPartition(virmgrpc.ResetPartitionRequest(partition_id="p1"))
+    wait_active(server, "p1")
+    server.user.RemovePartition(virmgrpc.RemovePartitionRequest(partition_id="p1"))
+    assert listed(server) == set()
+
+
 class Writers:
     """Threads that create and remove partitions until the server is gone, and keep books."""
 
@@ -201,9 +223,9 @@ def listed(server: Process) -> set[str]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_it_ends_cleanly_while_it_is_busy(vipu_process: Start, number: signal.Signals) -> None:
+def test_it_ends_cleanly_while_it_is_busy(vipu_process: Start, machines: Machines, number: signal.Signals) -> None:
     server = vipu_process()
-    pod(server, 64, {"a1": 64})
+    pod(server, machines)
     writers = Writers(server, "w", 20)
     assert writers.enough.wait(20)
     server.process.send_signal(number)
@@ -216,9 +238,9 @@ def test_it_ends_cleanly_while_it_is_busy(vipu_process: Start, number: signal.Si
     assert found <= writers.there | writers.doubt
 
 
-def test_kill_keeps_what_was_acknowledged(vipu_process: Start, tmp_path: Path) -> None:
+def test_kill_keeps_what_was_acknowledged(vipu_process: Start, machines: Machines, tmp_path: Path) -> None:
     server = vipu_process()
-    pod(server, 64, {"a1": 64})
+    pod(server, machines)
     rounds: list[Writers] = []
     for number in range(3):
         rounds.append(Writers(server, f"r{number}", 40))
@@ -306,17 +328,17 @@ def test_garbage_and_oversized_messages_get_a_status_code(vipu_process: Start) -
     assert "Traceback" not in "".join(server.errors)
 
 
-def test_a_caller_that_goes_away_does_no_harm(vipu_process: Start) -> None:
+def test_a_caller_that_goes_away_does_no_harm(vipu_process: Start, machines: Machines) -> None:
     server = vipu_process()
-    pod(server, 64, {"a1": 64})
+    pod(server, machines)
     other = Client(server.address)
-    calls = [other.user.CreatePartition.future(partition(f"p{n}")) for n in range(200)]
+    calls = [other.user.CreatePartition.future(partition(f"p{n}")) for n in range(60)]
     other.close()
     for call in calls:
         with contextlib.suppress(grpc.RpcError, grpc.FutureCancelledError):  # some may have been answered
             call.result(timeout=10)
     impatient = 0
-    for n in range(50):
+    for n in range(40):
         try:
             server.user.CreatePartition(partition(f"q{n}"), timeout=0.0005)
         except grpc.RpcError as error:

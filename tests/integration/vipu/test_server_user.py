@@ -114,8 +114,10 @@ def test_reset_goes_to_the_partition_life(instant_server: InProcess) -> None:
     pod(instant_server)
     instant_server.user.CreatePartition(partition("p1"))
     wait_active(instant_server, "p1")
+    instant_server.life.configures = False
     instant_server.user.ResetPartition(virmgrpc.ResetPartitionRequest(partition_id="p1"))
-    wait_active(instant_server, "p1")
+    status = instant_server.user.GetPartitionStatus(virmgrpc.GetPartitionStatusRequest(partition_id="p1")).status
+    assert (status.ready_state, status.operation_state) == (virmgrpc.PS_PENDING, virmgrpc.POS_RESETTING)
 
 
 def test_attributes_of_ipus(instant_server: InProcess) -> None:
