@@ -252,6 +252,11 @@ _VERBS = {
 }
 
 
+def nothing_done() -> dict[str, list[str]]:
+    """What a result says of a kind of which there was nothing to look at."""
+    return {verb: [] for verb in _VERBS.values()}
+
+
 def converge(steps: list[Step], writer: Writer, check_mode: bool, diff: bool) -> Report:
     """Carry the steps out with the writer, in one call and only when there is something to do.
 
@@ -264,7 +269,7 @@ def converge(steps: list[Step], writer: Writer, check_mode: bool, diff: bool) ->
     failed = {(error.kind, error.key) for error in report.errors}
     achieved = [step for step in steps if (step.family.kind, step.key) not in failed]
     for step in steps:
-        report.done.setdefault(step.family.plural, {verb: [] for verb in _VERBS.values()})
+        report.done.setdefault(step.family.plural, nothing_done())
     for step in achieved:
         report.done[step.family.plural][_VERBS[step.action]].append(step.key)
     half_done = any(error.failure is Failure.HALF_DONE for error in report.errors)

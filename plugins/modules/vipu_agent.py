@@ -26,9 +26,8 @@ options:
     description: Address or name of the IPU-Machine on the gateway network.
     type: str
   port:
-    description: TCP port of the agent.
+    description: TCP port of the agent. That of a new one is 8080 unless given.
     type: int
-    default: 8080
   state:
     description:
       - V(present) makes sure that the agent is there as the options say.

@@ -27,19 +27,16 @@ options:
     type: list
     elements: str
   num_ilds:
-    description: The number of IPU-Link domains; the agents divide evenly into them.
+    description: The number of IPU-Link domains; the agents divide evenly into them. A new cluster has one unless given.
     type: int
-    default: 1
   topology:
-    description: How the IPU-Links of a domain are cabled; V(torus) closes the top to the bottom.
+    description: How the IPU-Links of a domain are cabled; V(torus) closes the top to the bottom. A new cluster is a mesh unless given.
     type: str
     choices: [mesh, torus]
-    default: mesh
   cluster_topology:
     description: How the GW-Links between domains are cabled.
     type: str
     choices: [looped]
-    default: looped
   state:
     description:
       - V(present) makes sure that the cluster is there as the options say.

@@ -18,6 +18,10 @@ extends_documentation_fragment:
   - openipu.pod.vipu
   - openipu.pod.attributes
   - openipu.pod.attributes.vipu
+attributes:
+  idempotent:
+    support: partial
+    details: V(present) and V(absent) are. V(reset) is an act and changes something every time.
 options:
   id:
     description: Its name.

@@ -34,9 +34,8 @@ options:
         description: Address or name of the IPU-Machine on the gateway network.
         type: str
       port:
-        description: TCP port of the agent.
+        description: TCP port of the agent. That of a new one is 8080 unless given.
         type: int
-        default: 8080
   clusters:
     description: Clusters that are to be there.
     type: list
@@ -51,19 +50,16 @@ options:
         type: list
         elements: str
       num_ilds:
-        description: The number of IPU-Link domains; the agents divide evenly into them.
+        description: The number of IPU-Link domains; the agents divide evenly into them. A new cluster has one unless given.
         type: int
-        default: 1
       topology:
-        description: How the IPU-Links of a domain are cabled; V(torus) closes the top to the bottom.
+        description: How the IPU-Links of a domain are cabled; V(torus) closes the top to the bottom. A new cluster is a mesh unless given.
         type: str
         choices: [mesh, torus]
-        default: mesh
       cluster_topology:
         description: How the GW-Links between domains are cabled.
         type: str
         choices: [looped]
-        default: looped
   allocations:
     description: Allocations that are to be there.
     type: list
@@ -209,17 +205,116 @@ EXAMPLES = r"""
 
 RETURN = r"""
 agents:
-  description: What became of the agents, the names by what was done. Clusters, allocations and partitions have the same.
+  description: What became of the agents, or in check mode would become of them, the names by what was done.
   type: dict
-  returned: when the list was given
+  returned: when O(agents) was given, or they were pruned
+  contains:
+    created:
+      description: Were not there.
+      type: list
+      elements: str
+    updated:
+      description: Were changed.
+      type: list
+      elements: str
+    recreated:
+      description: Were removed and made anew.
+      type: list
+      elements: str
+    removed:
+      description: Were pruned.
+      type: list
+      elements: str
+    unchanged:
+      description: Were as they are wanted.
+      type: list
+      elements: str
   sample: {created: [ag01, ag02], updated: [], recreated: [], removed: [], unchanged: []}
+clusters:
+  description: What became of the clusters, or in check mode would become of them, the names by what was done.
+  type: dict
+  returned: when O(clusters) was given, or they were pruned
+  contains:
+    created:
+      description: Were not there.
+      type: list
+      elements: str
+    updated:
+      description: Were changed.
+      type: list
+      elements: str
+    recreated:
+      description: Were removed and made anew.
+      type: list
+      elements: str
+    removed:
+      description: Were pruned.
+      type: list
+      elements: str
+    unchanged:
+      description: Were as they are wanted.
+      type: list
+      elements: str
+  sample: {created: [cl0], updated: [], recreated: [], removed: [], unchanged: []}
+allocations:
+  description: What became of the allocations, or in check mode would become of them, the names by what was done.
+  type: dict
+  returned: when O(allocations) was given, or they were pruned
+  contains:
+    created:
+      description: Were not there.
+      type: list
+      elements: str
+    updated:
+      description: Were changed.
+      type: list
+      elements: str
+    recreated:
+      description: Were removed and made anew.
+      type: list
+      elements: str
+    removed:
+      description: Were pruned.
+      type: list
+      elements: str
+    unchanged:
+      description: Were as they are wanted.
+      type: list
+      elements: str
+  sample: {created: [team-a], updated: [], recreated: [], removed: [], unchanged: []}
+partitions:
+  description: What became of the partitions, or in check mode would become of them, the names by what was done.
+  type: dict
+  returned: when O(partitions) was given, or they were pruned
+  contains:
+    created:
+      description: Were not there.
+      type: list
+      elements: str
+    updated:
+      description: Were changed.
+      type: list
+      elements: str
+    recreated:
+      description: Were removed and made anew.
+      type: list
+      elements: str
+    removed:
+      description: Were pruned.
+      type: list
+      elements: str
+    unchanged:
+      description: Were as they are wanted.
+      type: list
+      elements: str
+  sample: {created: [vision], updated: [], recreated: [], removed: [], unchanged: []}
 partition_states:
   description: The state of every partition of O(partitions).
   type: dict
   returned: when they were waited for
   sample: {vision: ACTIVE}
 errors:
-  description: What could not be written, and why.
+  description: What could not be written, and why; also what was not tried because of it.
   type: list
   elements: dict
   returned: when something failed

@@ -24,10 +24,11 @@ options:
     type: str
     required: true
   role:
-    description: V(admin) may do everything, V(user) only what concerns the partitions of its allocations.
+    description:
+      - V(admin) may do everything, V(user) only what concerns the partitions of its allocations.
+      - A new user is V(user) unless given.
     type: str
     choices: [user, admin]
-    default: user
   allocations:
     description: The allocations of a user.
     type: list
@@ -39,14 +40,11 @@ options:
     type: str
     choices: [present, absent]
     default: present
-  force:
-    description: Has no effect on users.
-    type: bool
-    default: false
   config_dest:
     description:
       - The file that a new user's access key is written to on the host of the task, readable by its owner only, in the form that
         C(vipu --config) reads.
+      - In an existing folder, C(<id>.vipu-cli.hcl).
       - Required with O(state=present); left alone when the user exists already.
     type: path
 """

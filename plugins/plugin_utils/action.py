@@ -8,10 +8,13 @@ That saves the start of a Python per task. The code is the module's own, and so 
 
 from __future__ import annotations
 
+import contextlib
+import os
 import typing as t
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.module_utils.common.parameters import remove_values
+from ansible.module_utils.errors import UnsupportedError
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.runner import Task
@@ -25,20 +28,14 @@ class TaskAction(ActionBase):
     TRANSFERS_FILES = False
     _supports_check_mode = True
     _supports_async = True
-    _supports_diff = True
 
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> dict[str, t.Any]:
         result: dict[str, t.Any] = super().run(tmp, task_vars)
-        if not self._runs_here(task_vars or {}):
-            done = self._execute_module(task_vars=task_vars, wrap_async=self._task.async_val)
-            result.update(done)
-            return result
-        checked = ArgumentSpecValidator(self.task.argument_spec, **self.task.constraints).validate(self._task.args)
-        if checked.error_messages:
-            result.update(failed=True, msg="; ".join(checked.error_messages))
-            return result
-        done = self.task.perform(checked.validated_parameters, bool(self._task.check_mode), bool(self._task.diff))
-        result.update(remove_values(done, checked._no_log_values))
+        if self._runs_here(task_vars or {}):
+            with self._surroundings():
+                result.update(self._perform())
+        else:
+            result.update(self._execute_module(task_vars=task_vars, wrap_async=self._task.async_val))
         return result
 
     def _runs_here(self, task_vars: dict[str, t.Any]) -> bool:
@@ -50,7 +47,33 @@ class TaskAction(ActionBase):
         return (
             self._connection.transport == "local"
             and not self._task.async_val
-            and not (self._connection.become and self._connection.become.name)
-            and boolean(task_vars.get("openipu_fast_path", True), strict=False)
+            and self._connection.become is None
+            and boolean(self._templar.template(task_vars.get("openipu_fast_path", True)), strict=False)
             and ((HAS_GRPC and HAS_PROTOBUF) or self._task.args.get("transport") == "cli")
         )
+
+    def _perform(self) -> dict[str, t.Any]:
+        checked = ArgumentSpecValidator(self.task.argument_spec, **self.task.constraints).validate(self._task.args)
+        if checked.error_messages:
+            message = checked.errors.msg
+            if isinstance(checked.errors[0], UnsupportedError):
+                message = f"Unsupported parameters for ({self._task.action}) module: {message}"
+            done: dict[str, t.Any] = {"failed": True, "msg": message}
+        else:
+            done = self.task.perform(checked.validated_parameters, bool(self._task.check_mode), bool(self._task.diff))
+        return t.cast("dict[str, t.Any]", remove_values(done, checked._no_log_values))
+
+    @contextlib.contextmanager
+    def _surroundings(self) -> t.Iterator[None]:
+        """The environment and the folder that the module would run in: the task's, and the playbook's."""
+        environment: dict[str, t.Any] = {}
+        self._compute_environment_string(environment)
+        before, folder = dict(os.environ), os.getcwd()  # noqa: PTH109 - the folder as it is named
+        os.environ.update({name: str(value) for name, value in environment.items()})
+        os.chdir(self._loader.get_basedir())
+        try:
+            yield
+        finally:
+            os.chdir(folder)
+            os.environ.clear()
+            os.environ.update(before)

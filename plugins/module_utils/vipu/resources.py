@@ -4,7 +4,8 @@
 """The V-IPU family: its kinds of object, and the options by which modules ask for them.
 
 The options of an object and its fields have the same names and forms everywhere: in modules, in what
-transports read, in results and in diffs.
+transports read, in results and in diffs. They have no defaults here: what a task does not say, the
+controller chooses when it makes the object, and leaves alone when the object is there.
 """
 
 from __future__ import annotations
@@ -20,14 +21,17 @@ def _places(ipus: t.Any) -> set[tuple[int, int]]:
     return {(ipu["ild"], ipu["topology_id"]) for ipu in ipus or ()}
 
 
-AGENT = Family("agent", (Field("host"), Field("port")))
-CLUSTER = Family("cluster", (Field("agents"), Field("num_ilds"), Field("topology"), Field("cluster_topology")))
+AGENT = Family("agent", (Field("host"), Field("port", Mode.SERVER_DEFAULTED)))
+CLUSTER = Family(
+    "cluster",
+    (Field("agents"), Field("num_ilds", Mode.SERVER_DEFAULTED), Field("topology"), Field("cluster_topology")),
+)
 ALLOCATION = Family(
     "allocation",
     (
         Field("cluster", immutable=True),
-        Field("size", Mode.SERVER_DEFAULTED),
-        Field("agents", Mode.SERVER_DEFAULTED),
+        Field("size", Mode.SERVER_DEFAULTED, instead_of="agents"),
+        Field("agents", Mode.SERVER_DEFAULTED, instead_of="size"),
     ),
 )
 PARTITION = Family(
@@ -58,14 +62,14 @@ _NAMES: dict[str, t.Any] = {"type": "list", "elements": "str"}
 AGENT_OPTIONS: dict[str, t.Any] = {
     "id": {"type": "str", "required": True},
     "host": {"type": "str"},
-    "port": {"type": "int", "default": 8080},
+    "port": {"type": "int"},
 }
 CLUSTER_OPTIONS: dict[str, t.Any] = {
     "id": {"type": "str", "required": True},
     "agents": _NAMES,
-    "num_ilds": {"type": "int", "default": 1},
-    "topology": {"type": "str", "choices": TOPOLOGY.choices, "default": "mesh"},
-    "cluster_topology": {"type": "str", "choices": CLUSTER_TOPOLOGY.choices, "default": "looped"},
+    "num_ilds": {"type": "int"},
+    "topology": {"type": "str", "choices": TOPOLOGY.choices},
+    "cluster_topology": {"type": "str", "choices": CLUSTER_TOPOLOGY.choices},
 }
 ALLOCATION_OPTIONS: dict[str, t.Any] = {
     "id": {"type": "str", "required": True},
@@ -100,7 +104,7 @@ PARTITION_OPTIONS: dict[str, t.Any] = {
 }
 USER_OPTIONS: dict[str, t.Any] = {
     "id": {"type": "str", "required": True},
-    "role": {"type": "str", "choices": ROLE.choices, "default": "user"},
+    "role": {"type": "str", "choices": ROLE.choices},
     "allocations": _NAMES,
 }
 OPTIONS: dict[str, dict[str, t.Any]] = {

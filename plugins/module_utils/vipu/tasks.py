@@ -5,28 +5,28 @@
 
 from __future__ import annotations
 
-import time
 import typing as t
-from pathlib import Path
 
-from ..reconcile import Action, Family, Mode, Object, Report, Step, converge, plan
-from .ipuof import write_private
+from ..reconcile import Action, Family, Object, Report, Step, converge, nothing_done, plan
+from .client import VipuError
 from .options import connection
-from .resources import AGENT, ALLOCATION, CLUSTER, FAMILIES, OPTIONS, PARTITION, USER
+from .resources import AGENT, ALLOCATION, CLUSTER, OPTIONS, PARTITION, USER
 from .runner import Run, Task, TaskError
+from .userfile import check_writable, user_file, write_user_file
+from .waiting import WAIT_OPTIONS, wait_active
 
 _STATE: dict[str, t.Any] = {"type": "str", "choices": ["present", "absent"], "default": "present"}
-_WAIT: dict[str, t.Any] = {
-    "wait": {"type": "bool", "default": True},
-    "wait_timeout": {"type": "float", "default": 120.0},
-}
 _FORCE: dict[str, t.Any] = {"force": {"type": "bool", "default": False}}
 _RECREATE: dict[str, t.Any] = {"recreate": {"type": "bool", "default": False}}
-_SETTLED = ("ACTIVE", "ERROR", "REMOVED")
+
+_T = t.TypeVar("_T")
 
 
-def _single(run: Run, family: Family) -> tuple[Step | None, Report]:
-    """Plan and converge the one object that a module's options describe."""
+def _single(run: Run, family: Family, prepare: t.Callable[[Step], None] | None = None) -> tuple[Step | None, Report]:
+    """Plan and converge the one object that a module's options describe.
+
+    The step is None for an object that is absent as it should be. ``prepare`` runs before anything is written.
+    """
     params = run.params
     wanted: Object = {name: params[name] for name in (family.key, *(f.name for f in family.fields))}
     key = wanted[family.key]
@@ -35,25 +35,48 @@ def _single(run: Run, family: Family) -> tuple[Step | None, Report]:
         steps = plan(family, [], actual, absent=[key])
     else:
         steps = plan(family, [wanted], actual, recreate=params.get("recreate", False))
-    report = converge(
-        steps, lambda work: run.transport.write(work, params.get("force", False)), run.check_mode, run.diff
-    )
+    if prepare and not run.check_mode:
+        for step in steps:
+            prepare(step)
+    return (steps[0] if steps else None), _converge(run, steps, params.get("force", False))
+
+
+def _converge(run: Run, steps: list[Step], force: bool) -> Report:
+    """Carry out the steps; raises TaskError with what was done when anything failed."""
+    report = converge(steps, lambda work: run.transport.write(work, force), run.check_mode, run.diff)
     if report.failed:
-        raise TaskError(report.message, diff=report.diff or {}) if run.diff else TaskError(report.message)
-    return (steps[0] if steps else None), report
+        result = report.result()
+        raise TaskError(result.pop("msg"), **result)
+    return report
 
 
-def _single_result(run: Run, family: Family, step: Step | None, report: Report) -> Object:
-    """The result of a singular module: the object as it is now, or as it would be."""
-    item = step.after if step else None
-    if item is not None and report.changed and not run.check_mode:
-        item = next((o for o in run.transport.read(family.kind) if o[family.key] == step.key), item)  # type: ignore[union-attr]
-    elif step is not None and step.action is Action.NONE:
-        item = step.before
-    result: Object = {"changed": report.changed, family.kind: item}
+def _result(report: Report, **more: t.Any) -> Object:
+    """The result of a singular module."""
+    result: Object = {"changed": report.changed, **more}
     if report.diff is not None:
         result["diff"] = report.diff
     return result
+
+
+def _single_result(run: Run, family: Family, step: Step | None, report: Report) -> Object:
+    """The result with the object as it is now, or as it would be; None when it is gone."""
+    item = step.after if step else None
+    if step and step.action is Action.NONE:
+        item = step.before
+    elif step and item and not run.check_mode:
+        item = next((other for other in run.transport.read(family.kind) if other[family.key] == step.key), item)
+    return _result(report, **{family.kind: item})
+
+
+def _after(changed: bool, follow_up: t.Callable[[], _T]) -> _T:
+    """What follows a write: when it fails, the task has changed something all the same."""
+    try:
+        return follow_up()
+    except VipuError as error:
+        raise TaskError(error.sentence, changed=changed) from None
+    except TaskError as error:
+        error.result.setdefault("changed", changed)
+        raise
 
 
 def _declare(family: Family, *more: dict[str, t.Any], **constraints: t.Any) -> Task:
@@ -62,7 +85,8 @@ def _declare(family: Family, *more: dict[str, t.Any], **constraints: t.Any) -> T
         options.update(group)
 
     def run(run: Run) -> Object:
-        return _single_result(run, family, *_single(run, family))
+        step, report = _single(run, family)
+        return _after(report.changed, lambda: _single_result(run, family, step, report))
 
     return Task(options, run, constraints)
 
@@ -78,72 +102,30 @@ VIPU_ALLOCATION = _declare(
 )
 
 
-def _wait_active(run: Run, ids: list[str]) -> dict[str, Object]:
-    """Wait until partitions are ACTIVE; raises TaskError with their last state when one does not become so."""
-    deadline, pause = time.monotonic() + run.params["wait_timeout"], 0.005
-    while True:
-        listed = {item["id"]: item for item in run.transport.read("partition")}
-        waiting = [id for id in ids if listed.get(id, {}).get("state") not in _SETTLED]
-        left = deadline - time.monotonic()
-        if not waiting or left <= 0:
-            break
-        time.sleep(min(pause, left))
-        pause = min(pause * 1.5, 1.0)
-    bad = [id for id in ids if listed.get(id, {}).get("state") != "ACTIVE"]
-    if not bad:
-        return listed
-    last = {id: run.transport.partition_status(id) if id in listed else {"id": id, "state": "REMOVED"} for id in bad}
-    raise TaskError(
-        " ".join(_not_active(status, run.params["wait_timeout"]) for status in last.values()), partitions=last
-    )
-
-
-def _not_active(status: Object, timeout: float) -> str:
-    if status["state"] == "ERROR":
-        reason = " ".join(status["errors"]) or "no reason was given."
-        return "Partition '%s' is in ERROR: %s Mend the cause and use state reset." % (status["id"], reason)
-    if status["state"] == "REMOVED":
-        return "Partition '%s' was removed by somebody else meanwhile." % status["id"]
-    return "Partition '%s' is still %s (%s) after %g seconds: allow more with wait_timeout." % (
-        status["id"],
-        status["state"],
-        status.get("operation", ""),
-        timeout,
-    )
-
-
 def _partition(run: Run) -> Object:
-    params = run.params
-    id = params["id"]
-    if params["state"] == "reset":
-        return _reset(run, id)
+    if run.params["state"] == "reset":
+        return _reset(run)
     step, report = _single(run, PARTITION)
-    if params["state"] == "present" and params["wait"] and not run.check_mode:
-        try:
-            _wait_active(run, [id])
-        except TaskError as error:
-            error.result["changed"] = report.changed
-            raise
-    return _single_result(run, PARTITION, step, report)
+    if step and step.wanted and run.params["wait"] and not run.check_mode:
+        seen = [step.before] if step.before and not report.changed else None
+        item = _after(report.changed, lambda: wait_active(run, [step.key], seen)[step.key])
+        return _result(report, partition=item)
+    return _after(report.changed, lambda: _single_result(run, PARTITION, step, report))
 
 
-def _reset(run: Run, id: str) -> Object:
+def _reset(run: Run) -> Object:
     """A reset is an act, not a state to be in: every run resets, and so every run changes."""
+    id = run.params["id"]
     before = next((item for item in run.transport.read("partition") if item["id"] == id), None)
     if before is None:
         raise TaskError("Cannot reset partition '%s': it does not exist; create it with state present." % id)
     result: Object = {"changed": True, "partition": before}
     if run.diff:
-        result["diff"] = {"before": {"state": before.get("state")}, "after": {"state": "ACTIVE"}}
-    if run.check_mode:
-        return result
-    run.transport.reset_partition(id, bool(run.params["relocatable"]))
-    if run.params["wait"]:
-        try:
-            result["partition"] = _wait_active(run, [id])[id]
-        except TaskError as error:
-            error.result["changed"] = True
-            raise
+        result["diff"] = {"before": {"state": before.get("state")}, "after": {"state": "reset"}}
+    if not run.check_mode:
+        run.transport.reset_partition(id, bool(run.params["relocatable"]))
+        if run.params["wait"]:
+            result["partition"] = _after(True, lambda: wait_active(run, [id])[id])
     return result
 
 
@@ -151,7 +133,7 @@ VIPU_PARTITION = Task(
     {
         **OPTIONS["partition"],
         "state": {"type": "str", "choices": ["present", "absent", "reset"], "default": "present"},
-        **_WAIT,
+        **WAIT_OPTIONS,
         **_FORCE,
         **_RECREATE,
     },
@@ -167,26 +149,23 @@ VIPU_PARTITION = Task(
 
 
 def _user(run: Run) -> Object:
-    step, report = _single(run, USER)
-    result = _single_result(run, USER, step, report)
-    target = run.params["config_dest"]
-    if target:
-        result["config_dest"] = target
-        key = run.transport.access_key(run.params["id"])
-        if key:
-            where = connection(run.params)
-            lines = {
-                "api-host": where.host,
-                "api-port": str(where.port),
-                "api-user-id": run.params["id"],
-                "api-access-key": key,
-            }
-            write_private(Path(target), "".join('%s="%s"\n' % line for line in lines.items()))
-    return result
+    """A new user's key is told once, so there has to be a place for it before the user is made."""
+    file = user_file(run.params["config_dest"], run.params["id"])
+
+    def prepare(step: Step) -> None:
+        if step.action is Action.CREATE and file:
+            check_writable(file)
+
+    step, report = _single(run, USER, prepare)
+    if step and step.action is Action.CREATE and file and not run.check_mode:
+        key = run.transport.access_key(step.key)
+        _after(True, lambda: write_user_file(file, connection(run.params), step.key, key))
+    result = _after(report.changed, lambda: _single_result(run, USER, step, report))
+    return {**result, "config_dest": str(file)} if file else result
 
 
 VIPU_USER = Task(
-    {**OPTIONS["user"], "state": _STATE, **_FORCE, "config_dest": {"type": "path"}},
+    {**OPTIONS["user"], "state": _STATE, "config_dest": {"type": "path"}},
     _user,
     {"required_if": [("state", "present", ("config_dest",))]},
 )
@@ -198,30 +177,23 @@ _LISTED = (AGENT, CLUSTER, ALLOCATION, PARTITION)
 def _pod(run: Run) -> Object:
     """All kinds at once: one read per kind that is concerned, one plan, one batch."""
     params = run.params
-    prune = set(params["prune"])
     steps: list[Step] = []
+    seen: list[Object] = []
+    told: Object = {}
     for family in _LISTED:
-        wanted = params[family.plural]
-        if wanted is None and family.plural not in prune:
+        wanted, prunes = params[family.plural], family.plural in params["prune"]
+        if wanted is None and not prunes:
             continue
-        steps += plan(
-            family,
-            wanted or [],
-            run.transport.read(family.kind),
-            prune=(lambda item: True) if family.plural in prune else None,
-            recreate=params["recreate"],
-        )
-    report = converge(steps, lambda work: run.transport.write(work, params["force"]), run.check_mode, run.diff)
-    result = report.result()
-    if report.failed:
-        raise TaskError(result.pop("msg"), **result)
+        seen = run.transport.read(family.kind)  # in the end the partitions
+        told[family.plural] = nothing_done()
+        owned: t.Callable[[Object], bool] | None = (lambda item: True) if prunes else None
+        steps += plan(family, wanted or [], seen, prune=owned, recreate=params["recreate"])
+    report = _converge(run, steps, params["force"])
+    result = {**told, **report.result()}
     if params["wait"] and params["partitions"] and not run.check_mode:
-        try:
-            listed = _wait_active(run, [item["id"] for item in params["partitions"]])
-        except TaskError as error:
-            error.result["changed"] = report.changed
-            raise
-        result["partition_states"] = {item["id"]: listed[item["id"]]["state"] for item in params["partitions"]}
+        ids = [item["id"] for item in params["partitions"]]
+        active = _after(report.changed, lambda: wait_active(run, ids, None if report.changed else seen))
+        result["partition_states"] = {id: active[id]["state"] for id in ids}
     return result
 
 
@@ -234,13 +206,9 @@ VIPU_POD = Task(
     {
         **{family.plural: _elements(family) for family in _LISTED},
         "prune": {"type": "list", "elements": "str", "choices": [f.plural for f in _LISTED], "default": []},
-        **_WAIT,
+        **WAIT_OPTIONS,
         **_FORCE,
         **_RECREATE,
     },
     _pod,
 )
-
-# Kept together so that tests can walk all of them.
-KINDS = {family.kind: family for family in FAMILIES}
-WRITE_ONLY = {family.kind: [f.name for f in family.fields if f.mode is Mode.WRITE_ONLY] for family in FAMILIES}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ..reconcile import Action, ItemError, Object, Step
+from ..reconcile import Action, Failure, ItemError, Object, Step
 from . import ipuof, objects
 from .client import Client, Connection, VipuError, partition_status
 from .contract import admin, virmgrpc
@@ -16,6 +16,9 @@ from .names import CLUSTER_TOPOLOGY, KIND, ROLE, TOPOLOGY
 # Only an administrator may apply batches, and a controller of Graphcore's knows none; both still
 # take partitions one by one.
 _NO_BATCHES = ("UNIMPLEMENTED", "PERMISSION_DENIED")
+# The next call would fail in the same way, after as long a wait.
+_NO_ANSWER = ("UNAVAILABLE", "DEADLINE_EXCEEDED", "UNAUTHENTICATED")
+_REMOVING = (Action.DELETE, Action.RECREATE)
 
 
 class GrpcTransport:
@@ -49,9 +52,12 @@ class GrpcTransport:
         reply = client.call(client.user.ListPartitions, virmgrpc.ListPartitionsRequest(), "list partitions")
         return [objects.partition(item) for item in reply.partitions]
 
+    def read_all(self, kinds: t.Sequence[str]) -> dict[str, list[Object]]:
+        return {kind: self.read(kind) for kind in kinds}
+
     def write(self, steps: list[Step], force: bool) -> list[ItemError]:
         partitions_only = all(step.family.kind == "partition" for step in steps)
-        if partitions_only and len(steps) == 1:
+        if partitions_only and len(steps) == 1 and steps[0].action is not Action.RECREATE:
             return self._write_partitions(steps, force)
         try:
             return self._apply(steps, force)
@@ -61,45 +67,72 @@ class GrpcTransport:
             raise
 
     def _apply(self, steps: list[Step], force: bool) -> list[ItemError]:
+        """Everything in one transaction: when anything is refused, nothing is done."""
         request = admin.ApplyRequest()
         for step in steps:
-            kind = KIND.number(step.family.kind)
-            if step.action in (Action.DELETE, Action.RECREATE):
-                request.removals.add(kind=kind, id=step.key, force=force)
+            if step.action in _REMOVING:
+                request.removals.add(kind=KIND.number(step.family.kind), id=step.key, force=force)
             if step.wanted is not None:
-                _ADD[step.family.kind](request, step.wanted)
+                try:
+                    _ADD[step.family.kind](request, step.whole)
+                except ValueError as error:
+                    return _refused(steps, [ItemError.of(step, _unfit(step, error))])
         reply = self._client.call(self._client.admin.Apply, request, "apply the batch")
         self._access_keys.update(reply.access_keys)
-        errors = [
-            ItemError(KIND.text(result.kind), result.id, result.error)
-            for result in reply.results
-            if result.outcome == admin.OUTCOME_FAILED
-        ]
-        if errors:  # nothing was applied; say so of everything
-            errors += [ItemError(step.family.kind, step.key, errors[0].sentence) for step in steps]
-            errors = list({(e.kind, e.key): e for e in reversed(errors)}.values())[::-1]
-        return errors
+        return _refused(
+            steps,
+            [
+                ItemError(KIND.text(result.kind), result.id, result.error)
+                for result in reply.results
+                if result.outcome == admin.OUTCOME_FAILED
+            ],
+        )
 
     def _write_partitions(self, steps: list[Step], force: bool) -> list[ItemError]:
-        user, errors = self._client.user, []
-        for step in steps:
+        """One by one, removals first, since what they free may be wanted again."""
+        errors: list[ItemError] = []
+        ordered = sorted(steps, key=lambda step: step.action not in _REMOVING)
+        for index, step in enumerate(ordered, 1):
+            failure = Failure.REFUSED
             try:
-                if step.action in (Action.DELETE, Action.RECREATE):
-                    removal = virmgrpc.RemovePartitionRequest(partition_id=step.key, force=force)
-                    self._client.call(user.RemovePartition, removal, "remove partition '%s'" % step.key)
+                if step.action in _REMOVING:
+                    self._remove_partition(step.key, force)
+                    failure = Failure.HALF_DONE
                 if step.wanted is not None:
-                    creation = virmgrpc.CreatePartitionRequest(
-                        requirements=objects.requirements(step.wanted),
-                        disable_auto_reset=bool(step.wanted.get("disable_auto_reset")),
-                        relocatable=bool(step.wanted.get("relocatable")),
-                    )
-                    self._client.call(user.CreatePartition, creation, "create partition '%s'" % step.key)
+                    self._create_partition(step)
+            except ValueError as error:
+                errors.append(ItemError.of(step, _unfit(step, error), failure))
             except VipuError as error:
-                errors.append(ItemError("partition", step.key, error.sentence))
+                errors.append(ItemError.of(step, error.sentence, failure))
+                if error.code in _NO_ANSWER:
+                    return errors + _not_tried(ordered[index:], "Not tried: %s" % error.sentence)
         return errors
+
+    def _remove_partition(self, id: str, force: bool) -> None:
+        request = virmgrpc.RemovePartitionRequest(partition_id=id, force=force)
+        self._client.call(self._client.user.RemovePartition, request, "remove partition '%s'" % id)
+
+    def _create_partition(self, step: Step) -> None:
+        wanted = step.whole
+        request = virmgrpc.CreatePartitionRequest(
+            requirements=objects.requirements(wanted),
+            disable_auto_reset=bool(wanted.get("disable_auto_reset")),
+            relocatable=bool(wanted.get("relocatable")),
+        )
+        self._client.call(self._client.user.CreatePartition, request, "create partition '%s'" % step.key)
 
     def partition_status(self, id: str) -> Object:
         return objects.status(partition_status(self._client, id))
+
+    def partition_statuses(self, ids: t.Sequence[str]) -> dict[str, Object]:
+        statuses = {}
+        for id in ids:
+            try:
+                statuses[id] = self.partition_status(id)
+            except VipuError as error:
+                if error.code != "NOT_FOUND":  # it may have been removed since somebody listed it
+                    raise
+        return statuses
 
     def reset_partition(self, id: str, relocatable: bool) -> None:
         request = virmgrpc.ResetPartitionRequest(partition_id=id, relocatable=relocatable)
@@ -123,6 +156,24 @@ class GrpcTransport:
 
     def access_key(self, user: str) -> str | None:
         return self._access_keys.get(user)
+
+
+def _unfit(step: Step, error: ValueError) -> str:
+    """The sentence for a value that no message can carry: a negative number, say."""
+    return "Cannot make %s '%s' as it is wanted: %s." % (step.family.kind, step.key, str(error).rstrip("."))
+
+
+def _refused(steps: list[Step], errors: list[ItemError]) -> list[ItemError]:
+    """The errors of a batch, and of all else in it, since it is all or nothing; none when there is no error."""
+    if not errors:
+        return []
+    named = {(error.kind, error.key) for error in errors}
+    rest = [step for step in steps if (step.family.kind, step.key) not in named]
+    return errors + _not_tried(rest, "Not done, because the batch was refused: %s" % errors[0].sentence)
+
+
+def _not_tried(steps: list[Step], sentence: str) -> list[ItemError]:
+    return [ItemError.of(step, sentence, Failure.NOT_TRIED) for step in steps]
 
 
 def _add_partition(request: t.Any, wanted: Object) -> None:

@@ -100,7 +100,7 @@ def test_calls_of_a_bulk_run(recorder: Recorder, tmp_path: Path) -> None:
     assert set(recorder.calls[5:]) == {"ListPartitions"}  # waiting
     recorder.clear(read_only=True)
     assert play(tmp_path, BULK, controller=connection).changed == 0
-    assert recorder.calls == ["ListAgents", "ListClusters", "ListAllocations", "ListPartitions", "ListPartitions"]
+    assert recorder.calls == ["ListAgents", "ListClusters", "ListAllocations", "ListPartitions"]
 
 
 def test_an_access_key_stands_in_its_file_and_nowhere_else(recorder: Recorder, tmp_path: Path) -> None:
