@@ -26,11 +26,20 @@ class Transport(t.Protocol):
         this way cannot read is missing from the dict.
         """
 
+    def read_all(self, kinds: t.Sequence[str]) -> dict[str, list[Object]]:
+        """``read`` for several kinds, at once where that saves time."""
+
     def write(self, steps: list[Step], force: bool) -> list[ItemError]:
         """Carry out steps of any families; where the controller can, in one transaction."""
 
     def partition_status(self, id: str) -> Object:
-        """``state``, ``operation``, ``errors`` (list), ``max_retries``, ``retries``, ``last_auto_reset``."""
+        """``state``, ``operation``, ``errors`` (list), ``max_retries``, ``retries``, ``last_auto_reset``.
+
+        What this way cannot tell is None, and errors are empty.
+        """
+
+    def partition_statuses(self, ids: t.Sequence[str]) -> dict[str, Object]:
+        """``partition_status`` by id, without those that are gone."""
 
     def reset_partition(self, id: str, relocatable: bool) -> None:
         """Reset a partition; it is done when its status says so."""
