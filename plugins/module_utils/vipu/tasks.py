@@ -177,22 +177,19 @@ _LISTED = (AGENT, CLUSTER, ALLOCATION, PARTITION)
 def _pod(run: Run) -> Object:
     """All kinds at once: one read per kind that is concerned, one plan, one batch."""
     params = run.params
+    concerned = [f for f in _LISTED if params[f.plural] is not None or f.plural in params["prune"]]
+    seen = run.transport.read_all([family.kind for family in concerned])
     steps: list[Step] = []
-    seen: list[Object] = []
-    told: Object = {}
-    for family in _LISTED:
-        wanted, prunes = params[family.plural], family.plural in params["prune"]
-        if wanted is None and not prunes:
-            continue
-        seen = run.transport.read(family.kind)  # in the end the partitions
-        told[family.plural] = nothing_done()
-        owned: t.Callable[[Object], bool] | None = (lambda item: True) if prunes else None
-        steps += plan(family, wanted or [], seen, prune=owned, recreate=params["recreate"])
+    for family in concerned:
+        owned: t.Callable[[Object], bool] | None = (lambda item: True) if family.plural in params["prune"] else None
+        wanted = params[family.plural] or []
+        steps += plan(family, wanted, seen[family.kind], prune=owned, recreate=params["recreate"])
     report = _converge(run, steps, params["force"])
-    result = {**told, **report.result()}
+    result = {**{family.plural: nothing_done() for family in concerned}, **report.result()}
     if params["wait"] and params["partitions"] and not run.check_mode:
         ids = [item["id"] for item in params["partitions"]]
-        active = _after(report.changed, lambda: wait_active(run, ids, None if report.changed else seen))
+        unchanged = None if report.changed else seen[PARTITION.kind]
+        active = _after(report.changed, lambda: wait_active(run, ids, unchanged))
         result["partition_states"] = {id: active[id]["state"] for id in ids}
     return result
 

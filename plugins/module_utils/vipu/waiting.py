@@ -9,10 +9,10 @@ import time
 import typing as t
 
 from ..reconcile import Object
-from .client import VipuError
 from .runner import Run, TaskError
 
 _SETTLED = ("ACTIVE", "ERROR", "REMOVED")
+_GONE: Object = {"state": "REMOVED", "operation": None, "errors": []}
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 1.0  # seconds: an idle rack needs milliseconds, a busy one no hurry
 
 WAIT_OPTIONS: dict[str, t.Any] = {
@@ -37,7 +37,8 @@ def wait_active(run: Run, ids: t.Sequence[str], seen: list[Object] | None = None
             return {id: found[id] for id in ids}
         left = deadline - time.monotonic()
         if left <= 0 or all(_state(found, id) in _SETTLED for id in behind):
-            last = {id: _last_state(run, id, found) for id in behind}
+            told = run.transport.partition_statuses(behind)
+            last = {id: told.get(id, {"id": id, **_GONE}) for id in behind}
             # Between the list and the status a partition may have been reset, or become ACTIVE.
             if left <= 0 or all(status["state"] in ("ERROR", "REMOVED") for status in last.values()):
                 sentences = [_sentence(status, timeout) for status in last.values()]
@@ -47,18 +48,7 @@ def wait_active(run: Run, ids: t.Sequence[str], seen: list[Object] | None = None
 
 
 def _state(found: dict[str, Object], id: str) -> t.Any:
-    return found.get(id, {"state": "REMOVED"}).get("state")
-
-
-def _last_state(run: Run, id: str, found: dict[str, Object]) -> Object:
-    """What there is to tell of a partition; it may be gone."""
-    try:
-        if id in found:
-            return run.transport.partition_status(id)
-    except VipuError as error:
-        if error.code != "NOT_FOUND":
-            raise
-    return {"id": id, "state": "REMOVED", "operation": None, "errors": []}
+    return found.get(id, _GONE).get("state")
 
 
 def _sentence(status: Object, timeout: float) -> str:
