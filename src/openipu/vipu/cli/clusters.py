@@ -47,10 +47,18 @@ def list_clusters(session: Session) -> None:
     """Show all clusters."""
     found = listing.read(session, "cluster")
     rows = [
-        (item["id"], item["num_ilds"], item["topology"], item["cluster_topology"], output.words(item["agents"]))
+        (
+            item["id"],
+            item["num_ilds"],
+            item["topology"],
+            item["cluster_topology"],
+            output.words(item["agents"]),
+            output.words(item["allocations"]),
+        )
         for item in found
     ]
-    session.show(found, output.table(("Cluster", "ILDs", "Topology", "Cluster Topology", "Agents"), rows))
+    header = ("Cluster", "ILDs", "Topology", "Cluster Topology", "Agents", "Allocations")
+    session.show(found, output.table(header, rows))
 
 
 @command("get", "cluster")

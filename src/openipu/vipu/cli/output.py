@@ -70,8 +70,8 @@ def _tabulated(rows: Iterable[Sequence[Cell]], header: Sequence[str]) -> str:
         tablefmt=TableFormat(None, None, None, None, plain, plain, 1, None),
         disable_numparse=True,
     )
+    rule = "-" * (max(map(len, text.splitlines())) + 1)
     printed = [line.rstrip() for line in text.splitlines()]
-    rule = "-" * max(map(len, printed))
     if header:
         printed.insert(1, rule)
     return "\n".join((rule, *printed, rule))
