@@ -12,7 +12,8 @@ short_description: Tell which agents a V-IPU controller has heard
 version_added: 0.1.0
 author: openipu.pod contributors (@openipu)
 description:
-  - Lists the agents that tell of themselves by multicast, for a controller that listens for them.
+  - Lists the agents that tell of themselves by multicast, for a controller that listens for them. Graphcore's own does so when it is
+    started with C(--autodiscovery-listen-interfaces).
 extends_documentation_fragment:
   - openipu.pod.vipu
   - openipu.pod.attributes.info
@@ -21,23 +22,53 @@ options: {}
 """
 
 EXAMPLES = r"""
-- name: Who is out there?
+- name: See who is out there
   openipu.pod.vipu_agent_discovery_info:
     api_host: 10.3.1.101
   register: heard
 
-- name: Register all of them
-  openipu.pod.vipu_pod:
+- name: Register those that are not registered yet
+  openipu.pod.vipu_agent:
     api_host: 10.3.1.101
-    agents: "{{ heard.agents | selectattr('agent', 'none') | json_query('[].{id: auto_add_id, host: host, port: port}') }}"
+    id: "{{ item.auto_add_id }}"
+    host: "{{ item.host }}"
+    port: "{{ item.port }}"
+  loop: "{{ heard.agents | rejectattr('agent') }}"
+  loop_control:
+    label: "{{ item.auto_add_id }}"
 """
 
 RETURN = r"""
 agents:
-  description: The agents that were heard lately; C(agent) is the name of one that is registered already.
+  description: The agents that were heard lately.
   type: list
   elements: dict
   returned: success
+  contains:
+    host:
+      description: Where the agent listens.
+      type: str
+      sample: 10.2.1.1
+    port:
+      description: The TCP port on which it does.
+      type: int
+      sample: 8080
+    interface:
+      description: The network interface of the controller on which it was heard.
+      type: str
+      sample: eno3
+    age:
+      description: How many seconds ago it was heard last.
+      type: float
+      sample: 2.15
+    auto_add_id:
+      description: The name that automatic registration would give it.
+      type: str
+      sample: 10.2.1.1-8080
+    agent:
+      description: The name under which it is registered; null when it is not.
+      type: str
+      sample: ag01
   sample: [{host: 10.2.1.1, port: 8080, interface: eno3, age: 2.15, auto_add_id: 10.2.1.1-8080, agent: null}]
 """
 

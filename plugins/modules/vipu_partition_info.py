@@ -14,6 +14,7 @@ author: openipu.pod contributors (@openipu)
 description:
   - Gives partitions with their state, what the controller is doing to them, and why they are in ERROR.
   - Needs nothing but the public user API, so a tenant can use it, and it works with every controller.
+  - With O(transport=cli) it tells the state, but not what the controller is doing, nor errors and resets.
 extends_documentation_fragment:
   - openipu.pod.vipu
   - openipu.pod.attributes.info
@@ -29,10 +30,21 @@ options:
 """
 
 EXAMPLES = r"""
-- name: How is it?
+- name: Ask for one partition
   openipu.pod.vipu_partition_info:
     api_host: 10.3.1.101
     id: vision
+  register: vision
+
+- name: Stop when it is in error, and say why
+  ansible.builtin.assert:
+    that: vision.partitions | selectattr('state', 'eq', 'ERROR') | length == 0
+    fail_msg: "{{ vision.partitions | map(attribute='errors') | flatten | join(' ') }}"
+
+- name: Ask for all of them, and for the IPUs as programs reach them
+  openipu.pod.vipu_partition_info:
+    api_host: 10.3.1.101
+    ipuof: true
 """
 
 RETURN = r"""
@@ -41,10 +53,68 @@ partitions:
   type: list
   elements: dict
   returned: success
+  contains:
+    id:
+      description: The name of the partition.
+      type: str
+      sample: vision
+    allocation:
+      description: The allocation that its IPUs are of.
+      type: str
+      sample: team-a
+    cluster:
+      description: The cluster that its IPUs are of.
+      type: str
+      sample: cl0
+    size:
+      description: How many IPUs it has.
+      type: int
+      sample: 16
+    num_gcds:
+      description: How many graph compilation domains its IPUs are split into.
+      type: int
+      sample: 1
+    routing:
+      description: How traffic is routed over the IPU-Links.
+      type: str
+      sample: dnc
+    state:
+      description: What may be expected of it, one of PENDING, ACTIVE, REMOVED and ERROR.
+      type: str
+      sample: ACTIVE
+    operation:
+      description: What the controller is doing to it, one of IDLE, CREATING, REMOVING, RESETTING and FAILED.
+      type: str
+      sample: IDLE
+    errors:
+      description: Why it is in ERROR.
+      type: list
+      elements: str
+      sample: []
+    max_retries:
+      description: How often the controller resets it by itself at most.
+      type: int
+      sample: 3
+    retries:
+      description: How often the controller has reset it by itself since it was last healthy or reset by somebody.
+      type: int
+      sample: 0
+    last_auto_reset:
+      description: When the controller did that last, in UTC.
+      type: str
+      sample: "2026-03-01T11:59:20.106Z"
+    ipuof:
+      description: Its IPUoF configuration, one object for each GCD; none unless it is ACTIVE.
+      type: list
+      elements: dict
+      returned: with O(ipuof=true)
+      sample: [{attributes: {GCD Id: "0"}, devices: [{ip: 10.5.1.1, server_port: 8080, rdma_port: 0, device_id: 0}]}]
   sample:
     - id: vision
       allocation: team-a
+      cluster: cl0
       size: 16
+      num_gcds: 1
       routing: dnc
       state: ACTIVE
       operation: IDLE

@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import tempfile
 import typing as t
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 from . import cli_output
 from .client import Connection, VipuError
@@ -37,7 +39,7 @@ class Commands:
     def __init__(self, connection: Connection, vipu_admin: str, vipu: str) -> None:
         """``vipu_admin`` and ``vipu`` are paths, or names to be found on the PATH."""
         self._connection = connection
-        self._paths = {"vipu-admin": vipu_admin, "vipu": vipu}
+        self._paths = {"vipu-admin": _found(vipu_admin), "vipu": _found(vipu)}
         self._folder: tempfile.TemporaryDirectory[str] | None = None
 
     def close(self) -> None:
@@ -140,8 +142,7 @@ class Commands:
     def _environment(self) -> dict[str, str]:
         """What the commands see of this process's environment is what they need, and no settings of theirs."""
         connection = self._connection
-        options = {
-            "API_ACCESS_KEY": connection.access_key,
+        paths = {
             "CA_PATH": connection.ca_path,
             "CLIENT_CERT": connection.client_cert,
             "CLIENT_KEY": connection.client_key,
@@ -150,8 +151,21 @@ class Commands:
             **{name: os.environ[name] for name in _KEPT if name in os.environ},
             **_FIXED,
             "HOME": self._home(),
-            **{"VIPU_CLI_%s" % name: value for name, value in options.items() if value},
+            **{"VIPU_CLI_" + name: _absolute(path) for name, path in paths.items() if path},
+            **({"VIPU_CLI_API_ACCESS_KEY": connection.access_key} if connection.access_key else {}),
         }
+
+
+def _found(command: str) -> str:
+    """The command as it is called from any folder; what is not found stays as it is named."""
+    if os.sep in command:
+        return _absolute(command)
+    found = shutil.which(command)
+    return _absolute(found) if found else command
+
+
+def _absolute(path: str) -> str:
+    return str(Path(path).expanduser().absolute())
 
 
 def _last_words(text: str) -> str:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import typing as t
 from pathlib import Path
 
 from ..reconcile import Object
@@ -12,7 +13,7 @@ from . import ipuof
 from .client import VipuError
 from .runner import Run, Task, TaskError
 
-_READERS = {
+_KINDS = {
     "agents": "agent",
     "clusters": "cluster",
     "allocations": "allocation",
@@ -22,22 +23,26 @@ _READERS = {
 
 
 def _info(run: Run) -> Object:
+    subset = dict.fromkeys(run.params["gather_subset"])
     result: Object = {"changed": False}
-    subset = run.params["gather_subset"]
-    for name in subset:
-        if name in _READERS:
-            result[name] = run.transport.read(_READERS[name])
     if "version" in subset:
         result["version"] = run.transport.version()
+    asked = [kind for name, kind in _KINDS.items() if name in subset or (kind == "allocation" and "fits" in subset)]
+    read = run.transport.read_all(asked)
+    result.update({name: read[kind] for name, kind in _KINDS.items() if name in subset})
+    if "ipu_attributes" in subset:
+        found = run.transport.ipu_attributes()
+        result["ipu_attributes"] = {agent: _text_keys(ipus) for agent, ipus in found.items()}
     if "fits" in subset:
-        allocations = result["allocations"] if "allocations" in result else run.transport.read("allocation")
         sizes = run.params["sizes"]
-        # Text keys: a module's result goes through JSON, and the fast path's shall be the same.
-        result["fits"] = {
-            item["id"]: {str(size): count for size, count in run.transport.fits(item["id"], sizes).items()}
-            for item in allocations
-        }
+        ids = [item["id"] for item in read["allocation"]]
+        result["fits"] = {id: _text_keys(run.transport.fits(id, sizes)) for id in ids}
     return result
+
+
+def _text_keys(mapping: dict[int, t.Any]) -> dict[str, t.Any]:
+    """A module's result goes through JSON, where keys are text; the fast path's shall be the same."""
+    return {str(key): value for key, value in mapping.items()}
 
 
 VIPU_INFO = Task(
@@ -45,7 +50,7 @@ VIPU_INFO = Task(
         "gather_subset": {
             "type": "list",
             "elements": "str",
-            "choices": ["version", *_READERS, "fits"],
+            "choices": ["version", *_KINDS, "ipu_attributes", "fits"],
             "default": ["version", "agents", "clusters", "allocations", "partitions"],
         },
         "sizes": {"type": "list", "elements": "int", "default": [1, 2, 4, 8, 16, 32, 64]},
@@ -56,10 +61,11 @@ VIPU_INFO = Task(
 
 def _partition_info(run: Run) -> Object:
     id = run.params["id"]
-    found = [item for item in run.transport.read("partition") if id is None or item["id"] == id]
-    for item in found:
-        item.update(run.transport.partition_status(item["id"]))
-        if run.params["ipuof"]:
+    listed = {item["id"]: item for item in run.transport.read("partition") if id is None or item["id"] == id}
+    statuses = run.transport.partition_statuses(list(listed))
+    found = [{**item, **statuses[id]} for id, item in listed.items() if id in statuses]
+    if run.params["ipuof"]:
+        for item in found:
             item["ipuof"] = run.transport.ipuof_config(item["id"]) if item["state"] == "ACTIVE" else None
     return {"changed": False, "partitions": found}
 
@@ -74,34 +80,59 @@ def _discovery(run: Run) -> Object:
 VIPU_AGENT_DISCOVERY_INFO = Task({}, _discovery)
 
 
+class _File(t.NamedTuple):
+    """A file as it is, or as it has to be."""
+
+    content: str
+    mode: int
+
+
 def _ipuof_config(run: Run) -> Object:
     """The file as it has to be, compared with the file as it is."""
     params = run.params
-    try:
-        name, content = _wanted(run) if params["state"] == "present" else (None, None)
-    except VipuError as error:
-        if not (run.check_mode and error.code == "NOT_FOUND"):
-            raise
-        # In check mode the task that makes the partition has not made it.
-        return {"changed": True, "dest": params["dest"]}
-    dest = Path(params["dest"])
-    if dest.is_dir():
-        dest /= name or ipuof.file_name(params["id"], params["gcd"] or 0, 1 if params["gcd"] is None else 2)
-    before = _content(dest)
-    changed = before != content or (content is not None and dest.stat().st_mode & 0o777 != 0o600)
-    result: Object = {"changed": changed, "dest": str(dest)}
-    if run.diff:
-        header = {"before_header": str(dest), "after_header": str(dest)}
-        result["diff"] = {**header, "before": before or "", "after": content or ""}
-    if changed and not run.check_mode:
+    mode, dest = _mode(params["mode"]), Path(params["dest"])
+    wanted = None
+    if params["state"] == "present":
         try:
-            if content is None:
-                dest.unlink()
+            name, content = _wanted(run)
+        except VipuError as error:
+            if not (run.check_mode and error.code == "NOT_FOUND"):
+                raise
+            # The task before this one would have made the partition.
+            return {"changed": True, "dest": params["dest"]}
+        wanted = _File(content, mode)
+        dest = dest / name if dest.is_dir() else dest
+    elif dest.is_dir():
+        dest = _there(dest, params["id"], params["gcd"])
+    actual = _actual(dest)
+    result: Object = {"changed": actual != wanted, "dest": str(dest)}
+    if run.diff:
+        result["diff"] = {
+            "before_header": _header(dest, actual),
+            "after_header": _header(dest, wanted),
+            "before": actual.content if actual else "",
+            "after": wanted.content if wanted else "",
+        }
+    if actual != wanted and not run.check_mode:
+        try:
+            if wanted:
+                ipuof.write_private(dest, *wanted)
             else:
-                ipuof.write_private(dest, content)
+                dest.unlink()
         except OSError as error:
-            raise TaskError("Cannot write %s: %s." % (dest, (error.strerror or str(error)).lower())) from None
+            raise TaskError("Cannot write %s: %s." % (dest, _reason(error))) from None
     return result
+
+
+def _mode(value: t.Any) -> int:
+    """Permissions, as text in octal or as the number that YAML makes of 0600."""
+    try:
+        mode = value if isinstance(value, int) else int(value, 8)
+    except ValueError:
+        mode = -1
+    if not 0 <= mode <= 0o777:
+        raise TaskError("The mode %s is none: write it in octal and in quotes, like '0600'." % value)
+    return mode
 
 
 def _wanted(run: Run) -> tuple[str, str]:
@@ -115,14 +146,29 @@ def _wanted(run: Run) -> tuple[str, str]:
     return ipuof.file_name(id, gcd or 0, len(configs)), ipuof.text(configs[gcd or 0])
 
 
-def _content(dest: Path) -> str | None:
+def _there(folder: Path, id: str, gcd: int | None) -> Path:
+    """The file of a partition in a folder; the partition may be gone, and with it the number of its GCDs."""
+    single = folder / ipuof.file_name(id, 0, 1)
+    if gcd is None or (gcd == 0 and single.exists()):
+        return single
+    return folder / ipuof.file_name(id, gcd, gcd + 2)
+
+
+def _actual(dest: Path) -> _File | None:
     try:
-        return dest.read_text()
+        return _File(dest.read_bytes().decode(errors="replace"), dest.stat().st_mode & 0o777)
     except FileNotFoundError:
         return None
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not text"
-        raise TaskError("Cannot read %s: %s." % (dest, (reason or "").lower())) from None
+    except OSError as error:
+        raise TaskError("Cannot read %s: %s." % (dest, _reason(error))) from None
+
+
+def _header(dest: Path, file: _File | None) -> str:
+    return "%s (mode %04o)" % (dest, file.mode) if file else "%s (absent)" % dest
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()
 
 
 VIPU_IPUOF_CONFIG = Task(
@@ -130,6 +176,7 @@ VIPU_IPUOF_CONFIG = Task(
         "id": {"type": "str", "required": True},
         "gcd": {"type": "int"},
         "dest": {"type": "path", "required": True},
+        "mode": {"type": "raw", "default": "0600"},
         "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
     },
     _ipuof_config,

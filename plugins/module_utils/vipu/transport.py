@@ -47,6 +47,9 @@ class Transport(t.Protocol):
     def ipuof_config(self, id: str) -> list[Object]:
         """The IPUoF configuration of a partition: one JSON object per GCD."""
 
+    def ipu_attributes(self) -> dict[str, dict[int, dict[str, str]]]:
+        """What the agents that are Up tell of their IPUs: agent, number of the IPU, attributes."""
+
     def fits(self, allocation: str, sizes: list[int]) -> dict[int, int]:
         """How many more partitions of each size the allocation takes."""
 

@@ -190,6 +190,9 @@ class CliTransport:
         )
         return _read(cli_output.ipuof_config, text, "the IPUoF configuration of partition '%s'" % id)
 
+    def ipu_attributes(self) -> dict[str, dict[int, dict[str, str]]]:
+        return _read(cli_output.ipu_attributes, self._commands.ask("vipu", "list", "ipu-attrs"), "the IPUs' attributes")
+
     def fits(self, allocation: str, sizes: list[int]) -> dict[int, int]:
         raise VipuError(
             "The command line cannot tell what fits into an allocation: use transport grpc, or leave fits out.",

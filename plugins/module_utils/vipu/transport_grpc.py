@@ -144,6 +144,14 @@ class GrpcTransport:
         reply = self._client.call(self._client.user.GetPartitionIpuofConfig, request, action)
         return [ipuof.gcd_config(gcd) for gcd in reply.ipuof_config.gcd_configs]
 
+    def ipu_attributes(self) -> dict[str, dict[int, dict[str, str]]]:
+        request = virmgrpc.ListIPUAttributesRequest()
+        reply = self._client.call(self._client.user.ListIPUAttributes, request, "list attributes of IPUs")
+        return {
+            entry.agent: {ipu: dict(told.attributes) for ipu, told in sorted(entry.ipu_attributes.items())}
+            for entry in reply.entries
+        }
+
     def fits(self, allocation: str, sizes: list[int]) -> dict[int, int]:
         request = admin.CountFitsRequest(allocation_id=allocation, sizes=sizes)
         reply = self._client.call(self._client.tenant.CountFits, request, "count what fits in '%s'" % allocation)

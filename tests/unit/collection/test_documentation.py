@@ -73,7 +73,7 @@ EXCEPTIONS = {
     ("ApplyRequest", "validate_only"): "check mode plans from what is read, so that it works with every controller",
     ("GetPartitionIpuofConfigRequest", "gcd_id"): "all GCDs come in one call, and the option gcd picks one",
     ("ListPartitionsRequest", "allocation_id"): "all partitions are read in one call",
-    ("ListIPUAttributesRequest", "agents"): "for command lines; no module manages attributes",
+    ("ListIPUAttributesRequest", "agents"): "those of all agents come in one call",
 }
 # Fields of requests and the options that set them.
 OPTIONS = {
