@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a controller must hold, in dictionaries, and what it must say to each wish.
+
+Every method gives the status codes with which the controller may refuse, and none when it must not;
+then the dictionaries are as they must be afterwards. Written from the documentation of the rules, and
+in the plainest way, so that nothing of the controller's own rules is used to judge them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from grpc import StatusCode
+
+INVALID, MISSING, EXISTS = StatusCode.INVALID_ARGUMENT, StatusCode.NOT_FOUND, StatusCode.ALREADY_EXISTS
+FULL, WAIT = StatusCode.RESOURCE_EXHAUSTED, StatusCode.FAILED_PRECONDITION
+
+Place = frozenset[tuple[str, int]]  # (agent, number of the IPU on its machine)
+
+
+@dataclass(frozen=True)
+class ClusterModel:
+    """Agents, IPU-Link domain by domain."""
+
+    agents: tuple[str, ...]
+    ilds: int
+
+
+@dataclass
+class Model:
+    """The records of a controller."""
+
+    agents: dict[str, tuple[str, int]] = field(default_factory=dict)
+    clusters: dict[str, ClusterModel] = field(default_factory=dict)
+    allocations: dict[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)  # cluster, agents
+    partitions: dict[str, tuple[str, int]] = field(default_factory=dict)  # allocation, size
+    places: dict[str, Place] = field(default_factory=dict)  # of the partitions that were seen already
+
+    def copy(self) -> Model:
+        """One that changes for itself."""
+        return Model(
+            dict(self.agents), dict(self.clusters), dict(self.allocations), dict(self.partitions), dict(self.places)
+        )
+
+    def create_agent(self, id: str, host: str, port: int) -> set[StatusCode]:
+        refusals = {EXISTS} if id in self.agents or (host, port) in self.agents.values() else set()
+        if not refusals:
+            self.agents[id] = host, port
+        return refusals
+
+    def create_cluster(self, id: str, agents: Sequence[str], ilds: int) -> set[StatusCode]:
+        taken = {agent for cluster in self.clusters.values() for agent in cluster.agents}
+        refusals = {EXISTS} if id in self.clusters else set()
+        if not agents or len(set(agents)) < len(agents) or len(agents) % ilds:
+            refusals.add(INVALID)
+        if not self.agents.keys() >= set(agents):
+            refusals.add(MISSING)
+        if taken & set(agents):
+            refusals.add(WAIT)
+        if not refusals:
+            self.clusters[id] = ClusterModel(tuple(agents), ilds)
+        return refusals
+
+    def create_allocation(self, id: str, cluster: str, agents: Sequence[str]) -> set[StatusCode]:
+        taken = {agent for _, held in self.allocations.values() for agent in held}
+        refusals = {EXISTS} if id in self.allocations else set()
+        if cluster not in self.clusters:
+            return refusals | {MISSING}
+        order = list(self.clusters[cluster].agents)
+        if not self.agents.keys() >= set(agents):
+            refusals.add(MISSING)
+        elif not set(order) >= set(agents):
+            refusals.add(WAIT)
+        if taken & set(agents):
+            refusals.add(WAIT)
+        if not agents or not any(order[first : first + len(agents)] == list(agents) for first in range(len(order))):
+            refusals.add(INVALID)
+        if not refusals:
+            self.allocations[id] = cluster, tuple(agents)
+        return refusals
+
+    def create_partition(self, id: str, allocation: str, size: int) -> set[StatusCode]:
+        refusals = {EXISTS} if id in self.partitions else set()
+        if size < 1 or size & (size - 1):
+            refusals.add(INVALID)
+        if allocation not in self.allocations:
+            refusals.add(MISSING)
+        if not refusals and not self.fits(allocation, size):
+            refusals.add(FULL)
+        if not refusals:
+            self.partitions[id] = allocation, size
+        return refusals
+
+    def remove(self, kind: str, id: str, force: bool) -> set[StatusCode]:
+        table = getattr(self, f"{kind}s")
+        if id not in table:
+            return {MISSING}
+        dependents = self._dependents(kind, id)
+        if dependents and not force:
+            return {WAIT}
+        for lower, name in dependents:
+            self.remove(lower, name, force=True)
+        del table[id]
+        if kind == "partition":
+            self.places.pop(id, None)
+        return set()
+
+    def _dependents(self, kind: str, id: str) -> list[tuple[str, str]]:
+        if kind == "agent":
+            return [("cluster", name) for name, cluster in self.clusters.items() if id in cluster.agents]
+        if kind == "cluster":
+            return [("allocation", name) for name, (cluster, _) in self.allocations.items() if cluster == id]
+        if kind == "allocation":
+            return [("partition", name) for name, (allocation, _) in self.partitions.items() if allocation == id]
+        return []
+
+    def fits(self, allocation: str, size: int) -> bool:
+        """Whether there is a place: an aligned block of one machine, or whole consecutive machines."""
+        cluster_id, members = self.allocations[allocation]
+        cluster = self.clusters[cluster_id]
+        used = {ipu for place in self.places.values() for ipu in place}
+
+        def free(agent: str, ipus: Sequence[int]) -> bool:
+            return agent in members and not any((agent, ipu) in used for ipu in ipus)
+
+        if size < 4:
+            return any(free(agent, range(first, first + size)) for agent in members for first in range(0, 4, size))
+        per_ild, segments = len(cluster.agents) // cluster.ilds, 1
+        while size > segments * per_ild * 4:
+            segments *= 2
+        machines = size // 4 // segments
+        return any(
+            all(
+                free(cluster.agents[(ild + segment) * per_ild + first + machine], range(4))
+                for segment in range(segments)
+                for machine in range(machines)
+            )
+            for ild in range(cluster.ilds - segments + 1)
+            for first in range(per_ild - machines + 1)
+        )

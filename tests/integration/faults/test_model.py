@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The controller does what the simple model says (longer: tests/soak)."""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, settings
+from machine import ControllerMachine
+
+TestController = ControllerMachine.TestCase
+TestController.settings = settings(
+    max_examples=40, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
+)
