@@ -128,19 +128,20 @@ class Controller:
             transaction.commit()
         except Exception as trouble:  # noqa: BLE001 - the writer must live on
             self._working = self._committed.copy()
-            _log.error("transaction failed", error=str(trouble), commands=len(tasks))
             for task in tasks:
                 task.future.set_exception(trouble)
+            _log.error("transaction failed", error=str(trouble), commands=len(tasks))
             return
         if changes:
             with self._lock:
                 self._committed.apply(changes)
-            _log.info("committed", changes=_summary(changes))
             self._tell(changes)
         for task, result in done:
             task.future.set_result(result)
         for task, reason in failed:
             task.future.set_exception(reason)
+        if changes:
+            _log.info("committed", changes=_summary(changes))
 
     def _take_over(self, changes: Sequence[Change], transaction: Transaction) -> None:
         if changes:

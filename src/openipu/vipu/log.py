@@ -3,14 +3,32 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import logging
 import sys
-from typing import Literal
+from typing import Literal, TextIO, cast
 
 import structlog
 
 LogFormat = Literal["text", "json"]
 LEVELS = ("debug", "info", "warning", "error")
+
+
+class _Unfailing(io.TextIOBase):
+    """A stream whose reader may go away or whose disk may fill up, which must not stop a controller."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with contextlib.suppress(OSError, ValueError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            self._stream.flush()
 
 
 def configure(log_format: LogFormat, level: str) -> None:
@@ -29,13 +47,14 @@ def configure(log_format: LogFormat, level: str) -> None:
         render = structlog.dev.ConsoleRenderer(
             colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
         )
+    stream = cast(TextIO, _Unfailing(sys.stderr))
     structlog.configure(
         processors=[*shared, render],
         wrapper_class=structlog.make_filtering_bound_logger(number),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(stream),
         cache_logger_on_first_use=True,
     )
-    handler = logging.StreamHandler(sys.stderr)
+    handler = logging.StreamHandler(stream)
     handler.setFormatter(structlog.stdlib.ProcessorFormatter(processor=render, foreign_pre_chain=shared))
     root = logging.getLogger()
     root.handlers[:] = [handler]

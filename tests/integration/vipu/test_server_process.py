@@ -9,6 +9,7 @@ import re
 import signal
 import socket
 import sqlite3
+import subprocess
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +20,7 @@ import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.client import ACCESS_KEY_METADATA, USER_ID_METADATA
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin, virmgrpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from vipu_servers import Client, Machines, Process, partition, pod, run, wait_active
+from vipu_servers import Client, Machines, Process, command, partition, pod, run, wait_active
 
 from openipu.vipu.initialise import initialise
 
@@ -73,6 +74,26 @@ def test_ready_line_environment_and_version(vipu_process: Start, monkeypatch: py
     assert "not secure" in events[0]["event"]
     assert {"event": "committed", "changes": ["agent ag1"]}.items() <= events[1].items()
     assert run("--version").stdout == "vipu-server 0.1.0\n"
+
+
+def test_it_lives_on_when_nobody_reads_its_log(tmp_path: Path) -> None:
+    database = tmp_path / "vipu-server.db"
+    initialise(database)
+    process = subprocess.Popen(
+        command("--database", str(database), "--port", "0"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout
+    assert process.stderr
+    address = process.stdout.readline().split()[-1]
+    process.stderr.close()
+    client = Client(address)
+    pod(client, 4)
+    client.user.CreatePartition(partition("p1"), timeout=10)
+    client.user.RemovePartition(virmgrpc.RemovePartitionRequest(partition_id="p1", force=True), timeout=10)
+    client.close()
+    process.terminate()
+    assert process.wait(10) == 0
+    process.stdout.close()
 
 
 def test_health_and_reflection(vipu_process: Start) -> None:
