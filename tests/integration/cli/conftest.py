@@ -13,7 +13,7 @@ from cli_support import Cli
 from vipu_servers import Process, run
 
 sys.path.append(str(Path(__file__).parents[1] / "agents"))
-from agents_support import RackProcess  # noqa: E402 - there is one rack for tests, and it is at home there
+from agents_support import RackProcess
 
 
 class Lab:

@@ -75,8 +75,8 @@ class Verb(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The noun, in either number."""
-        other = cmd_name.removesuffix("s") if cmd_name.endswith("s") else cmd_name + "s"
-        return super().get_command(ctx, cmd_name) or super().get_command(ctx, other)
+        wanted = cmd_name.removesuffix("s")
+        return next((leaf for noun, leaf in self.commands.items() if noun.removesuffix("s") == wanted), None)
 
 
 def program(name: str, help: str, leaves: Iterable[Leaf]) -> click.Group:

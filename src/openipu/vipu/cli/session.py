@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -68,7 +69,9 @@ class Session:
 
     def fail(self, sentence: str, code: str = "") -> None:
         """Print why it was not done: the line for people on standard error, JSON on standard output."""
-        reason = sentence.removeprefix(f"Cannot {self.action}: ")
+        # The line names the command and its subject already.
+        subject = f"{self._noun} {self._id!r}" if self._id else self._noun
+        reason = re.sub(rf"^Cannot [^:']*{re.escape(subject)}: ", "", sentence)
         if self.json:
             click.echo(output.as_json({**self._json_subject, "result": "failed", "reason": reason, "code": code}))
         click.echo(output.failure(self._subject, reason), err=True)

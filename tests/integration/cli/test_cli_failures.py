@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What goes wrong is one sentence and exit status 1."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_support import Cli
+from vipu_servers import wait_until
+
+from openipu.vipu.cli import config
+
+
+@pytest.fixture(scope="module")
+def pod(lab: Any, tmp_path_factory: pytest.TempPathFactory) -> Cli:
+    """Two IPU-Machines in one allocation."""
+    cli = Cli(tmp_path_factory.mktemp("admin"), lab.address)
+    for agent in lab.rack.agents[:2]:
+        cli.out(f"vipu-admin create agent {agent.id} --host {agent.host} --port {agent.port}")
+    cli.out("vipu-admin create cluster cl0 --agents ag01,ag02")
+    cli.out("vipu-admin create allocation a --cluster cl0 --size 2")
+    wait_until(lambda: {agent["state"] for agent in cli.json("vipu-admin list agents")} == {"Up"})
+    return cli
+
+
+@pytest.fixture
+def silent() -> Iterator[int]:
+    """A port that takes connections and never says anything."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield listener.getsockname()[1]
+
+
+@pytest.mark.parametrize("line", ["vipu list partitions", "vipu --server-version", "vipu-admin remove agent x"])
+def test_no_controller(tmp_path: Path, line: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    said = Cli(tmp_path, f"127.0.0.1:{port}").failed(line)
+    assert f"The V-IPU controller at 127.0.0.1:{port} does not answer (connection refused)" in said
+    assert "check that vipu-server runs there" in said
+
+
+def test_no_such_host(tmp_path: Path) -> None:
+    said = Cli(tmp_path, "nowhere.invalid:8090").failed("vipu list partitions")
+    assert said.startswith("list (partitions): failed: The V-IPU controller at nowhere.invalid:8090 ")
+
+
+def test_something_else_on_the_port(tmp_path: Path, lab: Any) -> None:
+    agent = lab.rack.agents[0]  # it speaks gRPC, and another API
+    said = Cli(tmp_path, f"{agent.host}:{agent.port}").failed("vipu list partitions")
+    assert said.startswith(f"list (partitions): failed: The V-IPU controller at {agent.host}:{agent.port} ")
+
+
+def test_a_host_that_takes_connections_and_is_silent(tmp_path: Path, silent: int) -> None:
+    # The completion has less patience than a command; that it ends shows that it has some.
+    cli = Cli(tmp_path, f"127.0.0.1:{silent}")
+    words = {"COMP_WORDS": "vipu get partition ", "COMP_CWORD": "3", "_VIPU_COMPLETE": "bash_complete"}
+    assert cli.out("vipu", **words).strip() == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("vipu get partition none", "partition 'none' does not exist."),
+        ("vipu get partition none --ipuof-configs", "partition 'none' does not exist."),
+        ("vipu remove partition none", "partition 'none' does not exist."),
+        ("vipu reset partition none", "partition 'none' does not exist."),
+        ("vipu get allocation none", "allocation 'none' does not exist."),
+        ("vipu-admin get agent none", "agent 'none' does not exist."),
+        ("vipu-admin get cluster none", "cluster 'none' does not exist."),
+        ("vipu-admin remove user none", "user 'none' does not exist."),
+        ("vipu create partition p --size 4 --allocation none", "allocation 'none' does not exist."),
+        ("vipu create partition p --size 3 --allocation a", "power of two"),
+        ("vipu create partition p --size 4 --allocation a --reconfigurable --sync-type pod-native", "c2-compatible"),
+        ("vipu-admin create agent ag01 --host 127.81.0.99", "already"),
+        ("vipu-admin create agent new --host http://x", "neither an IP address nor a DNS name"),
+        ("vipu-admin create cluster c --agents ag09", "'ag09' does not exist"),
+    ],
+)
+def test_refusals_give_the_reason(pod: Cli, line: str, reason: str) -> None:
+    _, verb, noun, id, *_ = line.split()
+    said = pod.failed(line)
+    assert said.startswith(f"{verb} {noun} ({id}): failed: ") and reason.removesuffix(".") in said
+    assert f"Cannot {verb} {noun}" not in said  # the line says that already
+
+
+def test_no_room_says_how_much_there_is(pod: Cli) -> None:
+    pod.out("vipu create partition p1 --size 4 --allocation a")
+    said = pod.failed("vipu create partition p2 --size 8 --allocation a")
+    assert said == "create partition (p2): failed: allocation 'a' has 4 free IPUs in blocks of at most 4."
+    pod.out("vipu remove partition p1")
+
+
+def test_failures_as_json_are_an_object_on_standard_output(pod: Cli) -> None:
+    done = pod("vipu get partition none -o json", status=1)
+    assert json.loads(done.stdout) == {
+        "command": "get partition",
+        "id": "none",
+        "result": "failed",
+        "reason": "partition 'none' does not exist.",
+        "code": "NOT_FOUND",
+    }
+    assert done.stderr == "get partition (none): failed: partition 'none' does not exist.\n"
+
+
+def test_a_partition_whose_machine_is_away(pod: Cli, lab: Any) -> None:
+    pod.out("vipu create partition p1 --size 8 --allocation a --disable-auto-reset")
+    lab.rack.stop_machines("ag02")
+    try:
+        wait_until(lambda: pod.json("vipu get partition p1")["state"] == "ERROR")
+        wait_until(lambda: pod.json("vipu-admin get agent ag02")["state"] == "Down")
+        assert "ag02" in pod.out("vipu get partition p1")
+        assert " Reason" in pod.out("vipu-admin get agent ag02")
+        said = pod.failed("vipu reset partition p1 --timeout 0.2")
+        assert said.startswith("reset partition (p1): failed: The partition is still PENDING (RESETTING) after 0.2 s")
+        said = pod.failed("vipu reset partition p1 --timeout 30")
+        assert "The partition is there, but ERROR: " in said and "ag02" in said
+        assert "ag02" in pod.failed("vipu remove partition p1")
+        assert pod.files() == ["p1_ipuof.conf"]
+        assert pod.out("vipu remove partition p1 --force") == "remove partition (p1): success.\n"
+        assert pod.files() == []
+    finally:
+        lab.rack.start_machines("ag02")
+        wait_until(lambda: pod.json("vipu-admin get agent ag02")["state"] == "Up", 20)
+
+
+def test_a_folder_that_cannot_be_written(pod: Cli, lab: Any, tmp_path: Path) -> None:
+    cli = Cli(tmp_path, lab.address)
+    cli.conf.write_text("a file is in the way")
+    said = cli.failed("vipu create partition p1 --size 1 --allocation a")
+    assert "is ACTIVE, but its IPUoF configuration cannot be written" in said
+    (tmp_path / "alice.vipu-cli.hcl").mkdir()
+    said = cli.failed("vipu-admin create user alice")
+    assert "The user is there with the access key '" in said and "it is not told again" in said
+    pod.out("vipu remove partition p1")
+    pod.out("vipu-admin remove user alice")
+
+
+def test_configuration_files_that_cannot_be_used(pod: Cli) -> None:
+    assert "There is no configuration file 'none.hcl'" in pod.failed("vipu --config none.hcl list partitions")
+    (pod.home / "bad.hcl").write_text("api-host = \n")
+    assert "'bad.hcl' is not HCL at line 1" in pod.failed("vipu list partitions --config bad.hcl")
+    assert "There is no configuration file" in pod.failed("vipu list partitions", VIPU_CLI_CONFIG="none.hcl")
+
+
+def test_tls_flags_against_a_controller_without_tls(pod: Cli) -> None:
+    assert "Cannot read none.crt" in pod.failed("vipu --ca-path none.crt list partitions")
+    assert "go together" in pod.failed("vipu --client-cert x.crt list partitions")
+
+
+def test_the_system_wide_file_is_where_the_documents_say() -> None:
+    assert str(config.SYSTEM_FILE) == "/etc/vipu/vipu-cli.hcl"

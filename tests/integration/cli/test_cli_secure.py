@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A secure controller as its administrator and its users call it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from cli_support import Cli
+from vipu_servers import Process, run, wait_until
+
+
+@pytest.fixture
+def secure(vipu_process: Callable[..., Process], tmp_path: Path) -> Process:
+    """A secure controller on a database of its own, with its certificates, and a first administrator."""
+    certs = tmp_path / "vipu-certs"
+    made = run("--tls-init", str(certs), "--init", "--secure", "--database", str(tmp_path / "vipu-server.db"))
+    assert made.returncode == 0, made.stderr
+    return vipu_process("--secure", "--certs", str(certs), channel=grpc.ssl_channel_credentials())
+
+
+@pytest.fixture
+def secure_cli(secure: Process, tmp_path: Path) -> Cli:
+    """The commands, told of controller and certificates by environment, and of no user."""
+    client = tmp_path / "vipu-certs" / "client"
+    return Cli(
+        tmp_path,
+        secure.address,
+        VIPU_CLI_CA_PATH=str(client / "ca.crt"),
+        VIPU_CLI_CLIENT_CERT=str(client / "client.crt"),
+        VIPU_CLI_CLIENT_KEY=str(client / "client.key"),
+    )
+
+
+def test_administrator_and_user(secure_cli: Cli, lab: Any) -> None:
+    cli, admin = secure_cli, "vipu-admin --config admin.vipu-cli.hcl"
+    for agent in lab.rack.agents[2:6]:
+        cli.out(f"{admin} create agent {agent.id} --host {agent.host} --port {agent.port}")
+    cli.out(f"{admin} create cluster cl0 --agents ag03,ag04,ag05,ag06")
+    cli.out(f"{admin} create allocation mine --cluster cl0 --size 2")
+    cli.out(f"{admin} create allocation other --cluster cl0 --size 2")
+    wait_until(lambda: {agent["state"] for agent in cli.json(f"{admin} list agents")} == {"Up"})
+    told = cli.out(f"{admin} create user alice --allocations mine")
+    key = re.findall(r"Access key is '(.{11})'", told)[0]
+
+    # Nothing but the file that create user wrote: it names the controller and the certificates too.
+    alone = Cli(cli.home)
+    alice = "vipu --config alice.vipu-cli.hcl"
+    assert [item["id"] for item in alone.json(f"{alice} list allocations")] == ["mine"]
+    assert alone.out(f"{alice} create partition p1 --size 4 --allocation mine") == "create partition (p1): success.\n"
+    assert cli.files() == ["p1_ipuof.conf"]
+    said = alone.failed(f"{alice} create partition p2 --size 4 --allocation other")
+    assert "allocation 'other' does not exist, or is not yours to use" in said
+    said = alone.failed("vipu-admin --config alice.vipu-cli.hcl list agents")
+    assert said.startswith("list (agents): failed: ") and key not in said
+    assert alone.out(f"{alice} remove partition p1") == "remove partition (p1): success.\n"
+
+    environment = {"VIPU_CLI_API_USER_ID": "alice", "VIPU_CLI_API_ACCESS_KEY": key}
+    assert "mine" in cli.out("vipu list allocations", **environment)
+    assert "mine" in cli.out(f"vipu --api-user-id alice --api-access-key {key} list allocations")
+    cli.out(f"{admin} remove user alice")
+    said = alone.failed(f"{alice} list partitions")
+    assert said.startswith("list (partitions): failed: ") and key not in said
+
+
+def test_who_is_nobody(secure_cli: Cli, secure: Process) -> None:
+    wrong = "n0tTheKey42"
+    said = secure_cli.failed("vipu list partitions")
+    assert said.startswith("list (partitions): failed: ")
+    said = secure_cli.failed(f"vipu --api-user-id admin --api-access-key {wrong} list partitions")
+    assert said.startswith("list (partitions): failed: ") and wrong not in said
+
+
+def test_without_certificates(secure_cli: Cli, secure: Process, tmp_path: Path) -> None:
+    plain = Cli(tmp_path, secure.address)
+    where = f"The V-IPU controller at {secure.address}"
+    assert where in plain.failed("vipu list partitions")
+    ca = tmp_path / "vipu-certs" / "client" / "ca.crt"
+    assert where in plain.failed(f"vipu --ca-path {ca} list partitions")
