@@ -229,7 +229,7 @@ def _name(kind: str, id: str) -> str:
     """The id, when it is one; it must not be taken for a flag. Raises VipuError."""
     if not _ID.fullmatch(id):
         raise VipuError(
-            "'%s' is no name of a %s: use letters, digits, '.', '_' and '-', and not '-' first." % (id, kind),
+            "There can be no %s '%s': a name has letters, digits, '.', '_' and '-', and no '-' first." % (kind, id),
             "INVALID_ARGUMENT",
         )
     return id

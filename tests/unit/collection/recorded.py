@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Commands that print what was recorded, for releases of the command lines that cannot run here."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+# Global flags come before the verb; the rest of the line names the recording. It runs as any command does.
+SCRIPT = """\
+#!/bin/sh
+echo "$(basename "$0") $*" >> {folder}/lines
+env > {folder}/environment
+pwd > {folder}/folder
+while [ "${{1#--api-}}" != "$1" ]; do shift 2; done
+echo "$(basename "$0") $*" >> {folder}/calls
+if [ -x "{folder}/$*.do" ]; then exec "{folder}/$*.do"; fi
+if [ ! -e "{folder}/$*" ]; then echo "Usage:" >&2; echo "Error: unknown command '$*'" >&2; exit 1; fi
+cat "{folder}/$*"
+if [ -e "{folder}/$*.errors" ]; then cat "{folder}/$*.errors" >&2; fi
+if [ -e "{folder}/$*.status" ]; then exit "$(cat "{folder}/$*.status")"; fi
+"""
+
+
+class Recorded:
+    """``vipu`` and ``vipu-admin`` in a folder, with what they print."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir()
+        self.folder = folder
+        for name in ("vipu", "vipu-admin"):
+            self._executable(name, SCRIPT.format(folder=shlex.quote(str(folder))))
+        self.vipu, self.vipu_admin = str(folder / "vipu"), str(folder / "vipu-admin")
+
+    def prints(self, line: str, output: str, errors: str = "", status: int = 0) -> None:
+        """What a command line prints on standard output and standard error, and its exit status."""
+        (self.folder / line).write_text(output)
+        (self.folder / f"{line}.errors").write_text(errors)
+        (self.folder / f"{line}.status").write_text(str(status))
+
+    def does(self, line: str, script: str) -> None:
+        """What a command line does instead: a shell script."""
+        self._executable(f"{line}.do", f"#!/bin/sh\n{script}\n")
+
+    @property
+    def calls(self) -> list[str]:
+        """The commands that ran, without global flags, in order."""
+        return self._told("calls")
+
+    @property
+    def lines(self) -> list[str]:
+        """The commands that ran with all their arguments."""
+        return self._told("lines")
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What the last command saw."""
+        return dict(line.split("=", 1) for line in self._told("environment") if "=" in line)
+
+    @property
+    def working_folder(self) -> Path:
+        """Where the last command ran."""
+        return Path(self._told("folder")[0])
+
+    def _told(self, name: str) -> list[str]:
+        file = self.folder / name
+        return file.read_text().splitlines() if file.exists() else []
+
+    def _executable(self, name: str, text: str) -> None:
+        file = self.folder / name
+        file.write_text(text)
+        file.chmod(0o755)
