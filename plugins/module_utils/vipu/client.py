@@ -41,7 +41,7 @@ class VipuError(Exception):
 
 @dataclass(frozen=True)
 class Connection:
-    """Where a controller is and who asks. Any certificate or CA given means TLS; ``timeout`` is in seconds."""
+    """Where a controller is and who asks. Any CA, certificate or key given means TLS; ``timeout`` is in seconds."""
 
     host: str = "localhost"
     port: int = DEFAULT_PORT
@@ -57,12 +57,13 @@ class Connection:
     @property
     def address(self) -> str:
         """The address as sentences and gRPC write it."""
-        return "[%s]:%d" % (self.host, self.port) if ":" in self.host else "%s:%d" % (self.host, self.port)
+        bare = ":" in self.host and not self.host.startswith("[")
+        return ("[%s]:%d" if bare else "%s:%d") % (self.host, self.port)
 
     @property
     def secure(self) -> bool:
         """Whether the channel is encrypted."""
-        return bool(self.ca_path or self.client_cert)
+        return bool(self.ca_path or self.client_cert or self.client_key)
 
 
 class Client:
@@ -137,12 +138,14 @@ class Client:
                 % (" and ".join(missing), " ".join(missing)),
                 "MISSING_LIBRARY",
             )
+        connection = self.connection
+        if not 0 < connection.port < 65536:  # the library would take what is left of it in sixteen bits
+            raise VipuError("There is no port %d: give one from 1 to 65535." % connection.port, "INVALID_ARGUMENT")
         options = [
             ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
             ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
             ("grpc.enable_http_proxy", 0),  # controllers stand on management networks, not behind web proxies
         ]
-        connection = self.connection
         if not connection.secure:
             return grpc.insecure_channel(connection.address, options=options)
         if bool(connection.client_cert) != bool(connection.client_key):
@@ -166,7 +169,8 @@ class Client:
         code, details = error.code(), error.details() or ""
         name = code.name
         where = "The V-IPU controller at %s" % self.connection.address
-        if code is grpc.StatusCode.UNAVAILABLE:
+        stopping = details.endswith(".") and "last error" not in details  # then the controller itself says so
+        if code is grpc.StatusCode.UNAVAILABLE and not stopping:
             sentence = "%s %s" % (where, self._unreachable(details))
         elif code is grpc.StatusCode.DEADLINE_EXCEEDED:
             sentence = (
@@ -177,6 +181,12 @@ class Client:
             sentence = (
                 "%s offers only the public user API, which cannot %s: use the admin end-point, or with "
                 "Graphcore's controller the command line (transport: cli)." % (where, action or "do this")
+            )
+        elif code is grpc.StatusCode.INTERNAL and details == "Invalid metadata":  # said on this side of the wire
+            name = "INVALID_ARGUMENT"
+            sentence = (
+                "The user id or the access key holds characters that no key has, a line end perhaps: "
+                "check api_user_id and api_access_key."
             )
         elif code is grpc.StatusCode.UNKNOWN and not details:
             sentence = "%s failed without saying why: see its log." % where
@@ -204,8 +214,14 @@ class Client:
         return "does not answer (%s): check that vipu-server runs there and that host and port are right." % reason
 
 
-# What the TLS library says, and what it means to whoever runs a playbook. First match wins.
+# What the library says, and what it means to whoever runs a playbook. First match wins.
 _HANDSHAKES = (
+    (
+        "security handshaker",
+        "was not asked: the CA, the certificate or the key is not PEM, or the key belongs to another certificate; "
+        "check ca_path, client_cert and client_key.",
+    ),
+    ("Failed parsing HTTP/2", "is something else: what listens there does not speak gRPC; check host and port."),
     ("WRONG_VERSION_NUMBER", "does not speak TLS: leave out the CA and the certificate, or check the port."),
     ("certificate has expired", "shows a certificate that has expired: renew it on the server."),
     ("certificate is not yet valid", "shows a certificate that is not valid yet: check the clocks of both hosts."),
@@ -239,7 +255,10 @@ def partition_status(client: Client, id: str) -> t.Any:
 
 def settled(status: t.Any) -> bool:
     """Whether the controller is done with the partition, for better or worse."""
-    return status.operation_state not in (virmgrpc.POS_CREATING, virmgrpc.POS_RESETTING, virmgrpc.POS_REMOVING)
+    if status.operation_state == virmgrpc.POS_FAILED:
+        return True
+    busy = status.operation_state in (virmgrpc.POS_CREATING, virmgrpc.POS_RESETTING, virmgrpc.POS_REMOVING)
+    return not busy and status.ready_state != virmgrpc.PS_PENDING
 
 
 def wait_partition(
