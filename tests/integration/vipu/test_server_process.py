@@ -76,7 +76,7 @@ def test_ready_line_environment_and_version(vipu_process: Start, monkeypatch: py
     assert run("--version").stdout == "vipu-server 0.1.0\n"
 
 
-def test_it_lives_on_when_nobody_reads_its_log(tmp_path: Path) -> None:
+def test_it_lives_on_when_nobody_reads_its_log(tmp_path: Path, machines: Machines) -> None:
     database = tmp_path / "vipu-server.db"
     initialise(database)
     process = subprocess.Popen(
@@ -87,7 +87,7 @@ def test_it_lives_on_when_nobody_reads_its_log(tmp_path: Path) -> None:
     address = process.stdout.readline().split()[-1]
     process.stderr.close()
     client = Client(address)
-    pod(client, 4)
+    pod(client, machines)
     client.user.CreatePartition(partition("p1"), timeout=10)
     client.user.RemovePartition(virmgrpc.RemovePartitionRequest(partition_id="p1", force=True), timeout=10)
     client.close()
