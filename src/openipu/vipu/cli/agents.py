@@ -66,7 +66,9 @@ def discover_agents(session: Session, auto_add: bool) -> None:
     reply = session.call("admin", "ListDiscoveredAgents", admin.ListDiscoveredAgentsRequest())
     found = [objects.discovered(item) for item in reply.agents]
     header = ("Host", "Port", "Network Interface", "Time Since Last Seen", "Agent Auto-Add ID")
-    rows = [(each["host"], each["port"], each["interface"], f"{each['age']}s", each["auto_add_id"]) for each in found]
+    rows = [
+        (each["host"], each["port"], each["interface"], f"{each['age']:.9f}s", each["auto_add_id"]) for each in found
+    ]
     session.show(found, output.table(header, rows))
 
 
