@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from typing import Any
 import yaml
 
 RECAP = re.compile(r"^localhost\s*: ok=(\d+)\s+changed=(\d+)\s+unreachable=0\s+failed=(\d+)", re.MULTILINE)
+RESULT = re.compile(r"^localhost \| [A-Z!]+ => (?=\{)", re.MULTILINE)
 
 
 @dataclass
@@ -28,6 +31,24 @@ class Played:
 
 def play(folder: Path, tasks: list[dict[str, Any]], *options: str, **variables: Any) -> Played:
     """Run tasks on this host over a local connection."""
+    output = _run(folder, tasks, options, variables, {})
+    match = RECAP.search(output)
+    assert match, output
+    return Played(output, *map(int, match.groups()))
+
+
+def results(folder: Path, tasks: list[dict[str, Any]], *options: str, **variables: Any) -> list[dict[str, Any]]:
+    """The results of all tasks, in order, with their diffs."""
+    output = _run(folder, tasks, [*options, "-vvv"], variables, {"ANSIBLE_STDOUT_CALLBACK": "minimal"})
+    decoder = json.JSONDecoder()
+    found = [decoder.raw_decode(output, match.end())[0] for match in RESULT.finditer(output)]
+    assert found, output
+    return found
+
+
+def _run(
+    folder: Path, tasks: list[dict[str, Any]], options: Sequence[str], variables: dict[str, Any], env: dict[str, str]
+) -> str:
     book = {
         "hosts": "localhost",
         "connection": "local",
@@ -49,13 +70,11 @@ def play(folder: Path, tasks: list[dict[str, Any]], *options: str, **variables: 
             "ANSIBLE_ASYNC_DIR": str(folder / ".ansible" / "async"),
             "ANSIBLE_LOCALHOST_WARNING": "false",
             "ANSIBLE_NOCOLOR": "true",
+            **env,
         },
         cwd=folder,
         capture_output=True,
         text=True,
         timeout=100,
     )
-    output = done.stdout + done.stderr
-    match = RECAP.search(output)
-    assert match, output
-    return Played(output, *map(int, match.groups()))
+    return done.stdout + done.stderr

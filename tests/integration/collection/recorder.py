@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A gRPC proxy that writes down every call, and refuses writes when it is told to."""
+"""A gRPC proxy that writes down every call, and refuses writes of those who shall only look."""
 
 from __future__ import annotations
 
@@ -7,30 +7,29 @@ from concurrent import futures
 from typing import Any
 
 import grpc
+from ansible_collections.openipu.pod.plugins.module_utils.vipu.client import USER_ID_METADATA
 
 READS = ("Get", "List", "Count")
+READER = "reader"  # who is called so may not write; the server behind is not secure and does not ask
 
 
 class Recorder(grpc.GenericRpcHandler):
-    """Forwards all unary calls to a controller. ``calls`` are their method names since ``clear``."""
+    """Forwards all unary calls to a controller, and tells who made which."""
 
     def __init__(self, upstream: str) -> None:
-        self.calls: list[str] = []
-        self.read_only = False
+        self._calls: list[tuple[str, str]] = []
         self._channel = grpc.insecure_channel(upstream)
         self._server = grpc.server(futures.ThreadPoolExecutor(8), handlers=[self])
         self.port = self._server.add_insecure_port("127.0.0.1:0")
         self._server.start()
 
-    @property
-    def writes(self) -> list[str]:
-        """The calls that may change something."""
-        return [name for name in self.calls if not name.startswith(READS)]
+    def calls(self, user: str = "") -> list[str]:
+        """The names of the methods that somebody called, in order."""
+        return [name for caller, name in self._calls if caller == user]
 
-    def clear(self, read_only: bool) -> None:
-        """Forget the calls so far."""
-        self.calls.clear()
-        self.read_only = read_only
+    def writes(self, user: str = "") -> list[str]:
+        """Those of the calls that may change something."""
+        return [name for name in self.calls(user) if not name.startswith(READS)]
 
     def service(self, details: Any) -> grpc.RpcMethodHandler:
         """The handler of any method: the same bytes to the controller and back."""
@@ -39,8 +38,9 @@ class Recorder(grpc.GenericRpcHandler):
         forward = self._channel.unary_unary(method)
 
         def call(request: bytes, context: grpc.ServicerContext) -> Any:
-            self.calls.append(name)
-            if self.read_only and not name.startswith(READS):
+            caller = dict(context.invocation_metadata()).get(USER_ID_METADATA, "")
+            self._calls.append((caller, name))
+            if caller.startswith(READER) and not name.startswith(READS):
                 context.abort(grpc.StatusCode.INTERNAL, f"{name} was called where nothing may be written")
             try:
                 return forward(request, timeout=context.time_remaining(), metadata=context.invocation_metadata())
