@@ -70,7 +70,7 @@ class Model:
         order = list(self.clusters[cluster].agents)
         if not self.agents.keys() >= set(agents):
             refusals.add(MISSING)
-        elif not set(order) >= set(agents):
+        if not set(order) >= set(agents) & self.agents.keys():
             refusals.add(WAIT)
         if taken & set(agents):
             refusals.add(WAIT)

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import HealthCheck, settings
 from machine import ControllerMachine
 
+pytestmark = pytest.mark.timeout(400)  # seconds; much less, unless there is a failure to be made simple
+
 TestController = ControllerMachine.TestCase
 TestController.settings = settings(
-    max_examples=40, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
 )
