@@ -162,7 +162,8 @@ def pick(row: t.Mapping[str, str], *names: str) -> str | None:
 
 
 def quoted(text: str) -> str:
-    """The first line that says anything, for a sentence."""
+    """The first line that says anything, for a sentence, without a key that may be in it."""
+    text = _ACCESS_KEY.sub("Access key is '…'", text)
     line = next((line.strip() for line in text.splitlines() if line.strip()), "")
     return repr(line[:80]) if line else "an empty output"
 

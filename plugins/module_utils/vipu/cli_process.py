@@ -81,7 +81,7 @@ class Commands:
         if status and reason is None:
             reason = _last_words(errors or printed) or "it ended with status %d and said nothing" % status
         if reason is None:
-            return result is not None
+            return result is not None and result.verb == arguments[0]
         # Some servers put the subject into the reason themselves.
         if not reason.startswith(("Cannot ", "The V-IPU controller")):
             subject = " '%s'" % arguments[2] if len(arguments) > 2 else ""

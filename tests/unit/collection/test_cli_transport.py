@@ -319,12 +319,23 @@ def test_what_no_command_can_do_is_refused_before_the_first_runs(
     assert recorded.calls == []
 
 
-def test_without_a_result_line_nothing_is_taken_for_done(recorded: Recorded, transport: CliTransport) -> None:
-    recorded.prints("create agent ag1 --host h1 --port 8080", "Created.\n")
-    (error,) = transport.write([step("agent", "ag1", host="h1")], force=False)
+@pytest.mark.parametrize(
+    ("printed", "quoted"),
+    [
+        ("Created.\n", "'Created.'"),
+        ("", "an empty output"),
+        ("remove user (alice): success.\n", "'remove user (alice): success.'"),
+        ("alice: Access key is '6zX_K4uCzN0'.\n", "\"alice: Access key is '…'.\""),
+    ],
+)
+def test_without_its_result_line_nothing_is_taken_for_done(
+    recorded: Recorded, transport: CliTransport, printed: str, quoted: str
+) -> None:
+    recorded.prints("create user alice", printed)
+    (error,) = transport.write([step("user", "alice")], force=False)
     assert error.sentence == (
-        "It is not known whether 'vipu-admin create agent ag1' did its work: it has printed no result line, but "
-        "'Created.'."
+        "It is not known whether 'vipu-admin create user alice' did its work: it has printed no result line, but "
+        f"{quoted}."
     )
 
 
