@@ -153,6 +153,21 @@ def test_a_reset_writes_files_anew(cli: Cli) -> None:
     assert Path(made["files"][0]).read_text() == before
 
 
+def test_scripts_for_the_tables_of_graphcore_find_what_they_look_for(cli: Cli) -> None:
+    # What scripts cut out: the line of an ACTIVE partition, its third cell; the fifth word of the third line.
+    cli.out("vipu create partition p1 --size 2 --allocation a")
+    lines = cli.out("vipu-admin list partition").splitlines()
+    active = next(line for line in lines if "ACTIVE" in line)
+    assert active.split("|")[2].split(" ")[1] == lines[2].split()[4] == "p1"
+    # A rule stands before the header of the list of allocations only.
+    assert set(lines[1]) == set(lines[-1]) == {"-"} and lines[0].split("|")[2].strip() == "Partition"
+    assert cli.out("vipu list ipu-attrs").split()[0] == "Agent"
+    assert set(cli.out("vipu list allocations").splitlines()[0]) == {"-"}
+    # The JSON begins in the second line.
+    object = cli.out("vipu-admin get partition p1 --ipuof-configs").split("\n", 1)[1]
+    assert len(json.loads(object)["devices"]) == 2
+
+
 def test_attributes_of_ipus(cli: Cli) -> None:
     header, *rows = cells(cli.out("vipu list ipu-attrs --agents ag02"))
     assert header == ["Agent", "IPU", "Attribute", "Value"]

@@ -75,6 +75,23 @@ def test_who_is_nobody(secure_cli: Cli, secure: Process) -> None:
     assert said.startswith("list (partitions): failed: ") and wrong not in said
 
 
+def test_a_controller_with_metadata_keys_of_its_own(
+    vipu_process: Callable[..., Process], secure: Process, secure_cli: Cli, tmp_path: Path
+) -> None:
+    secure.stop()
+    keys = {"--metadata-user-id-key": "X-Who", "--metadata-access-key-key": "x-key"}
+    flags = [word for pair in keys.items() for word in pair]
+    server = vipu_process("--secure", "--certs", str(tmp_path / "vipu-certs"), *flags)
+    cli = Cli(
+        tmp_path, server.address, **{n: v for n, v in secure_cli.environment.items() if n.startswith("VIPU_CLI_C")}
+    )
+    admin = "vipu-admin --config admin.vipu-cli.hcl"
+    assert "failed" in cli.failed(f"{admin} list users", "--api-port", server.address.rpartition(":")[2])
+    cli.out(f"{admin} create user alice", *flags)
+    # The file of the new user names them.
+    assert Cli(tmp_path).json("vipu --config alice.vipu-cli.hcl list partitions") == []
+
+
 def test_without_certificates(secure_cli: Cli, secure: Process, tmp_path: Path) -> None:
     plain = Cli(tmp_path, secure.address)
     where = f"The V-IPU controller at {secure.address}"

@@ -53,6 +53,11 @@ def test_a_table_has_rules_and_no_padding() -> None:
     ]
 
 
+def test_a_table_without_a_rule_before_it() -> None:
+    ruled = output.table(("A", "B"), [("x", "y")])
+    assert output.table(("A", "B"), [("x", "y")], ruled=False).splitlines() == ruled.splitlines()[1:]
+
+
 def test_a_table_of_nothing_still_has_its_header() -> None:
     assert output.table(("User", "Role"), []).splitlines() == [
         "-------------",

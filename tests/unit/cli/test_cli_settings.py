@@ -129,6 +129,14 @@ def test_the_file_of_a_user_keeps_the_way_to_the_controller(tmp_path: Path, monk
     }
 
 
+def test_the_file_of_a_user_names_metadata_keys_that_are_not_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VIPU_CLI_METADATA_USER_ID_KEY", "X-User")  # the library takes lower case only
+    found = connection()
+    assert (found.user_id_metadata, found.access_key_metadata) == ("x-user", "vipu-access-key")
+    text = file_of_user(found, "alice", "k3y")
+    assert 'metadata-user-id-key="x-user"\n' in text and "metadata-access-key-key" not in text
+
+
 class Config:
     """A PartitionConfig of so many GCDs without devices."""
 

@@ -69,7 +69,7 @@ def discover_agents(session: Session, auto_add: bool) -> None:
     rows = [
         (each["host"], each["port"], each["interface"], f"{each['age']:.9f}s", each["auto_add_id"]) for each in found
     ]
-    session.show(found, output.table(header, rows))
+    session.show(found, output.table(header, rows, ruled=False))
 
 
 @command("list", "ipu-attrs")
@@ -85,7 +85,8 @@ def list_ipu_attrs(session: Session, agents: tuple[str, ...] | None) -> None:
         for entry in reply.entries
         for ipu, attributes in sorted(entry.ipu_attributes.items())
     ]
-    session.show(found, output.table(("Agent", "IPU", "Attribute", "Value"), attribute_rows(found)))
+    header = ("Agent", "IPU", "Attribute", "Value")
+    session.show(found, output.table(header, attribute_rows(found), ruled=False))
 
 
 def full(item: dict[str, Any]) -> str:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The printed forms: tables, blocks, result lines, JSON. Pure.
 
-Cells are separated by `` | ``, dashed rules stand before and after, and a row that goes on has blank
-leading cells; so people read them, and so do programs that go by the header.
+Cells are separated by `` | ``, a dashed rule stands after the header and another at the end, and a row
+that goes on has blank leading cells; so people read them, and so do programs that go by the header.
 """
 
 from __future__ import annotations
@@ -14,9 +14,14 @@ from typing import Any
 Cell = str | int | Sequence[str]
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
-    """A table; a cell that is a list takes one line for each of its elements."""
-    return _tabulated(rows, header)
+def table(header: Sequence[str], rows: Iterable[Sequence[Cell]], ruled: bool = True) -> str:
+    """A table; a cell that is a list takes one line for each of its elements.
+
+    ``ruled`` tables have a rule before the header too. Graphcore prints some so and some not, and
+    scripts count lines.
+    """
+    text = _tabulated(rows, header)
+    return text if ruled else text.partition("\n")[2]
 
 
 def block(pairs: Iterable[tuple[str, Cell]]) -> str:

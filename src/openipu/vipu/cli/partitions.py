@@ -146,7 +146,7 @@ def remove_partition(session: Session, id: str, force: bool) -> None:
 def list_partitions(session: Session, allocation: str | None) -> None:
     """Show all partitions."""
     found = listing.read(session, "partition", allocation_id=allocation or "")
-    session.show(found, output.table(LIST_HEADER, map(list_row, found)))
+    session.show(found, output.table(LIST_HEADER, map(list_row, found), ruled=False))
 
 
 @command("get", "partition")

@@ -30,7 +30,11 @@ _CONNECTION: tuple[tuple[str, tuple[str, ...], Any, str], ...] = (
     ("ca-path", (), _FILE, "Authority that signed the certificate of the controller, PEM; means TLS."),
     ("client-cert", (), _FILE, "Certificate to show to the controller, PEM; means TLS."),
     ("client-key", (), _FILE, "Its private key, PEM."),
+    ("metadata-user-id-key", (), str, "Metadata key of the user id, as the controller has it."),
+    ("metadata-access-key-key", (), str, "Metadata key of the access key, as the controller has it."),
 )
+# What a flag is called in a Connection, where that is not its own name without ``api``.
+_FIELDS = {"metadata-user-id-key": "user_id_metadata", "metadata-access-key-key": "access_key_metadata"}
 _OTHER: tuple[tuple[str, tuple[str, ...], Any, str], ...] = (
     ("config", (), _FILE, "Configuration file, HCL; it goes before /etc/vipu/vipu-cli.hcl."),
     ("output", ("-o",), click.Choice(["text", "json"]), "Form of the output.  [default: text]"),
@@ -84,7 +88,7 @@ class Settings:
                 if values.get(name) is not None:
                     found[name] = _checked(path, name, values[name], type)
                     break
-        fields = {_name(name).removeprefix("api_"): value for name, value in found.items()}
+        fields = {_field(name): value.lower() if name in _FIELDS else value for name, value in found.items()}
         return Connection(**fields, **more)
 
     def _sources(self) -> Iterator[tuple[Path | None, dict[str, Any]]]:
@@ -104,9 +108,12 @@ def file_of_user(connection: Connection, user: str, key: str) -> str:
         "api-access-key": key,
     }
     for name in _PATHS:
-        path = getattr(connection, _name(name))
+        path = getattr(connection, _field(name))
         if path:
             settings[name] = str(Path(path).expanduser().absolute())
+    for name, field in _FIELDS.items():
+        if getattr(connection, field) != getattr(type(connection), field):
+            settings[name] = getattr(connection, field)
     return config.text(settings)
 
 
@@ -122,6 +129,10 @@ def _checked(path: Path | None, name: str, value: Any, type: Any) -> Any:
         return _PORT.convert(value, None, None)
     except click.BadParameter as error:
         raise config.ConfigError(f"In {str(path)!r}, {name} is no port: {error.message}") from None
+
+
+def _field(flag: str) -> str:
+    return _FIELDS.get(flag) or _name(flag).removeprefix("api_")
 
 
 def _name(flag: str) -> str:
