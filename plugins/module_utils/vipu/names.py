@@ -13,7 +13,7 @@ class Names:
         """``names`` are the forms that are shown; ``also`` are accepted besides."""
         self.what = what
         self.choices = list(names)
-        self._numbers = {**names, **(also or {})}
+        self._numbers = {text.lower(): number for text, number in {**names, **(also or {})}.items()}
         self._texts = {number: text for text, number in names.items()}
 
     def number(self, text: str | None) -> int:
