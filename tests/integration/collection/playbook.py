@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 RECAP = re.compile(r"^localhost\s*: ok=(\d+)\s+changed=(\d+)\s+unreachable=0\s+failed=(\d+)", re.MULTILINE)
-RESULT = re.compile(r"^localhost \| [A-Z!]+ => (?=\{)", re.MULTILINE)
+RESULT = re.compile(r"^localhost \| ([A-Z]+)!? => (?=\{)", re.MULTILINE)
 
 
 @dataclass
@@ -38,10 +38,13 @@ def play(folder: Path, tasks: list[dict[str, Any]], *options: str, **variables: 
 
 
 def results(folder: Path, tasks: list[dict[str, Any]], *options: str, **variables: Any) -> list[dict[str, Any]]:
-    """The results of all tasks, in order, with their diffs."""
+    """The results of all tasks, in order, with their diffs and whether they failed."""
     output = _run(folder, tasks, [*options, "-vvv"], variables, {"ANSIBLE_STDOUT_CALLBACK": "minimal"})
     decoder = json.JSONDecoder()
-    found = [decoder.raw_decode(output, match.end())[0] for match in RESULT.finditer(output)]
+    found = [
+        {**decoder.raw_decode(output, match.end())[0], "failed": match[1] == "FAILED"}
+        for match in RESULT.finditer(output)
+    ]
     assert found, output
     return found
 
@@ -59,6 +62,8 @@ def _run(
     }
     file = folder / "playbook.yml"
     file.write_text(yaml.safe_dump([book], sort_keys=False))
+    elsewhere = folder / "elsewhere"  # relative paths are those of the playbook, wherever it is started
+    elsewhere.mkdir(exist_ok=True)
     done = subprocess.run(
         [Path(sys.executable).parent / "ansible-playbook", "-i", "localhost,", file, *options],
         env={
@@ -72,7 +77,7 @@ def _run(
             "ANSIBLE_NOCOLOR": "true",
             **env,
         },
-        cwd=folder,
+        cwd=elsewhere,
         capture_output=True,
         text=True,
         timeout=100,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playbook import play
+from playbook import play, results
 from test_scenarios import AGENTS, NOTEBOOK, VISION, task
 from vipu_servers import InProcess, InstantLife, Process, pod
 
@@ -126,16 +126,34 @@ def test_become_and_async_hand_over_to_the_module(vipu_server: Callable[..., InP
     )
 
 
+@pytest.mark.parametrize("fast_path", [True, False], ids=["action", "module"])
 def test_environment_gives_what_options_leave_out(
-    vipu_server: Callable[..., InProcess], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    vipu_server: Callable[..., InProcess], tmp_path: Path, fast_path: bool
 ) -> None:
     server = vipu_server(life=InstantLife)
     pod(server, machines=2, allocations={"team-a": 2})
     host, port = server.address.rsplit(":", 1)
-    environment = {"VIPU_CLI_API_HOST": host, "VIPU_CLI_API_PORT": port}
     tasks = [
-        {**task("vipu_info"), "environment": environment, "register": "info"},
+        {
+            **task("vipu_info"),
+            "environment": {"VIPU_CLI_API_HOST": host, "VIPU_CLI_API_PORT": port},
+            "register": "info",
+        },
         {"name": "See", "ansible.builtin.assert": {"that": "info.allocations[0].id == 'team-a'"}},
+        # What is given as an option counts, and what one task has in its environment the next one has not.
+        {
+            **task("vipu_info", api_host=host, api_port=1),
+            "environment": {"VIPU_CLI_API_PORT": port},
+            "ignore_errors": True,
+        },
+        {
+            **task("vipu_info", api_host=host, api_port=int(port)),
+            "environment": {"VIPU_CLI_CA_PATH": "/nonexistent"},
+            "ignore_errors": True,
+        },
+        task("vipu_info", api_host=host, api_port=int(port)),
     ]
-    played = play(tmp_path, tasks, controller={}, openipu_fast_path=False)
-    assert played.failed == 0, played.output
+    found = results(tmp_path, tasks, controller={}, openipu_fast_path=fast_path)
+    assert [each["failed"] for each in found] == [False, False, True, True, False]
+    assert f"{host}:1 does not answer" in found[2]["msg"]
+    assert "Cannot read /nonexistent" in found[3]["msg"]

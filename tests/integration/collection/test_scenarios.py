@@ -105,7 +105,7 @@ def test_four_ways(
     ]
     controller = {"api_host": "127.0.0.1", "api_port": recorder.port, "transport": transport}
     found = results(tmp_path, [stage.block for stage in stages], controller=controller)
-    assert not found[-1].get("failed"), found[-1]
+    assert not found[-1]["failed"], found[-1]
     told = iter(found)
     done = {stage: [next(told) for _ in stage.tasks] for stage in stages}
     assert not list(told)

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the modules do at a real controller, beyond coming and going: without Ansible around them."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin
+from test_scenarios import AGENTS, NAMES, NOTEBOOK, VISION
+from vipu_servers import InProcess, InstantLife, pod
+
+Perform = Callable[..., dict[str, Any]]
+
+
+def performer(server: InProcess) -> Perform:
+    """Perform a task at the controller: ``perform("vipu_agent", id=…, check=True)``."""
+    host, port = server.address.rsplit(":", 1)
+
+    def perform(name: str, check: bool = False, **options: Any) -> dict[str, Any]:
+        action = importlib.import_module(f"ansible_collections.openipu.pod.plugins.action.{name}").ActionModule
+        checked = ArgumentSpecValidator(action.task.argument_spec, **action.task.constraints).validate(
+            {"api_host": host, "api_port": port, **options}
+        )
+        assert not checked.error_messages, checked.error_messages
+        outcome: dict[str, Any] = action.task.perform(checked.validated_parameters, check, True)
+        return outcome
+
+    return perform
+
+
+@pytest.fixture
+def server(vipu_server: Callable[..., InProcess]) -> InProcess:
+    """Two machines in a torus, all of them for team-a."""
+    server = vipu_server(life=InstantLife)
+    pod(server, machines=2, allocations={"team-a": 2})
+    return server
+
+
+@pytest.fixture
+def perform(server: InProcess) -> Perform:
+    return performer(server)
+
+
+@pytest.fixture
+def public_only(server: InProcess, vipu_server: Callable[..., InProcess]) -> InProcess:
+    """The same machines behind a controller with the public services only."""
+    server.stop()
+    return vipu_server(life=InstantLife, public_only=True)
+
+
+def test_what_a_task_does_not_say_stays_as_it_is(perform: Perform, tmp_path: Path) -> None:
+    assert not perform("vipu_cluster", id="cl0", agents=NAMES)["changed"]  # it is a torus
+    assert perform("vipu_agent", id="ag01", host="127.2.1.1", port=8081)["changed"]
+    moved = perform("vipu_agent", id="ag01", host="127.2.1.9")
+    assert (moved["changed"], moved["agent"]["host"], moved["agent"]["port"]) == (True, "127.2.1.9", 8081)
+    file = str(tmp_path / "alice.hcl")
+    perform("vipu_user", id="alice", allocations=["team-a"], config_dest=file)
+    admin_now = perform("vipu_user", id="alice", role="admin", config_dest=file)
+    assert admin_now["user"] == {"id": "alice", "role": "admin", "allocations": ["team-a"]}
+    nobody = perform("vipu_user", id="alice", allocations=[], config_dest=file)
+    assert nobody["user"] == {"id": "alice", "role": "admin", "allocations": []}
+
+
+def test_an_allocation_changes_by_size_and_by_agents(perform: Perform) -> None:
+    smaller = perform("vipu_allocation", id="team-a", cluster="cl0", size=1)
+    assert (smaller["changed"], smaller["allocation"]["agents"]) == (True, ["ag01"])
+    assert smaller["diff"]["after"]["allocations"]["team-a"] == {"id": "team-a", "cluster": "cl0", "size": 1}
+    other = perform("vipu_allocation", id="team-a", cluster="cl0", agents=["ag02"])
+    assert (other["changed"], other["allocation"]["agents"]) == (True, ["ag02"])
+
+
+def test_recreating_what_does_not_fit_leaves_the_old_one(perform: Perform) -> None:
+    perform("vipu_partition", **VISION)
+    failed = perform("vipu_partition", **{**VISION, "size": 16}, recreate=True)
+    assert (failed["failed"], failed["changed"]) == (True, False)
+    assert "Cannot create partition 'vision': allocation 'team-a' has" in failed["msg"]
+    assert not perform("vipu_partition", **VISION)["changed"]
+    again = perform("vipu_partition", **{**VISION, "size": 8}, recreate=True)
+    assert (again["changed"], again["partition"]["size"], again["partition"]["state"]) == (True, 8, "ACTIVE")
+
+
+def test_recreating_over_the_public_api_says_what_is_half_done(public_only: InProcess) -> None:
+    perform = performer(public_only)
+    perform("vipu_partition", **VISION)
+    failed = perform("vipu_partition", **{**VISION, "size": 16}, recreate=True)
+    assert (failed["failed"], failed["changed"]) == (True, True)
+    assert failed["msg"].startswith("Partition 'vision' was removed and is not made anew: Cannot create partition")
+    assert perform("vipu_partition", **VISION)["changed"]
+
+
+def test_pruning_makes_room_over_the_public_api(public_only: InProcess) -> None:
+    perform = performer(public_only)
+    perform("vipu_pod", partitions=[{"id": "all", "allocation": "team-a", "size": 8}])
+    swapped = perform("vipu_pod", partitions=[VISION, NOTEBOOK], prune=["partitions"])
+    assert swapped["partitions"] == {
+        "created": ["vision", "notebook"],
+        "updated": [],
+        "recreated": [],
+        "removed": ["all"],
+        "unchanged": [],
+    }
+    assert swapped["partition_states"] == {"vision": "ACTIVE", "notebook": "ACTIVE"}
+
+
+def test_a_reset_is_an_act(perform: Perform) -> None:
+    missing = perform("vipu_partition", id="vision", state="reset")
+    assert missing["msg"] == "Cannot reset partition 'vision': it does not exist; create it with state present."
+    perform("vipu_partition", **VISION)
+    for check in (True, False, False):
+        reset = perform("vipu_partition", id="vision", state="reset", check=check)
+        assert (reset["changed"], reset["partition"]["state"]) == (True, "ACTIVE")
+
+
+def test_waiting_in_vain_tells_the_last_state(server: InProcess, perform: Perform) -> None:
+    server.life.configures = False
+    slow = perform("vipu_partition", **VISION, wait_timeout=0.2)
+    assert (slow["failed"], slow["changed"]) == (True, True)
+    assert slow["msg"] == (
+        "Partition 'vision' was still PENDING (creating) after 0.2 seconds: allow more with wait_timeout."
+    )
+    assert slow["partitions"]["vision"]["operation"] == "CREATING"
+    again = perform("vipu_pod", partitions=[VISION, NOTEBOOK], wait_timeout=0.1)
+    assert (again["changed"], set(again["partitions"])) == (True, {"vision", "notebook"})
+    assert not perform("vipu_pod", partitions=[VISION, NOTEBOOK], wait=False)["changed"]
+
+
+def test_a_batch_is_all_or_nothing_and_says_so_of_each(server: InProcess, perform: Perform) -> None:
+    server.admin.RemoveAgent(admin.RemoveRequest(id="ag02", force=True))
+    failed = perform(
+        "vipu_pod",
+        agents=[AGENTS[0], {"id": "ag03"}],
+        clusters=[{"id": "cl0", "agents": ["ag01"]}],
+        allocations=[{"id": "team-a", "cluster": "cl0", "size": 3}],
+    )
+    assert (failed["failed"], failed["changed"]) == (True, False)
+    assert {(each["kind"], each["id"]) for each in failed["errors"]} == {
+        ("agent", "ag03"),
+        ("cluster", "cl0"),
+        ("allocation", "team-a"),
+    }
+    assert failed["msg"].count("Cannot create agent 'ag03'") == 1
+    assert "batch was refused" not in failed["msg"]
+    assert failed["agents"]["unchanged"] == ["ag01"]
+    assert failed["clusters"]["created"] == []
+
+
+@pytest.mark.parametrize(
+    ("module", "options"),
+    [
+        ("vipu_agent", {"id": "ag09", "host": "127.2.1.9", "port": -1}),
+        ("vipu_allocation", {"id": "a2", "cluster": "cl0", "size": 1 << 40}),
+        ("vipu_partition", {"id": "p2", "allocation": "team-a", "size": -4}),
+        ("vipu_pod", {"partitions": [{"id": "p2", "allocation": "team-a", "size": -4}]}),
+        ("vipu_cluster", {"id": "c" * 10_000, "agents": NAMES}),
+        ("vipu_agent", {"id": "ag\x0009", "host": "127.2.1.9"}),
+        ("vipu_agent", {"id": "ag\udc8009", "host": "127.2.1.9"}),
+        ("vipu_agent", {"id": "ag09", "host": "127.2.1.9", "api_access_key": "päss", "api_user_id": "a"}),
+    ],
+)
+def test_values_that_nobody_can_want_are_refused_in_a_sentence(
+    perform: Perform, module: str, options: dict[str, Any]
+) -> None:
+    failed = perform(module, **options)
+    assert failed["failed"]
+    assert re.fullmatch(r"(Cannot|The user id) [^\n]*\.", failed["msg"]), failed["msg"]
+    assert not perform("vipu_info", gather_subset=["partitions"])["partitions"]
+
+
+def test_no_user_is_made_whose_key_could_not_be_kept(perform: Perform, tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    for check in (True, False):
+        outcome = perform("vipu_user", id="alice", config_dest=str(blocked / "alice.hcl"), check=check)
+        assert outcome["changed"] is check
+    assert outcome["msg"].startswith(f"Cannot write {blocked / 'alice.hcl'}: ")
+    assert perform("vipu_info", gather_subset=["users"])["users"] == []
+    folder = tmp_path / "keys"
+    folder.mkdir()
+    made = perform("vipu_user", id="alice", config_dest=str(folder))
+    assert made["config_dest"] == str(folder / "alice.vipu-cli.hcl")
+    assert (folder / "alice.vipu-cli.hcl").stat().st_mode & 0o777 == 0o600
+    assert not perform("vipu_user", id="alice", config_dest=str(folder))["changed"]
+
+
+def test_a_kind_that_is_not_named_is_not_touched(perform: Perform) -> None:
+    perform("vipu_pod", partitions=[VISION, NOTEBOOK])
+    pruned = perform("vipu_pod", partitions=[VISION], prune=["partitions"])
+    assert pruned["partitions"]["removed"] == ["notebook"]
+    assert "agents" not in pruned
+    left = perform("vipu_info", gather_subset=["agents", "clusters", "allocations", "partitions"])
+    assert [len(left[kind]) for kind in ("agents", "clusters", "allocations", "partitions")] == [2, 1, 1, 1]
+    emptied = perform("vipu_pod", partitions=[], allocations=[], prune=["partitions", "allocations"])
+    assert emptied["allocations"]["removed"] == ["team-a"]
