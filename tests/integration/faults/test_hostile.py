@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whatever is sent to a controller or an agent: a status code, and no crash, hang or leak."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import grpc
+import hostile
+import psutil
+import pytest
+from agents_support import RackProcess
+from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin, virmgrpc
+from vipu_servers import Client, Process
+
+from openipu.vipu.agent.contract import agent
+
+MEGABYTE = 1 << 20
+USER = hostile.methods(
+    virmgrpc.service("VersionService"), virmgrpc.service("UserService"), admin.service("TenantService")
+)
+ADMIN = [*USER, *hostile.methods(admin.service("AdminService"))]
+AGENT = hostile.methods(agent.service("AgentService"))
+
+RAW = {
+    "random bytes": random.Random(1).randbytes(10_000),
+    "HTTP/1": b"GET /../../etc/passwd HTTP/1.1\r\nHost: x\r\n\r\n",
+    "TLS": bytes.fromhex("16030100c8010000c40303") + bytes(200),
+    "a preface and random bytes": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + random.Random(2).randbytes(10_000),
+    "a preface and a frame without end": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\xff\xff\xff\x00\x00\x00\x00\x00\x01",
+    "half a preface": b"PRI * HT",
+    "nothing": b"",
+}
+
+
+@pytest.fixture
+def controller(vipu_process: Callable[..., Process]) -> Process:
+    """A controller with two end-points and an agent that nobody reaches."""
+    return vipu_process("--admin-port", "0", "--partition-timeout", "2", "--log-level", "warning")
+
+
+@pytest.fixture
+def administrator(controller: Process) -> Iterator[Client]:
+    client = Client(controller.ready.rpartition(" on ")[2].strip())
+    yield client
+    client.close()
+
+
+def alive(channel: grpc.Channel) -> None:
+    """Somebody else is served as if nothing had happened."""
+    virmgrpc.stub(channel, "VersionService").GetVersion(virmgrpc.VersionRequest(), timeout=5)
+
+
+def small_pod(client: Client) -> None:
+    """Something for names of requests to meet: ``a1`` of every kind."""
+    reply = client.admin.Apply(
+        admin.ApplyRequest(
+            agents=[admin.AgentSpec(id="a1", host="127.0.0.9", port=9)],
+            clusters=[admin.ClusterSpec(id="a1", agent_ids=["a1"])],
+            allocations=[admin.AllocationSpec(id="a1", cluster_id="a1", size=1)],
+            users=[admin.UserSpec(id="a1")],
+        )
+    )
+    assert reply.applied, reply.results
+
+
+def no_traceback(server: Process) -> None:
+    assert server.stop() == 0
+    log = "".join(server.errors)
+    assert "Traceback" not in log and "internal error" not in log, log[:3000]
+
+
+def raw(address: str, data: bytes) -> None:
+    """Send bytes to a port and wait until the other side closes, or keeps waiting for more."""
+    host, _, port = address.rpartition(":")
+    with socket.create_connection((host, int(port)), timeout=1) as connection, contextlib.suppress(OSError):
+        connection.sendall(data)
+        connection.settimeout(0.3)
+        while connection.recv(65536):
+            pass
+
+
+def test_raw_bytes(controller: Process, administrator: Client) -> None:
+    for address in (controller.address, administrator.address):
+        for data in RAW.values():
+            raw(address, data)
+    alive(controller.channel)
+    alive(administrator.channel)
+    no_traceback(controller)
+
+
+def test_random_messages(controller: Process, administrator: Client) -> None:
+    seed = int.from_bytes(os.urandom(4), "big")
+    dice = random.Random(seed)
+    small_pod(administrator)
+    for channel, methods in ((controller.channel, USER), (administrator.channel, ADMIN)):
+        for method in methods:
+            for data in hostile.noise(method.request, dice, 15):
+                method.check(channel, data, f"noise of seed {seed}: {data.hex()}")
+    no_traceback(controller)
+
+
+def test_hostile_values(controller: Process, administrator: Client) -> None:
+    for method in ADMIN:
+        small_pod(administrator)
+        for what, message in hostile.variants(method.request):
+            method.check(administrator.channel, message.SerializeToString(), what)
+    no_traceback(controller)
+
+
+def test_users_have_no_administration(controller: Process) -> None:
+    for method in hostile.methods(admin.service("AdminService")):
+        code, _ = method.call(controller.channel, b"")
+        assert code is grpc.StatusCode.UNIMPLEMENTED
+
+
+def test_messages_without_measure(controller: Process, administrator: Client) -> None:
+    process = psutil.Process(controller.process.pid)
+
+    def storm() -> int:
+        for channel, methods in ((controller.channel, USER), (administrator.channel, ADMIN)):
+            for method in methods:
+                for name, data in hostile.long_lists(method.request):
+                    method.check(channel, data, f"a million {name}")
+            code, _ = methods[0].call(channel, bytes(17 * MEGABYTE))
+            assert code is grpc.StatusCode.RESOURCE_EXHAUSTED
+            with pytest.raises(grpc.RpcError) as caught:
+                virmgrpc.stub(channel, "VersionService").GetVersion(
+                    virmgrpc.VersionRequest(), metadata=[("vipu-user-id", "x" * 100_000)], timeout=5
+                )
+            assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+            alive(channel)
+        return int(process.memory_info().rss)
+
+    first = storm()
+    assert storm() < first + 64 * MEGABYTE
+    assert first < 700 * MEGABYTE
+    no_traceback(controller)
+
+
+def test_agents(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    seed = int.from_bytes(os.urandom(4), "big")
+    dice = random.Random(seed)
+    rack = RackProcess(tmp_path, 1)
+    try:
+        address = f"{rack.agents[0].host}:{rack.agents[0].port}"
+        for data in RAW.values():
+            raw(address, data)
+        with grpc.insecure_channel(address) as channel:
+            for method in AGENT:
+                for data in hostile.noise(method.request, dice, 15):
+                    method.check(channel, data, f"noise of seed {seed}: {data.hex()}")
+                for what, message in hostile.variants(method.request):
+                    method.check(channel, message.SerializeToString(), what)
+                for name, data in hostile.long_lists(method.request):
+                    method.check(channel, data, f"a million {name}")
+            agent.stub(channel, "AgentService").GetInfo(agent.GetInfoRequest(), timeout=5)
+    finally:
+        rack.close()
+    said = capfd.readouterr().err
+    assert "Traceback" not in said, said[:3000]
