@@ -33,7 +33,7 @@ NAMES = {
     "openipu.twin.v1": "twin",
 }
 HEADER = '''\
-# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: openipu.pod contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Generated from proto/ by tools/contract.py; do not edit."""
