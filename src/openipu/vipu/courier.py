@@ -155,7 +155,9 @@ class Courier:
             del self._drives[drive.record.id]
 
     def down(self) -> None:
-        """The agent is down: it is called again when it is back, and what it should not hold will be seen then."""
+        """The agent is down. When it is back, releases that somebody waits for are asked for again, and the
+        others follow from what it holds then.
+        """
         self._releases.clear()
         if self.task:
             self.task.cancel()

@@ -73,10 +73,6 @@ class Driver:
             self.drop_agent(agent.id)
         courier = Courier(self.supervisor.add(agent), self, self._turns, self._options.partition_timeout)
         self._couriers[agent.id] = courier
-        for id in self._partitions_on(agent.id):
-            drive = self._drives.get(id)
-            if drive and not drive.done and agent.id in drive.waiting:
-                self._send(drive, agent.id)
 
     def drop_agent(self, agent_id: str) -> None:
         """Part from an agent, once it has taken off what was removed with it."""
@@ -92,8 +88,14 @@ class Driver:
 
     def agent_up(self, link: Link) -> None:
         """See ``agents.Watcher``."""
+        here = self._partitions_on(link.id)
+        for id in here:
+            # What it was told before it went down is forgotten, and maybe it was not there yet to be told.
+            drive = self._drives.get(id)
+            if drive and not drive.done and link.id in drive.waiting:
+                self._send(drive, link.id)
         self._couriers[link.id].again()
-        for id in self._partitions_on(link.id) | self._stranded:
+        for id in here | self._stranded:
             self._recover(id)
 
     def agent_event(self, link: Link, event: Any) -> None:
@@ -177,7 +179,7 @@ class Driver:
     def _send(self, drive: Drive, agent_id: str) -> None:
         courier = self._couriers.get(agent_id)
         if courier is None:
-            return  # its record is on the way; it is sent then
+            return  # its record is on the way; it is sent when the agent is up
         if drive.record.operation is Operation.REMOVING:
             courier.release(drive.record.id)
         else:
@@ -256,6 +258,11 @@ class Driver:
             done.set_exception(StoppedError())
         elif current is record:
             self._removals.setdefault(record.id, []).append(done)
+            drive = self._drives.get(record.id)
+            links = [self.supervisor.links.get(agent_id) for agent_id in sorted(drive.waiting)] if drive else []
+            down = [link.unreachable() for link in links if link and link.status.state is AgentState.DOWN]
+            if drive and not drive.done and down:  # since it was durable, when nobody waited for it yet
+                self._fail(drive, *down)
         elif current is not None and current.operation is Operation.FAILED:
             done.set_exception(_not_removed(record.id, current.errors[0] if current.errors else "it failed."))
         else:

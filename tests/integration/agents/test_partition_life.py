@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
 
 import grpc
@@ -156,6 +156,43 @@ def test_a_removal_that_was_interrupted_is_finished_at_the_next_start(make_rack:
     again = make_plane(rack)
     until(lambda: "p" not in again.state.partitions, 5)
     assert rack.held("ag01") == rack.held("ag02") == []
+
+
+def test_an_interrupted_removal_waits_for_a_machine_that_is_late(make_rack: Any, make_plane: Any) -> None:
+    rack = make_rack(2)
+    plane = make_plane(rack)
+    plane.wait_up()
+    plane.create("p", 8)
+    plane.wait_active("p")
+    plane.lifecycle.stop()
+    plane.put(life.removing(plane.partition("p")))
+    plane.close()
+    rack.stop_machines("ag02")
+    again = make_plane(rack, partition_timeout=30.0)
+    again.wait_up("ag01")
+    again.wait_down("ag02")
+    assert again.partition("p").operation is Operation.REMOVING
+    rack.start_machines("ag02")
+    until(lambda: "p" not in again.state.partitions, 8)
+    assert rack.held("ag01") == rack.held("ag02") == []
+    assert again.history == [], "it was never anything but being removed"
+
+
+def test_a_removal_fails_at_once_when_its_machine_went_before_anybody_waited(make_rack: Any, make_plane: Any) -> None:
+    plane = make_plane(make_rack(1), partition_timeout=30.0)
+    plane.wait_up()
+    plane.create("p", 4)
+    plane.wait_active("p")
+    plane.rack.stop_machines("ag01")
+    plane.wait_error("p", 5)
+    record = life.removing(plane.partition("p"))  # as if it had been asked for just before
+    plane.put(record)
+    done: Future[None] = Future()
+    lifecycle = plane.lifecycle
+    lifecycle._loop.call_soon_threadsafe(lifecycle._driver.await_removal, record, done)
+    with pytest.raises(rules.RuleError, match=r"Cannot remove partition 'p': Agent 'ag01' at .* does not answer"):
+        done.result(5)
+    assert plane.partition("p").operation is Operation.FAILED
 
 
 def test_active_partitions_outlive_the_controller(make_rack: Any, make_plane: Any) -> None:
