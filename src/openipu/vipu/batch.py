@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from openipu.vipu import rules
 from openipu.vipu.checks import MAX_BATCH_ITEMS, Code, Context, RuleError, shown
-from openipu.vipu.model import Agent, Change, Cluster, Kind, State, User
+from openipu.vipu.model import Agent, Change, Cluster, Kind, Role, State, User
 from openipu.vipu.specs import AllocationSpec, Outcome, PartitionSpec, Removal, Spec, UserSpec
 
 _REMOVAL_ORDER = (Kind.PARTITION, Kind.ALLOCATION, Kind.CLUSTER, Kind.AGENT, Kind.USER)
@@ -61,6 +61,15 @@ class BatchResult:
     applied: bool
 
 
+def check_length(items: int) -> None:
+    """Refuse a batch of too many items; raises RuleError."""
+    if items > MAX_BATCH_ITEMS:
+        raise RuleError(
+            Code.INVALID_ARGUMENT,
+            f"Cannot apply a batch of {items} items: at most {MAX_BATCH_ITEMS} are allowed; send several.",
+        )
+
+
 def apply_batch(state: State, batch: Batch, context: Context) -> BatchResult:
     """The changes after which everything is as the batch says, or none when any item fails.
 
@@ -68,11 +77,9 @@ def apply_batch(state: State, batch: Batch, context: Context) -> BatchResult:
     the order of the batch, each on top of the items before. The state is used for that and is as
     before when this returns. Raises RuleError only for a batch of too many items.
     """
-    if len(batch) > MAX_BATCH_ITEMS:
-        raise RuleError(
-            Code.INVALID_ARGUMENT,
-            f"Cannot apply a batch of {len(batch)} items: at most {MAX_BATCH_ITEMS} are allowed; send several.",
-        )
+    check_length(len(batch))
+    # Whoever the batch wants as administrator is one in the end, wherever in it the old one goes.
+    context = replace(context, admin_follows=any(spec.role is Role.ADMIN for spec in batch.users))
     work = _Work(state)
     try:
         results = [*_remove_all(work, batch, context), *_upsert_all(work, batch, context)]

@@ -14,11 +14,12 @@ from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import a
 from openipu.vipu import auth, rules
 from openipu.vipu import services_messages as messages
 from openipu.vipu.auth import Caller
-from openipu.vipu.batch import Batch, BatchResult, apply_batch
+from openipu.vipu.batch import Batch, BatchResult, apply_batch, check_length
 from openipu.vipu.checks import Code, Context, RuleError, not_there, shown
 from openipu.vipu.controller import Controller
 from openipu.vipu.model import Agent, Allocation, Change, Kind, State, User
 from openipu.vipu.ports import Lifecycle
+from openipu.vipu.services_guard import large_requests
 from openipu.vipu.services_messages import Message
 from openipu.vipu.specs import Outcome, Removal, Spec
 
@@ -34,8 +35,10 @@ class AdminService:
         self._lifecycle = lifecycle
         self._max_retries = max_retries
 
+    @large_requests
     def Apply(self, request: Message, caller: Caller) -> Message:
         """A whole POD, all or none."""
+        check_length(messages.batch_length(request))  # before any work goes into its items
         users, keys = [], {}
         for message in request.users:
             spec = messages.user_spec(message)

@@ -20,6 +20,10 @@ from openipu.vipu.store import StoreError
 
 _log = structlog.get_logger("openipu.vipu.services")
 
+# Bytes of an ordinary request; those that are larger by nature say so. A list of a thousand names takes a
+# tenth of it, and a message takes many times its size when it is read.
+_MAX_REQUEST = 1 << 20
+
 _CODES = {code.value[0]: code for code in grpc.StatusCode}
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
@@ -31,6 +35,12 @@ class _Gone(Exception):
 def waits_for_agents(method: _Method) -> _Method:
     """Mark a method that may wait long for IPU-Machines, so that it does not keep the others waiting."""
     method.waits_for_agents = True  # type: ignore[attr-defined]
+    return method
+
+
+def large_requests(method: _Method) -> _Method:
+    """Mark a method whose requests may be as large as a message can be."""
+    method.large_requests = True  # type: ignore[attr-defined]
     return method
 
 
@@ -77,6 +87,7 @@ class Guard(grpc.GenericRpcHandler):  # type: ignore[misc]
         behaviour, deserializer = handler.unary_unary, handler.request_deserializer
         authenticate = None if service in self._without_user else self._authenticator
         admin_only = service in self._admin_only
+        bounded = not getattr(behaviour, "large_requests", False)
 
         def call(data: bytes, context: grpc.ServicerContext) -> Any:
             start = time.perf_counter()
@@ -89,6 +100,11 @@ class Guard(grpc.GenericRpcHandler):  # type: ignore[misc]
                     caller = authenticate(context.invocation_metadata())
                 if admin_only and caller.allowed is not None:
                     raise RuleError(Code.PERMISSION_DENIED, "Only an administrator may do that.")
+                if bounded and len(data) > _MAX_REQUEST:
+                    raise RuleError(
+                        Code.RESOURCE_EXHAUSTED,
+                        f"A request of {method} has at most {_MAX_REQUEST} bytes, not {len(data)}.",
+                    )
                 reply = behaviour(deserializer(data), caller)
             except Exception as error:  # noqa: BLE001 - nothing but a sentence may reach the client
                 code, sentence = _status(error, method)

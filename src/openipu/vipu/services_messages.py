@@ -259,6 +259,12 @@ def user_message(user: User) -> Message:
     return admin.UserSpec(id=user.id, role=2 if user.role is Role.ADMIN else 1, allocation_ids=user.allocations)
 
 
+def batch_length(request: Message) -> int:
+    """The number of items of an ``ApplyRequest``."""
+    specs = (request.agents, request.clusters, request.allocations, request.partitions, request.users)
+    return sum(map(len, specs), len(request.removals))
+
+
 def batch(request: Message, users: Sequence[User]) -> Batch:
     """What is asked for in an ``ApplyRequest``, with its users as they would be made. Raises RuleError."""
     return Batch(

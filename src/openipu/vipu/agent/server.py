@@ -16,6 +16,7 @@ import structlog
 from openipu.vipu import tls
 from openipu.vipu.agent import hardware as kinds
 from openipu.vipu.agent.contract import agent
+from openipu.vipu.agent.guard import Guard
 from openipu.vipu.agent.hardware import Hardware
 from openipu.vipu.agent.presence import INTERVAL, Announcer
 from openipu.vipu.agent.service import AgentService
@@ -55,7 +56,7 @@ class AgentServer:
     async def start(self) -> None:
         """Listen; raises OSError with a sentence when the end-point cannot be had."""
         server = grpc.aio.server(options=_OPTIONS)
-        server.add_generic_rpc_handlers([agent.handler("AgentService", AgentService(self._hardware))])
+        server.add_generic_rpc_handlers([Guard(agent.handler("AgentService", AgentService(self._hardware)))])
         address = f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
         try:
             if self._credentials is None:
