@@ -66,11 +66,13 @@ class Context:
     ``allowed``: the allocations that the caller may touch, None for all. To such a caller, other
     allocations and their partitions do not exist (NOT_FOUND, so that nothing about them leaks), and
     everything that is not a partition is PERMISSION_DENIED.
+    ``admin_follows``: what else is done in the same breath leaves an administrator in any case.
     """
 
     unavailable: frozenset[str] = frozenset()
     allowed: frozenset[str] | None = None
     max_retries: int = 3
+    admin_follows: bool = False
 
     def may_use(self, allocation: str) -> bool:
         """Whether the caller may touch partitions of this allocation."""
@@ -117,7 +119,7 @@ def check_id(kind: Kind, id: str) -> None:
     """Refuse an id that is no name of an object (and so none that means something in a path)."""
     if not _ID.fullmatch(id):
         raise invalid(
-            f"the id of {_article(kind)} is 1 to 63 letters, digits, '.', '_' or '-', "
+            f"the id of {a_kind(kind)} is 1 to 63 letters, digits, '.', '_' or '-', "
             "and starts with a letter, a digit or '_'"
         )
 
@@ -161,5 +163,6 @@ def is_power_of_two(number: int) -> bool:
     return number > 0 and number & (number - 1) == 0
 
 
-def _article(kind: Kind) -> str:
+def a_kind(kind: Kind) -> str:
+    """The name of a kind with its article."""
     return f"an {kind}" if kind in (Kind.AGENT, Kind.ALLOCATION) else f"a {kind}"

@@ -148,7 +148,17 @@ def change_user(state: State, current: User, spec: UserSpec | User, context: Con
     role, allocations = _role(spec), _rights(state, spec)
     if role == current.role and set(allocations) == set(current.allocations):
         return current
+    if role is not Role.ADMIN:
+        check_admin_stays(state, current, context)
     return replace(current, role=role, allocations=allocations)
+
+
+def check_admin_stays(state: State, user: User, context: Context) -> None:
+    """Refuse to take away the last administrator: nobody could make another one on a running, secure controller."""
+    if user.role is not Role.ADMIN or context.admin_follows:
+        return
+    if not any(other.role is Role.ADMIN and other.id != user.id for other in state.users.values()):
+        raise Refused(Code.FAILED_PRECONDITION, "it is the last administrator; make another user administrator first")
 
 
 def _role(spec: UserSpec | User) -> Role:

@@ -12,8 +12,19 @@ from dataclasses import replace
 
 from openipu.vipu import entities, partitions
 from openipu.vipu.capacity import fits, free_summary
-from openipu.vipu.checks import Code, Context, Refused, RuleError, check_id, in_the_way, listing, not_there, shown
-from openipu.vipu.model import Agent, Allocation, Change, Cluster, Delete, Kind, Partition, Put, Record, State
+from openipu.vipu.checks import (
+    Code,
+    Context,
+    Refused,
+    RuleError,
+    a_kind,
+    check_id,
+    in_the_way,
+    listing,
+    not_there,
+    shown,
+)
+from openipu.vipu.model import Agent, Allocation, Change, Cluster, Delete, Kind, Partition, Put, Record, State, User
 from openipu.vipu.specs import Outcome, Removal, Spec
 
 __all__ = [
@@ -47,7 +58,7 @@ def create(state: State, spec: Spec, context: Context) -> list[Change]:
         _may_manage(kind, context)
         check_id(kind, spec.id)
         if spec.id in state.table(kind):
-            raise Refused(Code.ALREADY_EXISTS, f"there is a {kind} of that id already")
+            raise Refused(Code.ALREADY_EXISTS, f"there is {a_kind(kind)} of that id already")
         return [Put(_RULES[kind][0](state, spec, context))]
     except Refused as refusal:
         raise _error("create", kind, spec.id, refusal) from None
@@ -75,7 +86,7 @@ def remove(state: State, removal: Removal, context: Context, recreated: Collecti
     Without ``force`` whatever depends on it is in the way, and so is a machine of a partition that is
     down and cannot be told. With it, dependents go first. A removed allocation leaves the rights of
     its users too, so that whoever is given the name next does not meet them; allocations that the
-    caller makes again at once (``recreated``) stay in them.
+    caller makes again at once (``recreated``) stay in them. The last administrator stays in any case.
     """
     kind, id = removal.kind, removal.id
     try:
@@ -83,10 +94,13 @@ def remove(state: State, removal: Removal, context: Context, recreated: Collecti
         record = state.table(kind).get(id)
         if record is None or (isinstance(record, Partition) and not context.may_use(record.allocation)):
             raise not_there(kind, id, context)
-        if not removal.force:
+        if isinstance(record, User):
+            entities.check_admin_stays(state, record, context)
+        elif not removal.force:
             _check_unneeded(state, record, context)
     except Refused as refusal:
-        remedy = ", or use force" if refusal.code is Code.FAILED_PRECONDITION else ""
+        forcible = refusal.code is Code.FAILED_PRECONDITION and kind is not Kind.USER
+        remedy = ", or use force" if forcible else ""
         raise _error("remove", kind, id, refusal, remedy) from None
     return _removals(state, record, recreated)
 

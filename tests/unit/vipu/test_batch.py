@@ -232,3 +232,15 @@ def test_a_large_batch_that_fails_tells_of_every_item() -> None:
     result = apply_batch(State(), batch, Context())
     assert {item.outcome for item in result.results[:1024]} == {Outcome.FAILED}
     assert {item.outcome for item in result.results[1024:]} == {Outcome.NOT_APPLIED}
+
+
+def test_administrators_are_exchanged_in_one_batch_but_not_lost() -> None:
+    state = pod(4, allocations={})
+    create(state, user("root", role=Role.ADMIN))
+    create(state, user("alice"))
+    removal = Removal(Kind.USER, "root")
+    assert not apply(state, Batch(removals=(removal,))).applied
+    assert not apply(state, Batch(users=(UserSpec("root", Role.USER), UserSpec("alice", Role.USER)))).applied
+    assert apply(state, Batch(users=(UserSpec("root", Role.USER), UserSpec("alice", Role.ADMIN)))).applied
+    assert apply(state, Batch(removals=(Removal(Kind.USER, "alice"),), users=(user("alice", role=Role.ADMIN),))).applied
+    assert [(id, each.role) for id, each in sorted(state.users.items())] == [("alice", Role.ADMIN), ("root", Role.USER)]

@@ -118,7 +118,8 @@ def test_create_refuses_what_exists() -> None:
     ):
         code, sentence = refused(state, spec)
         assert code is Code.ALREADY_EXISTS
-        assert sentence == f"Cannot create {spec.kind} {spec.id!r}: there is a {spec.kind} of that id already."
+        article = "an" if spec.kind in (Kind.AGENT, Kind.ALLOCATION) else "a"
+        assert sentence == f"Cannot create {spec.kind} {spec.id!r}: there is {article} {spec.kind} of that id already."
 
 
 def test_clusters_take_existing_free_agents() -> None:
@@ -297,6 +298,7 @@ def test_an_allocation_grows_to_the_ends_of_its_cluster() -> None:
 
 def test_users_have_rights_to_existing_allocations() -> None:
     state = pod(4, allocations={"a1": 2, "a2": 2})
+    create(state, user("root", role=Role.ADMIN))
     create(state, user("alice", "a1"))
     assert refused(state, UserSpec("bob", Role.USER))[0] is Code.INVALID_ARGUMENT
     assert refused(state, user("bob", "a3"))[0] is Code.NOT_FOUND
@@ -308,6 +310,19 @@ def test_users_have_rights_to_existing_allocations() -> None:
     assert upsert(state, UserSpec("alice", Role.ADMIN, ("a1", "a2"))) is Outcome.UNCHANGED  # a set
     assert upsert(state, replace(user("alice", "a2"), key_hash="other")) is Outcome.CHANGED
     assert state.users["alice"] == user("alice", "a2")  # with the key that it had
+
+
+def test_the_last_administrator_stays_one() -> None:
+    state = pod(4, allocations={"a1": 2})
+    create(state, user("root", role=Role.ADMIN))
+    create(state, user("alice"))
+    assert refused_change(state, UserSpec("root", Role.USER)) == (
+        Code.FAILED_PRECONDITION,
+        "Cannot change user 'root': it is the last administrator; make another user administrator first.",
+    )
+    assert upsert(state, UserSpec("root", Role.ADMIN, ("a1",))) is Outcome.CHANGED
+    assert upsert(state, UserSpec("alice", Role.ADMIN)) is Outcome.CHANGED
+    assert upsert(state, UserSpec("root", Role.USER)) is Outcome.CHANGED
 
 
 def test_only_administrators_manage_what_is_not_a_partition() -> None:

@@ -2,6 +2,7 @@
 """Random histories: whatever is asked for, the records make sense, and batches equal single steps."""
 
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 
 from hypothesis import given, settings
@@ -125,11 +126,16 @@ def check(state: State) -> None:
     assert set(in_clusters) <= set(state.agents)
 
 
+def has_admin(state: State) -> bool:
+    return any(user.role is Role.ADMIN for user in state.users.values())
+
+
 def one_by_one(state: State, batch: Batch, context: Context) -> list[Outcome] | None:
     """The outcomes of the items of a batch done singly, until the first is refused: then None."""
     order = [Kind.PARTITION, Kind.ALLOCATION, Kind.CLUSTER, Kind.AGENT, Kind.USER]
     outcomes = [Outcome.REMOVED] * len(batch.removals)
     kept = frozenset(spec.id for spec in batch.allocations)
+    context = replace(context, admin_follows=any(spec.role is Role.ADMIN for spec in batch.users))
     wanted: list[Spec] = [spec for specs in batch.specs() for spec in specs]
     try:
         for removal in sorted(batch.removals, key=lambda removal: order.index(removal.kind)):
@@ -176,6 +182,7 @@ def test_every_history_leaves_sound_records(history: list) -> None:  # type: ign
         assert state == before  # rules only look
         undo = state.apply(changes)
         check(state)
+        assert has_admin(state) or not has_admin(before)
         if verb == "upsert" and changes:
             assert rules.upsert(state, item, context) == (Outcome.UNCHANGED, [])
         other = state.copy()
@@ -207,6 +214,7 @@ def test_a_batch_is_its_items_one_by_one_or_nothing(history: list[tuple[Batch, C
             assert [item.outcome for item in result.results] == expected
             assert state == single
             check(state)
+            assert has_admin(state) or not has_admin(before)
 
 
 @settings(max_examples=100, deadline=None)

@@ -5,7 +5,7 @@ import pytest
 from rules_support import create, names, partition, pod, refusal, remove, user
 
 from openipu.vipu import rules
-from openipu.vipu.model import Cluster, Delete, Kind, Put, State
+from openipu.vipu.model import Cluster, Delete, Kind, Put, Role, State
 from openipu.vipu.rules import Code, Context
 from openipu.vipu.specs import AllocationSpec, PartitionSpec, Removal
 
@@ -59,6 +59,22 @@ def test_a_pod_is_taken_down_from_the_top(state: State) -> None:
         remove(state, Kind.AGENT, id)
     remove(state, Kind.USER, "alice")
     assert state == State()
+
+
+def test_the_last_administrator_is_not_removed_even_by_force(state: State) -> None:
+    create(state, user("root", role=Role.ADMIN))
+    create(state, user("alice"))
+    for force in (False, True):
+        with pytest.raises(rules.RuleError) as caught:
+            rules.remove(state, Removal(Kind.USER, "root", force), Context())
+        assert caught.value.code is Code.FAILED_PRECONDITION
+        assert caught.value.sentence == (
+            "Cannot remove user 'root': it is the last administrator; make another user administrator first."
+        )
+    remove(state, Kind.USER, "alice")
+    create(state, user("carol", role=Role.ADMIN))
+    remove(state, Kind.USER, "root")
+    assert set(state.users) == {"carol"}
 
 
 def test_force_takes_dependents_along(state: State) -> None:
