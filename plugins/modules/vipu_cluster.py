@@ -57,6 +57,13 @@ EXAMPLES = r"""
     id: cl0
     agents: [ag01, ag02, ag03, ag04]
     topology: torus
+
+- name: Take it apart, with all that is in it
+  openipu.pod.vipu_cluster:
+    api_host: 10.3.1.101
+    id: cl0
+    state: absent
+    force: true
 """
 
 RETURN = r"""

@@ -155,7 +155,9 @@ options:
           - The API does not tell this of a partition, so it counts when one is made and never shows as a change.
         type: bool
   prune:
-    description: The kinds of which everything else is removed, whoever made it. A kind without a list is emptied.
+    description:
+      - The kinds of which everything that is not listed is removed, whoever made it. A kind without a list is emptied.
+      - A user who is no administrator sees the partitions of its own allocations only, and so prunes only those.
     type: list
     elements: str
     choices: [agents, clusters, allocations, partitions]

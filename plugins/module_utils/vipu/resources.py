@@ -11,8 +11,9 @@ controller chooses when it makes the object, and leaves alone when the object is
 from __future__ import annotations
 
 import typing as t
+from dataclasses import replace
 
-from ..reconcile import Family, Field, Mode
+from ..reconcile import Action, Family, Field, Mode, Object, Step
 from .names import CLUSTER_TOPOLOGY, GW_ROUTING, ROLE, ROUTING, SYNC_TYPE, TOPOLOGY
 
 
@@ -56,6 +57,39 @@ PARTITION = Family(
 USER = Family("user", (Field("role"), Field("allocations", Mode.SET)))
 
 FAMILIES = (AGENT, CLUSTER, ALLOCATION, PARTITION, USER)  # in the order in which they depend on each other
+
+_STANDS_ON = {
+    "cluster": ("agents", "agent"),
+    "allocation": ("cluster", "cluster"),
+    "partition": ("allocation", "allocation"),
+}
+
+
+def carried_along(steps: list[Step], seen: t.Mapping[str, list[Object]]) -> list[Step]:
+    """The steps of a forced batch: what stands on a removed object goes with it, and comes back when it is wanted.
+
+    ``seen`` are the actual objects by kind; kinds that are not in it are nobody's concern.
+    """
+    planned = {(step.family.kind, step.key): step for step in steps}
+    gone: dict[str, set[str]] = {family.kind: set() for family in FAMILIES}
+    for family in FAMILIES:
+        name, ground = _STANDS_ON.get(family.kind, ("", ""))
+        for item in seen.get(family.kind, ()):
+            place = (family.kind, item[family.key])
+            step = planned.get(place)
+            if name and not gone[ground].isdisjoint(_listed(item.get(name))):
+                if step is None:
+                    planned[place] = Step(family, item[family.key], Action.DELETE, before=item)
+                elif step.wanted is not None:
+                    planned[place] = replace(step, action=Action.RECREATE)
+            if place in planned and planned[place].action in (Action.DELETE, Action.RECREATE):
+                gone[family.kind].add(item[family.key])
+    return list(planned.values())
+
+
+def _listed(value: t.Any) -> list[str]:
+    return value if isinstance(value, list) else [value]
+
 
 _NAMES: dict[str, t.Any] = {"type": "list", "elements": "str"}
 

@@ -10,7 +10,7 @@ import typing as t
 from ..reconcile import Action, Family, Object, Report, Step, converge, nothing_done, plan
 from .client import VipuError
 from .options import connection
-from .resources import AGENT, ALLOCATION, CLUSTER, OPTIONS, PARTITION, USER
+from .resources import AGENT, ALLOCATION, CLUSTER, OPTIONS, PARTITION, USER, carried_along
 from .runner import Run, Task, TaskError
 from .userfile import check_writable, user_file, write_user_file
 from .waiting import WAIT_OPTIONS, wait_active
@@ -184,6 +184,8 @@ def _pod(run: Run) -> Object:
         owned: t.Callable[[Object], bool] | None = (lambda item: True) if family.plural in params["prune"] else None
         wanted = params[family.plural] or []
         steps += plan(family, wanted, seen[family.kind], prune=owned, recreate=params["recreate"])
+    if params["force"]:
+        steps = carried_along(steps, seen)
     report = _converge(run, steps, params["force"])
     result = {**{family.plural: nothing_done() for family in concerned}, **report.result()}
     if params["wait"] and params["partitions"] and not run.check_mode:

@@ -197,3 +197,25 @@ def test_a_kind_that_is_not_named_is_not_touched(perform: Perform) -> None:
     assert [len(left[kind]) for kind in ("agents", "clusters", "allocations", "partitions")] == [2, 1, 1, 1]
     emptied = perform("vipu_pod", partitions=[], allocations=[], prune=["partitions", "allocations"])
     assert emptied["allocations"]["removed"] == ["team-a"]
+
+
+def test_what_is_carried_along_by_force_comes_back_when_it_is_wanted(perform: Perform) -> None:
+    perform("vipu_allocation", id="team-a", cluster="cl0", size=1)
+    perform("vipu_pod", clusters=[{"id": "cl0", "agents": ["ag01"]}, {"id": "cl1", "agents": ["ag02"]}])
+    perform("vipu_pod", partitions=[NOTEBOOK, {**NOTEBOOK, "id": "scratch"}])
+    moved = {
+        "allocations": [{"id": "team-a", "cluster": "cl1", "size": 1}],
+        "partitions": [NOTEBOOK],
+        "recreate": True,
+    }
+    refused = perform("vipu_pod", **moved)
+    assert (refused["failed"], refused["changed"]) == (True, False)
+    assert "Cannot remove allocation 'team-a': partitions 'notebook', 'scratch' are in it" in refused["msg"]
+    foretold = perform("vipu_pod", **moved, force=True, check=True)
+    told = perform("vipu_pod", **moved, force=True)
+    assert told["allocations"]["recreated"] == ["team-a"]
+    assert (told["partitions"]["recreated"], told["partitions"]["removed"]) == (["notebook"], ["scratch"])
+    assert told["partition_states"] == {"notebook": "ACTIVE"}
+    del told["partition_states"]
+    assert foretold == told
+    assert not perform("vipu_pod", **moved, force=True)["changed"]
