@@ -9,9 +9,34 @@ import json
 import tempfile
 from pathlib import Path
 
-from .client import Connection
+from .client import Connection, VipuError
 from .ipuof import write_private
-from .runner import TaskError
+
+# Settings that have a place in the file only when the connection has them, and its fields.
+_FILES = {"ca-path": "ca_path", "client-cert": "client_cert", "client-key": "client_key"}
+_METADATA = {"metadata-user-id-key": "user_id_metadata", "metadata-access-key-key": "access_key_metadata"}
+
+
+def write_config(file: Path, connection: Connection, user: str, access_key: str) -> None:
+    """Write the configuration by which a user calls the controller of this connection with ``vipu --config``.
+
+    Whole or not at all, for the file's owner only; certificates and keys are named with absolute paths.
+    Raises OSError.
+    """
+    settings: dict[str, str | int] = {
+        "api-host": connection.host,
+        "api-port": connection.port,
+        "api-user-id": user,
+        "api-access-key": access_key,
+    }
+    for name, field in _FILES.items():
+        path = getattr(connection, field)
+        if path:
+            settings[name] = str(Path(path).expanduser().absolute())
+    for name, field in _METADATA.items():
+        if getattr(connection, field) != getattr(Connection, field):
+            settings[name] = getattr(connection, field)
+    write_private(file, "".join("%s=%s\n" % (name, json.dumps(value)) for name, value in settings.items()))
 
 
 def user_file(dest: str | None, user: str) -> Path | None:
@@ -23,33 +48,27 @@ def user_file(dest: str | None, user: str) -> Path | None:
 
 
 def check_writable(file: Path) -> None:
-    """Raise TaskError when the file could not be written; makes its folder when there is none."""
+    """Raise VipuError when the file could not be written; makes its folder when there is none."""
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=file.parent):
             pass
     except OSError as error:
-        raise TaskError(
+        raise VipuError(
             "Cannot write %s: %s; the user was not created, since its access key is told only once."
             % (file, _reason(error))
         ) from None
 
 
 def write_user_file(file: Path, connection: Connection, user: str, access_key: str | None) -> None:
-    """Write what ``vipu --config`` reads; TaskError says what to do when the key is lost."""
+    """Write the file of a user who was just created; VipuError says what to do when the key is lost."""
     remedy = "remove user '%s' and create it again" % user
     if not access_key:
-        raise TaskError("User '%s' was created, but no access key was told: %s." % (user, remedy))
-    lines = {
-        "api-host": connection.host,
-        "api-port": str(connection.port),
-        "api-user-id": user,
-        "api-access-key": access_key,
-    }
+        raise VipuError("User '%s' was created, but no access key was told: %s." % (user, remedy))
     try:
-        write_private(file, "".join("%s=%s\n" % (name, json.dumps(value)) for name, value in lines.items()))
+        write_config(file, connection, user, access_key)
     except OSError as error:
-        raise TaskError("Cannot write %s: %s; mend that, %s." % (file, _reason(error), remedy)) from None
+        raise VipuError("Cannot write %s: %s; mend that, %s." % (file, _reason(error), remedy)) from None
 
 
 def _reason(error: OSError) -> str:

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-import json
-import os
 from pathlib import Path
+
+from ansible_collections.openipu.pod.plugins.module_utils.vipu.client import Connection
+from ansible_collections.openipu.pod.plugins.module_utils.vipu.userfile import write_config
 
 from openipu.vipu import auth
 from openipu.vipu.model import Put, Role
@@ -39,9 +40,8 @@ def first_admin(database: Path, host: str, port: int) -> Path | None:
                 "remove that user on a server without --secure first."
             )
         path = database.parent / f"{FIRST_ADMIN}.vipu-cli.hcl"
-        settings = {"api-host": host, "api-port": port, "api-user-id": user.id, "api-access-key": key}
         # The file first: without it nobody would ever know the key of a user that is there.
-        _write_private(path, "".join(f"{name}={json.dumps(value)}\n" for name, value in settings.items()))
+        write_config(path, Connection(host, port), user.id, key)
         changes = [Put(user)]
         state.apply(changes)
         transaction = store.transaction()
@@ -52,12 +52,3 @@ def first_admin(database: Path, host: str, port: int) -> Path | None:
     finally:
         store.close()
     return path
-
-
-def _write_private(path: Path, text: str) -> None:
-    """Replace a file as a whole, readable by its owner only."""
-    draft = path.with_name(f".{path.name}.new")
-    draft.unlink(missing_ok=True)
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        file.write(text)
-    draft.replace(path)

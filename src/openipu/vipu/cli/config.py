@@ -39,11 +39,6 @@ def read(path: Path, optional: bool = False) -> dict[str, Any]:
     return _hcl(path, text) if settings is None else settings
 
 
-def text(settings: dict[str, str | int]) -> str:
-    """The text of a file with these settings."""
-    return "".join(f"{name}={json.dumps(value)}\n" for name, value in settings.items())
-
-
 def _plain(text: str) -> dict[str, Any] | None:
     """The settings of a file of plain lines; None when it has others."""
     settings: dict[str, Any] = {}

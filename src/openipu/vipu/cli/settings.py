@@ -39,7 +39,6 @@ _OTHER: tuple[tuple[str, tuple[str, ...], Any, str], ...] = (
     ("config", (), _FILE, "Configuration file, HCL; it goes before /etc/vipu/vipu-cli.hcl."),
     ("output", ("-o",), click.Choice(["text", "json"]), "Form of the output.  [default: text]"),
 )
-_PATHS = ("ca-path", "client-cert", "client-key")
 NAMES = frozenset(name.replace("-", "_") for name, *_ in (*_CONNECTION, *_OTHER))
 
 
@@ -97,24 +96,6 @@ class Settings:
             path = Path(self._given["config"])
             yield path, config.read(path)
         yield config.SYSTEM_FILE, config.read(config.SYSTEM_FILE, optional=True)
-
-
-def file_of_user(connection: Connection, user: str, key: str) -> str:
-    """The text of the configuration file by which a user calls the controller of this connection."""
-    settings: dict[str, str | int] = {
-        "api-host": connection.host,
-        "api-port": connection.port,
-        "api-user-id": user,
-        "api-access-key": key,
-    }
-    for name in _PATHS:
-        path = getattr(connection, _field(name))
-        if path:
-            settings[name] = str(Path(path).expanduser().absolute())
-    for name, field in _FIELDS.items():
-        if getattr(connection, field) != getattr(type(connection), field):
-            settings[name] = getattr(connection, field)
-    return config.text(settings)
 
 
 def _checked(path: Path | None, name: str, value: Any, type: Any) -> Any:

@@ -12,7 +12,6 @@ from openipu.vipu.cli import listing, output
 from openipu.vipu.cli.grammar import Id, Ids, Named, command
 from openipu.vipu.cli.removal import removal
 from openipu.vipu.cli.session import Failed, Session
-from openipu.vipu.cli.settings import file_of_user
 
 
 @command("create", "user")
@@ -22,13 +21,13 @@ from openipu.vipu.cli.settings import file_of_user
 def create_user(session: Session, id: str, allocations: tuple[str, ...] | None, role: str | None) -> None:
     """Make a user, tell its access key this once, and write NAME.vipu-cli.hcl in this folder."""
     from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin
-    from ansible_collections.openipu.pod.plugins.module_utils.vipu.ipuof import write_private
+    from ansible_collections.openipu.pod.plugins.module_utils.vipu.userfile import write_config
 
     spec = admin.UserSpec(id=id, role=ROLE.number(role), allocation_ids=allocations or ())
     key = session.call("admin", "CreateUser", admin.CreateUserRequest(spec=spec)).access_key
     path = f"{id}.vipu-cli.hcl"
     try:
-        write_private(Path(path), file_of_user(session.client.connection, id, key))
+        write_config(Path(path), session.client.connection, id, key)
     except OSError as error:
         raise Failed(
             f"The user is there with the access key {key!r}, but the file {path!r} cannot be written "
