@@ -8,7 +8,7 @@ import os
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, BinaryIO
 
 from openipu.vipu import invariants, migrations, store_rows
 from openipu.vipu.model import Change, Delete, Kind, Partition, Put, State
@@ -136,7 +136,10 @@ class Transaction:
         return record, old, [] if in_place else list(state.machines_of(record))
 
     def commit(self) -> None:
-        """Write everything and have it on disk; raises StoreError, and then nothing is written."""
+        """Write everything and have it on disk; raises StoreError, and then nothing is written.
+
+        Nor is it when anything else is raised (a record that the database cannot take, out of memory).
+        """
         if not self._runs:
             return
         connection = self._connection
@@ -150,19 +153,22 @@ class Transaction:
             connection.execute("COMMIT")
         except sqlite3.Error as error:
             self._roll_back(error)
+            raise StoreError(f"Cannot write to the database: {error}; nothing was changed.") from error
+        except BaseException as error:
+            self._roll_back(error)
+            raise
         for id, partition in self._pending.items():
             if partition is None:
                 self._stored.pop(id, None)
             else:
                 self._stored[id] = partition
 
-    def _roll_back(self, error: sqlite3.Error) -> NoReturn:
+    def _roll_back(self, error: BaseException) -> None:
         try:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
         except sqlite3.Error as worse:
             raise StoreError(f"Cannot write to the database: {error}, and then {worse}.") from worse
-        raise StoreError(f"Cannot write to the database: {error}; nothing was changed.") from error
 
 
 _PUT: dict[Kind, Any] = {

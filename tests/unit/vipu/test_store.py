@@ -242,6 +242,20 @@ def test_a_failed_commit_leaves_everything_as_it_was(store: Store) -> None:
     assert reopened(store) == state
 
 
+def test_what_the_database_cannot_take_is_rolled_back_too(store: Store) -> None:
+    state = State()
+    write(store, state, *everything(rack()))
+    transaction = store.transaction()
+    other = user("other")
+    transaction.add([Delete(Kind.PARTITION, "one"), Put(replace(other, allocations=None))], state)  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        transaction.commit()
+    assert not store._connection.in_transaction
+    assert reopened(store) == state
+    write(store, state, Delete(Kind.PARTITION, "one"))
+    assert reopened(store) == state
+
+
 def test_only_the_owner_can_read_it(store: Store) -> None:
     write(store, State(), *everything(rack()))
     for file in store.path.parent.iterdir():
