@@ -11,7 +11,8 @@ from concurrent.futures import Future
 import structlog
 
 from openipu.vipu.model import Change, Delete, Kind, Partition, Put, State
-from openipu.vipu.ports import Records
+from openipu.vipu.ports import Records, StoppedError
+from openipu.vipu.store import StoreError
 
 MOST_AT_ONCE = 256  # bounds how long the writer is kept from others
 RETRY = 1.0  # seconds until a write that failed (a full disk) is tried again
@@ -35,9 +36,13 @@ class Outbox:
         self._waiting: list[tuple[str, Transition]] = []
         self._busy = False
         self._stopped = False
+        self._alone = 0  # so many of those that wait go one by one, to find out which of them cannot be written
 
     def put(self, id: str, transition: Transition) -> None:
-        """Have a partition changed; nothing happens when it does not exist by then."""
+        """Have a partition changed; nothing happens when it does not exist by then.
+
+        A transition that raises is dropped alone, and told in the log.
+        """
         self._waiting.append((id, transition))
         if not self._busy:
             self._busy = True
@@ -50,7 +55,8 @@ class Outbox:
     def _send(self) -> None:
         if self._stopped:
             return
-        batch, self._waiting = self._waiting[:MOST_AT_ONCE], self._waiting[MOST_AT_ONCE:]
+        most = 1 if self._alone else MOST_AT_ONCE
+        batch, self._waiting = self._waiting[:most], self._waiting[most:]
         self._busy = bool(batch)
         if batch:
             future = self._records.submit(lambda state: (_changes(state, batch), None))
@@ -63,12 +69,19 @@ class Outbox:
 
     def _sent(self, batch: list[tuple[str, Transition]], done: Future[None]) -> None:
         error = done.exception()
-        if error is None:
-            self._send()
-        else:
+        if isinstance(error, StoreError | StoppedError):
             _log.error("progress of partitions not written", partitions=len(batch), reason=str(error))
             self._waiting = batch + self._waiting
             self._loop.call_later(RETRY, self._send)
+            return
+        if self._alone:
+            self._alone -= 1
+            if error is not None:
+                _log.error("progress of a partition dropped", partition=batch[0][0], exc_info=error)
+        elif error is not None:  # of one among them, or of somebody else in the same transaction
+            self._waiting = batch + self._waiting
+            self._alone = len(batch)
+        self._send()
 
 
 def _changes(state: State, batch: Sequence[tuple[str, Transition]]) -> list[Change]:
@@ -76,7 +89,10 @@ def _changes(state: State, batch: Sequence[tuple[str, Transition]]) -> list[Chan
     for id, transition in batch:
         current = records.get(id, state.partitions.get(id))
         if current is not None:
-            records[id] = transition(current)
+            try:
+                records[id] = transition(current)
+            except Exception:  # noqa: BLE001 - it must not keep back those behind it, now and at every retry
+                _log.exception("progress of a partition dropped", partition=id)
     return [
         Put(record) if record else Delete(Kind.PARTITION, id)
         for id, record in records.items()

@@ -10,10 +10,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from openipu.vipu import outbox
 from openipu.vipu.model import Change, Delete, Kind, Partition, Put, State
 from openipu.vipu.outbox import Outbox
+from openipu.vipu.store import StoreError
 
 
 class Writer:
@@ -43,8 +45,8 @@ class Writer:
         future.set_result(None)
         return changes
 
-    def fail(self) -> None:
-        self.pending.pop(0)[1].set_exception(OSError("disk full"))
+    def fail(self, error: Exception) -> None:
+        self.pending.pop(0)[1].set_exception(error)
 
 
 def partition(id: str) -> Partition:
@@ -89,11 +91,58 @@ def test_a_write_that_failed_is_tried_again_before_anything_newer(monkeypatch: p
         box.put("p", lambda record: replace(record, retries=1))
         await settle()
         box.put("p", lambda record: replace(record, retries=record.retries + 1))
-        writer.fail()
+        writer.fail(StoreError("The disk is full."))
         async with asyncio.timeout(5):
             while not writer.pending:
                 await asyncio.sleep(0.001)
         assert writer.commit() == [Put(replace(partition("p"), retries=2))]
+
+    asyncio.run(body())
+
+
+def test_a_transition_that_raises_keeps_nobody_back() -> None:
+    def broken(record: Partition) -> Partition:
+        raise ValueError(record.id)
+
+    async def body() -> None:
+        writer = Writer(partition("p"), partition("q"))
+        box = Outbox(writer, asyncio.get_running_loop())
+        box.put("p", lambda record: replace(record, retries=1))
+        box.put("p", broken)
+        box.put("p", lambda record: replace(record, retries=record.retries + 1))
+        box.put("q", broken)
+        with capture_logs() as logs:
+            await settle()
+            assert writer.commit() == [Put(replace(partition("p"), retries=2))]
+        await settle()
+        assert not writer.pending
+        assert [(entry["log_level"], entry["partition"]) for entry in logs] == [("error", "p"), ("error", "q")]
+
+    asyncio.run(body())
+
+
+def test_what_cannot_be_written_is_dropped_alone() -> None:
+    async def body() -> None:
+        writer = Writer(*(partition(id) for id in "pqr"))
+        box = Outbox(writer, asyncio.get_running_loop())
+        for id in "pqr":
+            box.put(id, lambda record: replace(record, retries=1))
+        await settle()
+        with capture_logs() as logs:
+            writer.fail(TypeError("no such column"))
+            await settle()
+            assert writer.commit() == [Put(replace(partition("p"), retries=1))]
+            await settle()
+            writer.fail(TypeError("no such column"))
+            await settle()
+            assert writer.commit() == [Put(replace(partition("r"), retries=1))]
+            await settle()
+        assert not writer.pending
+        assert [entry["partition"] for entry in logs] == ["q"]
+        for id in "pr":
+            box.put(id, lambda record: replace(record, retries=2))
+        await settle()
+        assert len(writer.commit()) == 2, "together again"
 
     asyncio.run(body())
 
