@@ -83,6 +83,14 @@ def test_refusals_give_the_reason(pod: Cli, line: str, reason: str) -> None:
     assert f"Cannot {verb} {noun}" not in said  # the line says that already
 
 
+def test_a_choice_by_index_is_refused_before_anything_is_made(pod: Cli) -> None:
+    said = pod.failed("vipu create partition p1 --size 4 --allocation a --index 0")
+    assert said.startswith(
+        "create partition (p1): failed: this controller has no choice of places by --index: leave it"
+    )
+    assert pod.json("vipu list partitions") == []
+
+
 def test_no_room_says_how_much_there_is(pod: Cli) -> None:
     pod.out("vipu create partition p1 --size 4 --allocation a")
     said = pod.failed("vipu create partition p2 --size 8 --allocation a")

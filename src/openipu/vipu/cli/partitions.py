@@ -57,6 +57,7 @@ def _waiting(function: _F) -> _F:
 @click.option("--reconfigurable", is_flag=True, help="Let programs choose how many of its IPUs form a device.")
 @click.option("--disable-auto-reset", is_flag=True, help="Do not reset it by itself after a fault.")
 @click.option("--relocatable", is_flag=True, help="Move it to free IPUs when an IPU-Machine of it fails.")
+@click.option("--index", hidden=True)
 @_waiting
 def create_partition(
     session: Session,
@@ -73,6 +74,7 @@ def create_partition(
     reconfigurable: bool,
     disable_auto_reset: bool,
     relocatable: bool,
+    index: str | None,
     no_wait: bool,
     timeout: float,
 ) -> None:
@@ -80,6 +82,12 @@ def create_partition(
     from ansible_collections.openipu.pod.plugins.module_utils.vipu import objects
     from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import virmgrpc
 
+    if index is not None:
+        # Graphcore's guides mention the flag; what it counts is not public.
+        raise Failed(
+            "this controller has no choice of places by --index: leave it out, or name the IPUs with ipus of the module "
+            "openipu.pod.vipu_partition, or in the requirements of the API."
+        )
     if allocation and cluster:
         raise click.UsageError("Give --allocation or --cluster, not both.")
     wanted = {
