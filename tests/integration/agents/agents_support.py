@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,8 +26,8 @@ from openipu.vipu.store import Store
 HEARTBEAT = 0.3  # seconds: what takes seconds in production takes tenths of them here
 
 
-def until(condition: Callable[[], Any], seconds: float = 10.0, what: str = "") -> float:
-    """Wait for something to be true; gives how long it took."""
+def until(condition: Callable[[], Any], seconds: float = 20.0, what: str = "") -> float:
+    """Wait for something to be true; gives how long it took. The bound is generous: busy machines are slow."""
     start = time.monotonic()
     while not condition():
         waited = time.monotonic() - start
@@ -88,6 +89,8 @@ class Plane:
             self.controller, LifecycleOptions(**{"heartbeat": HEARTBEAT, "partition_timeout": 3.0, **options})
         )
         self.closed = False
+        self.heard: Counter[str] = Counter()  # events by agent, of which every heartbeat is one
+        self._count_events()
         self.history: list[tuple[str, Ready, Operation]] = []
         self.controller.subscribe(self._record)
         self.controller.start()
@@ -96,6 +99,21 @@ class Plane:
             self.put(*rack.agents, Cluster("cl0", ids, topology=Topology.TORUS))
             self.change(AllocationSpec("a0", "cl0", agents=ids))
         self.lifecycle.start()
+
+    def _count_events(self) -> None:
+        driver: Any = self.lifecycle._driver
+        take = driver.agent_event
+
+        def counted(link: Any, event: Any) -> None:
+            take(link, event)
+            self.heard[link.id] += 1
+
+        driver.agent_event = counted
+
+    def hear(self, agent_id: str, heartbeats: int) -> None:
+        """Wait until so many more events of an agent were dealt with: time for what must not happen."""
+        wanted = self.heard[agent_id] + heartbeats
+        until(lambda: self.heard[agent_id] >= wanted, what=f"{agent_id} is heard")
 
     def _record(self, changes: Sequence[Any]) -> None:
         self.history += [
@@ -125,10 +143,10 @@ class Plane:
         with self.controller.reading() as state:
             return sorted({agent for agent, _ in state.machines_of(state.partitions[id])})
 
-    def wait_active(self, id: str, seconds: float = 10.0) -> float:
+    def wait_active(self, id: str, seconds: float = 20.0) -> float:
         return until(lambda: self.partition(id).ready is Ready.ACTIVE, seconds, f"{id} active")
 
-    def wait_error(self, id: str, seconds: float = 10.0) -> Partition:
+    def wait_error(self, id: str, seconds: float = 20.0) -> Partition:
         until(lambda: self.partition(id).ready is Ready.ERROR, seconds, f"{id} in error")
         return self.partition(id)
 
@@ -137,7 +155,7 @@ class Plane:
         return until(lambda: all(self.status(id) is AgentState.UP for id in wanted), 20, "agents up")
 
     def wait_down(self, id: str) -> float:
-        return until(lambda: self.status(id) is AgentState.DOWN, 10, f"{id} down")
+        return until(lambda: self.status(id) is AgentState.DOWN, 20, f"{id} down")
 
     def status(self, id: str) -> AgentState:
         return self.lifecycle.agent_status(id).state

