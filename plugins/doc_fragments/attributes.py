@@ -15,6 +15,9 @@ attributes:
   check_mode:
     description: Can run in C(check_mode) and say what would change, without changing anything.
     support: full
+    details:
+      - The controller is read and not asked for its consent, since what a task needs may be made by a task before it. What it would refuse,
+        for want of free IPUs for one, shows up only for real.
   diff_mode:
     description: Says what changes, or in check mode would change, when in diff mode. Secrets never stand in it.
     support: full

@@ -58,6 +58,13 @@ options:
       - V(grpc) speaks its API. With a controller that offers only the public user API this serves partitions and nothing else.
       - V(cli) runs the command lines C(vipu-admin) and C(vipu) on the host of the task, and reads what they print. Use it for agents,
         clusters, allocations and users of Graphcore's own controller.
+      - With V(cli) there is no transaction. Commands run one by one, removals first, and the first that fails ends the task, which then
+        tells what was done, what failed and what was not tried. What no command can do, a change of an object for one, is refused before
+        the first of them runs. They run in an empty home of their own, so the configuration files that they write for people are not left
+        behind.
+      - With V(cli) what the commands do not print is not compared. For Graphcore's own these are the sync type, the GCD replicas and whether
+        a partition is reconfigurable, and whatever its release leaves out of a list.
+      - With a local connection the task runs inside Ansible itself, which is faster. The variable C(openipu_fast_path=false) turns that off.
     type: str
     choices: [grpc, cli]
     default: grpc
@@ -71,11 +78,4 @@ options:
     default: vipu
 requirements:
   - grpcio >= 1.80 and protobuf >= 6.31 for O(transport=grpc)
-notes:
-  - With a local connection the task runs inside Ansible itself, which is faster. The variable C(openipu_fast_path=false) turns that off.
-  - With O(transport=cli) there is no transaction. Commands run one by one, removals first, and the first that fails ends the task, which then
-    tells what was done, what failed and what was not tried. What no command can do, a change of an object for one, is refused before the
-    first of them runs. They run in an empty home of their own, so the configuration files that they write for people are not left behind.
-  - With O(transport=cli) what the commands do not print is not compared. For Graphcore's own these are the sync type, the GCD replicas and
-    whether a partition is reconfigurable, and whatever its release leaves out of a list.
 """

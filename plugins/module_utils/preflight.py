@@ -121,7 +121,8 @@ def agents(rows: t.Sequence[t.Mapping[str, t.Any]]) -> Check:
     named = ", ".join("%s (%s:%s, %s)" % (row["id"], row["host"], row["port"], why) for row, why in silent[:4])
     more = " and %d more" % (len(silent) - 4) if len(silent) > 4 else ""
     do, machines = ("does", "the IPU-Machine is") if len(silent) == 1 else ("do", "the IPU-Machines are")
-    problem = "%s%s %s not answer: see whether %s on and in the network" % (named, more, do, machines)
+    who = "agent" if len(silent) == 1 else "agents"
+    problem = "%s %s%s %s not answer: see whether %s on and in the network" % (who, named, more, do, machines)
     return Check("agents", found, problem)
 
 

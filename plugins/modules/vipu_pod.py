@@ -156,7 +156,8 @@ options:
         type: bool
   prune:
     description:
-      - The kinds of which everything that is not listed is removed, whoever made it. A kind without a list is emptied.
+      - The kinds of which everything that is not listed is removed, whoever made it.
+      - Each needs its list, so that nothing is lost with a variable. An empty one removes all of that kind.
       - A user who is no administrator sees the partitions of its own allocations only, and so prunes only those.
     type: list
     elements: str
@@ -209,7 +210,7 @@ RETURN = r"""
 agents:
   description: What became of the agents, or in check mode would become of them, the names by what was done.
   type: dict
-  returned: when O(agents) was given, or they were pruned
+  returned: when O(agents) was given
   contains:
     created:
       description: Were not there.
@@ -235,7 +236,7 @@ agents:
 clusters:
   description: What became of the clusters, or in check mode would become of them, the names by what was done.
   type: dict
-  returned: when O(clusters) was given, or they were pruned
+  returned: when O(clusters) was given
   contains:
     created:
       description: Were not there.
@@ -261,7 +262,7 @@ clusters:
 allocations:
   description: What became of the allocations, or in check mode would become of them, the names by what was done.
   type: dict
-  returned: when O(allocations) was given, or they were pruned
+  returned: when O(allocations) was given
   contains:
     created:
       description: Were not there.
@@ -287,7 +288,7 @@ allocations:
 partitions:
   description: What became of the partitions, or in check mode would become of them, the names by what was done.
   type: dict
-  returned: when O(partitions) was given, or they were pruned
+  returned: when O(partitions) was given
   contains:
     created:
       description: Were not there.

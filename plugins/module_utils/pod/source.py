@@ -192,6 +192,10 @@ def unreadable(path: str, error: Exception) -> PodError:
     """The refusal of a file that cannot be read at all."""
     if isinstance(error, UnicodeDecodeError):
         return PodError(path, None, "is not UTF-8 text: save it in that encoding")
+    if isinstance(error, FileNotFoundError):
+        return PodError(
+            path, None, "there is no such file: write it, or name another (machines: in pod.yml names machines.csv)"
+        )
     return PodError(path, None, "cannot be read: %s" % (getattr(error, "strerror", None) or error))
 
 

@@ -9,6 +9,7 @@ the object, so that nobody compares it; what no flag can ask for is refused befo
 
 from __future__ import annotations
 
+import re
 import typing as t
 from dataclasses import dataclass
 
@@ -115,8 +116,50 @@ def discovered(row: Row) -> Object:
     }
 
 
+# Whatever else they are, these are no flags, and one value and not several.
+_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
+_HOST = re.compile(r"[^-,\s\x00-\x1f\x7f][^,\s\x00-\x1f\x7f]*")
+# The fields that name other objects, and the kind of these.
+_REFERENCES = {
+    "cluster": {"agents": "agent"},
+    "allocation": {"cluster": "cluster"},
+    "partition": {"allocation": "allocation", "cluster": "cluster"},
+    "user": {"allocations": "allocation"},
+}
+
+
+def name(kind: str, id: str, of: str = "") -> str:
+    """The id, when it is one; it must not be taken for a flag or a list. Raises VipuError, which tells ``of`` whom."""
+    if not _ID.fullmatch(id):
+        raise VipuError(
+            "%shere can be no %s '%s': a name has letters, digits, '.', '_' and '-', and no '-' first."
+            % ("Cannot create %s: t" % of if of else "T", kind, id),
+            "INVALID_ARGUMENT",
+        )
+    return id
+
+
+def _check_values(kind: str, wanted: Object) -> None:
+    """Raise VipuError when an id or host that a command is to be given is none."""
+    of = "%s '%s'" % (kind, wanted["id"])
+    for field, other in _REFERENCES.get(kind, {}).items():
+        value = wanted.get(field) or ()
+        for id in (value,) if isinstance(value, str) else value:
+            name(other, id, of)
+    host = wanted.get("host")
+    if host and not _HOST.fullmatch(host):
+        raise VipuError(
+            "Cannot create %s: '%s' is no host: it has no spaces and no commas, and no '-' first." % (of, host),
+            "INVALID_ARGUMENT",
+        )
+
+
 def flags(kind: str, wanted: Object) -> list[str]:
-    """The flags of ``create`` for a wanted object; raises VipuError for what no flag can ask for."""
+    """The flags of ``create`` for a wanted object; raises VipuError for what no flag can ask for.
+
+    A flag and its value are two words, as Graphcore's guides write them.
+    """
+    _check_values(kind, wanted)
     beyond = [name for name in _NO_FLAG.get(kind, ()) if wanted.get(name) not in _UNSAID]
     if beyond or (kind == "user" and wanted.get("role") == "admin"):
         raise VipuError(

@@ -26,6 +26,8 @@ DEFAULT_PORT = 8090
 USER_ID_METADATA = "vipu-user-id"
 ACCESS_KEY_METADATA = "vipu-access-key"
 MAX_MESSAGE_BYTES = 64 << 20
+# A removal is answered when the machines have let go, for which a controller gives them up to a minute.
+REMOVAL_SECONDS = 90.0
 
 
 class VipuError(Exception):
@@ -119,7 +121,8 @@ class Client:
         try:
             return method(request, timeout=timeout or self.connection.timeout, metadata=self._metadata())
         except grpc.RpcError as error:
-            raise self._error(error, action) from None
+            public = request.DESCRIPTOR.file.package == virmgrpc.service("UserService").file.package
+            raise self._error(error, action, public) from None
         except ValueError as error:  # the library refuses, for example, metadata that cannot be sent
             raise VipuError("Cannot %s: %s." % (action or "call the controller", error), "INVALID_ARGUMENT") from None
 
@@ -165,7 +168,7 @@ class Client:
         )
         return tuple((key, value) for key, value in pairs if value)
 
-    def _error(self, error: t.Any, action: str) -> VipuError:
+    def _error(self, error: t.Any, action: str, public: bool) -> VipuError:
         code, details = error.code(), error.details() or ""
         name = code.name
         where = "The V-IPU controller at %s" % self.connection.address
@@ -174,8 +177,13 @@ class Client:
             sentence = "%s %s" % (where, self._unreachable(details))
         elif code is grpc.StatusCode.DEADLINE_EXCEEDED:
             sentence = (
-                "%s did not answer within the timeout: check that vipu-server, and not something else, "
-                "listens there, or allow more time." % where
+                "%s did not answer within the timeout, and may still be at work: check that vipu-server, and "
+                "not something else, listens there, or allow more time." % where
+            )
+        elif code is grpc.StatusCode.UNIMPLEMENTED and public:
+            sentence = (
+                "What answers at %s is not a V-IPU controller: check host and port; a controller listens on 8090, an "
+                "agent on 8080." % self.connection.address
             )
         elif code is grpc.StatusCode.UNIMPLEMENTED:
             sentence = (

@@ -177,7 +177,12 @@ _LISTED = (AGENT, CLUSTER, ALLOCATION, PARTITION)
 def _pod(run: Run) -> Object:
     """All kinds at once: one read per kind that is concerned, one plan, one batch."""
     params = run.params
-    concerned = [f for f in _LISTED if params[f.plural] is not None or f.plural in params["prune"]]
+    for name in params["prune"]:
+        if params[name] is None:  # left out, or lost in a template: too little to empty a rack on
+            raise TaskError(
+                "Cannot prune %s without a list of those that shall stay: give %s, [] for none." % (name, name)
+            )
+    concerned = [f for f in _LISTED if params[f.plural] is not None]
     seen = run.transport.read_all([family.kind for family in concerned])
     steps: list[Step] = []
     for family in concerned:

@@ -11,7 +11,6 @@ it is reported as not tried.
 
 from __future__ import annotations
 
-import re
 import typing as t
 from functools import partial
 
@@ -23,7 +22,6 @@ from .client import Connection, VipuError
 _CREATE_ORDER = ("agent", "cluster", "allocation", "partition", "user")
 _REMOVE_ORDER = ("partition", "allocation", "cluster", "agent", "user")
 _REMOVING = (Action.DELETE, Action.RECREATE)
-_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")  # whatever else it were, it is no flag
 # What tenants do too is done with their command.
 _OF_TENANTS = ("partition", "allocation")
 
@@ -67,7 +65,7 @@ class CliTransport:
 
     def _facts(self, row: cli_output.Row) -> cli_output.Row:
         """A row of the list of agents with what ``get agent`` tells, for releases that list little."""
-        id = _name("agent", cli_output.pick(row, *cli_objects.KEYS["agent"]) or "")
+        id = cli_objects.name("agent", cli_output.pick(row, *cli_objects.KEYS["agent"]) or "")
         text = self._commands.ask("vipu-admin", "get", "agent", id)
         return {**row, **_read(cli_output.agent, text, "what is told of agent '%s'" % id)[0]}
 
@@ -77,7 +75,7 @@ class CliTransport:
         creations, errors = [], []
         for step in sorted(steps, key=lambda step: _CREATE_ORDER.index(step.family.kind)):
             try:
-                _name(step.family.kind, step.key)
+                cli_objects.name(step.family.kind, step.key)
                 if step.wanted is not None:
                     creations.append(_Work(step, _creation(step)))
             except VipuError as error:
@@ -164,7 +162,7 @@ class CliTransport:
                 "UNIMPLEMENTED",
             )
         try:
-            self._commands.act("vipu", "reset", "partition", _name("partition", id))
+            self._commands.act("vipu", "reset", "partition", cli_objects.name("partition", id))
         except VipuError:
             # As with creation, the command waits.
             if self._state(id) in (None, "ACTIVE"):
@@ -186,7 +184,7 @@ class CliTransport:
 
     def _gcd_config(self, id: str, gcd: int) -> Object:
         text = self._commands.ask(
-            "vipu", "get", "partition", _name("partition", id), "--gcd", str(gcd), "--ipuof-configs"
+            "vipu", "get", "partition", cli_objects.name("partition", id), "--gcd", str(gcd), "--ipuof-configs"
         )
         return _read(cli_output.ipuof_config, text, "the IPUoF configuration of partition '%s'" % id)
 
@@ -223,16 +221,6 @@ def _read(reader: t.Callable[[t.Any], _T], printed: t.Any, what: str) -> _T:
             "same release." % (what, error),
             "UNREADABLE",
         ) from None
-
-
-def _name(kind: str, id: str) -> str:
-    """The id, when it is one; it must not be taken for a flag. Raises VipuError."""
-    if not _ID.fullmatch(id):
-        raise VipuError(
-            "There can be no %s '%s': a name has letters, digits, '.', '_' and '-', and no '-' first." % (kind, id),
-            "INVALID_ARGUMENT",
-        )
-    return id
 
 
 def _creation(step: Step) -> list[str]:

@@ -9,7 +9,7 @@ import typing as t
 
 from ..reconcile import Action, Failure, ItemError, Object, Step
 from . import ipuof, objects
-from .client import Client, Connection, VipuError, partition_status
+from .client import REMOVAL_SECONDS, Client, Connection, VipuError, partition_status
 from .contract import admin, virmgrpc
 from .names import CLUSTER_TOPOLOGY, KIND, ROLE, TOPOLOGY
 
@@ -110,7 +110,8 @@ class GrpcTransport:
 
     def _remove_partition(self, id: str, force: bool) -> None:
         request = virmgrpc.RemovePartitionRequest(partition_id=id, force=force)
-        self._client.call(self._client.user.RemovePartition, request, "remove partition '%s'" % id)
+        timeout = max(self._client.connection.timeout, REMOVAL_SECONDS)
+        self._client.call(self._client.user.RemovePartition, request, "remove partition '%s'" % id, timeout)
 
     def _create_partition(self, step: Step) -> None:
         wanted = step.whole

@@ -80,6 +80,6 @@ def _run(
         cwd=elsewhere,
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=300,
     )
     return done.stdout + done.stderr

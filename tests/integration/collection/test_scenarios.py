@@ -47,7 +47,8 @@ GONE = [
     task("vipu_cluster", id="cl0", state="absent"),
     task("vipu_agent", id="ag01", state="absent"),
 ]
-PRUNED = [task("vipu_pod", prune=["agents", "clusters", "allocations", "partitions"])]
+KINDS = ["agents", "clusters", "allocations", "partitions"]
+PRUNED = [task("vipu_pod", **{kind: [] for kind in KINDS}, prune=KINDS)]
 
 
 @pytest.fixture

@@ -63,7 +63,7 @@ def test_agents_that_do_not_answer_are_named():
         check = preflight.agents([up, down])
         assert check.found == "1 of 2 answer"
         assert check.problem == (
-            f"ag02 (127.0.0.1:{down['port']}, connection refused) does not answer: "
+            f"agent ag02 (127.0.0.1:{down['port']}, connection refused) does not answer: "
             "see whether the IPU-Machine is on and in the network"
         )
         assert "and 2 more do not answer" in preflight.agents([down] * 6).problem

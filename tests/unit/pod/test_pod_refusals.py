@@ -328,11 +328,11 @@ def test_racks_and_the_controller_are_checked(pod):
 
 
 def test_files_that_cannot_be_read_are_named(pod, tmp_path):
-    with pytest.raises(PodError, match=r"nowhere\.yml: cannot be read: No such file"):
+    with pytest.raises(PodError, match=r"nowhere\.yml: there is no such file: write it, or name another"):
         load(str(tmp_path / "nowhere.yml"))
     path = pod.write()
     pod.machines_csv.unlink()
-    with pytest.raises(PodError, match=r"machines\.csv: cannot be read: No such file"):
+    with pytest.raises(PodError, match=r"machines\.csv: there is no such file"):
         load(str(path))
     pod.machines_csv.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(PodError, match="is not UTF-8 text"):

@@ -85,8 +85,8 @@ def create_partition(
     if index is not None:
         # Graphcore's guides mention the flag; what it counts is not public.
         raise Failed(
-            "this controller has no choice of places by --index: leave it out, or name the IPUs with ipus of the module "
-            "openipu.pod.vipu_partition, or in the requirements of the API."
+            "this controller has no choice of places by --index: leave it out, or name the IPUs with ipus "
+            "of the module openipu.pod.vipu_partition or with a PartitionSpec of the API."
         )
     if allocation and cluster:
         raise click.UsageError("Give --allocation or --cluster, not both.")
@@ -138,13 +138,15 @@ def reset_partition(session: Session, id: str, relocatable: bool, no_wait: bool,
 @click.option("--force", is_flag=True, help="Go on when an IPU-Machine cannot be told.")
 def remove_partition(session: Session, id: str, force: bool) -> None:
     """Remove a partition, and its files in ~/.ipuof.conf.d."""
+    from ansible_collections.openipu.pod.plugins.module_utils.vipu.client import REMOVAL_SECONDS
     from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import virmgrpc
 
     # Which files are its own depends on its number of GCDs, which nobody knows afterwards.
     num_gcds = 0
     if conffiles.present(id):
         num_gcds = next((item["num_gcds"] for item in listing.read(session, "partition") if item["id"] == id), 0)
-    session.call("user", "RemovePartition", virmgrpc.RemovePartitionRequest(partition_id=id, force=force))
+    request = virmgrpc.RemovePartitionRequest(partition_id=id, force=force)
+    session.call("user", "RemovePartition", request, REMOVAL_SECONDS)
     conffiles.remove(id, num_gcds)
     session.succeed()
 

@@ -43,10 +43,10 @@ class Session:
 
         return Client(self.settings.connection(timeout=self._timeout))
 
-    def call(self, service: str, method: str, request: Any) -> Any:
+    def call(self, service: str, method: str, request: Any, timeout: float = 0) -> Any:
         """Call ``user``, ``admin``, ``tenant`` or ``version``; raises VipuError."""
         stub = getattr(self.client, service)
-        return self.client.call(getattr(stub, method), request, self.action)
+        return self.client.call(getattr(stub, method), request, self.action, timeout)
 
     @property
     def json(self) -> bool:
