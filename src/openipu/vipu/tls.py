@@ -6,6 +6,8 @@ from __future__ import annotations
 import datetime
 import ipaddress
 import os
+import shutil
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,6 +31,7 @@ def create(directory: Path, names: Iterable[str], validity: datetime.timedelta =
 
     ``directory`` gets ``ca``, ``server`` and ``client``; whoever has the files of ``client`` may
     connect, whoever has the key of ``ca`` may make more. Raises TlsError, also when it exists already.
+    It appears when it is complete: after a failure nothing of it is there.
     """
     from cryptography import x509
     from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
@@ -37,9 +40,15 @@ def create(directory: Path, names: Iterable[str], validity: datetime.timedelta =
     ca_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "vipu-server authority")])
     ca = _sign(ca_name, ca_key, ca_name, ca_key, validity, [(x509.BasicConstraints(ca=True, path_length=0), True)])
     alternatives = x509.SubjectAlternativeName([_general_name(name) for name in dict.fromkeys(names)])
+    folder = None
     try:
-        directory.mkdir(parents=True)
-        _write(directory / "ca", "ca", ca, ca, ca_key)
+        if os.path.lexists(directory):
+            raise FileExistsError
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(prefix=f".{directory.name}.", dir=directory.parent))
+        draft = folder / directory.name
+        draft.mkdir()
+        _write(draft / "ca", "ca", ca, ca, ca_key)
         for role, usage in (
             ("server", ExtendedKeyUsageOID.SERVER_AUTH),
             ("client", ExtendedKeyUsageOID.CLIENT_AUTH),
@@ -50,11 +59,15 @@ def create(directory: Path, names: Iterable[str], validity: datetime.timedelta =
             if role == "server":
                 extensions.append((alternatives, False))
             certificate = _sign(subject, key, ca_name, ca_key, validity, extensions)
-            _write(directory / role, role, ca, certificate, key)
+            _write(draft / role, role, ca, certificate, key)
+        draft.rename(directory)
     except FileExistsError:
         raise TlsError(f"There is {str(directory)!r} already; remove it first to make new certificates.") from None
     except OSError as error:
         raise TlsError(f"Cannot write certificates to {str(directory)!r}: {error.strerror}.") from None
+    finally:
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def server_credentials(directory: Path) -> grpc.ServerCredentials:

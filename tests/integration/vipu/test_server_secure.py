@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import datetime
+import errno
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -260,6 +261,25 @@ def test_certificates_that_cannot_be_used_are_refused(certs: Path, tmp_path: Pat
     with pytest.raises(tls.TlsError, match="neither an IP address nor a DNS name"):
         tls.create(tmp_path / "odd", ["bücher.example"])
     assert not (tmp_path / "odd").exists()
+
+
+def test_a_failure_half_way_leaves_no_certificates_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write, written = tls._write, []
+
+    def full(directory: Path, *rest: object) -> None:
+        if directory.name == "client":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write(directory, *rest)  # type: ignore[arg-type]
+        written.append(directory.name)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tls, "_write", full)
+        with pytest.raises(tls.TlsError, match=r"Cannot write certificates to '.*/certs': No space left on device\.$"):
+            tls.create(tmp_path / "certs", ["localhost"])
+    assert written == ["ca", "server"]
+    assert list(tmp_path.iterdir()) == []
+    tls.create(tmp_path / "certs", ["localhost"])
+    assert [path.name for path in tmp_path.iterdir()] == ["certs"]
 
 
 def test_keys_are_for_their_owner_only(certs: Path) -> None:
