@@ -225,7 +225,13 @@ def main(
     """
     log.configure(log_format, log_level)
     if tls_init is not None:
-        tls.create(tls_init, [host, "localhost", "127.0.0.1", "::1", *names])
+        if _everywhere(host) and not names:
+            raise click.ClickException(
+                f"A certificate for {host} fits no name that a client would use: give the names and addresses of this "
+                "server with --tls-san."
+            )
+        own = [] if _everywhere(host) else [host]
+        tls.create(tls_init, [*own, "localhost", "127.0.0.1", "::1", *names])
         click.echo(f"Certificates written: {tls_init / 'server'} and {tls_init / 'client'}")
     if init:
         _initialise(database, host, port, secure)
@@ -285,10 +291,17 @@ def _initialise(database: Path, host: str, port: int, secure: bool) -> None:
     click.echo(f"{'Initialised storage' if new else 'Storage is initialised already'}: {database}")
     if not secure:
         return
-    everywhere = host in ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
-    path = first_admin(database, "localhost" if everywhere else host, port)
+    path = first_admin(database, "localhost" if _everywhere(host) else host, port)
     if path is not None:
         click.echo(f"vipu configuration file for the user 'admin' written: {path}")
+
+
+def _everywhere(host: str) -> bool:
+    """Whether a host to listen on is the wildcard address, which nobody can connect to from elsewhere."""
+    try:
+        return ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return False
 
 
 def _check_exposure(hosts: list[str], insecure_network: bool) -> None:

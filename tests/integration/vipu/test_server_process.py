@@ -19,6 +19,7 @@ import grpc
 import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.client import ACCESS_KEY_METADATA, USER_ID_METADATA
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin, virmgrpc
+from cryptography import x509
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from vipu_servers import Client, Machines, Process, command, partition, pod, run, wait_active
 
@@ -127,6 +128,7 @@ def test_what_is_wrong_with_the_start_is_said_in_one_sentence(vipu_process: Star
     connection.commit()
     connection.close()
     missing, nowhere, certs = (str(tmp_path / name) for name in ("missing.db", "no/where.db", "none"))
+    nocerts = str(tmp_path / "nocerts")
     agent_tls = [part for name in ("ca", "certificate", "key") for part in (f"--agent-tls-{name}", certs)]
     cases = (
         (["--database", missing], [f"There is no database '{missing}'", "--init"]),
@@ -134,6 +136,8 @@ def test_what_is_wrong_with_the_start_is_said_in_one_sentence(vipu_process: Star
         (["--database", here], ["is in use by another vipu-server"]),
         (["--database", newer, "--port", "0"], ["written by a newer release (version 9999"]),
         (["--database", other, "--port", port], [f"Cannot listen on 127.0.0.1:{port}", "another program"]),
+        (["--tls-init", nocerts, "--host", "0.0.0.0"], ["0.0.0.0", "--tls-san"]),
+        (["--tls-init", nocerts, "--host", "::"], ["::", "--tls-san"]),
         (["--host", "0.0.0.0"], ["0.0.0.0", "--secure", "--insecure-network"]),
         (["--admin-host", "192.0.2.1"], ["192.0.2.1", "--insecure-network"]),
         (["--secure", "--certs", certs], ["Cannot read", "No such file", "--tls-init"]),
@@ -147,7 +151,17 @@ def test_what_is_wrong_with_the_start_is_said_in_one_sentence(vipu_process: Star
         assert re.fullmatch(r"Error: [^\n]+\n", result.stderr), result.stderr
         for part in sentence:
             assert part in result.stderr
+    assert not Path(nocerts).exists()
     assert server.stop() == 0
+
+
+def test_a_certificate_for_a_server_that_listens_everywhere(tmp_path: Path) -> None:
+    made = run("--tls-init", str(tmp_path / "certs"), "--host", "0.0.0.0", "--tls-san", "pod.example")
+    assert made.returncode == 0, made.stderr
+    certificate = x509.load_pem_x509_certificate((tmp_path / "certs" / "server" / "server.crt").read_bytes())
+    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert names.get_values_for_type(x509.DNSName) == ["localhost", "pod.example"]
+    assert [str(address) for address in names.get_values_for_type(x509.IPAddress)] == ["127.0.0.1", "::1"]
 
 
 def test_wrong_use_of_options_is_explained(tmp_path: Path) -> None:
