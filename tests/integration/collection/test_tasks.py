@@ -199,6 +199,15 @@ def test_a_kind_that_is_not_named_is_not_touched(perform: Perform) -> None:
     assert emptied["allocations"]["removed"] == ["team-a"]
 
 
+def test_a_list_that_got_lost_empties_nothing(perform: Perform) -> None:
+    for check in (True, False):
+        refused = perform("vipu_pod", agents=AGENTS[:1], prune=["agents", "partitions"], check=check)
+        assert refused["msg"] == (
+            "Cannot prune partitions without a list of those that shall stay: give partitions, [] for none."
+        )
+    assert len(perform("vipu_info", gather_subset=["agents"])["agents"]) == 2
+
+
 def test_what_is_carried_along_by_force_comes_back_when_it_is_wanted(perform: Perform) -> None:
     perform("vipu_allocation", id="team-a", cluster="cl0", size=1)
     perform("vipu_pod", clusters=[{"id": "cl0", "agents": ["ag01"]}, {"id": "cl1", "agents": ["ag02"]}])
