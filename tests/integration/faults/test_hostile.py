@@ -139,7 +139,7 @@ def test_messages_without_measure(controller: Process, administrator: Client) ->
 
     first = storm()
     assert storm() < first + 64 * MEGABYTE
-    assert first < 700 * MEGABYTE
+    assert first < 400 * MEGABYTE
     no_traceback(controller)
 
 

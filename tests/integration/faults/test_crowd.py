@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A thousand connections that want nothing (ten thousand: tests/soak)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import crowd
+from vipu_servers import Process
+
+
+def test_thousand_connections(vipu_process: Callable[..., Process]) -> None:
+    crowd.check(vipu_process("--log-level", "warning"), connections=1000, processes=2)

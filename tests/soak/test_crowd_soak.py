@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Ten thousand connections that want nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import crowd
+import pytest
+from vipu_servers import Process
+
+from openipu.vipu.initialise import initialise
+
+
+@pytest.mark.soak
+def test_ten_thousand_connections(tmp_path: Path) -> None:
+    database = tmp_path / "vipu-server.db"
+    initialise(database)
+    server = Process("--database", str(database), "--log-level", "warning")
+    try:
+        crowd.check(server, connections=10_000, processes=4)
+    finally:
+        server.stop()
