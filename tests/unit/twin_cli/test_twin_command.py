@@ -47,7 +47,7 @@ def test_a_mistake_in_the_pod_is_told_with_its_line(tmp_path):
     output = refused("up", "--inventory", path, "--state-dir", tmp_path / "state")
     assert "pod.yml, line" in output
     assert "a size is a power of two" in output
-    assert "nowhere.yml: cannot be read" in refused(
+    assert "nowhere.yml: there is no such file" in refused(
         "up", "--inventory", "nowhere.yml", "--state-dir", tmp_path / "state"
     )
     assert not (tmp_path / "state").exists()

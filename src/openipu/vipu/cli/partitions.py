@@ -57,7 +57,7 @@ def _waiting(function: _F) -> _F:
 @click.option("--reconfigurable", is_flag=True, help="Let programs choose how many of its IPUs form a device.")
 @click.option("--disable-auto-reset", is_flag=True, help="Do not reset it by itself after a fault.")
 @click.option("--relocatable", is_flag=True, help="Move it to free IPUs when an IPU-Machine of it fails.")
-@click.option("--index", hidden=True)
+@click.option("--index", hidden=True, help="Graphcore's; refused, for its meaning is not public.")
 @_waiting
 def create_partition(
     session: Session,
