@@ -305,6 +305,20 @@ def test_what_was_removed_to_be_made_anew_is_half_done(recorded: Recorded, trans
         ),
         (step("agent", "--force", host="h"), "There can be no agent '--force'"),
         (step("agent", "a b", Action.DELETE), "There can be no agent 'a b'"),
+        (step("agent", "ag1", host="--force"), "Cannot create agent 'ag1': '--force' is no host"),
+        (step("agent", "ag1", host="h1 --force"), "Cannot create agent 'ag1': 'h1 --force' is no host"),
+        (step("agent", "ag1", host="h1,h2"), "Cannot create agent 'ag1': 'h1,h2' is no host"),
+        (step("agent", "ag1", host="h1\n"), "is no host"),
+        (
+            step("cluster", "cl0", agents=["ag0", "--force"], num_ilds=1),
+            "Cannot create cluster 'cl0': there can be no agent '--force': a name has",
+        ),
+        (step("cluster", "cl0", agents=["ag0,ag7"], num_ilds=1), "there can be no agent 'ag0,ag7'"),
+        (step("cluster", "cl0", agents=["ag0", ""], num_ilds=1), "there can be no agent ''"),
+        (step("allocation", "a1", cluster="-c", size=1), "Cannot create allocation 'a1': there can be no cluster '-c'"),
+        (step("partition", "p", size=1, allocation="--force"), "there can be no allocation '--force'"),
+        (step("partition", "p", size=1, cluster="c d"), "there can be no cluster 'c d'"),
+        (step("user", "eve", allocations=["a1", "-f"]), "Cannot create user 'eve': there can be no allocation '-f'"),
     ],
 )
 def test_what_no_command_can_do_is_refused_before_the_first_runs(
