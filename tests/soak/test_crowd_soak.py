@@ -13,7 +13,9 @@ from openipu.vipu.initialise import initialise
 
 
 @pytest.mark.soak
-def test_ten_thousand_connections(tmp_path: Path) -> None:
+def test_ten_thousand_connections(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in crowd.ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
     database = tmp_path / "vipu-server.db"
     initialise(database)
     server = Process("--database", str(database), "--log-level", "warning")

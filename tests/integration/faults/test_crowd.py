@@ -6,8 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import crowd
+import pytest
 from vipu_servers import Process
 
 
-def test_thousand_connections(vipu_process: Callable[..., Process]) -> None:
+def test_thousand_connections(vipu_process: Callable[..., Process], monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in crowd.ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
     crowd.check(vipu_process("--log-level", "warning"), connections=1000, processes=2)
