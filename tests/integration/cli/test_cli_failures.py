@@ -47,7 +47,9 @@ def test_no_controller(tmp_path: Path, line: str) -> None:
 def test_something_else_on_the_port(tmp_path: Path, lab: Any) -> None:
     agent = lab.rack.agents[0]  # it speaks gRPC, and another API
     said = Cli(tmp_path, f"{agent.host}:{agent.port}").failed("vipu list partitions")
-    assert said.startswith(f"list (partitions): failed: The V-IPU controller at {agent.host}:{agent.port} ")
+    assert said.startswith(
+        f"list (partitions): failed: What answers at {agent.host}:{agent.port} is not a V-IPU controller"
+    )
 
 
 def test_a_host_that_takes_connections_and_is_silent(tmp_path: Path, silent: int) -> None:
