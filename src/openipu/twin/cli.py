@@ -81,10 +81,10 @@ def down(twin: Twin, keep_data: bool) -> None:
 @_command
 def status(twin: Twin, as_json: bool) -> None:
     """Show what the twin's controller holds, and how to go on."""
+    stopped = [machine.agent_id for machine in twin.machines() if not machine.running]
     with twin.client() as client:
         found = summary.read(client)
         connection = client.connection
-    stopped = [machine.agent_id for machine in twin.machines() if not machine.running]
     if as_json:
         _say(json.dumps({**found.as_json(), "state_dir": str(twin.folder), "stopped_machines": stopped}, indent=2))
         return

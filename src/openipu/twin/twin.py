@@ -210,11 +210,22 @@ class Twin:
         """What runs of it, for sentences."""
         return [service.title for service in (self._agents(), self._controller()) if service.running()]
 
-    def client(self) -> Client:
-        """A client of its controller. Raises TwinError when no twin runs here."""
+    def _running(self, service: Service) -> Identity:
+        """Which POD the twin is of. Raises TwinError when this service of it does not run."""
         identity = self.identity()
-        if identity is None or not self._controller().running():
+        if identity is None or not self.running():
             raise TwinError(f"No twin runs in {self.folder}: start it with 'twin up'.")
+        if not service.running():
+            title = service.title[0].lower() + service.title[1:]
+            raise TwinError(
+                f"Half of the twin in {self.folder} is down, {title} (see {service.log}): "
+                f"'twin up --inventory {identity.inventory} --state-dir {self.folder}' mends it."
+            )
+        return identity
+
+    def client(self) -> Client:
+        """A client of its controller. Raises TwinError when that does not run here."""
+        identity = self._running(self._controller())
         return Client(Connection(identity.controller_host, identity.controller_port, timeout=10))
 
     def machines(self) -> list[Any]:
@@ -223,8 +234,7 @@ class Twin:
 
     def control(self, method: str, request: Any) -> Any:
         """Call the run-time control of the rack. Raises TwinError."""
-        if not self._agents().running():
-            raise TwinError(f"No twin runs in {self.folder}: start it with 'twin up'.")
+        self._running(self._agents())
         with grpc.insecure_channel(f"unix:{self.socket}") as channel:
             try:
                 return getattr(twin.stub(channel, "TwinService"), method)(request, timeout=10)

@@ -97,7 +97,7 @@ def test_a_stopped_machine_is_told_in_one_sentence(deployed):
         done = deployed.playbook("site.yml", check=False)
         assert done.returncode == 2
         sentence = (
-            f"Not ready for a bring-up. Ag03 (127.{2 + deployed.octet}.1.3:8080, connection refused) does not answer: "
+            f"Not ready for a bring-up. Agent ag03 (127.{2 + deployed.octet}.1.3:8080, connection refused) does not answer: "
             "see whether the IPU-Machine is on and in the network."
         )
         assert sentence.lower() in " ".join(done.stdout.split()).lower()
@@ -120,6 +120,13 @@ def test_a_twin_that_crashed_in_part_is_mended(deployed, name):
     other = {"controller": "agents", "agents": "controller"}[name]
     kept = deployed.pid(other)
     os.kill(deployed.pid(name), signal.SIGKILL)
+    done = deployed.twin("status", check=False)
+    title = {"controller": "the V-IPU controller", "agents": "the rack's agents"}[name]
+    mend = f"'twin up --inventory {deployed.inventory} --state-dir {deployed.state}' mends it."
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        f"Error: Half of the twin in {deployed.state} is down, {title} (see {deployed.state / name}.log): {mend}\n"
+    )
     assert "The twin is up:" in deployed.twin("up").stdout
     assert deployed.pid(other) == kept
     found = deployed.status()
