@@ -20,7 +20,12 @@ _KEY_ALPHABET = string.ascii_letters + string.digits
 
 
 class AuthError(Exception):
-    """The caller is not who it says it is, or does not say it; one sentence."""
+    """The caller is not who it says it is, or does not say it; one sentence, and the ``user`` it claims to be."""
+
+    def __init__(self, sentence: str, user: str = "") -> None:
+        """See the class."""
+        super().__init__(sentence)
+        self.user = user
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +90,8 @@ class Authenticator:
             default = users.get(self._default)
             if default is None:
                 raise AuthError(
-                    f"No user id was given, and the default user {self._default!r} of this controller does not exist."
+                    f"No user id was given, and the default user {self._default!r} of this controller does not exist.",
+                    self._default,
                 )
             return _caller(default)
         user = users.get(id)
@@ -93,7 +99,7 @@ class Authenticator:
         stored = user.key_hash if user else ""
         right = hmac.compare_digest(hash_key(user.key_salt if user else "", key), stored)
         if user is None or not right:
-            raise AuthError("The user id or its access key is wrong; ask an administrator for a new one.")
+            raise AuthError("The user id or its access key is wrong; ask an administrator for a new one.", id)
         return _caller(user)
 
 

@@ -141,7 +141,8 @@ class Controller:
         for task, reason in failed:
             task.future.set_exception(reason)
         if changes:
-            _log.info("committed", changes=_summary(changes))
+            # Who asked for what is told by the services.
+            _log.debug("committed", changes=_summary(changes))
 
     def _take_over(self, changes: Sequence[Change], transaction: Transaction) -> None:
         if changes:

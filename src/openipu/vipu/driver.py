@@ -248,8 +248,11 @@ class Driver:
         self._conclude(drive, lambda record: life.failed(record, errors))
 
     def _lost(self, id: str, error: str) -> None:
+        record = self._records.state.partitions.get(id)
+        if record and record.operation is Operation.IDLE:
+            _log.warning("partition lost", partition=id, reason=error)
         now = time.time()
-        self._outbox.put(id, lambda record: life.lost(record, error, now))
+        self._outbox.put(id, lambda current: life.lost(current, error, now))
 
     def await_removal(self, record: Partition, done: Future[None]) -> None:
         """Have a future done when the removal that this record began is over."""

@@ -24,6 +24,10 @@ _log = structlog.get_logger("openipu.vipu.services")
 # tenth of it, and a message takes many times its size when it is read.
 _MAX_REQUEST = 1 << 20
 
+_READS = ("Get", "List", "Count")  # how methods begin that change nothing
+_REFUSED = (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED)
+_LONGEST_ID = 63  # of what somebody sent, in the log
+
 _CODES = {code.value[0]: code for code in grpc.StatusCode}
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
@@ -88,16 +92,18 @@ class Guard(grpc.GenericRpcHandler):  # type: ignore[misc]
         authenticate = None if service in self._without_user else self._authenticator
         admin_only = service in self._admin_only
         bounded = not getattr(behaviour, "large_requests", False)
+        writes = not method.rpartition("/")[2].startswith(_READS)
 
         def call(data: bytes, context: grpc.ServicerContext) -> Any:
             start = time.perf_counter()
             caller, reply = ANYBODY, None
-            code, sentence = grpc.StatusCode.OK, ""
+            code, sentence, user, request = grpc.StatusCode.OK, "", "", None
             try:
                 if not context.is_active():  # it waited for its turn longer than its client did
                     raise _Gone
                 if authenticate is not None:
                     caller = authenticate(context.invocation_metadata())
+                user = caller.user
                 if admin_only and caller.allowed is not None:
                     raise RuleError(Code.PERMISSION_DENIED, "Only an administrator may do that.")
                 if bounded and len(data) > _MAX_REQUEST:
@@ -105,13 +111,20 @@ class Guard(grpc.GenericRpcHandler):  # type: ignore[misc]
                         Code.RESOURCE_EXHAUSTED,
                         f"A request of {method} has at most {_MAX_REQUEST} bytes, not {len(data)}.",
                     )
-                reply = behaviour(deserializer(data), caller)
+                request = deserializer(data)
+                reply = behaviour(request, caller)
             except Exception as error:  # noqa: BLE001 - nothing but a sentence may reach the client
                 code, sentence = _status(error, method)
+                if isinstance(error, AuthError):
+                    user = error.user[:_LONGEST_ID]  # that it claims to be
+            if code in _REFUSED:
+                _log.warning("refused", method=method, user=user, peer=context.peer(), reason=sentence)
+            elif writes and code is grpc.StatusCode.OK and _changed(request, reply):
+                _log.info("done", method=method, object=_named(request), user=user, peer=context.peer())
             _log.debug(
                 "call",
                 method=method,
-                user=caller.user,
+                user=user,
                 peer=context.peer(),
                 code=code.name,
                 error=sentence,
@@ -125,6 +138,17 @@ class Guard(grpc.GenericRpcHandler):  # type: ignore[misc]
         return grpc.unary_unary_rpc_method_handler(
             call, request_deserializer=None, response_serializer=handler.response_serializer
         )
+
+
+def _named(request: Any) -> str:
+    """The id of the object that a write is about; empty for one about many."""
+    spec = getattr(request, "spec", None) or getattr(request, "requirements", None) or request
+    return str(getattr(spec, "id", "") or getattr(spec, "partition_id", ""))
+
+
+def _changed(request: Any, reply: Any) -> bool:
+    """False for a batch that was only looked at, or refused in its reply."""
+    return not getattr(request, "validate_only", False) and getattr(reply, "applied", True)
 
 
 def _status(error: Exception, method: str) -> tuple[grpc.StatusCode, str]:

@@ -73,7 +73,9 @@ def test_ready_line_environment_and_version(vipu_process: Start, monkeypatch: py
     events = [json.loads(line) for line in server.errors if line]
     assert events[0]["level"] == "warning"
     assert "not secure" in events[0]["event"]
-    assert {"event": "committed", "changes": ["agent ag1"]}.items() <= events[1].items()
+    done = next(event for event in events if event["event"] == "done")
+    assert done["method"].endswith("AdminService/CreateAgent")
+    assert (done["object"], done["peer"][:15]) == ("ag1", "ipv4:127.0.0.1:")
     assert run("--version").stdout == "vipu-server 0.1.0\n"
 
 
