@@ -97,8 +97,8 @@ def test_a_stopped_machine_is_told_in_one_sentence(deployed):
         done = deployed.playbook("site.yml", check=False)
         assert done.returncode == 2
         sentence = (
-            f"Not ready for a bring-up. Agent ag03 (127.{2 + deployed.octet}.1.3:8080, connection refused) does not answer: "
-            "see whether the IPU-Machine is on and in the network."
+            f"Not ready for a bring-up. Agent ag03 (127.{2 + deployed.octet}.1.3:8080, connection refused) "
+            "does not answer: see whether the IPU-Machine is on and in the network."
         )
         assert sentence.lower() in " ".join(done.stdout.split()).lower()
         assert "Stopped by hand: ag03" in deployed.twin("status").stdout
