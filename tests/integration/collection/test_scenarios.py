@@ -89,6 +89,7 @@ class Stage:
         }
 
 
+@pytest.mark.timeout(300)  # a hundred tasks, over the command lines with several processes each
 @pytest.mark.parametrize("transport", ["grpc", "cli"])
 @pytest.mark.parametrize("scenario", [(BULK, PRUNED), (SINGLE, GONE)], ids=["bulk", "single"])
 def test_four_ways(
