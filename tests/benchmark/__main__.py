@@ -59,7 +59,8 @@ _GROUPS: dict[str, Callable[[Table, int], None]] = {
 
 def _machine() -> str:
     libraries = ", ".join(f"{name} {metadata.version(name)}" for name in ("ansible-core", "grpcio"))
-    return f"{len(os.sched_getaffinity(0))} cores, Python {platform.python_version()}, {libraries}"
+    cores, load = len(os.sched_getaffinity(0)), os.getloadavg()[0]
+    return f"{cores} cores (load {load:.1f} before), Python {platform.python_version()}, {libraries}"
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import grpc
+import psutil
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin, virmgrpc
 
 from openipu.limits import raise_file_limit
@@ -82,6 +83,21 @@ class Lab:
         """End it all."""
         self._stack.close()
 
+    def server_cpu(self) -> float:
+        """Seconds of CPU that the controller has taken so far."""
+        times = self._server.cpu_times()
+        return float(times.user + times.system)
+
+    def rest(self) -> None:
+        """Wait until the controller is done with what came before."""
+        self._server.cpu_percent()
+
+        def idle() -> bool:
+            time.sleep(0.2)  # what its use of the CPU is averaged over
+            return bool(self._server.cpu_percent() < 10)
+
+        _wait(idle, "the controller is at rest")
+
     def channel(self) -> grpc.Channel:
         """A new channel to the controller; close it."""
         return grpc.insecure_channel(self.address, options=_OPTIONS)
@@ -144,6 +160,7 @@ class Lab:
         options = ["--host", f"{self._network}.0.1", "--port", "0", "--database", str(database)]
         options += ["--log-level", "warning"]
         server = self._start("openipu.vipu.server", options)
+        self._server = psutil.Process(server.pid)
         if self._one_core:  # before it has any thread; all of them inherit it
             os.sched_setaffinity(server.pid, self._cores[:1])
         line = server.stdout.readline().decode() if server.stdout else ""

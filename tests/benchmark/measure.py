@@ -74,16 +74,21 @@ def command(arguments: Sequence[str], expect: str = "", env: dict[str, str] | No
 
 
 def alternate(
-    rounds: int, runs: dict[str, Callable[[], Sample]], before: dict[str, Callable[[], None]] | None = None
+    rounds: int,
+    runs: dict[str, Callable[[], Sample]],
+    before: dict[str, Callable[[], None]],
+    at_most: dict[str, int] | None = None,
 ) -> dict[str, Sample]:
     """Run all contenders in turn, so that noise falls on all alike; the median of each.
 
-    ``before`` prepares single contenders, unmeasured.
+    ``before`` prepares single contenders, unmeasured; ``at_most`` bounds the rounds of slow ones.
     """
     samples: dict[str, list[Sample]] = {name: [] for name in runs}
-    for _ in range(rounds):
+    for number in range(rounds):
         for name, run in runs.items():
-            if before and name in before:
+            if number >= (at_most or {}).get(name, rounds):
+                continue
+            if name in before:
                 before[name]()
             samples[name].append(run())
     return {
