@@ -5,19 +5,22 @@ from __future__ import annotations
 
 import datetime
 import errno
+import logging
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import grpc
 import pytest
+import structlog
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.client import ACCESS_KEY_METADATA, USER_ID_METADATA
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin, virmgrpc
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from structlog.testing import LogCapture
 from vipu_servers import Client, InProcess, InstantLife, partition, pod
 
-from openipu.vipu import auth, tls
+from openipu.vipu import auth, controller, services_guard, tls
 from openipu.vipu.initialise import initialise
 from openipu.vipu.model import Put, Role
 
@@ -182,6 +185,40 @@ def test_keys_are_neither_stored_nor_logged(
     for key in keys:
         assert key.encode() not in stored
         assert key not in captured.out + captured.err
+
+
+def test_the_log_tells_who_was_refused_and_who_wrote(
+    tenants: tuple[User, User, User], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, alice, _ = tenants
+    key = "AAAAAAAAAAA"
+    capture = LogCapture()
+    everything = structlog.make_filtering_bound_logger(logging.DEBUG)
+    for module in (services_guard, controller):  # whose loggers leave out what is not serious in these tests
+        monkeypatch.setattr(module, "_log", structlog.wrap_logger(None, processors=[capture], wrapper_class=everything))
+    User(root.client, "mallory" + "y" * 100, key).refused("user", "CreatePartition", partition("x", 1, "a1"))
+    alice.refused("admin", "ListUsers", admin.ListUsersRequest())
+    alice("user", "RemovePartition", virmgrpc.RemovePartitionRequest(partition_id="pa"))
+    alice.create("pa", "a1")
+    alice.listed()
+    alice.refused("user", "CreatePartition", partition("pa", 1, "a1"))
+    root("admin", "Apply", admin.ApplyRequest(users=[admin.UserSpec(id="carol")], validate_only=True))
+    root("admin", "CreateUser", admin.CreateUserRequest(spec=admin.UserSpec(id="carol")))
+    logs = capture.entries
+    told = [entry for entry in logs if entry["event"] in ("refused", "done")]
+    assert all(entry["peer"].startswith("ipv4:127.0.0.1:") for entry in told)
+    assert [
+        (entry["log_level"], entry["user"], entry["method"].rpartition("/")[2], entry.get("object")) for entry in told
+    ] == [
+        ("warning", "mallory" + "y" * 56, "CreatePartition", None),
+        ("warning", "alice", "ListUsers", None),
+        ("info", "alice", "RemovePartition", "pa"),
+        ("info", "alice", "CreatePartition", "pa"),
+        ("info", "root", "CreateUser", "carol"),
+    ]
+    for secret in (key, root.metadata[1][1], alice.metadata[1][1]):
+        assert secret not in repr(logs)
+    assert {entry["event"] for entry in logs if entry["log_level"] == "info"} == {"done"}, "one line for a write"
 
 
 def test_default_user(secure: Callable[..., InProcess]) -> None:
