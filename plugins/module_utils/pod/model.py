@@ -11,8 +11,10 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass, field
 
+from ansible_collections.openipu.pod.plugins.module_utils.pod import topology
+
 MACHINES_PER_RACK = 16
-IPUS_PER_MACHINE = 4
+IPUS_PER_MACHINE: int = topology.IPUS_PER_MACHINE
 AGENT_PORT = 8080
 CONTROLLER_PORT = 8090
 

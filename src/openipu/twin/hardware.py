@@ -8,6 +8,8 @@ import hashlib
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from ansible_collections.openipu.pod.plugins.module_utils.pod.topology import INTERNAL_LINKS, CableKind
+
 from openipu.vipu.agent.hardware import (
     CablePort,
     Facts,
@@ -20,7 +22,6 @@ from openipu.vipu.agent.hardware import (
     Share,
 )
 from openipu.vipu.model import IPUS_PER_MACHINE, Device
-from openipu.vipu.topology import INTERNAL_LINKS, CableKind
 
 # The chassis ports of an IPU-M2000.
 CHASSIS_PORTS = {

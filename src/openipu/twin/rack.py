@@ -31,6 +31,7 @@ from typing import Any
 import click
 import grpc
 import structlog
+from ansible_collections.openipu.pod.plugins.module_utils.pod.topology import Layout
 
 from openipu.limits import raise_file_limit
 from openipu.twin.control import ControlServer
@@ -40,7 +41,6 @@ from openipu.vipu.agent.hardware import CablePort
 from openipu.vipu.agent.presence import Announcer
 from openipu.vipu.agent.server import AgentServer, stop_signal
 from openipu.vipu.model import DEFAULT_AGENT_PORT, Topology
-from openipu.vipu.topology import Layout
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger("twin")
 

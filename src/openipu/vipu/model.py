@@ -8,7 +8,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-IPUS_PER_MACHINE = 4
+from ansible_collections.openipu.pod.plugins.module_utils.pod import topology as pod_topology
+
+IPUS_PER_MACHINE: int = pod_topology.IPUS_PER_MACHINE
 DEFAULT_AGENT_PORT = 8080
 # Where agents multicast their presence: administratively scoped (RFC 2365, organisation-local), our choice.
 DISCOVERY_GROUP = "239.192.73.80"

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from openipu.vipu import explicit, placement, topology
+from openipu.vipu import explicit, placement, routing
 from openipu.vipu.capacity import check_size, find_allocation, room_of
 from openipu.vipu.checks import Code, Context, Refused, invalid, is_power_of_two, listing, not_there, shown
 from openipu.vipu.model import (
@@ -152,20 +152,20 @@ def _sync_type(spec: PartitionSpec) -> SyncType:
 def _routing(spec: PartitionSpec, size: int, segments: int, cluster: Cluster) -> Routing:
     asked = _number(Routing, spec.routing, "IPU-Link routing type")
     whole_ild = size // segments == IPUS_PER_MACHINE * cluster.machines_per_ild
-    if asked is Routing.RINGSWNC and not topology.ring_possible(cluster.topology, whole_ild):
+    if asked is Routing.RINGSWNC and not routing.ring_possible(cluster.topology, whole_ild):
         raise invalid(
             "the routing RINGSWNC needs a whole IPU-Link domain of a torus "
             f"(cluster {shown(cluster.id)} is a {cluster.topology} of {cluster.machines_per_ild} machines per domain); "
             "leave the routing out"
         )
-    return asked or topology.routing_for(size, cluster.topology, whole_ild)
+    return asked or routing.routing_for(size, cluster.topology, whole_ild)
 
 
 def _gw_routing(spec: PartitionSpec, segments: int) -> GwRouting:
     asked = _number(GwRouting, spec.gw_routing, "GW-Link routing type")
     if asked and segments == 1:
         raise invalid("a partition in one IPU-Link domain has no GW-Link routing; leave it out")
-    return asked or topology.gw_routing_for(segments)
+    return asked or routing.gw_routing_for(segments)
 
 
 def _segments(spec: PartitionSpec, cluster: Cluster) -> int:

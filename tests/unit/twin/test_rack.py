@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible_collections.openipu.pod.plugins.module_utils.pod.topology import Layout
 
 from openipu.twin.rack import MachineSpec, Rack, load
 from openipu.vipu.model import Topology
-from openipu.vipu.topology import Layout
 
 
 def specs(count: int) -> list[MachineSpec]:

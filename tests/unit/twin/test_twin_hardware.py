@@ -10,11 +10,11 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 import pytest
+from ansible_collections.openipu.pod.plugins.module_utils.pod.topology import CableKind
 
 from openipu.twin import hardware as twin
 from openipu.vipu.agent.hardware import CablePort, HardwareError, Options, PartitionFault, Share, ShareIpu, load
 from openipu.vipu.model import GwRouting, Routing, SyncType
-from openipu.vipu.topology import CableKind
 
 T = TypeVar("T")
 

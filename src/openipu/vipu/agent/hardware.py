@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
 
+from ansible_collections.openipu.pod.plugins.module_utils.pod.topology import CableKind
+
 from openipu.vipu.model import Device, GwRouting, Routing, SyncType
-from openipu.vipu.topology import CableKind
 
 ENTRY_POINTS = "openipu.hardware"
 

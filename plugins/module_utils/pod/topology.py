@@ -1,5 +1,7 @@
+# Copyright (c) openipu.pod contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The cables and links of a cluster, and the routing that follows from them. Pure arithmetic.
+"""The cables and links of a cluster. Pure arithmetic, for the cluster tests, the twin and the report alike.
 
 A machine is named by its position in the cluster: domain by domain, the lowest in the rack first.
 """
@@ -9,9 +11,10 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from openipu.vipu.model import IPUS_PER_MACHINE, Cluster, GwRouting, Routing, Topology
+IPUS_PER_MACHINE = 4
+MESH, TORUS = "mesh", "torus"  # how the IPU-Links of one IPU-Link domain are cabled
 
 # Chassis ports of an IPU-Machine that lead to the machine below and to the one above.
 IPU_LINK_DOWN = (1, 2, 3, 4)
@@ -25,8 +28,6 @@ INTERNAL_LINKS = 16  # IPU-Links inside of one IPU-Machine that the IPU-Link tes
 
 TRAFFIC_WINDOW = 4  # machines (16 IPUs) of one traffic test
 TRAFFIC_STEP = 2  # machines between the starts of two overlapping traffic tests
-
-DNC_MOST_IPUS = 16  # larger partitions are switched
 
 
 class CableKind(enum.StrEnum):
@@ -58,11 +59,11 @@ class Layout:
 
     machines_per_ild: int
     ilds: int = 1
-    topology: Topology = Topology.MESH
+    topology: str = MESH
 
     @classmethod
-    def of(cls, cluster: Cluster) -> Layout:
-        """The layout of a cluster."""
+    def of(cls, cluster: Any) -> Layout:
+        """The layout of a cluster record."""
         return cls(cluster.machines_per_ild, cluster.num_ilds, cluster.topology)
 
     @property
@@ -76,7 +77,7 @@ class Layout:
         A torus of one machine loops its own ports.
         """
         first, n = ild * self.machines_per_ild, self.machines_per_ild
-        for machine in range(n if self.topology is Topology.TORUS else n - 1):
+        for machine in range(n if self.topology == TORUS else n - 1):
             for up, down in zip(IPU_LINK_UP, IPU_LINK_DOWN, strict=True):
                 yield Cable(CableKind.IPU_LINK, Port(first + machine, up), Port(first + (machine + 1) % n, down))
 
@@ -123,30 +124,10 @@ class Layout:
             if n <= TRAFFIC_WINDOW:
                 yield tuple(range(first, first + n))
                 continue
-            if self.topology is Topology.TORUS:
+            if self.topology == TORUS:
                 starts = list(range(0, n, TRAFFIC_STEP))
             else:
                 last = n - TRAFFIC_WINDOW
                 starts = [*range(0, last, TRAFFIC_STEP), last]
             for start in starts:
                 yield tuple(first + (start + machine) % n for machine in range(TRAFFIC_WINDOW))
-
-
-def routing_for(size: int, topology: Topology, whole_ild: bool) -> Routing:
-    """The IPU-Link routing when none is asked for.
-
-    DNC up to 16 IPUs; above that RINGSWNC when the partition takes whole torus domains, else SWNC.
-    """
-    if size <= DNC_MOST_IPUS:
-        return Routing.DNC
-    return Routing.RINGSWNC if ring_possible(topology, whole_ild) else Routing.SWNC
-
-
-def ring_possible(topology: Topology, whole_ild: bool) -> bool:
-    """Whether the IPU-Links of a partition close to a ring: only a whole torus domain does."""
-    return whole_ild and topology is Topology.TORUS
-
-
-def gw_routing_for(segments: int) -> GwRouting:
-    """The GW-Link routing when none is asked for: a ring between domains, none inside of one."""
-    return GwRouting.RING if segments > 1 else GwRouting.UNDEFINED
