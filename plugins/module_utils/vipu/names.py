@@ -55,3 +55,22 @@ AGENT_STATE = Names("agent state", {"Unknown": 0, "Up": 1, "Down": 2})
 ROLE = Names("role", {"user": 1, "admin": 2})
 KIND = Names("kind", {"agent": 1, "cluster": 2, "allocation": 3, "partition": 4, "user": 5})
 OUTCOME = Names("outcome", {"unchanged": 1, "created": 2, "changed": 3, "removed": 4, "failed": 5, "not_applied": 6})
+CLUSTER_TEST = Names(
+    "cluster test",
+    {"Sync-Link": 1, "Cabling": 2, "IPU-Link": 3, "Traffic": 4, "GW-Link": 5, "Version": 6, "PFC-settings": 7},
+)
+CABLE_KIND = Names("kind of cable", {"IPU-Link": 1, "GW-Link": 2, "Sync-Link": 3})
+TEST_FAILURE = Names(
+    "kind of failure",
+    {
+        "no_cable": 1,
+        "wrong_port": 2,
+        "no_sync": 3,
+        "link_down": 4,
+        "corrected_errors": 5,
+        "version": 6,
+        "pfc_classes": 7,
+        "agent_unreachable": 8,
+    },
+)
+TEST_RUN = Names("state", {"none": 0, "running": 1, "finished": 2, "stopped": 3, "aborted": 4})

@@ -9,7 +9,21 @@ import typing as t
 
 from ..reconcile import Object
 from .contract import virmgrpc
-from .names import AGENT_STATE, CLUSTER_TOPOLOGY, GW_ROUTING, OPERATION, READY, ROLE, ROUTING, SYNC_TYPE, TOPOLOGY
+from .names import (
+    AGENT_STATE,
+    CABLE_KIND,
+    CLUSTER_TEST,
+    CLUSTER_TOPOLOGY,
+    GW_ROUTING,
+    OPERATION,
+    READY,
+    ROLE,
+    ROUTING,
+    SYNC_TYPE,
+    TEST_FAILURE,
+    TEST_RUN,
+    TOPOLOGY,
+)
 
 
 def agent(item: t.Any) -> Object:
@@ -106,6 +120,64 @@ def status(item: t.Any) -> Object:
         "max_retries": item.max_auto_reset_retries,
         "retries": item.auto_reset_retry_count,
         "last_auto_reset": last.ToJsonString() if last.seconds else None,
+    }
+
+
+def test_run(item: t.Any) -> Object:
+    """An openipu.vipu.admin.v1.ClusterTestRun message; times are seconds since 1970, None when there is none."""
+    return {
+        "state": TEST_RUN.text(item.state),
+        "run_id": item.run_id or None,
+        "cluster": item.cluster.id or None,
+        "agents": list(item.cluster.agent_ids),
+        "num_ilds": item.cluster.num_ilds or 1,
+        "topology": TOPOLOGY.text(item.cluster.ipu_link_topology or 1),
+        "ok": item.ok,
+        "asked": [CLUSTER_TEST.text(test) for test in item.asked],
+        "running": CLUSTER_TEST.text(item.running) or None,
+        "error": item.error or None,
+        "started": item.started_unix or None,
+        "ended": item.ended_unix or None,
+        "results": [test_result(result) for result in item.results],
+    }
+
+
+def test_result(item: t.Any) -> Object:
+    """An openipu.vipu.admin.v1.TestResult message; ``duration`` in seconds."""
+    return {
+        "test": CLUSTER_TEST.text(item.test),
+        "duration": round(item.duration_seconds, 6),
+        "passed": item.passed,
+        "total": item.total,
+        "ok": item.ok,
+        "summary": list(item.summary),
+        "skipped": item.skipped,
+        "skipped_because": CLUSTER_TEST.text(item.skipped_because) or None,
+        "disturbs": list(item.disturbs),
+        "failures": [_test_failure(failure) for failure in item.failures],
+    }
+
+
+def _test_failure(item: t.Any) -> Object:
+    def port(name: str) -> Object | None:
+        end = getattr(item, name)
+        if not item.HasField(name):
+            return None
+        return {"agent": end.agent_id, "kind": CABLE_KIND.text(end.kind), "port": end.port}
+
+    return {
+        "kind": TEST_FAILURE.text(item.kind),
+        "reason": item.reason,
+        "a": port("a"),
+        "b": port("b"),
+        "found": port("found"),
+        "found_b": port("found_b"),
+        "agent": item.agent_id or None,
+        "link": item.link or None,
+        "corrected_errors": item.corrected_errors or None,
+        "traffic_test": item.traffic_test or None,
+        "component": item.component or None,
+        "versions": dict(sorted(item.versions.items())),
     }
 
 
