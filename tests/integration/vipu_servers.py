@@ -56,6 +56,9 @@ class InstantLife:
             return AgentStatus(AgentState.DOWN, "no answer")
         return AgentStatus(AgentState.UP)
 
+    def under_test(self) -> str:
+        return ""
+
     def unavailable(self) -> frozenset[str]:
         return self.down
 

@@ -7,8 +7,8 @@ import asyncio
 import contextlib
 import random
 import re
-from collections.abc import Callable
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol, TypeVar
 
 import grpc
 import structlog
@@ -35,6 +35,8 @@ _LAST_ERROR = re.compile(r"(?:.*last error: )?(?:[A-Z_]+: )?(?:ipv[46]:\S+: )?(?
 
 # What gRPC says in many words when a connection that stood is gone.
 _BROKEN = ("Cancelling all calls", "Socket closed", "Connection reset", "Stream removed", "Broken pipe", "RST_STREAM")
+
+_Answer = TypeVar("_Answer")
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger("vipu-server")
 
@@ -80,6 +82,8 @@ class Link:
             else grpc.aio.secure_channel(address, credentials, options=_CHANNEL)
         )
         self.stub = contract.stub(self._channel, "AgentService")
+        self._known = asyncio.Event()  # whether it is up or down
+        self._asked: set[asyncio.Future[Any]] = set()
 
     @property
     def id(self) -> str:
@@ -122,6 +126,36 @@ class Link:
                 message = await _read(call, silence)
         finally:
             call.cancel()
+
+    def turned(self, status: AgentStatus) -> None:
+        """Take over that it is up or down; what is asked ``while_up`` ends with it."""
+        self.status = status
+        self._known.set()
+        if not self.up:
+            for call in self._asked:
+                call.cancel()
+
+    def parted(self) -> None:
+        """Nobody supervises it any more: whoever asks it something is not left waiting."""
+        if not self._known.is_set():
+            self.turned(AgentStatus(AgentState.DOWN, "it was removed"))
+
+    async def while_up(self, ask: Callable[[Link], Awaitable[_Answer]]) -> _Answer:
+        """What the agent answers; ConnectionError with a clause when it is down, or goes down meanwhile."""
+        await self._known.wait()
+        if not self.up:
+            raise ConnectionError(self.status.reason)
+        call = asyncio.ensure_future(ask(self))
+        self._asked.add(call)
+        try:
+            return await call
+        except asyncio.CancelledError:
+            here = asyncio.current_task()
+            if self.up or (here and here.cancelling()):
+                raise
+            raise ConnectionError(self.status.reason) from None
+        finally:
+            self._asked.discard(call)
 
     async def close(self) -> None:
         """Close the connection."""
@@ -166,6 +200,7 @@ class Supervisor:
         if link:
             self._tasks.pop(agent_id).cancel()
             self.unavailable -= {agent_id}
+            link.parted()
         return link
 
     async def close(self) -> None:
@@ -182,7 +217,7 @@ class Supervisor:
         def up(info: Any) -> None:
             nonlocal failures
             failures = 0
-            link.status = AgentStatus(AgentState.UP, "", info)
+            link.turned(AgentStatus(AgentState.UP, "", info))
             self.unavailable -= {link.id}
             _log.info("agent up", agent=link.id, host=link.agent.host, port=link.agent.port)
             self._watcher.agent_up(link)
@@ -207,7 +242,8 @@ class Supervisor:
             failures = min(failures + 1, 16)
 
     def _down(self, link: Link, reason: str) -> None:
-        before, link.status = link.status, AgentStatus(AgentState.DOWN, reason, link.status.info)
+        before = link.status
+        link.turned(AgentStatus(AgentState.DOWN, reason, before.info))
         if before.state is not AgentState.DOWN:
             self.unavailable |= {link.id}
             _log.warning("agent down", agent=link.id, host=link.agent.host, port=link.agent.port, reason=reason)

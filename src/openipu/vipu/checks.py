@@ -66,6 +66,7 @@ class Context:
     ``allowed``: the allocations that the caller may touch, None for all. To such a caller, other
     allocations and their partitions do not exist (NOT_FOUND, so that nothing about them leaks), and
     everything that is not a partition is PERMISSION_DENIED.
+    ``under_test``: the cluster that is tested now; nothing is placed in it, and it stays as it is.
     ``admin_follows``: what else is done in the same breath leaves an administrator in any case.
     """
 
@@ -73,6 +74,7 @@ class Context:
     allowed: frozenset[str] | None = None
     max_retries: int = 3
     admin_follows: bool = False
+    under_test: str = ""
 
     def may_use(self, allocation: str) -> bool:
         """Whether the caller may touch partitions of this allocation."""
@@ -113,6 +115,15 @@ def in_the_way(kind: Kind, ids: Collection[str], does: str, do: str) -> Refused:
     if len(ids) == 1:
         return Refused(Code.FAILED_PRECONDITION, f"{kind} {listing(ids)} {does}; remove it first")
     return Refused(Code.FAILED_PRECONDITION, f"{kind}s {listing(ids)} {do}; remove them first")
+
+
+def check_not_tested(cluster: str, context: Context) -> None:
+    """Refuse what may not happen to a cluster while it is tested."""
+    if cluster and cluster == context.under_test:
+        raise Refused(
+            Code.FAILED_PRECONDITION,
+            f"a test of cluster {shown(cluster)} is in progress; wait until it is over, or stop it",
+        )
 
 
 def check_id(kind: Kind, id: str) -> None:

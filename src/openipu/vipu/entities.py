@@ -19,6 +19,7 @@ from openipu.vipu.checks import (
     Refused,
     check_distinct,
     check_host,
+    check_not_tested,
     in_the_way,
     invalid,
     missing,
@@ -75,6 +76,7 @@ def change_cluster(state: State, current: Cluster, spec: Cluster, context: Conte
     """Anything may change while no partition is in it, as long as its allocations stay whole and consecutive."""
     if spec == current:
         return current
+    check_not_tested(current.id, context)
     allocations = state.allocations_in.get(current.id, ())
     partitions = [partition for id in allocations for partition in state.partitions_in.get(id, ())]
     if partitions:

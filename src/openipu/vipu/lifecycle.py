@@ -17,6 +17,8 @@ from openipu.vipu import life, rules
 from openipu.vipu.agent.contract import agent as contract
 from openipu.vipu.agents import Link
 from openipu.vipu.checks import Context, Refused, RuleError, not_there, shown
+from openipu.vipu.cluster_test.plan import Test
+from openipu.vipu.cluster_test.runs import Run, Runs
 from openipu.vipu.discovery import Discovery
 from openipu.vipu.driver import Driver
 from openipu.vipu.model import Agent, Change, Delete, Kind, Partition, Put, State
@@ -39,6 +41,7 @@ class Lifecycle:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="lifecycle", daemon=True)
         self._driver = Driver(records, options, self._loop)
+        self._tests = Runs(self._loop, lambda: self._driver.supervisor.links)
         self._inbox: deque[Sequence[Change]] = deque()
         self._reading = False  # it is going to read the inbox
         self._stopped = False
@@ -59,6 +62,7 @@ class Lifecycle:
         """End all work at once, leaving operations to be taken up at the next start."""
         self._stopped = True
         if self._thread.is_alive():
+            asyncio.run_coroutine_threadsafe(self._tests.stop(), self._loop).result()
             asyncio.run_coroutine_threadsafe(self._driver.stop(), self._loop).result()
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
@@ -73,6 +77,26 @@ class Lifecycle:
     def unavailable(self) -> frozenset[str]:
         """The agents that are Down."""
         return self._driver.supervisor.unavailable
+
+    def under_test(self) -> str:
+        """The cluster that is tested now; empty for none."""
+        return self._tests.under_test
+
+    def start_cluster_test(self, cluster_id: str, tests: tuple[Test, ...]) -> Future[Run]:
+        """Begin tests, in that order."""
+        return self._records.submit(lambda state: ([], self._tests.begin(state, cluster_id, tests)))
+
+    def cluster_test(self) -> Run | None:
+        """The last run, of whatever cluster."""
+        return self._tests.last
+
+    def wait_cluster_test(self, known: int, seconds: float) -> Run | None:
+        """See ``ports.Lifecycle``."""
+        return self._tests.wait(known, seconds)
+
+    def stop_cluster_test(self) -> Future[Run | None]:
+        """Stop the run in progress, if any."""
+        return asyncio.run_coroutine_threadsafe(self._tests.stop(), self._loop)
 
     def remove_partition(self, id: str, force: bool, allowed: frozenset[str] | None = None) -> Future[None]:
         """See ``ports.Lifecycle``. With ``force`` its agents are told afterwards, those that can be."""

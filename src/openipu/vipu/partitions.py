@@ -13,7 +13,17 @@ from typing import Any, TypeVar
 
 from openipu.vipu import explicit, placement, routing
 from openipu.vipu.capacity import check_size, find_allocation, room_of
-from openipu.vipu.checks import Code, Context, Refused, invalid, is_power_of_two, listing, not_there, shown
+from openipu.vipu.checks import (
+    Code,
+    Context,
+    Refused,
+    check_not_tested,
+    invalid,
+    is_power_of_two,
+    listing,
+    not_there,
+    shown,
+)
 from openipu.vipu.model import (
     IPUS_PER_MACHINE,
     Allocation,
@@ -42,6 +52,7 @@ def make_partition(state: State, spec: PartitionSpec, context: Context) -> Parti
     allocation, segments, ipus = (
         explicit.locate(state, spec, context) if spec.ipus else _find_place(state, spec, context)
     )
+    check_not_tested(allocation.cluster, context)
     cluster = state.clusters[allocation.cluster]
     return Partition(
         id=spec.id,

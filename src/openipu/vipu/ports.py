@@ -7,9 +7,13 @@ import enum
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from openipu.vipu.model import DISCOVERY_GROUP, DISCOVERY_PORT, Change, State
+
+if TYPE_CHECKING:
+    from openipu.vipu.cluster_test.plan import Test
+    from openipu.vipu.cluster_test.runs import Run
 
 Result = TypeVar("Result")
 Command = Callable[[State], tuple[Sequence[Change], Result]]
@@ -120,6 +124,21 @@ class Lifecycle(Protocol):
 
     def unavailable(self) -> frozenset[str]:
         """The agents that are Down: no partition is placed on them. Cheap: called for every create."""
+
+    def under_test(self) -> str:
+        """The cluster that is tested now; empty for none. Cheap: called for every create."""
+
+    def start_cluster_test(self, cluster_id: str, tests: tuple[Test, ...]) -> Future[Run]:
+        """Begin tests, in that order; done when the run is known to whoever asks."""
+
+    def cluster_test(self) -> Run | None:
+        """The last run, of whatever cluster."""
+
+    def wait_cluster_test(self, known: int, seconds: float) -> Run | None:
+        """The last run, once it is over or has more verdicts than ``known``, or after so many seconds."""
+
+    def stop_cluster_test(self) -> Future[Run | None]:
+        """Stop the run in progress, if any; done when it is over, with the last run."""
 
     def remove_partition(self, id: str, force: bool, allowed: frozenset[str] | None = None) -> Future[None]:
         """Remove a partition; done when its IPUs are free and its record is gone.

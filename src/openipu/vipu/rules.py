@@ -19,6 +19,7 @@ from openipu.vipu.checks import (
     RuleError,
     a_kind,
     check_id,
+    check_not_tested,
     in_the_way,
     listing,
     not_there,
@@ -89,18 +90,21 @@ def remove(state: State, removal: Removal, context: Context, recreated: Collecti
     caller makes again at once (``recreated``) stay in them. The last administrator stays in any case.
     """
     kind, id = removal.kind, removal.id
+    remedy = ""
     try:
         _may_manage(kind, context)
         record = state.table(kind).get(id)
         if record is None or (isinstance(record, Partition) and not context.may_use(record.allocation)):
             raise not_there(kind, id, context)
+        if isinstance(record, Agent | Cluster):
+            cluster = record.id if isinstance(record, Cluster) else state.cluster_of.get(id, "")
+            check_not_tested(cluster, context)
         if isinstance(record, User):
             entities.check_admin_stays(state, record, context)
         elif not removal.force:
+            remedy = ", or use force"
             _check_unneeded(state, record, context)
     except Refused as refusal:
-        forcible = refusal.code is Code.FAILED_PRECONDITION and kind is not Kind.USER
-        remedy = ", or use force" if forcible else ""
         raise _error("remove", kind, id, refusal, remedy) from None
     return _removals(state, record, recreated)
 

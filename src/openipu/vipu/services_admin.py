@@ -13,16 +13,18 @@ from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import a
 
 from openipu.vipu import auth, rules
 from openipu.vipu import services_messages as messages
+from openipu.vipu import services_tests as test_messages
 from openipu.vipu.auth import Caller
 from openipu.vipu.batch import Batch, BatchResult, apply_batch, check_length
 from openipu.vipu.checks import Code, Context, RuleError, not_there, shown
 from openipu.vipu.controller import Controller
 from openipu.vipu.model import Agent, Allocation, Change, Kind, State, User
 from openipu.vipu.ports import Lifecycle
-from openipu.vipu.services_guard import large_requests
+from openipu.vipu.services_guard import large_requests, waits_for_agents
 from openipu.vipu.services_messages import Message
 from openipu.vipu.specs import Outcome, Removal, Spec
 
+_LONGEST_WAIT = 30_000  # milliseconds, for news of a cluster test
 _MAX_SIZES = 64  # of one CountFits; sizes are powers of two
 
 
@@ -172,6 +174,27 @@ class AdminService:
             facts=facts,
         )
 
+    def StartClusterTest(self, request: Message, caller: Caller) -> Message:
+        """Begin a run of cluster tests."""
+        tests = test_messages.tests(request)
+        run = self._lifecycle.start_cluster_test(request.cluster_id, tests).result()
+        return admin.StartClusterTestReply(run=test_messages.run(run))
+
+    @waits_for_agents
+    def GetClusterTest(self, request: Message, caller: Caller) -> Message:
+        """The last run; with a wait, as soon as there is news of it."""
+        seconds = min(request.wait_milliseconds, _LONGEST_WAIT) / 1000
+        test_messages.check_last(request.run_id, self._lifecycle.cluster_test())
+        run = self._lifecycle.wait_cluster_test(request.known_results, seconds)
+        test_messages.check_last(request.run_id, run)
+        return admin.GetClusterTestReply(run=test_messages.run(run))
+
+    @waits_for_agents
+    def StopClusterTest(self, request: Message, caller: Caller) -> Message:
+        """Stop the run that is in progress; when none is, nothing happens."""
+        test_messages.check_last(request.run_id, self._lifecycle.cluster_test())
+        return admin.StopClusterTestReply(run=test_messages.run(self._lifecycle.stop_cluster_test().result()))
+
     def _create(self, spec: Spec) -> None:
         def command(state: State) -> tuple[list[Change], None]:
             return rules.create(state, spec, self._context()), None
@@ -188,7 +211,8 @@ class AdminService:
         return admin.RemoveReply()
 
     def _context(self) -> Context:
-        return Context(self._lifecycle.unavailable(), max_retries=self._max_retries)
+        lifecycle = self._lifecycle
+        return Context(lifecycle.unavailable(), max_retries=self._max_retries, under_test=lifecycle.under_test())
 
 
 class TenantService:

@@ -72,7 +72,10 @@ class UserService:
         spec = messages.partition_spec(request.requirements, request.disable_auto_reset, request.relocatable)
 
         def command(state: State) -> tuple[list[Change], None]:
-            context = Context(self._lifecycle.unavailable(), caller.allowed, self._max_retries)
+            lifecycle = self._lifecycle
+            context = Context(
+                lifecycle.unavailable(), caller.allowed, self._max_retries, under_test=lifecycle.under_test()
+            )
             return rules.create(state, spec, context), None
 
         self._controller.submit(command).result()

@@ -8,6 +8,7 @@ from openipu.vipu.cli.agents import create_agent, discover_agents, get_agent, li
 from openipu.vipu.cli.allocations import create_allocation, remove_allocation
 from openipu.vipu.cli.clusters import create_cluster, get_cluster, list_clusters, remove_cluster
 from openipu.vipu.cli.grammar import program
+from openipu.vipu.cli.tests import test_cluster
 from openipu.vipu.cli.users import create_user, list_users, remove_user
 
 LEAVES = (
@@ -20,6 +21,7 @@ LEAVES = (
     get_cluster,
     list_clusters,
     remove_cluster,
+    test_cluster,
     create_allocation,
     remove_allocation,
     create_user,

@@ -22,6 +22,7 @@ VERBS = {
     "list": "Show all there are, one line each.",
     "remove": "Remove something.",
     "reset": "Begin anew.",
+    "test": "Find out what is wrong.",
     "discover": "Look for what is not known yet.",
 }
 

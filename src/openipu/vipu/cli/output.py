@@ -24,7 +24,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Cell]], ruled: bool = T
     return text if ruled else text.partition("\n")[2]
 
 
-def block(pairs: Iterable[tuple[str, Cell]]) -> str:
+def block(pairs: Iterable[Sequence[Cell]]) -> str:
     """Lines of a name and its value."""
     return _tabulated(pairs, ())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -61,6 +61,15 @@ class Session:
     def show(self, value: Any, text: str) -> None:
         """Print an answer: the value as JSON, or the text."""
         click.echo(output.as_json(value) if self.json else text)
+
+    def about(self, id: str) -> None:
+        """Speak of this in result lines, where it is not the object that the command was given."""
+        self._id = id
+
+    def complain(self, reason: str) -> NoReturn:
+        """End with status 1 and the line for people, after an answer that says it all to programs."""
+        click.echo(output.failure(self._subject, reason), err=True)
+        raise click.exceptions.Exit(1)
 
     def succeed(self, line: str = "", **more: Any) -> None:
         """Print the result of what was done; ``more`` is for JSON."""
