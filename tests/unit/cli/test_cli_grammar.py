@@ -30,6 +30,7 @@ ADMIN = {
     "list": ["agents", "allocations", "clusters", "ipu-attrs", "partitions", "users"],
     "remove": ["agent", "allocation", "cluster", "partition", "user"],
     "reset": ["partition"],
+    "test": ["cluster"],
 }
 
 
@@ -114,7 +115,9 @@ def test_ids_that_are_real(id: str) -> None:
         ("create allocation a --cluster c --size 1 --agents a", "Give --size or --agents"),
         ("list agents -o xml", "'xml' is not one of 'text', 'json'"),
         ("--api-port 0 list agents", "'--api-port'"),
-        ("test cluster cl0", "No such command 'test'"),
+        ("test cluster", "Name the cluster to test."),
+        ("test cluster cl0 --start --stop", "Choose one of --start, --status and --stop."),
+        ("test cluster --status --cabling", "--status and --stop are of the last test"),
     ],
 )
 def test_usage_errors_say_what_is_wrong(line: str, complaint: str) -> None:
