@@ -12,7 +12,7 @@ from importlib import metadata
 
 import click
 
-from . import collection, controller
+from . import cluster_tests, collection, controller
 from .lab import Lab
 from .measure import Table
 
@@ -47,6 +47,13 @@ def _active(table: Table, rounds: int) -> None:
         controller.bench_active(lab, table, rounds)
 
 
+def _cluster_tests(table: Table, rounds: int) -> None:
+    with Lab(1) as lab:
+        cluster_tests.bench_one_rack(lab, table, rounds)
+    with Lab(64) as lab:
+        cluster_tests.bench_many_racks(lab, table, rounds)
+
+
 _GROUPS: dict[str, Callable[[Table, int], None]] = {
     "one-shot": _one_shot,
     "growth": _growth,
@@ -54,6 +61,7 @@ _GROUPS: dict[str, Callable[[Table, int], None]] = {
     "list": _list,
     "apply": _apply,
     "active": _active,
+    "cluster-tests": _cluster_tests,
 }
 
 
