@@ -95,12 +95,15 @@ class Stage:
 def test_four_ways(
     recorder: Recorder, tmp_path: Path, scenario: tuple[list[dict[str, Any]], ...], transport: str
 ) -> None:
-    """Check, apply, apply again, check again; there and back; in place and as modules: all in one playbook."""
+    """Check, apply, apply again, check again; there and back; in place and as modules: all in one playbook.
+
+    Over the command lines, which take a second for each task, modules apply only.
+    """
     stages = [
         Stage(tuple(tasks), part, path, way)
         for path, ways in (
             ("action", ["check", "apply", "again", "check-again"]),
-            ("module", ["check", "apply", "again"]),
+            ("module", ["check", "apply", "again"] if transport == "grpc" else ["apply"]),
         )
         for part, tasks in enumerate(scenario)
         for way in ways
@@ -120,8 +123,9 @@ def test_four_ways(
         module = replace(stage, path="module")
         for task, ours, theirs in zip(stage.tasks, outcomes, done.get(module, outcomes), strict=True):
             assert _comparable(ours) == _comparable(theirs), task
-        if stage.writes:
-            for task, ours, theirs in zip(stage.tasks, outcomes, done[replace(stage, way="check")], strict=True):
+        foretold = done.get(replace(stage, way="check"))
+        if stage.writes and foretold:
+            for task, ours, theirs in zip(stage.tasks, outcomes, foretold, strict=True):
                 assert ours["diff"] == theirs.get("diff", ours["diff"] if task is IPUOF_CONFIG else None), task
 
 

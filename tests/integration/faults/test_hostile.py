@@ -137,9 +137,12 @@ def test_messages_without_measure(controller: Process, administrator: Client) ->
             alive(channel)
         return int(process.memory_info().rss)
 
-    first = storm()
-    assert storm() < first + 64 * MEGABYTE
-    assert first < 400 * MEGABYTE
+    # An allocator takes a while to have what it needs; a leak goes on.
+    sizes = [storm(), storm()]
+    while sizes[-1] > sizes[-2] + 16 * MEGABYTE and len(sizes) < 8:
+        sizes.append(storm())
+    assert sizes[-1] <= sizes[-2] + 16 * MEGABYTE, sizes
+    assert sizes[-1] < 600 * MEGABYTE, sizes
     no_traceback(controller)
 
 

@@ -11,5 +11,5 @@ pytestmark = pytest.mark.timeout(400)  # seconds; much less, unless there is a f
 
 TestController = ControllerMachine.TestCase
 TestController.settings = settings(
-    max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=25, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
 )
