@@ -6,10 +6,11 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from ansible_collections.openipu.pod.plugins.module_utils.pod.topology import INTERNAL_LINKS, CableKind
 
+from openipu.twin.wiring import CHASSIS_PORTS, Place, Wiring
 from openipu.vipu.agent.hardware import (
     CablePort,
     Facts,
@@ -19,16 +20,11 @@ from openipu.vipu.agent.hardware import (
     MachineInfo,
     Options,
     PartitionFault,
+    Pulses,
     Share,
 )
 from openipu.vipu.model import IPUS_PER_MACHINE, Device
 
-# The chassis ports of an IPU-M2000.
-CHASSIS_PORTS = {
-    CableKind.IPU_LINK: range(1, 9),
-    CableKind.GW_LINK: range(1, 3),
-    CableKind.SYNC_LINK: range(8),
-}
 # Component -> version: what the version test compares between machines.
 VERSIONS = {
     "GWSW": "2.0.5",
@@ -58,21 +54,36 @@ def serial_for(agent_id: str) -> str:
 
 
 class TwinHardware(Hardware):
-    """One machine; everything it tells follows from its serial number and addresses.
+    """One machine; what it tells follows from its serial number, its addresses and its wires.
 
     ``bring_up`` is how many seconds it takes to bring up a share: none unless a rehearsal wants some.
-    ``cables``: the ports that something is plugged into.
+    ``agent_id`` is its name in ``wiring``; one that stands alone has nothing plugged in.
     """
 
     def __init__(
-        self, host: str, rnic_address: str, serial: str, *, bring_up: float = 0.0, cables: Iterable[CablePort] = ()
+        self,
+        host: str,
+        rnic_address: str,
+        serial: str,
+        *,
+        bring_up: float = 0.0,
+        agent_id: str = "",
+        wiring: Wiring | None = None,
     ) -> None:
         """See the class."""
         self.host = host
         self.rnic_address = rnic_address
         self.serial = serial
         self.bring_up = bring_up
-        self._cables = {(cable.kind, cable.port): cable.serial for cable in cables}
+        self.agent_id = agent_id or host
+        self.powered = True
+        self.slowness = 0.0  # seconds by which every answer is late
+        self.versions = dict(VERSIONS)
+        self.pfc: dict[str, tuple[int, ...]] = {"eth1": ALL_PFC_CLASSES}
+        self.broken_links: set[str] = set()  # inside of the machine
+        self._wiring = wiring or Wiring()
+        self._wiring.machines[self.agent_id] = self
+        self._pulses: dict[tuple[CableKind, int], int] = {}
         self._callbacks: list[Callable[[PartitionFault], None]] = []
         self._answers = asyncio.Event()
         self._answers.set()
@@ -84,6 +95,7 @@ class TwinHardware(Hardware):
         self._boot_id = secrets.token_hex(8)
         self._shares: dict[str, Share] = {}
         self._failed: set[int] = set()
+        self._pulses.clear()
         self.heal()
 
     def heal(self) -> None:
@@ -99,6 +111,25 @@ class TwinHardware(Hardware):
     def hanging(self) -> bool:
         """Whether it answers nothing."""
         return not self._answers.is_set()
+
+    @property
+    def alive(self) -> bool:
+        """Whether others find it at the other end of their cables."""
+        return self.powered and not self.hanging
+
+    def pulsed(self, kind: CableKind, port: int, count: int) -> None:
+        """Sync pulses have arrived at a port."""
+        self._pulses[kind, port] = self._pulses.get((kind, port), 0) + count
+
+    def rewire(self, wiring: Wiring) -> None:
+        """Ask another wiring from now on, which has taken over its cables."""
+        self._wiring = wiring
+
+    async def _react(self) -> None:
+        """Answer no sooner than it can."""
+        if self.slowness:
+            await asyncio.sleep(self.slowness)
+        await self._answers.wait()
 
     def fail_ipu(self, ipu: int, reason: str) -> None:
         """Let an IPU fail now, under whatever partition holds it."""
@@ -122,38 +153,38 @@ class TwinHardware(Hardware):
 
     async def info(self) -> MachineInfo:
         """Identity and versions."""
-        await self._answers.wait()
+        await self._react()
         facts = (
             ("Exporter", f"http://{self.host}:{EXPORTER_PORT}/metrics"),
             ("Platform", "ipum-p2"),
             ("Manufacturer", "Graphcore"),
             ("Discovery Mode", "DM_GCDA"),
-            ("Virm version", VERSIONS["Virm"]),
-            ("Runtime version", VERSIONS["Runtime"]),
+            ("Virm version", self._version("Virm")),
+            ("Runtime version", self._version("Runtime")),
             ("Board serial number", self.serial),
             ("Part number", "GC-MK2-M2000-01"),
-            ("GWSW Version", VERSIONS["GWSW"]),
-            ("IPUoF server version", VERSIONS["IPUoF server"]),
-            ("HDF Version", VERSIONS["HDF"]),
+            ("GWSW Version", self._version("GWSW")),
+            ("IPUoF server version", self._version("IPUoF server")),
+            ("HDF Version", self._version("HDF")),
             ("HDF Hash", HDF_HASH),
             ("Num of IPUs", str(IPUS_PER_MACHINE)),
         )
         ipus = tuple(self._ipu_facts(ipu) for ipu in range(IPUS_PER_MACHINE))
-        return MachineInfo(facts, ipus, VERSIONS, self.rnic_address)
+        return MachineInfo(facts, ipus, dict(self.versions), self.rnic_address)
 
     async def ipu_attributes(self) -> Mapping[int, Mapping[str, str]]:
         """Attributes of all four IPUs."""
-        await self._answers.wait()
+        await self._react()
         return {ipu: self._attributes(ipu) for ipu in range(IPUS_PER_MACHINE)}
 
     async def held(self) -> Sequence[str]:
         """The ids of all partitions that have IPUs here."""
-        await self._answers.wait()
+        await self._react()
         return self.partition_ids
 
     async def configure(self, share: Share, reset: bool) -> tuple[Device, ...]:
         """Evict whatever else holds the IPUs, and bring them up unless the share is in place already."""
-        await self._answers.wait()
+        await self._react()
         ipus = {placed.ipu for placed in share.ipus}
         self._check(share, ipus)
         in_place = self._shares.get(share.partition_id) == share and not ipus & self._failed
@@ -175,34 +206,68 @@ class TwinHardware(Hardware):
 
     async def release(self, partition_id: str) -> None:
         """Take a partition off this machine."""
-        await self._answers.wait()
+        await self._react()
         self._shares.pop(partition_id, None)
 
     async def cables(self) -> Sequence[CablePort]:
         """All chassis ports."""
-        await self._answers.wait()
-        return [
-            CablePort(kind, port, self._cables.get((kind, port), ""))
-            for kind, ports in CHASSIS_PORTS.items()
-            for port in ports
-        ]
+        await self._react()
+        return [CablePort(place.kind, place.port, self._wiring.serial(place)) for place in self._places(CHASSIS_PORTS)]
 
-    async def train_links(self) -> Sequence[LinkState]:
-        """The links inside, and one per IPU-Link and GW-Link port, up when a cable is in it."""
-        await self._answers.wait()
-        links = [LinkState(f"internal{number}", True, 0) for number in range(INTERNAL_LINKS)]
-        for kind, prefix in ((CableKind.IPU_LINK, ""), (CableKind.GW_LINK, "gw")):
-            links += [LinkState(f"{prefix}{port}", (kind, port) in self._cables, 0) for port in CHASSIS_PORTS[kind]]
-        return links
+    async def train_links(self, kinds: Collection[CableKind]) -> Sequence[LinkState]:
+        """The links inside, and one for every port of these kinds."""
+        await self._react()
+        links = self._inside() if CableKind.IPU_LINK in kinds else []
+        wanted = [kind for kind in (CableKind.IPU_LINK, CableKind.GW_LINK) if kind in kinds]
+        return links + [self._link(place) for place in self._places(wanted)]
+
+    async def clear_sync(self) -> None:
+        """Forget all sync pulses that arrived."""
+        await self._react()
+        self._pulses.clear()
+
+    async def pulse_sync(self, pulses: Sequence[Pulses]) -> None:
+        """Send pulses along the cables."""
+        await self._react()
+        for item in pulses:
+            if item.kind is CableKind.IPU_LINK or item.port not in CHASSIS_PORTS[item.kind]:
+                raise HardwareError(f"{item.kind} port {item.port} carries no sync")
+            self._wiring.send(Place(self.agent_id, item.kind, item.port), item.count)
+
+    async def read_sync(self) -> Sequence[Pulses]:
+        """What arrived since ``clear_sync``."""
+        await self._react()
+        return [Pulses(kind, port, count) for (kind, port), count in sorted(self._pulses.items())]
+
+    async def run_traffic(self, ports: Collection[int]) -> Sequence[LinkState]:
+        """Traffic over some ports and the links inside."""
+        await self._react()
+        for port in sorted(set(ports).difference(CHASSIS_PORTS[CableKind.IPU_LINK])):
+            raise HardwareError(f"there is no IPU-Link port {port}")
+        return self._inside() + [self._link(Place(self.agent_id, CableKind.IPU_LINK, port)) for port in sorted(ports)]
 
     async def pfc_classes(self) -> Mapping[str, Sequence[int]]:
-        """All eight classes on the cabled port of the RNIC."""
-        await self._answers.wait()
-        return {"eth1": ALL_PFC_CLASSES}
+        """All eight classes on the cabled port of the RNIC, unless somebody changed them."""
+        await self._react()
+        return dict(self.pfc)
 
     def on_fault(self, callback: Callable[[PartitionFault], None]) -> None:
         """Call this for every fault from now on."""
         self._callbacks.append(callback)
+
+    def _places(self, kinds: Collection[CableKind]) -> list[Place]:
+        return [Place(self.agent_id, kind, port) for kind in kinds for port in CHASSIS_PORTS[kind]]
+
+    def _link(self, place: Place) -> LinkState:
+        name = f"gw{place.port}" if place.kind is CableKind.GW_LINK else str(place.port)
+        return LinkState(name, self._wiring.trains(place), self._wiring.errors(place))
+
+    def _inside(self) -> list[LinkState]:
+        names = (f"internal{number}" for number in range(INTERNAL_LINKS))
+        return [LinkState(name, name not in self.broken_links, 0) for name in names]
+
+    def _version(self, component: str) -> str:
+        return self.versions.get(component, VERSIONS[component])
 
     def _check(self, share: Share, ipus: set[int]) -> None:
         if not ipus or len(ipus) != len(share.ipus) or not ipus <= set(range(IPUS_PER_MACHINE)):
@@ -216,9 +281,9 @@ class TwinHardware(Hardware):
             device_id=ipu,
             ipu_arch_id=ARCH_ID,
             chip_id=self._chip_id(ipu),
-            gwsw_version=VERSIONS["GWSW"],
+            gwsw_version=self._version("GWSW"),
             ipum_sw_version=IPUM_SOFTWARE,
-            ipuof_server_version=VERSIONS["IPUoF server"],
+            ipuof_server_version=self._version("IPUoF server"),
         )
 
     def _chip_id(self, ipu: int) -> str:
@@ -233,7 +298,7 @@ class TwinHardware(Hardware):
         return (
             ("PCI", str(ipu)),
             ("Device", f"GC200-{self._chip_id(ipu)[:8]}"),
-            ("Firmware", VERSIONS["IPU firmware"]),
+            ("Firmware", self._version("IPU firmware")),
             ("Architecture", "ipu2"),
             ("Num Tiles", str(TILES)),
             ("Tile Memory", str(TILE_MEMORY)),
@@ -241,7 +306,7 @@ class TwinHardware(Hardware):
         )
 
     def _attributes(self, ipu: int) -> dict[str, str]:
-        major, minor, patch = VERSIONS["IPU firmware"].split(".")
+        major, minor, patch = (*self._version("IPU firmware").split("."), "0", "0")[:3]
         return {
             "architecture": "ipu2",
             "board ipu index": str(ipu % 2),
@@ -253,7 +318,7 @@ class TwinHardware(Hardware):
             "firmware major version": major,
             "firmware minor version": minor,
             "firmware patch version": patch,
-            "firmware version": VERSIONS["IPU firmware"],
+            "firmware version": self._version("IPU firmware"),
             "hexopt active size (bytes)": "268435456",
             "ipu state": "failed" if ipu in self._failed else "ready",
             "number of tiles": str(TILES),

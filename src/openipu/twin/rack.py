@@ -20,9 +20,7 @@ agents listen.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -36,8 +34,8 @@ from ansible_collections.openipu.pod.plugins.module_utils.pod.topology import La
 from openipu.limits import raise_file_limit
 from openipu.twin.control import ControlServer
 from openipu.twin.hardware import TwinHardware, serial_for
+from openipu.twin.wiring import Wiring
 from openipu.vipu import tls
-from openipu.vipu.agent.hardware import CablePort
 from openipu.vipu.agent.presence import Announcer
 from openipu.vipu.agent.server import AgentServer, stop_signal
 from openipu.vipu.model import DEFAULT_AGENT_PORT, Topology
@@ -73,10 +71,12 @@ class Machine:
         if not self.server.running:
             self.hardware.reboot()
             await self.server.start()
+            self.hardware.powered = True
             self._announcer.start()
 
     async def stop(self) -> None:
         """Close its connections and its end-point at once, as a loss of power does."""
+        self.hardware.powered = False
         await self._announcer.stop()
         await self.server.stop()
 
@@ -96,15 +96,17 @@ class Rack:
     ) -> None:
         """Raises ValueError with a sentence for machines that make no rack."""
         _check(machines, ilds)
-        cables = _cables(Layout(len(machines) // ilds, ilds, topology), [spec.agent_id for spec in machines])
+        self.wiring = Wiring()
+        self.wiring.lay(Layout(len(machines) // ilds, ilds, topology), [spec.agent_id for spec in machines])
         self.machines: dict[str, Machine] = {}
-        for position, spec in enumerate(machines):
+        for spec in machines:
             hardware = TwinHardware(
                 spec.host,
                 spec.rnic_address or spec.host,
                 spec.serial or serial_for(spec.agent_id),
                 bring_up=bring_up,
-                cables=cables[position],
+                agent_id=spec.agent_id,
+                wiring=self.wiring,
             )
             server = AgentServer(hardware, spec.host, spec.port, credentials)
             self.machines[spec.agent_id] = Machine(spec.agent_id, hardware, server, announce_interfaces)
@@ -114,6 +116,9 @@ class Rack:
         for id in self.machines.keys() & other.machines.keys():
             raise ValueError(f"There are two machines {id!r}.")
         self.machines |= other.machines
+        self.wiring.take(other.wiring)
+        for machine in other.machines.values():
+            machine.hardware.rewire(self.wiring)
 
     async def start(self) -> None:
         """Start all machines; when one cannot be started none stays. Raises OSError with a sentence."""
@@ -144,17 +149,6 @@ def _check(machines: Sequence[MachineSpec], ilds: int) -> None:
         other = ends.setdefault((spec.host, spec.port), spec.agent_id)
         if spec.port and other != spec.agent_id:
             raise ValueError(f"Machines {other!r} and {spec.agent_id!r} both are at {spec.host}:{spec.port}.")
-
-
-def _cables(layout: Layout, ids: Sequence[str]) -> dict[int, list[CablePort]]:
-    """Position -> what is plugged into its ports: a serial id is the same at both ends of a cable."""
-    ports: defaultdict[int, list[CablePort]] = defaultdict(list)
-    for cable in layout.cables():
-        name = f"{cable.kind} {ids[cable.a.position]}:{cable.a.port} {ids[cable.b.position]}:{cable.b.port}"
-        serial = f"CBL{hashlib.sha256(name.encode()).hexdigest()[:10].upper()}"
-        for end in (cable.a, cable.b):
-            ports[end.position].append(CablePort(cable.kind, end.port, serial))
-    return ports
 
 
 def load(path: Path) -> Rack:

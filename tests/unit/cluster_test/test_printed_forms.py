@@ -16,7 +16,7 @@ from openipu.vipu import services_tests
 from openipu.vipu.cli.tests import results
 from openipu.vipu.cluster_test import links, verdicts
 from openipu.vipu.cluster_test.plan import DEFAULT_TESTS, Test, Verdict, skipped
-from openipu.vipu.cluster_test.readings import Link
+from openipu.vipu.cluster_test.readings import Link, Silent
 from openipu.vipu.cluster_test.runs import Run, RunState
 from openipu.vipu.model import Cluster, Topology
 
@@ -202,3 +202,58 @@ def test_figures(machines: int, ilds: int, topology: Topology, figures: list[int
     found = everything(of, cables(of), VERSIONS)
     assert [(verdict.passed, verdict.total) for verdict in found[:5]] == [(figure, figure) for figure in figures]
     assert all(verdict.ok for verdict in found)
+
+
+def test_links_that_do_not_train_are_our_own_lines() -> None:
+    of = cluster(names("ag", 4), ilds=2)
+    readings = trained(of)
+    readings["ag1"]["5"] = Link(False, 0)  # at one end
+    readings["ag4"]["2"] = Link(False, 0)  # at the other
+    readings["ag3"]["internal7"] = Link(False, 0)
+    readings["ag2"]["gw1"] = Link(False, 0)
+    assert printed(of, links.ipu_link(of, readings), links.gw_link(of, readings)) == [
+        "IPU-Link | 69/72 | Failed Links:",
+        "ag1:5 <--> ag2:1",
+        "ag3:6 <--> ag4:2",
+        "ag3: internal7",
+        "GW-Link | 3/4 | Failed GW Links:",
+        "ag2:1 <--> ag4:2",
+    ]
+
+
+def test_an_agent_that_does_not_answer_is_named_and_its_neighbours_are_not_blamed() -> None:
+    of = cluster(names("ag", 3))
+    sentence = "Agent 'ag3' did not answer: the connection broke."
+    silent = Silent("the connection broke")
+    assert printed(
+        of,
+        verdicts.sync(of, {**pulses(of), "ag3": silent}),
+        verdicts.cabling(of, {**cables(of), "ag3": silent}),
+        links.ipu_link(of, {**trained(of), "ag3": silent}),
+        links.traffic(of, [{**trained(of), "ag3": silent}]),
+        verdicts.versions(of, {**dict.fromkeys(of.agents, VERSIONS), "ag3": silent}),
+        verdicts.pfc_settings(of, {**{agent: {"eth1": range(8)} for agent in of.agents}, "ag3": silent}),
+    ) == [
+        "Sync-Link | 2/4 | Failed Sync Links:",
+        "ag2:6 <--> 2:ag3 (not tested)",
+        "ag2:7 <--> 3:ag3 (not tested)",
+        sentence,
+        "Cabling | 4/8 | ag2:5 [IPU-Link] <--> ag3:1 [IPU-Link] (not tested)",
+        "ag2:6 [IPU-Link] <--> ag3:2 [IPU-Link] (not tested)",
+        "ag2:7 [IPU-Link] <--> ag3:3 [IPU-Link] (not tested)",
+        "ag2:8 [IPU-Link] <--> ag3:4 [IPU-Link] (not tested)",
+        sentence,
+        "IPU-Link | 36/56 | Failed Links:",
+        "ag2:5 <--> ag3:1 (not tested)",
+        "ag2:6 <--> ag3:2 (not tested)",
+        "ag2:7 <--> ag3:3 (not tested)",
+        "ag2:8 <--> ag3:4 (not tested)",
+        sentence,
+        "Traffic | 0/1 | Traffic test failed",
+        "Errors encountered in traffic test 1",
+        "corrected link errors: 0",
+        "- ag3 (no answer)",
+        sentence,
+        "Version | 0/4 | " + sentence,
+        "PFC-settings | 2/3 | " + sentence,
+    ]

@@ -10,10 +10,11 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 import pytest
-from ansible_collections.openipu.pod.plugins.module_utils.pod.topology import CableKind
+from ansible_collections.openipu.pod.plugins.module_utils.pod.topology import CableKind, Layout
 
 from openipu.twin import hardware as twin
-from openipu.vipu.agent.hardware import CablePort, HardwareError, Options, PartitionFault, Share, ShareIpu, load
+from openipu.twin.wiring import Wiring
+from openipu.vipu.agent.hardware import HardwareError, Options, PartitionFault, Pulses, Share, ShareIpu, load
 from openipu.vipu.model import GwRouting, Routing, SyncType
 
 T = TypeVar("T")
@@ -173,16 +174,41 @@ def test_a_hanging_machine_answers_nothing_until_it_is_healed() -> None:
 
 
 def test_ports_and_links() -> None:
-    plugged = [CablePort(CableKind.IPU_LINK, 5, "CBL1"), CablePort(CableKind.GW_LINK, 1, "CBL2")]
-    hardware = machine(cables=plugged)
-    ports = run(hardware.cables())
+    wiring = Wiring()
+    near, far = machine(agent_id="ag01", wiring=wiring), machine(agent_id="ag02", wiring=wiring)
+    wiring.lay(Layout(2), ["ag01", "ag02"])
+    ports = run(near.cables())
     assert len(ports) == 8 + 2 + 8
-    assert [port for port in ports if port.serial] == plugged
-    links = {link.link: link for link in run(hardware.train_links())}
+    plugged = [(port.kind, port.port) for port in ports if port.serial]
+    assert plugged == [*((CableKind.IPU_LINK, n) for n in (5, 6, 7, 8)), *((CableKind.SYNC_LINK, n) for n in (6, 7))]
+    both = {CableKind.IPU_LINK, CableKind.GW_LINK}
+    links = {link.link: link for link in run(near.train_links(both))}
     assert len(links) == 16 + 8 + 2
-    assert sorted(name for name, link in links.items() if link.up and not name.startswith("internal")) == ["5", "gw1"]
+    assert sorted(name for name, link in links.items() if link.up and name.isdigit()) == ["5", "6", "7", "8"]
     assert not any(link.corrected_errors for link in links.values())
-    assert run(hardware.pfc_classes()) == {"eth1": tuple(range(8))}
+    assert len(run(near.train_links({CableKind.GW_LINK}))) == 2
+    assert run(near.pfc_classes()) == {"eth1": tuple(range(8))}
+    far.hang()  # nobody trains with it
+    assert not any(link.up for link in run(near.run_traffic([5, 6])) if link.link.isdigit())
+
+
+def test_sync_pulses_and_their_end() -> None:
+    wiring = Wiring()
+    near, far = machine(agent_id="ag01", wiring=wiring), machine(agent_id="ag02", wiring=wiring)
+    wiring.lay(Layout(2), ["ag01", "ag02"])
+    pulses = [Pulses(CableKind.SYNC_LINK, 6, 3), Pulses(CableKind.SYNC_LINK, 0, 9)]
+    run(near.pulse_sync(pulses))
+    run(near.pulse_sync(pulses[:1]))
+    assert run(far.read_sync()) == [Pulses(CableKind.SYNC_LINK, 2, 6)]
+    run(far.clear_sync())
+    assert run(far.read_sync()) == []
+    far.powered = False
+    run(near.pulse_sync(pulses))
+    assert run(far.read_sync()) == []
+    with pytest.raises(HardwareError, match="IPU-Link port 5 carries no sync"):
+        run(near.pulse_sync([Pulses(CableKind.IPU_LINK, 5, 1)]))
+    with pytest.raises(HardwareError, match="no IPU-Link port 9"):
+        run(near.run_traffic([9]))
 
 
 def test_the_options_of_a_machine_that_stands_alone() -> None:

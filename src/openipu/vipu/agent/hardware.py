@@ -8,7 +8,7 @@ point of the group ``openipu.hardware``: a callable that takes ``Options`` and g
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
 
@@ -76,6 +76,15 @@ class CablePort:
 
 
 @dataclass(frozen=True, slots=True)
+class Pulses:
+    """How many sync pulses a chassis port sent, or how many arrived there."""
+
+    kind: CableKind  # a Sync-Link, or a GW-Link for the sync between IPU-Link domains
+    port: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class LinkState:
     """A link after training: "5" is IPU-Link port 5, "gw1" GW-Link port 1, other names are inside the machine."""
 
@@ -135,8 +144,30 @@ class Hardware(abc.ABC):
         """All chassis ports."""
 
     @abc.abstractmethod
-    async def train_links(self) -> Sequence[LinkState]:
-        """Train all links, and count the errors that were corrected meanwhile. Raises HardwareError."""
+    async def train_links(self, kinds: Collection[CableKind]) -> Sequence[LinkState]:
+        """Train the links of these kinds; those inside of the machine belong to the IPU-Links.
+
+        Raises HardwareError.
+        """
+
+    @abc.abstractmethod
+    async def clear_sync(self) -> None:
+        """Forget all sync pulses that arrived."""
+
+    @abc.abstractmethod
+    async def pulse_sync(self, pulses: Sequence[Pulses]) -> None:
+        """Send pulses; they have arrived wherever they do when this returns. Raises HardwareError."""
+
+    @abc.abstractmethod
+    async def read_sync(self) -> Sequence[Pulses]:
+        """What arrived at each port since ``clear_sync``; ports where nothing did may be left out."""
+
+    @abc.abstractmethod
+    async def run_traffic(self, ports: Collection[int]) -> Sequence[LinkState]:
+        """Send traffic over these IPU-Link ports and the links inside, and count the errors that were corrected.
+
+        Raises HardwareError.
+        """
 
     @abc.abstractmethod
     async def pfc_classes(self) -> Mapping[str, Sequence[int]]:

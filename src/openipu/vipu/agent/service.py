@@ -9,9 +9,18 @@ from typing import Any
 
 import grpc
 import structlog
+from ansible_collections.openipu.pod.plugins.module_utils.pod.topology import CableKind
 
 from openipu.vipu.agent.contract import agent
-from openipu.vipu.agent.hardware import Hardware, HardwareError, PartitionFault, Share, ShareIpu
+from openipu.vipu.agent.hardware import (
+    Hardware,
+    HardwareError,
+    LinkState,
+    PartitionFault,
+    Pulses,
+    Share,
+    ShareIpu,
+)
 from openipu.vipu.model import Device, GwRouting, Routing, SyncType
 
 DEFAULT_HEARTBEAT = 2000  # milliseconds
@@ -106,16 +115,42 @@ class AgentService:
         )
 
     async def TrainLinks(self, request: Any, context: Any) -> Any:  # noqa: N802
-        """Train all links; FAILED_PRECONDITION when the machine cannot."""
+        """Train links; FAILED_PRECONDITION when the machine cannot."""
+        kinds = {_cable_kind(kind) for kind in request.kinds} or {CableKind.IPU_LINK, CableKind.GW_LINK}
         try:
-            links = await self._hardware.train_links()
+            links = await self._hardware.train_links(kinds)
         except HardwareError as error:
             await context.abort(grpc.StatusCode.FAILED_PRECONDITION, f"Cannot train the links: {error}.")
-        return agent.TrainLinksReply(
-            links=[
-                agent.LinkState(link=link.link, up=link.up, corrected_errors=link.corrected_errors) for link in links
-            ]
-        )
+        return agent.TrainLinksReply(links=map(_link, links))
+
+    async def ClearSync(self, request: Any, context: Any) -> Any:  # noqa: N802
+        """Forget all sync pulses that arrived."""
+        await self._hardware.clear_sync()
+        return agent.ClearSyncReply()
+
+    async def PulseSync(self, request: Any, context: Any) -> Any:  # noqa: N802
+        """Send sync pulses; FAILED_PRECONDITION when the machine cannot."""
+        pulses = [Pulses(_cable_kind(item.kind), item.port, item.count) for item in request.ports]
+        try:
+            await self._hardware.pulse_sync(pulses)
+        except HardwareError as error:
+            await context.abort(grpc.StatusCode.FAILED_PRECONDITION, f"Cannot send sync pulses: {error}.")
+        return agent.PulseSyncReply()
+
+    async def ReadSync(self, request: Any, context: Any) -> Any:  # noqa: N802
+        """How many pulses arrived, port by port."""
+        reply = agent.ReadSyncReply()
+        for item in await self._hardware.read_sync():
+            reply.ports.add(kind=item.kind.name, port=item.port, count=item.count)
+        return reply
+
+    async def RunTraffic(self, request: Any, context: Any) -> Any:  # noqa: N802
+        """Send traffic over IPU-Links; FAILED_PRECONDITION when the machine cannot."""
+        try:
+            links = await self._hardware.run_traffic(set(request.ports))
+        except HardwareError as error:
+            await context.abort(grpc.StatusCode.FAILED_PRECONDITION, f"Cannot run the traffic test: {error}.")
+        return agent.RunTrafficReply(links=map(_link, links))
 
     async def ReadPfc(self, request: Any, context: Any) -> Any:  # noqa: N802
         """Classes with priority flow control on the RNIC."""
@@ -169,6 +204,14 @@ async def _bounded(items: Any, context: Any) -> None:
         await context.abort(
             grpc.StatusCode.INVALID_ARGUMENT, f"One call names at most {MOST_SHARES} partitions, not {len(items)}."
         )
+
+
+def _cable_kind(number: int) -> CableKind:
+    return CableKind[agent.CablePort.Kind.Name(number)]
+
+
+def _link(state: LinkState) -> Any:
+    return agent.LinkState(link=state.link, up=state.up, corrected_errors=state.corrected_errors)
 
 
 def _share(message: Any) -> Share:

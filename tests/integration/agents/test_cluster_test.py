@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Cluster tests with real agents: what is refused meanwhile, and what becomes of a run that does not go well."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from agents_support import RackProcess, until
+from ansible_collections.openipu.pod.plugins.module_utils.vipu import objects
+from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin, virmgrpc
+from vipu_servers import InProcess, Process
+
+from openipu.vipu.initialise import initialise
+from openipu.vipu.ports import LifecycleOptions
+
+SLOW = 20.0  # seconds: a heartbeat with which a machine that hangs is not Down within a test
+QUICK = 0.3
+
+
+@pytest.fixture(scope="module")
+def rack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RackProcess]:
+    rack = RackProcess(tmp_path_factory.mktemp("rack"), 8)
+    yield rack
+    rack.close()
+
+
+@pytest.fixture
+def make_server(tmp_path: Path, rack: RackProcess) -> Iterator[Callable[[float], InProcess]]:
+    servers: list[InProcess] = []
+
+    def make(heartbeat: float) -> InProcess:
+        servers.append(InProcess(tmp_path / "vipu.db", lifecycle=LifecycleOptions(heartbeat=heartbeat)))
+        apply(servers[-1], rack)
+        return servers[-1]
+
+    rack.stop_machines()
+    rack.start_machines()
+    yield make
+    for server in servers:
+        server.stop()
+
+
+def apply(server: InProcess | Process, rack: RackProcess) -> None:
+    agents = [admin.AgentSpec(id=agent.id, host=agent.host, port=agent.port) for agent in rack.agents]
+    request = admin.ApplyRequest(
+        agents=agents,
+        clusters=[admin.ClusterSpec(id="cl0", agent_ids=[agent.id for agent in agents], ipu_link_topology=2)],
+        allocations=[admin.AllocationSpec(id="a0", cluster_id="cl0", size=len(agents))],
+    )
+    assert server.admin.Apply(request, timeout=10).applied
+
+
+def start(server: Any, *tests: str) -> Any:
+    numbers = [admin.ClusterTest.Value(f"CLUSTER_TEST_{test}") for test in tests]
+    return server.admin.StartClusterTest(admin.StartClusterTestRequest(cluster_id="cl0", tests=numbers), timeout=10).run
+
+
+def last(server: Any, **request: Any) -> dict[str, Any]:
+    return objects.test_run(server.admin.GetClusterTest(admin.GetClusterTestRequest(**request), timeout=40).run)
+
+
+def outcome(server: Any) -> dict[str, Any]:
+    """The run when it is over."""
+    until(lambda: last(server, known_results=99, wait_milliseconds=20_000)["state"] != "running", 60, "the run is over")
+    return last(server)
+
+
+def figures(run: dict[str, Any]) -> dict[str, str]:
+    return {result["test"]: f"{result['passed']}/{result['total']}" for result in run["results"]}
+
+
+def partition(server: Any, id: str, size: int = 4) -> None:
+    wanted = virmgrpc.PartitionRequirements(id=id, size=size, allocation_id="a0")
+    server.user.CreatePartition(virmgrpc.CreatePartitionRequest(requirements=wanted), timeout=10)
+
+
+def test_a_rack_in_order_passes_as_soon_as_it_is_registered(make_server: Any) -> None:
+    server = make_server(QUICK)
+    assert last(server)["state"] == "none"
+    begun = start(server)
+    assert begun.state == admin.ClusterTestRun.RUNNING
+    run = outcome(server)
+    assert (run["state"], run["ok"], run["run_id"]) == ("finished", True, begun.run_id)
+    assert figures(run) == {
+        "Sync-Link": "14/14",
+        "Cabling": "32/32",
+        "IPU-Link": "160/160",
+        "Traffic": "4/4",
+        "GW-Link": "0/0",
+        "Version": "6/6",
+    }
+    assert run["agents"] == [f"ag{number:02d}" for number in range(1, 9)]
+    assert run["started"] <= run["ended"]
+
+
+def test_what_a_test_keeps_from_happening(make_server: Any, rack: RackProcess) -> None:
+    server = make_server(SLOW)
+    until(lambda: start_and_finish_versions(server), 20, "all agents answer")
+    rack.fault("ag03", "hang")
+    begun = start(server, "CABLING", "VERSION")
+    in_progress = "a test of cluster 'cl0' is in progress; wait until it is over, or stop it."
+    attempts: list[tuple[Callable[[], Any], str]] = [
+        (lambda: partition(server, "p1"), f"Cannot create partition 'p1': {in_progress}"),
+        (
+            lambda: server.admin.RemoveCluster(admin.RemoveRequest(id="cl0", force=True), timeout=10),
+            f"Cannot remove cluster 'cl0': {in_progress}",
+        ),
+        (
+            lambda: server.admin.RemoveCluster(admin.RemoveRequest(id="cl0"), timeout=10),
+            f"Cannot remove cluster 'cl0': {in_progress}",
+        ),
+        (
+            lambda: server.admin.RemoveAgent(admin.RemoveRequest(id="ag05", force=True), timeout=10),
+            f"Cannot remove agent 'ag05': {in_progress}",
+        ),
+        (
+            lambda: start(server),
+            "Cannot test cluster 'cl0': the test of cluster 'cl0' is in progress, and there is one at a time; "
+            "wait until it is over, or stop it.",
+        ),
+    ]
+    for attempt, sentence in attempts:
+        with pytest.raises(grpc.RpcError) as refused:
+            attempt()
+        assert (refused.value.code(), refused.value.details()) == (grpc.StatusCode.FAILED_PRECONDITION, sentence)
+    batch = admin.ApplyRequest(clusters=[admin.ClusterSpec(id="cl0", agent_ids=["ag01"], ipu_link_topology=1)])
+    assert not server.admin.Apply(batch, timeout=10).applied
+    assert last(server)["state"] == "running"
+    stopped = server.admin.StopClusterTest(admin.StopClusterTestRequest(run_id=begun.run_id), timeout=10).run
+    assert stopped.state == admin.ClusterTestRun.STOPPED
+    partition(server, "p1")
+    rack.fault("ag03", "")
+
+
+def start_and_finish_versions(server: Any) -> bool:
+    start(server, "VERSION")
+    return bool(outcome(server)["ok"])
+
+
+@pytest.mark.parametrize("lose", ["hang", "power"])
+def test_an_agent_that_is_lost_in_the_middle(make_server: Any, rack: RackProcess, lose: str) -> None:
+    server = make_server(QUICK)
+    until(lambda: start_and_finish_versions(server), 20, "all agents answer")
+    start(server)
+    if lose == "hang":
+        rack.fault("ag03", "hang")
+    else:
+        rack.stop_machines("ag03")
+    run = outcome(server)
+    assert run["state"] == "finished"
+    failed = {result["test"]: result["failures"] for result in run["results"] if result["failures"]}
+    # Where it was lost depends; that it was is told, of this machine and of no other.
+    assert "Version" in failed
+    for failures in failed.values():
+        assert {failure["kind"] for failure in failures} <= {"agent_unreachable", "link_down", "no_sync"}
+        assert any(failure["agent"] == "ag03" for failure in failures)
+        assert all(
+            "ag03" in (failure["agent"], *((end or {}).get("agent") for end in (failure["a"], failure["b"])))
+            for failure in failures
+        )
+    assert not run["ok"]
+    rack.fault("ag03", "") if lose == "hang" else rack.start_machines("ag03")
+
+
+def test_partitions_are_not_disturbed_unless_a_test_is_asked_for_alone(make_server: Any) -> None:
+    server = make_server(QUICK)
+    partition(server, "p1", 16)
+    start(server)
+    run = outcome(server)
+    assert run["ok"]
+    skipped = {result["test"]: result["disturbs"] for result in run["results"] if result["skipped"]}
+    assert skipped == {test: ["p1"] for test in ("Sync-Link", "IPU-Link", "Traffic", "GW-Link")}
+    assert {result["test"] for result in run["results"] if result["passed"]} == {"Cabling", "Version"}
+    start(server, "TRAFFIC")
+    assert figures(outcome(server)) == {"Traffic": "4/4"}
+
+
+def test_requests_that_make_no_sense(make_server: Any) -> None:
+    server = make_server(QUICK)
+    with pytest.raises(grpc.RpcError) as unknown:
+        server.admin.StartClusterTest(admin.StartClusterTestRequest(cluster_id="nope"), timeout=10)
+    assert unknown.value.code() is grpc.StatusCode.NOT_FOUND
+    assert unknown.value.details() == "Cannot test cluster 'nope': it does not exist."
+    with pytest.raises(grpc.RpcError) as odd:
+        server.admin.StartClusterTest(admin.StartClusterTestRequest(cluster_id="cl0", tests=[99]), timeout=10)
+    assert odd.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    with pytest.raises(grpc.RpcError) as other:
+        last(server, run_id="another")
+    assert other.value.code() is grpc.StatusCode.NOT_FOUND
+    with pytest.raises(grpc.RpcError) as user:
+        server.admin.StopClusterTest(admin.StopClusterTestRequest(run_id="another"), timeout=10)
+    assert user.value.code() is grpc.StatusCode.NOT_FOUND
+    assert server.admin.StopClusterTest(admin.StopClusterTestRequest(), timeout=10).run.state == 0
+
+
+def test_a_controller_that_is_killed_forgets_the_test_and_goes_on(tmp_path: Path, rack: RackProcess) -> None:
+    rack.stop_machines()
+    rack.start_machines()
+    database = tmp_path / "vipu.db"
+    initialise(database)
+    server = Process("--database", str(database))
+    try:
+        apply(server, rack)
+        until(lambda: start_and_finish_versions(server), 20, "all agents answer")
+        rack.fault("ag05", "hang")
+        start(server, "CABLING")
+        server.kill()
+        rack.fault("ag05", "")
+        server = Process("--database", str(database))
+        assert last(server)["state"] == "none"
+        partition(server, "p1")
+        assert server.stop() == 0
+    finally:
+        server.kill()
+
+
+def test_a_controller_that_ends_lets_nobody_wait(make_server: Any, rack: RackProcess) -> None:
+    server = make_server(SLOW)
+    until(lambda: start_and_finish_versions(server), 20, "all agents answer")
+    rack.fault("ag05", "hang")
+    start(server, "CABLING")
+    waiting = server.admin.GetClusterTest.future(admin.GetClusterTestRequest(wait_milliseconds=30_000), timeout=40)
+    server.server.stop(1)
+    assert waiting.code() in (grpc.StatusCode.OK, grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED)
+    rack.fault("ag05", "")
