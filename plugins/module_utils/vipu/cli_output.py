@@ -75,20 +75,30 @@ def table(text: str, *key: str) -> list[Row]:
     of them. A row whose key is blank goes on with the row before, its cells joined by a space. Empty
     output, ``No agents found`` and a header alone are tables without rows.
     """
+    found: list[Row] = []
+    for first, *more in groups(text, *key):
+        for row in more:
+            _go_on(first, row)
+        found.append(first)
+    return found
+
+
+def groups(text: str, *key: str) -> list[list[Row]]:
+    """The same with the lines of a row apart: first the one that has the key, then those that go on with it."""
     lines = _lines(text)
     if not lines or (len(lines) == 1 and _NOTHING.fullmatch(lines[0])):
         return []
     header, body = _split(lines, key)
     name = next(column for column in header if column in key)
-    found: list[Row] = []
+    found: list[list[Row]] = []
     for line in body:
         row = _row(line, header)
         if row[name]:
             if not _is_name(row[name]):
                 raise ValueError("%r is no %s: %s" % (row[name], name, quoted(line)))
-            found.append(row)
+            found.append([row])
         elif found:
-            _go_on(found[-1], row)
+            found[-1].append(row)
         else:
             raise ValueError("a row without %s: %s" % (name, quoted(line)))
     return found

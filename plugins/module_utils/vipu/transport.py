@@ -58,3 +58,16 @@ class Transport(t.Protocol):
 
     def access_key(self, user: str) -> str | None:
         """The key of a user that ``write`` has just created; told once."""
+
+    def start_test(self, cluster: str, tests: t.Sequence[str]) -> Object:
+        """Begin tests of a cluster, all but PFC-settings when none is named; the run as it begins."""
+
+    def test_run(self, known: int = 0, seconds: float = 0.0) -> Object:
+        """The last run as ``objects.test_run`` gives it, ``state`` none when there was none.
+
+        With ``seconds`` it comes when the run is over or has more results than ``known``, or after that
+        time. What this way cannot tell is None.
+        """
+
+    def stop_test(self) -> None:
+        """Stop the run that is in progress."""

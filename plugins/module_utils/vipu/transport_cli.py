@@ -11,11 +11,12 @@ it is reported as not tried.
 
 from __future__ import annotations
 
+import time
 import typing as t
 from functools import partial
 
 from ..reconcile import Action, Failure, ItemError, Object, Step
-from . import cli_objects, cli_output
+from . import cli_objects, cli_output, cli_tests
 from .cli_process import Commands
 from .client import Connection, VipuError
 
@@ -25,6 +26,7 @@ _REMOVING = (Action.DELETE, Action.RECREATE)
 # What tenants do too is done with their command.
 _OF_TENANTS = ("partition", "allocation")
 
+_PAUSE = 1.0  # seconds between two looks at a test: each is a process
 _T = t.TypeVar("_T")
 
 
@@ -131,6 +133,34 @@ class CliTransport:
             return next((item.get("state") for item in self.read("partition") if item["id"] == id), None)
         except VipuError:
             return None
+
+    def start_test(self, cluster: str, tests: t.Sequence[str]) -> Object:
+        flags = [cli_tests.FLAGS[test] for test in tests]
+        self._commands.ask("vipu-admin", "test", "cluster", cli_objects.name("cluster", cluster), *flags, "--start")
+        return self.test_run()
+
+    def test_run(self, known: int = 0, seconds: float = 0.0) -> Object:
+        """The command does not wait, so this asks for as long again and again."""
+        deadline = time.monotonic() + seconds
+        while True:
+            found = self._last_test()
+            left = deadline - time.monotonic()
+            if found["state"] != "running" or left <= 0:
+                return found
+            time.sleep(min(_PAUSE, left))
+
+    def _last_test(self) -> Object:
+        reason = None
+        try:
+            text = self._commands.ask("vipu-admin", "test", "cluster", "--status")
+        except VipuError as error:
+            text, reason = error.details, error.sentence
+            if "No results available" not in reason and "Showing test results" not in text:
+                raise
+        return _read(lambda printed: cli_tests.status(printed, reason), text, "the results of the cluster test")
+
+    def stop_test(self) -> None:
+        self._commands.ask("vipu-admin", "test", "cluster", "--stop")
 
     def partition_status(self, id: str) -> Object:
         statuses = self.partition_statuses([id])

@@ -11,7 +11,7 @@ from ..reconcile import Action, Failure, ItemError, Object, Step
 from . import ipuof, objects
 from .client import REMOVAL_SECONDS, Client, Connection, VipuError, partition_status
 from .contract import admin, virmgrpc
-from .names import CLUSTER_TOPOLOGY, KIND, ROLE, TOPOLOGY
+from .names import CLUSTER_TEST, CLUSTER_TOPOLOGY, KIND, ROLE, TOPOLOGY
 
 # Only an administrator may apply batches, and a controller of Graphcore's knows none; both still
 # take partitions one by one.
@@ -121,6 +121,22 @@ class GrpcTransport:
             relocatable=bool(wanted.get("relocatable")),
         )
         self._client.call(self._client.user.CreatePartition, request, "create partition '%s'" % step.key)
+
+    def start_test(self, cluster: str, tests: t.Sequence[str]) -> Object:
+        numbers = [CLUSTER_TEST.number(test) for test in tests]
+        request = admin.StartClusterTestRequest(cluster_id=cluster, tests=numbers)
+        reply = self._client.call(self._client.admin.StartClusterTest, request, "test cluster '%s'" % cluster)
+        return objects.test_run(reply.run)
+
+    def test_run(self, known: int = 0, seconds: float = 0.0) -> Object:
+        request = admin.GetClusterTestRequest(known_results=known, wait_milliseconds=int(seconds * 1000))
+        timeout = self._client.connection.timeout + seconds
+        call = self._client.admin.GetClusterTest
+        return objects.test_run(self._client.call(call, request, "get the last cluster test", timeout).run)
+
+    def stop_test(self) -> None:
+        request = admin.StopClusterTestRequest()
+        self._client.call(self._client.admin.StopClusterTest, request, "stop the cluster test")
 
     def partition_status(self, id: str) -> Object:
         return objects.status(partition_status(self._client, id))

@@ -85,6 +85,8 @@ UNUSED = {
     "GetAgentRequest": "all agents are read in one call",
     "GetClusterRequest": "all clusters are read in one call",
     "GetAllocationRequest": "all allocations are read in one call",
+    "GetClusterTestRequest": "its fields are for the wait of vipu_cluster_test, which knows them itself",
+    "StopClusterTestRequest": "there is one run at a time, and it is looked at before it is stopped",
 }
 # Fields of requests and the options that set them.
 OPTIONS = {
@@ -153,6 +155,7 @@ OPTIONS = {
         },
     ),
     "ObjectRef": ("vipu_pod", {"kind": "prune", "id": "prune", "force": "force"}),
+    "StartClusterTestRequest": ("vipu_cluster_test", {"cluster_id": "cluster", "tests": "tests"}),
     "GetPartitionStatusRequest": ("vipu_partition_info", {"partition_id": "id"}),
     "CountFitsRequest": ("vipu_info", {"allocation_id": "gather_subset", "sizes": "sizes"}),
     "ListPartitionsRequest": ("vipu_partition_info", {}),

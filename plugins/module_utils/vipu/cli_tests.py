@@ -1,0 +1,193 @@
+# Copyright (c) openipu.pod contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Reading what ``vipu-admin test cluster`` prints, as objects like those of ``objects.test_run``. Pure.
+
+What stands in a summary is for people. The forms of Graphcore's guide and of our own command are
+understood; any other line of a test that failed becomes a failure without a kind, so nothing is lost.
+"""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from ..reconcile import Object
+from . import cli_output
+
+FLAGS = {
+    "Sync-Link": "--sync",
+    "Cabling": "--cabling",
+    "IPU-Link": "--ipulink",
+    "Traffic": "--traffic",
+    "GW-Link": "--gwlink",
+    "Version": "--versions",
+    "PFC-settings": "--pfc-settings",
+}
+
+_CAPTION = re.compile(r"^\s*Showing test results for cluster (\S+?)\.?\s*$", re.MULTILINE)
+_STATES = (
+    ("running", re.compile(r"Test in cluster (\S+) is in progress")),
+    ("stopped", re.compile(r"Last test in cluster (\S+) was stopped")),
+    ("none", re.compile(r"No results available()")),
+)
+_SKIPPED = re.compile(r"Test did not run because of an earlier dependency test failure \((.+)\)")
+_DISTURBS = re.compile(r"Test did not run because it would disturb partitions \((.+)\)")
+_TRAFFIC_TEST = re.compile(r"Errors encountered in traffic test (\d+)")
+_SYNC = re.compile(
+    r"(?P<a>\S+):(?P<ap>\d+) <--> (?P<bp>\d+):(?P<b>\S+)(?P<gw> \[GW-Link\])?(?P<untested> \(not tested\))?"
+)
+_CABLE = re.compile(
+    r"(?P<a>\S+):(?P<ap>\d+) \[(?P<kind>IPU-Link|GW-Link)\] <--> (?P<b>\S+):(?P<bp>\d+) \[[^\]]+\] "
+    r"\((?P<how>failed|not tested)\)"
+)
+_MISPLACED = re.compile(
+    r"(?P<a>\S+) \((?P<kind>IPU-Cluster|GW-Link)[^()]* (?P<ap>\d+)\) <--> "
+    r"(?P<b>\S+) \([^()]* (?P<bp>\d+)\) \(connected to wrong port\)"
+)
+_LINK = re.compile(r"(?P<a>\S+):(?P<ap>\d+) <--> (?P<b>\S+):(?P<bp>\d+)(?P<untested> \(not tested\))?")
+_NOISE = re.compile(r"- (?P<b>\S+):(?P<bp>\d+) <--> (?P<a>\S+):(?P<ap>\d+) \((?P<what>\d+|link down)\)")
+_VERSION = re.compile(r"(?P<agent>\S+?)-(?P<component>[^:]+): (?P<version>.+)")
+_PFC = re.compile(r"(?P<agent>\S+): (?P<rest>\{.*pfc classes.*\})")
+_SILENT = re.compile(r"Agent '(?P<agent>[^']+)' did not answer: .*")
+# Lines that only lead in to others, or sum them up.
+_REMARKS = re.compile(
+    r"Failed Sync Links:|Failed Links:|Failed GW Links:|Cables not connected as expected:|Traffic test failed|"
+    r"Errors encountered in traffic test \d+|corrected link errors: \d+|Components with mismatched versions found:|"
+    r"PFC settings not as expected:|- \S+ \(no answer\)"
+)
+
+
+def status(text: str, reason: str | None) -> Object:
+    """The last run: its table, or why there is none, which is in the ``reason`` for which the command failed.
+
+    Raises ValueError for what cannot be read, and for a reason that is none of these.
+    """
+    caption = _CAPTION.search(text)
+    if reason and not caption:
+        for state, pattern in _STATES:
+            if match := pattern.search(reason):
+                return _run(state, match[1] or None, [])
+        raise ValueError(cli_output.quoted(reason))
+    results = [_result(rows) for rows in cli_output.groups(text, "test type", "test")]
+    if not results:
+        raise ValueError(cli_output.quoted(text))
+    return _run("finished", caption[1] if caption else None, results)
+
+
+def _run(state: str, cluster: str | None, results: list[Object]) -> Object:
+    return {
+        "state": state,
+        "run_id": None,
+        "cluster": cluster,
+        "agents": None,
+        "num_ilds": None,
+        "topology": None,
+        "ok": state == "finished" and all(result["ok"] for result in results),
+        "asked": [result["test"] for result in results],
+        "running": None,
+        "error": None,
+        "started": None,
+        "ended": None,
+        "results": results,
+    }
+
+
+def _result(rows: list[cli_output.Row]) -> Object:
+    first = rows[0]
+    test = next((name for name in FLAGS if name in (first.get("test type"), first.get("test"))), None)
+    counts = re.fullmatch(r"(\d+)/(\d+)", first.get("passed", ""))
+    if test is None or counts is None or "duration" not in first:
+        raise ValueError(cli_output.quoted(" | ".join(first.values())))
+    lines = [row.get("summary", "") for row in rows]
+    passed, total = int(counts[1]), int(counts[2])
+    because = next((match[1] for line in lines if (match := _SKIPPED.fullmatch(line))), None)
+    disturbs = next((match[1].split(", ") for line in lines if (match := _DISTURBS.fullmatch(line))), [])
+    skipped = because is not None or bool(disturbs) or (total == 0 and "skipped" in lines[0].lower())
+    wrong = not skipped and (passed < total or len(lines) > 1)
+    return {
+        "test": test,
+        "duration": cli_output.seconds(first["duration"]),
+        "passed": passed,
+        "total": total,
+        "ok": because is None and not wrong,
+        "summary": lines,
+        "skipped": skipped,
+        "skipped_because": because,
+        "disturbs": disturbs,
+        "failures": _failures(test, lines) if wrong else [],
+    }
+
+
+def _failures(test: str, lines: list[str]) -> list[Object]:
+    if test == "Version":
+        return _versions(lines)
+    found: list[Object] = []
+    number = None
+    for line in lines:
+        if match := _TRAFFIC_TEST.fullmatch(line):
+            number = int(match[1])
+        if not _REMARKS.fullmatch(line):
+            failure = _failure(test, line)
+            failure["traffic_test"] = number
+            found.append(failure)
+    return found
+
+
+def _failure(test: str, line: str) -> Object:
+    if match := _SILENT.fullmatch(line):
+        return _made("agent_unreachable", line, agent=match["agent"])
+    if test == "Sync-Link" and (match := _SYNC.fullmatch(line)):
+        return _cable("no_sync", line, match, "GW-Link" if match["gw"] else "Sync-Link", match["untested"])
+    if test == "Cabling" and (match := _MISPLACED.fullmatch(line)):
+        return _cable("wrong_port", line, match, "GW-Link" if match["kind"] == "GW-Link" else "IPU-Link")
+    if test == "Cabling" and (match := _CABLE.fullmatch(line)):
+        return _cable("no_cable", line, match, match["kind"], match["how"] == "not tested")
+    if test == "Traffic" and (match := _NOISE.fullmatch(line)):
+        if match["what"] == "link down":
+            return _cable("link_down", line, match, "IPU-Link")
+        return {**_cable("corrected_errors", line, match, "IPU-Link"), "corrected_errors": int(match["what"])}
+    if test in ("IPU-Link", "GW-Link") and (match := _LINK.fullmatch(line)):
+        return _cable("link_down", line, match, test, match["untested"])
+    if test == "PFC-settings" and (match := _PFC.fullmatch(line)):
+        return _made("pfc_classes", line, agent=match["agent"])
+    return _made(None, line)
+
+
+def _versions(lines: list[str]) -> list[Object]:
+    """One failure for each component: its lines tell the version on every agent."""
+    found: list[Object] = []
+    components: dict[str, dict[str, str]] = {}
+    for line in lines:
+        if match := _VERSION.fullmatch(line):
+            components.setdefault(match["component"], {})[match["agent"]] = match["version"]
+        elif not _REMARKS.fullmatch(line):
+            found.append(_failure("Version", line))
+    for component, versions in components.items():
+        reason = "%s has %d versions." % (component, len(set(versions.values())))
+        found.append({**_made("version", reason), "component": component, "versions": versions})
+    return found
+
+
+def _cable(kind: str, line: str, match: re.Match[str], cable: str, untested: t.Any = None) -> Object:
+    made = _made("agent_unreachable" if untested else kind, line)
+    made["a"] = {"agent": match["a"], "kind": cable, "port": int(match["ap"])}
+    made["b"] = {"agent": match["b"], "kind": cable, "port": int(match["bp"])}
+    return made
+
+
+def _made(kind: str | None, reason: str, agent: str | None = None) -> Object:
+    return {
+        "kind": kind,
+        "reason": reason,
+        "a": None,
+        "b": None,
+        "found": None,
+        "found_b": None,
+        "agent": agent,
+        "link": None,
+        "corrected_errors": None,
+        "traffic_test": None,
+        "component": None,
+        "versions": {},
+    }

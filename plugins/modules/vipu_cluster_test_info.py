@@ -1,0 +1,211 @@
+#!/usr/bin/python
+# Copyright (c) openipu.pod contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Tell the results of the last cluster test."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: vipu_cluster_test_info
+short_description: Tell the results of the last cluster test
+version_added: 0.1.0
+author: openipu.pod contributors (@openipu)
+description:
+  - Gives the last run of cluster tests that the controller knows, of whatever cluster, whether or not it is over.
+  - A controller keeps its last run only, and only until it is restarted.
+extends_documentation_fragment:
+  - openipu.pod.vipu
+  - openipu.pod.attributes.info
+  - openipu.pod.attributes.vipu
+seealso:
+  - module: openipu.pod.vipu_cluster_test
+"""
+
+EXAMPLES = r"""
+- name: Ask how the last test went
+  openipu.pod.vipu_cluster_test_info:
+    api_host: 10.3.1.101
+  register: test
+
+- name: Show what is wrong
+  ansible.builtin.debug:
+    msg: "{{ test.failures | map(attribute='reason') | list }}"
+"""
+
+RETURN = r"""
+run:
+  description: The last run of tests that the controller knows; none when there was none, or none of this cluster.
+  type: dict
+  returned: success
+  contains:
+    state:
+      description: One of running, finished, stopped and aborted.
+      type: str
+      sample: finished
+    ok:
+      description: Whether it finished, and found nothing wrong. Tests that were left out so as not to disturb partitions are not wrong.
+      type: bool
+      sample: false
+    cluster:
+      description: The cluster that was tested.
+      type: str
+      sample: cl0
+    agents:
+      description: Its agents at that time, in their order; none with O(transport=cli).
+      type: list
+      elements: str
+      sample: [ag01, ag02, ag03, ag04]
+    num_ilds:
+      description: Its number of IPU-Link domains; none with O(transport=cli).
+      type: int
+      sample: 1
+    topology:
+      description: How its IPU-Links are cabled; none with O(transport=cli).
+      type: str
+      sample: torus
+    run_id:
+      description: The name of the run; none with O(transport=cli).
+      type: str
+      sample: 9d1f0c2a77b3e054
+    asked:
+      description: The tests that the run is made of.
+      type: list
+      elements: str
+      sample: [Cabling]
+    running:
+      description: The test that runs now.
+      type: str
+      sample: null
+    error:
+      description: Why it was aborted.
+      type: str
+      sample: null
+    started:
+      description: When it began, in seconds since 1970; none with O(transport=cli).
+      type: int
+      sample: 1772366360
+    ended:
+      description: When it was over.
+      type: int
+      sample: 1772366361
+    results:
+      description: One for each test that is done.
+      type: list
+      elements: dict
+      contains:
+        test:
+          description: The test.
+          type: str
+          sample: Cabling
+        duration:
+          description: How long it took, in seconds.
+          type: float
+          sample: 0.012
+        passed:
+          description: How many cables, links, windows, components or machines are right.
+          type: int
+          sample: 15
+        total:
+          description: How many there are.
+          type: int
+          sample: 16
+        ok:
+          description: Whether nothing is wrong.
+          type: bool
+          sample: false
+        summary:
+          description: The lines as they are printed.
+          type: list
+          elements: str
+          sample: ["ag01:5 [IPU-Link] <--> ag02:1 [IPU-Link] (failed)"]
+        skipped:
+          description: Whether it did not run.
+          type: bool
+          sample: false
+        skipped_because:
+          description: The test whose failure is the reason for that.
+          type: str
+          sample: null
+        disturbs:
+          description: The partitions that are the reason for that.
+          type: list
+          elements: str
+          sample: []
+        failures:
+          description: What is wrong, one for each cable, link, component or machine; as RV(failures), without C(test).
+          type: list
+          elements: dict
+          sample: []
+failures:
+  description: Everything that is wrong, of all tests.
+  type: list
+  elements: dict
+  returned: success
+  contains:
+    test:
+      description: The test that found it.
+      type: str
+      sample: Cabling
+    kind:
+      description:
+        - One of no_cable, wrong_port, no_sync, link_down, corrected_errors, version, pfc_classes and agent_unreachable.
+        - None for a line that the command printed and nobody knows.
+      type: str
+      sample: wrong_port
+    reason:
+      description: A sentence.
+      type: str
+      sample: The cable CBL1 in ag01 IPU-Link port 5 leads to ag03 IPU-Link port 7; there is no cable in ag02 IPU-Link port 1.
+    a:
+      description: The port at one end of a cable or link, with C(agent), C(kind) and C(port).
+      type: dict
+      sample: {agent: ag01, kind: IPU-Link, port: 5}
+    b:
+      description: The port at the other end.
+      type: dict
+      sample: {agent: ag02, kind: IPU-Link, port: 1}
+    found:
+      description: Where the cable in RV(failures[].a) leads to instead; none with O(transport=cli).
+      type: dict
+      sample: {agent: ag03, kind: IPU-Link, port: 7}
+    found_b:
+      description: Where the cable in RV(failures[].b) leads to instead; none with O(transport=cli).
+      type: dict
+      sample: null
+    agent:
+      description: The agent, for what belongs to one machine.
+      type: str
+      sample: null
+    link:
+      description: A link inside of that machine.
+      type: str
+      sample: null
+    corrected_errors:
+      description: How many errors a link corrected.
+      type: int
+      sample: null
+    traffic_test:
+      description: The traffic test that they were corrected in, counted from 1.
+      type: int
+      sample: null
+    component:
+      description: A component whose versions differ.
+      type: str
+      sample: null
+    versions:
+      description: Its version on each agent.
+      type: dict
+      sample: {}
+"""
+
+from ansible_collections.openipu.pod.plugins.module_utils.vipu.cluster_tests import VIPU_CLUSTER_TEST_INFO
+from ansible_collections.openipu.pod.plugins.module_utils.vipu.runner import run_module
+
+
+def main() -> None:
+    run_module(VIPU_CLUSTER_TEST_INFO)
+
+
+if __name__ == "__main__":
+    main()
