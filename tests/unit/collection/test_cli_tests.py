@@ -147,9 +147,8 @@ def test_runs_without_results(reason: str, state: str, cluster: str | None) -> N
     assert (run["state"], run["cluster"], run["results"], run["ok"]) == (state, cluster, [], False)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "what now?", PASSING.replace("14/14", "many"), PASSING.replace("153.96s", "long")]
-)
-def test_what_cannot_be_read_is_not_read(text: str) -> None:
+@pytest.mark.parametrize("reason", [None, "Some tests failed."])
+@pytest.mark.parametrize("text", ["", "what?", PASSING.replace("14/14", "many"), PASSING.replace("153.96s", "long")])
+def test_what_cannot_be_read_is_not_read(text: str, reason: str | None) -> None:
     with pytest.raises(ValueError, match=r"."):
-        cli_tests.status(text, None if text else "Some tests failed.")
+        cli_tests.status(text, reason)
