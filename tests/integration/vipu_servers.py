@@ -227,6 +227,7 @@ class Machines:
         """Start agents ag01… and wait until they listen."""
         specs = [MachineSpec(f"ag{n:02}", f"127.83.{n // 250}.{n % 250 + 1}", 0) for n in range(1, count + 1)]
         self._rack = Rack(specs, topology=Topology.TORUS)
+        self.wiring = self._rack.wiring  # to be spoiled, and repaired
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="rack")
         self._thread.start()
@@ -235,6 +236,10 @@ class Machines:
             admin.AgentSpec(id=machine.id, host=machine.server.host, port=machine.server.port)
             for machine in self._rack.machines.values()
         ]
+
+    def slow(self, id: str, seconds: float) -> None:
+        """Let a machine take so much longer for each answer."""
+        self._rack.machines[id].hardware.slowness = seconds
 
     def stop(self) -> None:
         """Stop all of them."""

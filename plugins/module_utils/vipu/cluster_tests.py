@@ -49,7 +49,9 @@ def _settled(run: Run, tests: t.Sequence[str]) -> Object | None:
     nothing: Object = {"changed": False, "run": last, "failures": [], "ok": True}
     if _covers(last, cluster, tests):
         return {**nothing, "skipped_reason": "Cluster '%s' passed these tests, and is the same since." % id}
-    allocations = {item["id"] for item in seen["allocation"] if item["cluster"] == id}
+    # Some listings of allocations tell the agents only, and some of partitions the cluster only.
+    agents = set(cluster.get("agents") or ())
+    allocations = {item["id"] for item in seen["allocation"] if agents.intersection(item.get("agents") or ())}
     partitions = [
         item["id"] for item in seen["partition"] if item.get("allocation") in allocations or item.get("cluster") == id
     ]
@@ -115,7 +117,9 @@ def sentence(found: Object) -> str:
     told = []
     for result in found["results"]:
         if not result["ok"] and not result["skipped"]:
-            names = list(dict.fromkeys(_named(failure) for failure in result["failures"]))
+            # A machine that does not answer says enough; what could not be tested because of it is in the list.
+            causes = [each for each in result["failures"] if each["kind"] != "agent_unreachable" or not each["a"]]
+            names = list(dict.fromkeys(map(_named, causes or result["failures"])))
             told.append("%s %d/%d (%s)" % (result["test"], result["passed"], result["total"], _some(names)))
     return "Cluster '%s' did not pass its tests: %s." % (found["cluster"], "; ".join(told))
 
