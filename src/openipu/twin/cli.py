@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
@@ -14,12 +15,13 @@ from typing import Any
 import click
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.client import VipuError
 
+from openipu.twin import faults as fault_lines
 from openipu.twin import summary
 from openipu.twin.contract import twin as api
 from openipu.twin.generate import Shape
 from openipu.twin.twin import Twin, TwinError
 
-_FAULTS = ("configure", "hang", "ipu", "none")
+_INVENTORY = Path("inventory/twin/pod.yml")
 _Command = Callable[..., None]
 
 
@@ -43,7 +45,7 @@ def _command(function: _Command) -> _Command:
     def run(state_dir: Path, **options: Any) -> None:
         try:
             function(Twin(state_dir), **options)
-        except (TwinError, VipuError) as error:
+        except (TwinError, VipuError, fault_lines.FaultError) as error:
             raise click.ClickException(str(error)) from None
 
     return run
@@ -58,14 +60,33 @@ def main() -> None:
 @click.option(
     "--inventory",
     type=click.Path(path_type=Path, dir_okay=False),
-    default=Path("inventory/twin/pod.yml"),
-    show_default=True,
-    help="The POD to be the twin of: a pod.yml with loopback addresses.",
+    help="The POD to be the twin of: a pod.yml with loopback addresses.  [default: inventory/twin/pod.yml]",
+)
+@click.option("--machines", type=click.IntRange(1, 16), help="Make up a POD: IPU-Machines in an IPU-Link domain.")
+@click.option(
+    "--ilds", type=click.IntRange(1, 16), help="Make up a POD: IPU-Link domains, a rack each, in one cluster."
+)
+@click.option("--topology", type=click.Choice(("mesh", "torus")), help="Make up a POD: how IPU-Links are cabled.")
+@click.option(
+    "--faults",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="What is wrong from the start: a file with a line for each, as of 'twin fault'.",
 )
 @_command
-def up(twin: Twin, inventory: Path) -> None:
-    """Start the twin; what runs already stays."""
-    twin.up(inventory, _say)
+def up(twin: Twin, inventory: Path | None, faults: Path | None, **shape: Any) -> None:
+    """Start the twin; what runs already stays.
+
+    Its POD is that of an inventory, or one of any size that is made up: then its inventory is pod/pod.yml
+    in the state folder.
+    """
+    made_up = {name: value for name, value in shape.items() if value is not None}
+    if inventory and made_up:
+        raise click.UsageError("An inventory says all about its POD: leave out --machines, --ilds and --topology.")
+    lines = fault_lines.read(faults) if faults else []
+    wanted = Shape(**made_up, racks=made_up.get("ilds", 1)) if made_up else inventory or _INVENTORY
+    twin.up(wanted, _say, lines)
+    if made_up:
+        _say(f"Bring it up: {_here('ansible-playbook')} playbooks/site.yml -i {twin.pod / 'pod.yml'}")
 
 
 @main.command()
@@ -82,22 +103,30 @@ def down(twin: Twin, keep_data: bool) -> None:
 def status(twin: Twin, as_json: bool) -> None:
     """Show what the twin's controller holds, and how to go on."""
     stopped = [machine.agent_id for machine in twin.machines() if not machine.running]
+    wrong = twin.wrong()
     with twin.client() as client:
         found = summary.read(client)
         connection = client.connection
     if as_json:
-        _say(json.dumps({**found.as_json(), "state_dir": str(twin.folder), "stopped_machines": stopped}, indent=2))
+        _say(
+            json.dumps(
+                {**found.as_json(), "state_dir": str(twin.folder), "stopped_machines": stopped, "wrong": wrong},
+                indent=2,
+            )
+        )
         return
     _say(found.text())
-    if stopped:
-        _say(f"\nStopped by hand: {', '.join(stopped)} (start with: {_here('twin')} start-machine {' '.join(stopped)})")
+    if wrong:
+        _say("\n".join(("", f"Wrong on purpose (heal with: {_here('twin')} fault heal):", *wrong[:10])))
+        if len(wrong) > 10:
+            _say(f"… and {len(wrong) - 10} more: {_here('twin')} faults")
     port = "" if connection.port == 8090 else f" --api-port {connection.port}"
     options = f"--api-host {connection.host}{port}"
     folder = "" if twin.folder == Path(".twin").absolute() else f" --state-dir {twin.folder}"
     _say(
         f"\nLook around:  {_here('vipu')} {options} list partitions"
         f"\n              {_here('vipu-admin')} {options} list agents"
-        f"\nBreak it:     {_here('twin')} stop-machine{folder} {found.agents[0].id if found.agents else 'AGENT'}"
+        f"\nBreak it:     {_here('twin')} fault{folder} unplug {found.agents[0].id if found.agents else 'AGENT'}:5"
         f"\nStop it:      {'make twin-down' if not folder else _here('twin') + ' down' + folder}"
     )
 
@@ -107,8 +136,12 @@ def status(twin: Twin, as_json: bool) -> None:
 @_command
 def stop_machine(twin: Twin, agents: tuple[str, ...]) -> None:
     """Let IPU-Machines lose their power."""
+    running = {machine.agent_id for machine in twin.machines() if machine.running}
     twin.control("StopMachines", api.MachineRequest(agent_ids=agents))
-    _say(f"Stopped: {', '.join(agents)}.")
+    if stopped := [agent for agent in agents if agent in running]:
+        _say(f"Stopped: {', '.join(stopped)}.")
+    if before := [agent for agent in agents if agent not in running]:
+        _say(f"Without power already: {', '.join(before)}.")
 
 
 @main.command("start-machine")
@@ -120,24 +153,31 @@ def start_machine(twin: Twin, agents: tuple[str, ...]) -> None:
     _say(f"Started: {', '.join(agents) or 'all machines'}.")
 
 
-@main.command()
-@click.argument("agent")
-@click.argument("kind", type=click.Choice(_FAULTS))
-@click.option("--ipu", type=click.IntRange(0, 3), help="Which IPU fails, with the fault 'ipu'.")
-@_command
-def fault(twin: Twin, agent: str, kind: str, ipu: int | None) -> None:
-    """Break an IPU-Machine, or heal it.
+_VERBS = "\n".join(f"  {f'{name} {verb.takes}':<38} {verb.does}" for name, verb in fault_lines.VERBS.items())
 
-    'configure' refuses to bring IPUs up, 'hang' stops answering, 'ipu' makes one IPU fail now, 'none'
-    heals.
-    """
-    if (kind == "ipu") != (ipu is not None):
-        raise click.UsageError("The fault 'ipu' and the option --ipu go together.")
-    request = api.SetFaultRequest(agent_id=agent, fault="" if kind == "none" else kind)
-    if ipu is not None:
-        request.ipu = ipu
-    twin.control("SetFault", request)
-    _say(f"{agent}: {'healed' if kind == 'none' else f'fault {kind} is set'}.")
+
+@main.command(
+    help="Break something, or heal it.\n\n\b\n"
+    f"{_VERBS}\n\n"
+    "A PORT is written ag03:5 (IPU-Link), ag03:gw1 (GW-Link) or ag03:sync6 (Sync-Link)."
+)
+@click.argument("verb", type=click.Choice(list(fault_lines.VERBS)), metavar="VERB")
+@click.argument("words", nargs=-1)
+@_command
+def fault(twin: Twin, verb: str, words: tuple[str, ...]) -> None:
+    """See ``help``."""
+    line = shlex.join(fault_lines.parse(shlex.join((verb, *words))))
+    twin.control("MakeFaults", api.MakeFaultsRequest(faults=[line]))
+    _say(f"Done: {line}")
+
+
+@main.command()
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@_command
+def faults(twin: Twin, as_json: bool) -> None:
+    """List what is wrong with the rack."""
+    wrong = twin.wrong()
+    _say(json.dumps(wrong, indent=2) if as_json else "\n".join(wrong) or "Nothing is wrong.")
 
 
 @main.command()
@@ -148,7 +188,7 @@ def fault(twin: Twin, agent: str, kind: str, ipu: int | None) -> None:
 @click.option("--controller-port", type=click.IntRange(1, 65535), default=8090, show_default=True)
 @click.option("--agent-port", type=click.IntRange(1, 65535), default=8080, show_default=True)
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
-def generate(folder: Path, **shape: int) -> None:
+def generate(folder: Path, **shape: Any) -> None:
     """Write pod.yml and machines.csv of a made-up POD into FOLDER."""
     if any((folder / name).exists() for name in ("pod.yml", "machines.csv")):
         raise click.ClickException(f"{folder} holds a POD already: name another folder.")

@@ -11,21 +11,20 @@ from typing import TYPE_CHECKING, Any
 import grpc
 
 from openipu.twin.contract import twin
+from openipu.twin.faults import FaultError, Faults
+from openipu.twin.wiring import Wiring
 
 if TYPE_CHECKING:
     from openipu.twin.rack import Machine
-
-# What "configure" refuses with: a clause, as hardware tells it.
-REFUSAL = "the IPUs do not come up (fault of the twin)"
-IPU_FAILURE = "uncorrectable memory error (fault of the twin)"
 
 
 class TwinService:
     """Stops, starts and breaks machines of a running rack."""
 
-    def __init__(self, machines: Mapping[str, Machine]) -> None:
+    def __init__(self, machines: Mapping[str, Machine], wiring: Wiring) -> None:
         """See the class."""
         self._machines = machines
+        self._faults = Faults(machines, wiring)
 
     async def ListMachines(self, request: Any, context: Any) -> Any:  # noqa: N802
         """All machines, in the order of the cluster."""
@@ -37,7 +36,6 @@ class TwinService:
                     port=machine.server.port,
                     running=machine.server.running,
                     partition_ids=machine.hardware.partition_ids if machine.server.running else [],
-                    fault=_fault(machine),
                 )
                 for machine in self._machines.values()
             ]
@@ -58,31 +56,18 @@ class TwinService:
                 await context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(error))
         return twin.MachineReply()
 
-    async def SetFault(self, request: Any, context: Any) -> Any:  # noqa: N802
-        """Break or heal one machine."""
-        (machine,) = await self._chosen([request.agent_id], context)
-        hardware = machine.hardware
-        if not machine.server.running:
-            await context.abort(
-                grpc.StatusCode.FAILED_PRECONDITION, f"Machine {machine.id!r} is stopped; start it first."
-            )
-        if request.fault == "":
-            hardware.heal()
-        elif request.fault == "configure":
-            hardware.refusal = REFUSAL
-        elif request.fault == "hang":
-            hardware.hang()
-        elif request.fault == "ipu":
+    async def MakeFaults(self, request: Any, context: Any) -> Any:  # noqa: N802
+        """Break or heal something."""
+        for line in request.faults:
             try:
-                hardware.fail_ipu(request.ipu, IPU_FAILURE)
-            except ValueError as error:
-                await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
-        else:
-            await context.abort(
-                grpc.StatusCode.INVALID_ARGUMENT,
-                f"There is no fault {request.fault!r}: choose 'configure', 'hang', 'ipu', or '' to heal.",
-            )
-        return twin.SetFaultReply()
+                await self._faults.do(line)
+            except (FaultError, OSError) as error:
+                await context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(error))
+        return twin.MakeFaultsReply()
+
+    async def ListFaults(self, request: Any, context: Any) -> Any:  # noqa: N802
+        """All that is wrong."""
+        return twin.ListFaultsReply(wrong=self._faults.wrong())
 
     async def _chosen(self, ids: Iterable[str], context: Any) -> list[Machine]:
         chosen = []
@@ -93,20 +78,14 @@ class TwinService:
         return chosen
 
 
-def _fault(machine: Machine) -> str:
-    if machine.hardware.hanging:
-        return "hang"
-    return "configure" if machine.hardware.refusal else ""
-
-
 class ControlServer:
     """TwinService on a socket file, which is there as long as the service is."""
 
-    def __init__(self, machines: Mapping[str, Machine], path: Path) -> None:
+    def __init__(self, machines: Mapping[str, Machine], wiring: Wiring, path: Path) -> None:
         """See the class."""
         self._path = path
         self._server = grpc.aio.server()
-        self._server.add_generic_rpc_handlers([twin.handler("TwinService", TwinService(machines))])
+        self._server.add_generic_rpc_handlers([twin.handler("TwinService", TwinService(machines, wiring))])
 
     async def start(self) -> None:
         """Listen; raises OSError with a sentence when the socket cannot be had or somebody else uses it."""

@@ -17,7 +17,7 @@ _LOWEST_RACK_UNIT = 3  # the servers and the switches stand above
 
 @dataclass(frozen=True)
 class Shape:
-    """A POD of equal racks, each a torus of its own with one allocation that takes all of it.
+    """A POD of equal racks. Every ``ilds`` of them, a domain each, are a cluster, which one allocation takes whole.
 
     ``first_octet`` and ``offset`` place it: its networks are ``first_octet.(offset + x).0.0/16``. In
     every rack half of the IPUs are in ``partitions`` partitions of equal size, the first of them
@@ -26,6 +26,8 @@ class Shape:
 
     racks: int = 1
     machines: int = 16
+    ilds: int = 1  # divides the racks
+    topology: str = "torus"
     partitions: int = 1
     first_octet: int = 127
     offset: int = 0
@@ -52,12 +54,23 @@ class Shape:
                 }
                 for rack in self._racks
             ],
-            "clusters": [{"id": f"cl{rack}", "racks": [f"rack{rack}"], "topology": "torus"} for rack in self._racks],
-            "allocations": [{"id": f"a{rack}", "cluster": f"cl{rack}", "size": self.machines} for rack in self._racks],
+            "clusters": [
+                {
+                    "id": f"cl{number}",
+                    "racks": [f"rack{rack}" for rack in self._racks if self._cluster(rack) == number],
+                    "topology": self.topology,
+                    **({"num_ilds": self.ilds} if self.ilds > 1 else {}),
+                }
+                for number in self._clusters
+            ],
+            "allocations": [
+                {"id": f"a{number}", "cluster": f"cl{number}", "size": self.machines * self.ilds}
+                for number in self._clusters
+            ],
             "partitions": [
                 {
                     "id": f"p{rack}-{number}",
-                    "allocation": f"a{rack}",
+                    "allocation": f"a{self._cluster(rack)}",
                     "size": 1 << (size.bit_length() - 1),
                     **({"reconfigurable": True} if number == 1 else {}),
                 }
@@ -92,3 +105,10 @@ class Shape:
     @property
     def _racks(self) -> range:
         return range(1, self.racks + 1)
+
+    @property
+    def _clusters(self) -> range:
+        return range(1, self.racks // self.ilds + 1)
+
+    def _cluster(self, rack: int) -> int:
+        return (rack - 1) // self.ilds + 1

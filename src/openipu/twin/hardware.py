@@ -112,6 +112,25 @@ class TwinHardware(Hardware):
         """Whether it answers nothing."""
         return not self._answers.is_set()
 
+    def renew(self) -> None:
+        """Be as it was delivered, but for what it holds."""
+        self.heal()
+        self.slowness = 0.0
+        self.versions = dict(VERSIONS)
+        self.pfc = {"eth1": ALL_PFC_CLASSES}
+        self.broken_links.clear()
+        self._failed.clear()
+
+    @property
+    def failed_ipus(self) -> frozenset[int]:
+        """IPUs that failed and were not brought up since."""
+        return frozenset(self._failed)
+
+    @property
+    def internal_links(self) -> list[str]:
+        """The names of the links inside of the machine."""
+        return [f"internal{number}" for number in range(INTERNAL_LINKS)]
+
     @property
     def alive(self) -> bool:
         """Whether others find it at the other end of their cables."""
@@ -263,8 +282,7 @@ class TwinHardware(Hardware):
         return LinkState(name, self._wiring.trains(place), self._wiring.errors(place))
 
     def _inside(self) -> list[LinkState]:
-        names = (f"internal{number}" for number in range(INTERNAL_LINKS))
-        return [LinkState(name, name not in self.broken_links, 0) for name in names]
+        return [LinkState(name, name not in self.broken_links, 0) for name in self.internal_links]
 
     def _version(self, component: str) -> str:
         return self.versions.get(component, VERSIONS[component])

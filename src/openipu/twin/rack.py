@@ -208,7 +208,7 @@ def _machine(entry: Mapping[str, Any]) -> MachineSpec:
 async def _run(path: Path, socket: Path) -> None:
     rack = load(path)
     await rack.start()
-    control = ControlServer(rack.machines, socket)
+    control = ControlServer(rack.machines, rack.wiring, socket)
     try:
         await control.start()
         _log.info("rack is up", machines=len(rack.machines), control=str(socket))

@@ -14,7 +14,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from ansible_collections.openipu.pod.plugins.module_utils.vipu.client import Cli
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import virmgrpc
 
 from openipu.twin.contract import twin
+from openipu.twin.generate import Shape
 from openipu.twin.processes import Endpoint, ProcessError, Service, check_free, private_folder
 from openipu.vipu.initialise import initialise
 from openipu.vipu.store import StoreError
@@ -58,6 +59,7 @@ class Twin:
         self.socket = self.folder / "control.sock"
         self.data = self.folder / "controller"
         self.database = self.data / "vipu-server.db"
+        self.pod = self.folder / "pod"  # a POD that is made up
         self._identity = self.folder / "twin.json"
         self._rack = self.folder / "agents.json"
 
@@ -78,32 +80,51 @@ class Twin:
 
     # Up and down
 
-    def up(self, inventory: Path, say: Say) -> None:
-        """Start what does not run of the twin of a POD, and wait until it answers. Raises TwinError."""
-        pod = _loopback_pod(inventory)
+    def up(self, wanted: Path | Shape, say: Say, faults: Sequence[str] = ()) -> None:
+        """Start what does not run of the twin of a POD, and wait until it answers. Raises TwinError.
+
+        The POD is that of an inventory, or made up. ``faults`` are made as soon as the machines are there.
+        """
         if len(os.fsencode(self.socket)) > _SOCKET_PATH_LIMIT:
             raise TwinError(f"The path {self.socket} is too long for a socket: name a shorter one with --state-dir.")
+        pod = _loopback_pod(wanted) if isinstance(wanted, Path) else None
         made = False
         try:
             made = private_folder(self.folder)
             with self._lock():
                 if not made and not self._identity.exists() and any(self.folder.iterdir()):
                     raise TwinError(f"{self.folder} holds files that are not a twin's: name another with --state-dir.")
-                self._start(pod, inventory, say)
+                inventory = wanted if isinstance(wanted, Path) else self._make_up(wanted)
+                self._start(pod or _loopback_pod(inventory), inventory, say, faults)
         except (ProcessError, TwinError) as error:
             if made:
+                shutil.rmtree(self.pod, ignore_errors=True)
                 with contextlib.suppress(OSError):  # it has logs in it when something was started
                     self.folder.rmdir()
             raise TwinError(str(error)) from None
 
-    def _start(self, pod: model.Pod, inventory: Path, say: Say) -> None:
+    def _make_up(self, shape: Shape) -> Path:
+        """Write the files of a POD that is made up; the path of its inventory."""
+        before = self.identity()
+        inventory = self.pod / "pod.yml"
+        if before and before.inventory != str(inventory) and self.running():
+            raise TwinError(self._taken(before))
+        try:
+            return shape.write(self.pod)
+        except OSError as error:
+            raise TwinError(f"Cannot write {error.filename}: {error.strerror}.") from None
+
+    def _taken(self, identity: Identity) -> str:
+        return (
+            f"{self.folder} holds the running twin of {identity.inventory}: "
+            "stop it with 'twin down', or name another folder with --state-dir."
+        )
+
+    def _start(self, pod: model.Pod, inventory: Path, say: Say, faults: Sequence[str]) -> None:
         identity = Identity(str(inventory.absolute()), pod.controller_host, pod.controller_port)
         before = self.identity()
         if before and before.inventory != identity.inventory and self.running():
-            raise TwinError(
-                f"{self.folder} holds the running twin of {before.inventory}: "
-                "stop it with 'twin down', or name another folder with --state-dir."
-            )
+            raise TwinError(self._taken(before))
         rack = json.dumps(_rack(pod), indent=1) + "\n"
         endpoints = [_endpoint(machine, pod) for machine in pod.machines]
         address = f"{pod.controller_host}:{pod.controller_port}"
@@ -124,6 +145,8 @@ class Twin:
             if agents in wanted:
                 say(f"Starting {len(endpoints)} IPU-Machines, {endpoints[0][0]} to {endpoints[-1][0]} …")
                 self._launch(agents, self._rack_answers, started)
+            if faults:
+                self.control("MakeFaults", twin.MakeFaultsRequest(faults=faults))
             if controller in wanted:
                 self._initialise()
                 say(f"Starting the V-IPU controller, {address} …")
@@ -179,6 +202,7 @@ class Twin:
             path.unlink(missing_ok=True)
         if not keep_data:
             shutil.rmtree(self.data, ignore_errors=True)
+            shutil.rmtree(self.pod, ignore_errors=True)
             self._identity.unlink(missing_ok=True)
         left = [path.name for path in self.folder.iterdir() if path != self._identity]
         if not left and not self._identity.exists():
@@ -231,6 +255,10 @@ class Twin:
     def machines(self) -> list[Any]:
         """The machines as the rack itself sees them. Raises TwinError."""
         return list(self.control("ListMachines", twin.ListMachinesRequest()).machines)
+
+    def wrong(self) -> list[str]:
+        """What is wrong with the rack, in sentences. Raises TwinError."""
+        return list(self.control("ListFaults", twin.ListFaultsRequest()).wrong)
 
     def control(self, method: str, request: Any) -> Any:
         """Call the run-time control of the rack. Raises TwinError."""

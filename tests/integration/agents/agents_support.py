@@ -69,8 +69,9 @@ class RackProcess:
     def start_machines(self, *ids: str) -> None:
         self._stub.StartMachines(twin.MachineRequest(agent_ids=ids), timeout=10)
 
-    def fault(self, agent_id: str, fault: str, ipu: int = 0) -> None:
-        self._stub.SetFault(twin.SetFaultRequest(agent_id=agent_id, fault=fault, ipu=ipu), timeout=10)
+    def fault(self, *lines: str) -> None:
+        """Make faults, see ``openipu.twin.faults``."""
+        self._stub.MakeFaults(twin.MakeFaultsRequest(faults=lines), timeout=10)
 
     def close(self) -> None:
         self._channel.close()

@@ -100,7 +100,7 @@ def test_a_rack_in_order_passes_as_soon_as_it_is_registered(make_server: Any) ->
 def test_what_a_test_keeps_from_happening(make_server: Any, rack: RackProcess) -> None:
     server = make_server(SLOW)
     until(lambda: start_and_finish_versions(server), 20, "all agents answer")
-    rack.fault("ag03", "hang")
+    rack.fault("hang ag03")
     begun = start(server, "CABLING", "VERSION")
     in_progress = "a test of cluster 'cl0' is in progress; wait until it is over, or stop it."
     attempts: list[tuple[Callable[[], Any], str]] = [
@@ -133,7 +133,7 @@ def test_what_a_test_keeps_from_happening(make_server: Any, rack: RackProcess) -
     stopped = server.admin.StopClusterTest(admin.StopClusterTestRequest(run_id=begun.run_id), timeout=10).run
     assert stopped.state == admin.ClusterTestRun.STOPPED
     partition(server, "p1")
-    rack.fault("ag03", "")
+    rack.fault("heal ag03")
 
 
 def start_and_finish_versions(server: Any) -> bool:
@@ -147,7 +147,7 @@ def test_an_agent_that_is_lost_in_the_middle(make_server: Any, rack: RackProcess
     until(lambda: start_and_finish_versions(server), 20, "all agents answer")
     start(server)
     if lose == "hang":
-        rack.fault("ag03", "hang")
+        rack.fault("hang ag03")
     else:
         rack.stop_machines("ag03")
     run = outcome(server)
@@ -163,7 +163,7 @@ def test_an_agent_that_is_lost_in_the_middle(make_server: Any, rack: RackProcess
             for failure in failures
         )
     assert not run["ok"]
-    rack.fault("ag03", "") if lose == "hang" else rack.start_machines("ag03")
+    rack.fault("heal ag03") if lose == "hang" else rack.start_machines("ag03")
 
 
 def test_partitions_are_not_disturbed_unless_a_test_is_asked_for_alone(make_server: Any) -> None:
@@ -206,10 +206,10 @@ def test_a_controller_that_is_killed_forgets_the_test_and_goes_on(tmp_path: Path
     try:
         apply(server, rack)
         until(lambda: start_and_finish_versions(server), 20, "all agents answer")
-        rack.fault("ag05", "hang")
+        rack.fault("hang ag05")
         start(server, "CABLING")
         server.kill()
-        rack.fault("ag05", "")
+        rack.fault("heal ag05")
         server = Process("--database", str(database))
         assert last(server)["state"] == "none"
         partition(server, "p1")
@@ -221,9 +221,9 @@ def test_a_controller_that_is_killed_forgets_the_test_and_goes_on(tmp_path: Path
 def test_a_controller_that_ends_lets_nobody_wait(make_server: Any, rack: RackProcess) -> None:
     server = make_server(SLOW)
     until(lambda: start_and_finish_versions(server), 20, "all agents answer")
-    rack.fault("ag05", "hang")
+    rack.fault("hang ag05")
     start(server, "CABLING")
     waiting = server.admin.GetClusterTest.future(admin.GetClusterTestRequest(wait_milliseconds=30_000), timeout=40)
     server.server.stop(1)
     assert waiting.code() in (grpc.StatusCode.OK, grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED)
-    rack.fault("ag05", "")
+    rack.fault("heal ag05")

@@ -57,16 +57,16 @@ def test_a_machine_that_is_restarted_at_once_is_noticed(plane: Plane) -> None:
 
 def test_a_silent_machine_is_down(plane: Plane) -> None:
     (agent,) = active(plane, "p", 4)
-    plane.rack.fault(agent, "hang")
+    plane.rack.fault(f"hang {agent}")
     plane.wait_down(agent)
     assert "does not answer: it is silent." in plane.wait_error("p").errors[0]
-    plane.rack.fault(agent, "")
+    plane.rack.fault(f"heal {agent}")
     plane.wait_active("p")
     assert plane.partition("p").retries == 1
 
 
 def test_refused_shares_are_tried_again_up_to_the_bound(plane: Plane) -> None:
-    plane.rack.fault("ag01", "configure")
+    plane.rack.fault("refuse ag01")
     plane.create("p", 4)
     assert plane.agents_of("p") == ["ag01"]
     until(lambda: plane.partition("p").retries == 3 and plane.partition("p").ready is Ready.ERROR)
@@ -74,7 +74,7 @@ def test_refused_shares_are_tried_again_up_to_the_bound(plane: Plane) -> None:
     seen = len(plane.history)
     plane.hear("ag01", 3)
     assert len(plane.history) == seen, "it stays as it is"
-    plane.rack.fault("ag01", "")
+    plane.rack.fault("heal ag01")
     plane.lifecycle.reset_partition("p", relocatable=False).result(15)
     plane.wait_active("p")
     assert (plane.partition("p").retries, plane.partition("p").last_auto_reset) == (0, None)
@@ -95,7 +95,7 @@ def test_without_automatic_reset_it_stays_in_error(plane: Plane) -> None:
 
 def test_a_failed_ipu_is_brought_up_anew(plane: Plane) -> None:
     (agent,) = active(plane, "p", 4)
-    plane.rack.fault(agent, "ipu", ipu=2)
+    plane.rack.fault(f"ipu {agent} 2")
     until(lambda: plane.partition("p").retries == 1)
     plane.wait_active("p")
     assert ("p", Ready.ERROR, Operation.FAILED) in plane.history
@@ -104,7 +104,7 @@ def test_a_failed_ipu_is_brought_up_anew(plane: Plane) -> None:
 
 def test_an_ipu_that_nobody_uses_fails_nobody(plane: Plane) -> None:
     (agent,) = active(plane, "p", 2)
-    plane.rack.fault(agent, "ipu", ipu=3)
+    plane.rack.fault(f"ipu {agent} 3")
     until(lambda: plane.lifecycle.ipu_attributes([agent]).result(15)[agent][3]["ipu state"] != "ready")
     plane.hear(agent, 3)
     assert plane.partition("p").ready is Ready.ACTIVE
@@ -129,11 +129,11 @@ def test_a_relocatable_partition_moves(plane: Plane) -> None:
 
 def test_a_hung_machine_is_cleaned_when_it_returns(plane: Plane) -> None:
     (before,) = active(plane, "p", 4, relocatable=True)
-    plane.rack.fault(before, "hang")
+    plane.rack.fault(f"hang {before}")
     until(lambda: plane.partition("p").retries == 1)
     plane.wait_active("p")
     assert plane.agents_of("p") != [before]
-    plane.rack.fault(before, "")
+    plane.rack.fault(f"heal {before}")
     until(lambda: plane.rack.held(before) == [], what="it was told what it missed")
 
 
@@ -185,21 +185,21 @@ def test_removal_without_force_needs_all_its_machines(plane: Plane) -> None:
 
 def test_a_forced_removal_reaches_a_hung_machine_later(plane: Plane) -> None:
     (agent,) = active(plane, "p", 4)
-    plane.rack.fault(agent, "hang")
+    plane.rack.fault(f"hang {agent}")
     plane.lifecycle.remove_partition("p", force=True).result(15)
     plane.wait_down(agent)
     assert plane.rack.held(agent) == ["p"]
-    plane.rack.fault(agent, "")
+    plane.rack.fault(f"heal {agent}")
     until(lambda: plane.rack.held(agent) == [])
 
 
 def test_a_removal_that_a_machine_does_not_answer_fails(plane: Plane) -> None:
     (agent,) = active(plane, "p", 4)
-    plane.rack.fault(agent, "hang")
+    plane.rack.fault(f"hang {agent}")
     with pytest.raises(rules.RuleError, match=f"Cannot remove partition 'p': Agent '{agent}' at .* does not answer"):
         plane.lifecycle.remove_partition("p", force=False).result(15)
     assert plane.partition("p").ready is Ready.ERROR
-    plane.rack.fault(agent, "")
+    plane.rack.fault(f"heal {agent}")
     plane.wait_active("p")
     plane.lifecycle.remove_partition("p", force=False).result(15)
     assert plane.rack.held(agent) == []

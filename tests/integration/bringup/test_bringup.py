@@ -31,12 +31,12 @@ def test_from_nothing_to_active_partitions_and_nothing_twice(own):
 
     # Check mode before anything is there says what would come, and makes none of it.
     untouched = content(own)
-    assert changed(own.playbook("site.yml", "--check", "--diff")) == 2
+    assert changed(own.playbook("site.yml", "--check", "--diff")) == 3
     assert content(own) == untouched
     assert own.status()["agents"] == []
 
     first = own.playbook("site.yml")
-    assert changed(first) == 2
+    assert changed(first) == 3
     assert "agents: 16 of 16 up" in first.stdout
     assert "partition vision: ACTIVE, 16 IPUs of team-a, routing DNC" in first.stdout
 
@@ -101,16 +101,18 @@ def test_a_stopped_machine_is_told_in_one_sentence(deployed):
             "does not answer: see whether the IPU-Machine is on and in the network."
         )
         assert sentence.lower() in " ".join(done.stdout.split()).lower()
-        assert "Stopped by hand: ag03" in deployed.twin("status").stdout
+        assert "ag03: has no power." in deployed.twin("status").stdout
     finally:
         deployed.twin("start-machine", "ag03")
     assert changed(deployed.playbook("site.yml", "--tags", "preflight")) == 0
 
 
 def test_a_fault_is_set_and_healed(deployed):
-    assert "fault hang is set" in deployed.twin("fault", "ag05", "hang").stdout
-    assert "healed" in deployed.twin("fault", "ag05", "none").stdout
-    done = deployed.twin("fault", "ag99", "hang", check=False)
+    assert "Done: hang ag05" in deployed.twin("fault", "hang", "ag05").stdout
+    assert "ag05: hangs." in deployed.twin("faults").stdout
+    assert "Done: heal" in deployed.twin("fault", "heal").stdout
+    assert "Nothing is wrong." in deployed.twin("faults").stdout
+    done = deployed.twin("fault", "hang", "ag99", check=False)
     assert done.returncode == 1
     assert done.stderr.strip() == "Error: There is no machine 'ag99' in this rack."
 

@@ -57,7 +57,7 @@ def test_a_rack_over_the_command_lines(
 
     holder = next(agent.id for agent in rack.agents if rack.held(agent.id))
     (other,) = (agent.id for agent in rack.agents if agent.id != holder)
-    rack.fault(other, "configure")
+    rack.fault(f"refuse {other}")
     (failed,) = run(partition("p2", size=4))
     assert "Partition 'p2' is in ERROR: " in failed["msg"]
     assert failed["changed"], "it was made, though it is in ERROR"
@@ -65,7 +65,7 @@ def test_a_rack_over_the_command_lines(
     info, refused = run(task("vipu_partition_info"), partition("p2", size=4, routing="swnc", wait=False))
     assert sorted(looked(info)) == [("p1", "ACTIVE"), ("p2", "ERROR")]
     assert "routing dnc and cannot be changed to swnc" in refused["msg"]
-    rack.fault(other, "")
+    rack.fault(f"heal {other}")
     reset, gone, info = run(
         partition("p2", state="reset"), partition("p1", state="absent"), task("vipu_partition_info")
     )

@@ -27,7 +27,9 @@ def refused(*arguments: object) -> str:
     return done.output
 
 
-@pytest.mark.parametrize("command", ["up", "down", "status", "stop-machine", "start-machine", "fault", "generate"])
+@pytest.mark.parametrize(
+    "command", ["up", "down", "status", "stop-machine", "start-machine", "fault", "faults", "generate"]
+)
 def test_every_command_explains_itself(command):
     done = twin(command, "--help")
     assert done.exit_code == 0
@@ -72,16 +74,42 @@ def test_a_path_too_long_for_a_socket_is_told(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "command", [["status"], ["stop-machine", "ag01"], ["start-machine"], ["fault", "ag01", "hang"]]
+    "command", [["status"], ["stop-machine", "ag01"], ["start-machine"], ["fault", "hang", "ag01"]]
 )
 def test_without_a_twin_there_is_one_sentence(tmp_path, command):
     assert "No twin runs in" in refused(*command, "--state-dir", tmp_path)
 
 
-def test_the_fault_of_an_ipu_needs_the_ipu(tmp_path):
-    done = twin("fault", "ag01", "ipu", "--state-dir", tmp_path)
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("ipu", "ag01"), "'ipu ag01': write ipu AGENT IPU."),
+        (("swap", "ag01:5"), "'swap ag01:5': write swap PORT PORT."),
+        (("stop",), "'stop': write stop AGENT…."),
+        (("unplug", "ag01:5", "ag01:6"), "'unplug ag01:5 ag01:6': write unplug PORT."),
+    ],
+)
+def test_a_fault_without_its_words(tmp_path, words, sentence):
+    done = twin("fault", *words, "--state-dir", tmp_path)
+    assert (done.exit_code, done.output.strip()) == (1, f"Error: {sentence}")
+
+
+def test_a_file_of_faults_is_read_before_anything_is_started(tmp_path):
+    file = tmp_path / "faults.txt"
+    file.write_text("# all is well but this\nunplug ag01:5  # loose\n\nunplugg ag01:6\n")
+    state = tmp_path / "state"
+    done = twin("up", "--machines", "2", "--faults", file, "--state-dir", state)
+    assert done.exit_code == 1
+    assert done.output.startswith(f"Error: {file} line 4: There is no fault 'unplugg': choose from unplug, plug,")
+    assert not state.exists()
+    missing = twin("up", "--faults", tmp_path / "none", "--state-dir", state)
+    assert missing.output.strip() == f"Error: Cannot read the faults in {tmp_path / 'none'}: No such file or directory."
+
+
+def test_an_inventory_and_a_size_are_one_too_many(tmp_path):
+    done = twin("up", "--inventory", "inventory/twin/pod.yml", "--ilds", "2", "--state-dir", tmp_path)
     assert done.exit_code == 2
-    assert "go together" in done.output
+    assert "leave out --machines, --ilds and --topology" in done.output
 
 
 def test_a_pod_is_not_written_over(tmp_path):

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What can be made wrong with a rack twin, in one grammar for the command line, for files and for programs.
+
+A fault is a line: a verb and what it is done to, ``unplug ag03:7`` or ``version ag08 Virm 1.5.1``. It
+changes the state of a wire or a machine; whoever looks at the rack has to find out what follows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from openipu.twin.hardware import ALL_PFC_CLASSES, VERSIONS, TwinHardware
+from openipu.twin.wiring import Wiring, WiringError
+from openipu.vipu.model import IPUS_PER_MACHINE
+
+if TYPE_CHECKING:
+    from openipu.twin.rack import Machine
+
+# What "configure" refuses with: a clause, as hardware tells it.
+REFUSAL = "the IPUs do not come up (fault of the twin)"
+IPU_FAILURE = "uncorrectable memory error (fault of the twin)"
+SLOWEST = 3600.0  # seconds
+_HEALTHY_PFC = {"eth1": ALL_PFC_CLASSES}
+
+
+class FaultError(ValueError):
+    """A fault that makes no sense, or cannot be; one sentence."""
+
+
+@dataclass(frozen=True)
+class Verb:
+    """How a fault is written, and what it does."""
+
+    takes: str  # names of its words; one in brackets may be left out, and one with an ellipsis comes several times
+    does: str
+
+    def fits(self, count: int) -> bool:
+        """Whether it can have so many words."""
+        words = self.takes.split()
+        needed = sum(not word.startswith("[") for word in words)
+        return count >= needed and ("…" in self.takes or count <= len(words))
+
+
+VERBS = {
+    "unplug": Verb("PORT", "pull the cable out of a port"),
+    "plug": Verb("PORT", "put the loose end that belongs there back in"),
+    "move": Verb("PORT TO", "move the end of a cable to a free port"),
+    "swap": Verb("PORT PORT", "exchange the cables in two ports"),
+    "break": Verb("PORT|AGENT:internalN", "break the cable in a port, or a link inside of a machine"),
+    "errors": Verb("PORT COUNT", "let the link of a cable correct so many errors in every run of traffic"),
+    "version": Verb("AGENT COMPONENT VERSION", "give a component another version"),
+    "pfc": Verb("AGENT INTERFACE CLASSES", "set the PFC classes of an interface: 0,2 or none"),
+    "slow": Verb("AGENT SECONDS", "let every answer of a machine take so much longer"),
+    "refuse": Verb("AGENT", "let a machine refuse to bring IPUs up"),
+    "hang": Verb("AGENT", "let a machine answer nothing, and close nothing"),
+    "ipu": Verb("AGENT IPU", "let an IPU fail now, under whatever partition holds it"),
+    "stop": Verb("AGENT…", "let machines lose their power"),
+    "start": Verb("AGENT…", "start machines that were stopped"),
+    "heal": Verb("[AGENT…]", "make everything good again, of all machines or of these"),
+}
+
+
+def parse(line: str) -> list[str]:
+    """The words of a fault: a known verb and as many others as it takes. Raises FaultError."""
+    try:
+        words = shlex.split(line, comments=True)
+    except ValueError:
+        raise FaultError(f"Cannot read {line!r}: a quotation mark is missing.") from None
+    if not words:
+        raise FaultError(f"There is no fault in {line!r}.")
+    verb = VERBS.get(words[0])
+    if verb is None:
+        raise FaultError(f"There is no fault {words[0]!r}: choose from {', '.join(VERBS)}.")
+    if not verb.fits(len(words) - 1):
+        raise FaultError(f"{line.strip()!r}: write {words[0]} {verb.takes}.")
+    return words
+
+
+def read(path: Path) -> list[str]:
+    """The faults of a file, one in each line; ``#`` begins a remark. Raises FaultError with file and line."""
+    try:
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise FaultError(f"Cannot read the faults in {path}: {reason}.") from None
+    lines = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.split("#")[0].strip():
+            try:
+                lines.append(shlex.join(parse(line)))
+            except FaultError as error:
+                raise FaultError(f"{path} line {number}: {error}") from None
+    return lines
+
+
+class Faults:
+    """The machines and cables of a running rack, to be spoiled. In its event loop."""
+
+    def __init__(self, machines: Mapping[str, Machine], wiring: Wiring) -> None:
+        """See the class."""
+        self._machines = machines
+        self._wiring = wiring
+        self._verbs: dict[str, Callable[..., Awaitable[None] | None]] = {
+            "unplug": lambda port: self._cable(self._wiring.unplug, port),
+            "plug": lambda port: self._cable(self._wiring.plug, port),
+            "move": lambda port, to: self._cable(self._wiring.move, port, to),
+            "swap": lambda port, other: self._cable(self._wiring.swap, port, other),
+            "break": self._break,
+            "errors": self._errors,
+            "version": self._version,
+            "pfc": self._pfc,
+            "slow": self._slow,
+            "refuse": self._refuse,
+            "hang": lambda agent: self._alive(agent).hang(),
+            "ipu": self._ipu,
+            "stop": self._stop,
+            "start": self._start,
+            "heal": self._heal,
+        }
+
+    async def do(self, line: str) -> None:
+        """Carry out one fault. Raises FaultError, and then nothing has changed; and OSError from a start."""
+        verb, *words = parse(line)
+        try:
+            done = self._verbs[verb](*words)
+        except WiringError as error:
+            raise FaultError(str(error)) from None
+        if done is not None:
+            await done
+
+    def wrong(self) -> Iterator[str]:
+        """Everything that is not as it was delivered, in sentences."""
+        yield from self._wiring.wrong()
+        for machine in self._machines.values():
+            for what in _ailments(machine):
+                yield f"{machine.id}: {what}."
+
+    def machine(self, id: str) -> Machine:
+        """A machine that is there. Raises FaultError."""
+        if id not in self._machines:
+            raise FaultError(f"There is no machine {id!r} in this rack.")
+        return self._machines[id]
+
+    def _alive(self, id: str) -> TwinHardware:
+        machine = self.machine(id)
+        if not machine.server.running:
+            raise FaultError(f"Machine {id!r} is stopped; start it first.")
+        return machine.hardware
+
+    def _cable(self, deed: Callable[..., object], *ports: str) -> None:
+        deed(*map(self._wiring.place, ports))
+
+    def _break(self, text: str) -> None:
+        agent, _, link = text.rpartition(":")
+        if link.startswith("internal"):
+            hardware = self.machine(agent).hardware
+            if link not in hardware.internal_links:
+                raise FaultError(f"{text!r}: the links inside of a machine are internal0 to internal15.")
+            hardware.broken_links.add(link)
+        else:
+            self._wiring.degrade(self._wiring.place(text), dead=True)
+
+    def _errors(self, port: str, count: str) -> None:
+        if not (count.isascii() and count.isdigit() and len(count) < 10):
+            raise FaultError(f"errors {port} {count}: the number of corrected errors is 0 to 999999999.")
+        self._wiring.degrade(self._wiring.place(port), corrected_errors=int(count))
+
+    def _version(self, agent: str, component: str, version: str) -> None:
+        hardware = self.machine(agent).hardware
+        if component not in hardware.versions:
+            known = ", ".join(hardware.versions)
+            raise FaultError(f"Machine {agent!r} has no component {component!r}: choose from {known}.")
+        hardware.versions[component] = version
+
+    def _pfc(self, agent: str, interface: str, classes: str) -> None:
+        numbers = [] if classes == "none" else classes.split(",")
+        if not all(number.isascii() and number.isdigit() and len(number) < 3 for number in numbers):
+            raise FaultError(f"pfc {agent} {interface} {classes}: write classes like 0,2, or none.")
+        self.machine(agent).hardware.pfc[interface] = tuple(map(int, numbers))
+
+    def _slow(self, agent: str, seconds: str) -> None:
+        try:
+            value = float(seconds)
+        except ValueError:
+            value = -1.0
+        if not 0 <= value <= SLOWEST:
+            raise FaultError(f"slow {agent} {seconds}: seconds are a number from 0 to {SLOWEST:.0f}.")
+        self.machine(agent).hardware.slowness = value
+
+    def _refuse(self, agent: str) -> None:
+        self._alive(agent).refusal = REFUSAL
+
+    def _ipu(self, agent: str, ipu: str) -> None:
+        if ipu not in map(str, range(IPUS_PER_MACHINE)):
+            raise FaultError(f"An IPU-Machine has IPUs 0 to {IPUS_PER_MACHINE - 1}, and no IPU {ipu}.")
+        self._alive(agent).fail_ipu(int(ipu), IPU_FAILURE)
+
+    async def _stop(self, *agents: str) -> None:
+        await asyncio.gather(*(machine.stop() for machine in [self.machine(id) for id in agents]))
+
+    async def _start(self, *agents: str) -> None:
+        for machine in [self.machine(id) for id in agents]:
+            await machine.start()
+
+    async def _heal(self, *agents: str) -> None:
+        machines = [self.machine(id) for id in agents or self._machines]
+        self._wiring.repair({machine.id for machine in machines})
+        for machine in machines:
+            machine.hardware.renew()
+            await machine.start()
+
+
+def _ailments(machine: Machine) -> Iterable[str]:
+    hardware = machine.hardware
+    if not machine.server.running:
+        yield "has no power"
+    elif hardware.hanging:
+        yield "hangs"
+    if hardware.refusal:
+        yield "refuses to bring IPUs up"
+    if hardware.slowness:
+        yield f"answers {hardware.slowness:g} seconds late"
+    for link in sorted(hardware.broken_links):
+        yield f"the link {link} is broken"
+    for component, version in hardware.versions.items():
+        if version != VERSIONS.get(component):
+            yield f"{component} has the version {version}" + _delivered(component)
+    if hardware.pfc != _HEALTHY_PFC:
+        told = ", ".join(f"{name}: {list(classes)}" for name, classes in sorted(hardware.pfc.items()))
+        yield f"its PFC classes are {told}"
+    for ipu in sorted(hardware.failed_ipus):
+        yield f"IPU {ipu} has failed"
+
+
+def _delivered(component: str) -> str:
+    return f" instead of {VERSIONS[component]}" if component in VERSIONS else ""
