@@ -22,9 +22,11 @@ twin-up: venv ## start the rack twin on loopback
 bring-up: twin-up ## start the twin and take it to running partitions with playbooks/site.yml
 	@ansible-playbook playbooks/site.yml -i $(INVENTORY)
 	@twin status
+	@echo "A picture:    $(dir $(INVENTORY))rack-report.html"
 
 twin-down: venv ## stop the twin and leave nothing behind
 	@twin down
+	@rm -f $(dir $(INVENTORY))rack-report.html
 
 test: lint types unit integration ansible-lint sanity docs ## everything that needs only Python
 	@echo "All checks passed."

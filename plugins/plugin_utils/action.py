@@ -55,7 +55,7 @@ class TaskAction(ActionBase):
 
     def _perform(self) -> dict[str, t.Any]:
         checked = ArgumentSpecValidator(self.task.argument_spec, **self.task.constraints).validate(
-            _plain(self._task.args)
+            plain(self._task.args)
         )
         if checked.error_messages:
             message = checked.errors.msg
@@ -82,7 +82,7 @@ class TaskAction(ActionBase):
             os.environ.update(before)
 
 
-def _plain(args: dict[str, t.Any]) -> dict[str, t.Any]:
+def plain(args: dict[str, t.Any]) -> dict[str, t.Any]:
     """The arguments as a module is given them: by way of JSON, without the tags of ansible-core 2.19.
 
     A validator that drags tags along takes longer than everything else that a large task does.

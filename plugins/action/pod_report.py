@@ -1,0 +1,102 @@
+# Copyright (c) openipu.pod contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Draws the report of a POD on the control node, and has ansible.builtin.copy bring it to its place."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+import typing as t
+from pathlib import Path
+
+from ansible import constants
+from ansible.errors import AnsibleActionFail
+from ansible.plugins.action import ActionBase
+from ansible_collections.openipu.pod.plugins.module_utils.pod import model
+from ansible_collections.openipu.pod.plugins.module_utils.pod.load import PodError, load
+from ansible_collections.openipu.pod.plugins.module_utils.report.page import render
+from ansible_collections.openipu.pod.plugins.plugin_utils.action import plain
+
+_COPIED = ("dest", "mode", "owner", "group", "backup")
+_RUN_KEYS = {"state", "cluster", "results", "ok"}
+
+
+class ActionModule(ActionBase):
+    """See the module."""
+
+    TRANSFERS_FILES = True
+    _supports_check_mode = True
+
+    def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> dict[str, t.Any]:
+        result: dict[str, t.Any] = super().run(tmp, task_vars)
+        _, args = self.validate_argument_spec(
+            {
+                "dest": {"type": "path", "required": True},
+                "pod": {"type": "path"},
+                "info": {"type": "dict"},
+                "test_run": {"type": "raw"},
+                "mode": {"type": "raw", "default": "0644"},
+                "owner": {"type": "str"},
+                "group": {"type": "str"},
+                "backup": {"type": "bool", "default": False},
+            },
+            required_one_of=[("pod", "info", "test_run")],
+        )
+        args = plain(args)
+        page = render(_pod(args["pod"]), args["info"], self._test_run(args["test_run"]))
+        folder = Path(tempfile.mkdtemp(dir=constants.DEFAULT_LOCAL_TMP))
+        try:
+            file = folder / "report.html"
+            file.write_text(page)
+            result.update(self._copy(str(file), args, task_vars))
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        return result
+
+    def _test_run(self, value: t.Any) -> dict[str, t.Any] | None:
+        """The run, or the one in the JSON file of that name; None when nothing was tested."""
+        if not value:
+            return None
+        where = "test_run"
+        if isinstance(value, str):
+            path = Path(self._loader.path_dwim(value))
+            where = str(path)
+            try:
+                value = json.loads(path.read_text())
+            except OSError as error:
+                raise AnsibleActionFail("Cannot read %s: %s." % (path, (error.strerror or "").lower())) from None
+            except ValueError:
+                raise AnsibleActionFail("Cannot read %s: it is not JSON." % path) from None
+        if isinstance(value, dict) and isinstance(value.get("run"), dict):
+            value = value["run"]  # the whole result of a task
+        if not isinstance(value, dict) or not set(value) >= _RUN_KEYS:
+            raise AnsibleActionFail(
+                "There is no run of cluster tests in %s: give what vipu_cluster_test_info returns as run, "
+                "or a file with what 'vipu-admin --output json test cluster' prints." % where
+            )
+        return value
+
+    def _copy(self, source: str, args: dict[str, t.Any], task_vars: t.Any) -> dict[str, t.Any]:
+        task = self._task.copy()
+        task.args = {"src": source, **{name: args[name] for name in _COPIED if args[name] is not None}}
+        action = self._shared_loader_obj.action_loader.get(
+            "ansible.builtin.copy",
+            task=task,
+            connection=self._connection,
+            play_context=self._play_context,
+            loader=self._loader,
+            templar=self._templar,
+            shared_loader_obj=self._shared_loader_obj,
+        )
+        return t.cast("dict[str, t.Any]", action.run(task_vars=task_vars))
+
+
+def _pod(path: str | None) -> model.Pod | None:
+    if not path:
+        return None
+    try:
+        return load(path)
+    except PodError as error:
+        raise AnsibleActionFail(str(error)) from None
