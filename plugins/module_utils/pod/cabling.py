@@ -26,7 +26,8 @@ _PORTS = {
     ),
     "DCS-7010T-48-F": frozenset(["Ethernet%d" % port for port in range(1, 53)] + ["Management1"]),
 }
-_SERVERS = 4  # with places in the reference port map
+_MACHINES = 16  # with places in the reference port map
+_SERVERS = 4
 _DATA_SWITCHES = 4
 _PDUS = 8
 
@@ -54,14 +55,15 @@ def reference(rack: model.Rack) -> dict[tuple[str, str], tuple[str, str]]:
     places: dict[tuple[str, str], tuple[str, str]] = {}
     first = {switch.kind: switch.name for switch in reversed(rack.switches)}
     data, management = first.get(model.DATA), first.get(model.MANAGEMENT)
+    machines = [machine for machine in rack.machines if machine.unit <= _MACHINES]
     if data:
-        for machine in rack.machines:
+        for machine in machines:
             places[machine.name, "rnic"] = (data, "Ethernet%d/1" % (8 + machine.unit))
         for index, server in enumerate(rack.servers[:_SERVERS]):
             for number in (1, 2):
                 places[server.name, "data%d" % number] = (data, "Ethernet%d/1" % (24 + 2 * index + number))
     if management:
-        for machine in rack.machines:
+        for machine in machines:
             places[machine.name, "mgmt"] = (management, "Ethernet%d" % machine.unit)
         for index, server in enumerate(rack.servers[:_SERVERS]):
             for number, connector in enumerate(("p1", "p2", "idrac"), 17 + 3 * index):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from ansible_collections.openipu.pod.plugins.module_utils.pod import topology
 
-MACHINES_PER_RACK = 16
+MACHINES_PER_RACK = 32  # the most; the reference design has 16
 IPUS_PER_MACHINE: int = topology.IPUS_PER_MACHINE
 AGENT_PORT = 8080
 CONTROLLER_PORT = 8090

@@ -13,15 +13,17 @@ from pathlib import Path
 from typing import Any
 
 import click
+from ansible_collections.openipu.pod.plugins.module_utils.pod.model import MACHINES_PER_RACK
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.client import VipuError
 
 from openipu.twin import faults as fault_lines
-from openipu.twin import summary
+from openipu.twin import script, summary
 from openipu.twin.contract import twin as api
 from openipu.twin.generate import Shape
 from openipu.twin.twin import Twin, TwinError
 
 _INVENTORY = Path("inventory/twin/pod.yml")
+_SHOWN_FAULTS = 10
 _Command = Callable[..., None]
 
 
@@ -62,15 +64,17 @@ def main() -> None:
     type=click.Path(path_type=Path, dir_okay=False),
     help="The POD to be the twin of: a pod.yml with loopback addresses.  [default: inventory/twin/pod.yml]",
 )
-@click.option("--machines", type=click.IntRange(1, 16), help="Make up a POD: IPU-Machines in an IPU-Link domain.")
 @click.option(
-    "--ilds", type=click.IntRange(1, 16), help="Make up a POD: IPU-Link domains, a rack each, in one cluster."
+    "--machines", type=click.IntRange(1, MACHINES_PER_RACK), help="Make up a POD: IPU-Machines in an IPU-Link domain."
 )
+@click.option("--ilds", type=click.IntRange(1, 16), help="Make up a POD: IPU-Link domains, a rack each, in a cluster.")
+@click.option("--clusters", type=click.IntRange(1, 15), help="Make up a POD: clusters.")
 @click.option("--topology", type=click.Choice(("mesh", "torus")), help="Make up a POD: how IPU-Links are cabled.")
+@click.option("--offset", type=click.IntRange(0, 250), help="Make up a POD: added to x of its addresses 127.x.y.z.")
 @click.option(
     "--faults",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="What is wrong from the start: a file with a line for each, as of 'twin fault'.",
+    help="What is wrong from the start: a list in YAML, or lines of text, of faults as of 'twin fault'.",
 )
 @_command
 def up(twin: Twin, inventory: Path | None, faults: Path | None, **shape: Any) -> None:
@@ -81,12 +85,14 @@ def up(twin: Twin, inventory: Path | None, faults: Path | None, **shape: Any) ->
     """
     made_up = {name: value for name, value in shape.items() if value is not None}
     if inventory and made_up:
-        raise click.UsageError("An inventory says all about its POD: leave out --machines, --ilds and --topology.")
-    lines = fault_lines.read(faults) if faults else []
-    wanted = Shape(**made_up, racks=made_up.get("ilds", 1)) if made_up else inventory or _INVENTORY
-    twin.up(wanted, _say, lines)
+        raise click.UsageError(f"An inventory says all about its POD: leave out --{', --'.join(made_up)}.")
+    lines = script.read(faults) if faults else []
     if made_up:
+        racks = made_up.get("ilds", 1) * made_up.pop("clusters", 1)
+        twin.up(Shape(**made_up, racks=racks), _say, lines)
         _say(f"Bring it up: {_here('ansible-playbook')} playbooks/site.yml -i {twin.pod / 'pod.yml'}")
+    else:
+        twin.up(inventory or _INVENTORY, _say, lines)
 
 
 @main.command()
@@ -104,25 +110,24 @@ def status(twin: Twin, as_json: bool) -> None:
     """Show what the twin's controller holds, and how to go on."""
     stopped = [machine.agent_id for machine in twin.machines() if not machine.running]
     wrong = twin.wrong()
+    sentences = [item.sentence for item in wrong]
     with twin.client() as client:
         found = summary.read(client)
         connection = client.connection
     if as_json:
-        _say(
-            json.dumps(
-                {**found.as_json(), "state_dir": str(twin.folder), "stopped_machines": stopped, "wrong": wrong},
-                indent=2,
-            )
-        )
+        more = {"state_dir": str(twin.folder), "stopped_machines": stopped, "wrong": [asdict(item) for item in wrong]}
+        _say(json.dumps({**found.as_json(), **more}, indent=2))
         return
     _say(found.text())
+    folder = "" if twin.folder == Path(".twin").absolute() else f" --state-dir {twin.folder}"
     if wrong:
-        _say("\n".join(("", f"Wrong on purpose (heal with: {_here('twin')} fault heal):", *wrong[:10])))
-        if len(wrong) > 10:
-            _say(f"… and {len(wrong) - 10} more: {_here('twin')} faults")
+        _say(
+            "\n".join(("", f"Wrong on purpose (heal with: {_here('twin')} heal{folder}):", *sentences[:_SHOWN_FAULTS]))
+        )
+        if len(wrong) > _SHOWN_FAULTS:
+            _say(f"… and {len(wrong) - _SHOWN_FAULTS} more: {_here('twin')} faults{folder}")
     port = "" if connection.port == 8090 else f" --api-port {connection.port}"
     options = f"--api-host {connection.host}{port}"
-    folder = "" if twin.folder == Path(".twin").absolute() else f" --state-dir {twin.folder}"
     _say(
         f"\nLook around:  {_here('vipu')} {options} list partitions"
         f"\n              {_here('vipu-admin')} {options} list agents"
@@ -141,7 +146,7 @@ def stop_machine(twin: Twin, agents: tuple[str, ...]) -> None:
     if stopped := [agent for agent in agents if agent in running]:
         _say(f"Stopped: {', '.join(stopped)}.")
     if before := [agent for agent in agents if agent not in running]:
-        _say(f"Without power already: {', '.join(before)}.")
+        _say(f"Already stopped: {', '.join(before)}.")
 
 
 @main.command("start-machine")
@@ -172,17 +177,35 @@ def fault(twin: Twin, verb: str, words: tuple[str, ...]) -> None:
 
 
 @main.command()
+@click.argument("agents", nargs=-1)
+@_command
+def heal(twin: Twin, agents: tuple[str, ...]) -> None:
+    """Make everything good again, of all IPU-Machines or of these."""
+    twin.control("MakeFaults", api.MakeFaultsRequest(faults=[shlex.join(("heal", *agents))]))
+    _say(f"Healed: {', '.join(agents) or 'all machines'}.")
+
+
+@main.command()
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
 @_command
 def faults(twin: Twin, as_json: bool) -> None:
     """List what is wrong with the rack."""
     wrong = twin.wrong()
-    _say(json.dumps(wrong, indent=2) if as_json else "\n".join(wrong) or "Nothing is wrong.")
+    if as_json:
+        _say(json.dumps([asdict(item) for item in wrong], indent=2))
+    else:
+        _say("\n".join(item.sentence for item in wrong) or "Nothing is wrong.")
 
 
 @main.command()
 @click.option("--racks", type=click.IntRange(1, 250), default=1, show_default=True)
-@click.option("--machines", type=click.IntRange(1, 16), default=16, show_default=True, help="IPU-Machines in a rack.")
+@click.option(
+    "--machines",
+    type=click.IntRange(1, MACHINES_PER_RACK),
+    default=16,
+    show_default=True,
+    help="IPU-Machines in a rack.",
+)
 @click.option("--partitions", type=click.IntRange(0, 32), default=1, show_default=True, help="Partitions in a rack.")
 @click.option("--offset", type=click.IntRange(0, 250), default=0, show_default=True, help="Added to x of 127.x.y.z.")
 @click.option("--controller-port", type=click.IntRange(1, 65535), default=8090, show_default=True)

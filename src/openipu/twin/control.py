@@ -4,27 +4,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import grpc
 
 from openipu.twin.contract import twin
-from openipu.twin.faults import FaultError, Faults
-from openipu.twin.wiring import Wiring
+from openipu.twin.faults import FaultError
 
 if TYPE_CHECKING:
-    from openipu.twin.rack import Machine
+    from openipu.twin.rack import Machine, Rack
 
 
 class TwinService:
     """Stops, starts and breaks machines of a running rack."""
 
-    def __init__(self, machines: Mapping[str, Machine], wiring: Wiring) -> None:
+    def __init__(self, rack: Rack) -> None:
         """See the class."""
-        self._machines = machines
-        self._faults = Faults(machines, wiring)
+        self._machines = rack.machines
+        self._faults = rack.faults
 
     async def ListMachines(self, request: Any, context: Any) -> Any:  # noqa: N802
         """All machines, in the order of the cluster."""
@@ -67,7 +67,7 @@ class TwinService:
 
     async def ListFaults(self, request: Any, context: Any) -> Any:  # noqa: N802
         """All that is wrong."""
-        return twin.ListFaultsReply(wrong=self._faults.wrong())
+        return twin.ListFaultsReply(wrong=[twin.Wrong(**asdict(item)) for item in self._faults.wrong()])
 
     async def _chosen(self, ids: Iterable[str], context: Any) -> list[Machine]:
         chosen = []
@@ -81,11 +81,11 @@ class TwinService:
 class ControlServer:
     """TwinService on a socket file, which is there as long as the service is."""
 
-    def __init__(self, machines: Mapping[str, Machine], wiring: Wiring, path: Path) -> None:
+    def __init__(self, rack: Rack, path: Path) -> None:
         """See the class."""
         self._path = path
         self._server = grpc.aio.server()
-        self._server.add_generic_rpc_handlers([twin.handler("TwinService", TwinService(machines, wiring))])
+        self._server.add_generic_rpc_handlers([twin.handler("TwinService", TwinService(rack))])
 
     async def start(self) -> None:
         """Listen; raises OSError with a sentence when the socket cannot be had or somebody else uses it."""

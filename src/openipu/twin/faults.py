@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import shlex
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from openipu.twin.hardware import ALL_PFC_CLASSES, VERSIONS, TwinHardware
-from openipu.twin.wiring import Wiring, WiringError
+from openipu.twin.hardware import HEALTHY_PFC, VERSIONS, TwinHardware
+from openipu.twin.wiring import Wiring, WiringError, Wrong
 from openipu.vipu.model import IPUS_PER_MACHINE
 
 if TYPE_CHECKING:
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 REFUSAL = "the IPUs do not come up (fault of the twin)"
 IPU_FAILURE = "uncorrectable memory error (fault of the twin)"
 SLOWEST = 3600.0  # seconds
-_HEALTHY_PFC = {"eth1": ALL_PFC_CLASSES}
 
 
 class FaultError(ValueError):
@@ -54,6 +52,7 @@ VERBS = {
     "break": Verb("PORT|AGENT:internalN", "break the cable in a port, or a link inside of a machine"),
     "errors": Verb("PORT COUNT", "let the link of a cable correct so many errors in every run of traffic"),
     "version": Verb("AGENT COMPONENT VERSION", "give a component another version"),
+    "versions": Verb("AGENT COMPONENT=VERSION…", "give a machine these components, and no others"),
     "pfc": Verb("AGENT INTERFACE CLASSES", "set the PFC classes of an interface: 0,2 or none"),
     "slow": Verb("AGENT SECONDS", "let every answer of a machine take so much longer"),
     "refuse": Verb("AGENT", "let a machine refuse to bring IPUs up"),
@@ -81,23 +80,6 @@ def parse(line: str) -> list[str]:
     return words
 
 
-def read(path: Path) -> list[str]:
-    """The faults of a file, one in each line; ``#`` begins a remark. Raises FaultError with file and line."""
-    try:
-        text = path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not text"
-        raise FaultError(f"Cannot read the faults in {path}: {reason}.") from None
-    lines = []
-    for number, line in enumerate(text.splitlines(), 1):
-        if line.split("#")[0].strip():
-            try:
-                lines.append(shlex.join(parse(line)))
-            except FaultError as error:
-                raise FaultError(f"{path} line {number}: {error}") from None
-    return lines
-
-
 class Faults:
     """The machines and cables of a running rack, to be spoiled. In its event loop."""
 
@@ -113,6 +95,7 @@ class Faults:
             "break": self._break,
             "errors": self._errors,
             "version": self._version,
+            "versions": self._versions,
             "pfc": self._pfc,
             "slow": self._slow,
             "refuse": self._refuse,
@@ -133,12 +116,11 @@ class Faults:
         if done is not None:
             await done
 
-    def wrong(self) -> Iterator[str]:
-        """Everything that is not as it was delivered, in sentences."""
+    def wrong(self) -> Iterator[Wrong]:
+        """Everything that is not as it was delivered."""
         yield from self._wiring.wrong()
         for machine in self._machines.values():
-            for what in _ailments(machine):
-                yield f"{machine.id}: {what}."
+            yield from _ailments(machine)
 
     def machine(self, id: str) -> Machine:
         """A machine that is there. Raises FaultError."""
@@ -176,6 +158,13 @@ class Faults:
             known = ", ".join(hardware.versions)
             raise FaultError(f"Machine {agent!r} has no component {component!r}: choose from {known}.")
         hardware.versions[component] = version
+
+    def _versions(self, agent: str, *components: str) -> None:
+        pairs = [component.partition("=") for component in components]
+        for name, _, version in pairs:
+            if not name or not version:
+                raise FaultError(f"versions {agent}: write each component as COMPONENT=VERSION, like Virm=1.18.0.")
+        self.machine(agent).hardware.versions = {name: version for name, _, version in pairs}
 
     def _pfc(self, agent: str, interface: str, classes: str) -> None:
         numbers = [] if classes == "none" else classes.split(",")
@@ -215,27 +204,42 @@ class Faults:
             await machine.start()
 
 
-def _ailments(machine: Machine) -> Iterable[str]:
+def _ailments(machine: Machine) -> Iterator[Wrong]:
     hardware = machine.hardware
+
+    def wrong(fault: str, told: str, part: str = "", found: str = "", expected: str = "") -> Wrong:
+        where = f"{machine.id}:{part}" if part else machine.id
+        return Wrong(fault, where, f"{machine.id}: {told}.", found, expected)
+
     if not machine.server.running:
-        yield "has no power"
+        yield wrong("stop", "has no power")
     elif hardware.hanging:
-        yield "hangs"
+        yield wrong("hang", "hangs")
     if hardware.refusal:
-        yield "refuses to bring IPUs up"
+        yield wrong("refuse", "refuses to bring IPUs up")
     if hardware.slowness:
-        yield f"answers {hardware.slowness:g} seconds late"
+        seconds = f"{hardware.slowness:g}"
+        yield wrong("slow", f"answers {seconds} seconds late", found=seconds, expected="0")
     for link in sorted(hardware.broken_links):
-        yield f"the link {link} is broken"
-    for component, version in hardware.versions.items():
-        if version != VERSIONS.get(component):
-            yield f"{component} has the version {version}" + _delivered(component)
-    if hardware.pfc != _HEALTHY_PFC:
-        told = ", ".join(f"{name}: {list(classes)}" for name, classes in sorted(hardware.pfc.items()))
-        yield f"its PFC classes are {told}"
+        yield wrong("break", f"the link {link} is broken", link)
+    for component in {**VERSIONS, **hardware.versions}:
+        found, expected = hardware.versions.get(component, ""), VERSIONS.get(component, "")
+        if found != expected:
+            yield wrong("version", _mismatch(component, found, expected), component, found, expected)
+    for interface in sorted({**HEALTHY_PFC, **hardware.pfc}):
+        classes, healthy = hardware.pfc.get(interface), HEALTHY_PFC.get(interface)
+        if classes != healthy:
+            told = f"the PFC classes of {interface} are {_classes(classes)}"
+            yield wrong("pfc", told, interface, _classes(classes), _classes(healthy))
     for ipu in sorted(hardware.failed_ipus):
-        yield f"IPU {ipu} has failed"
+        yield wrong("ipu", f"IPU {ipu} has failed", f"ipu{ipu}")
 
 
-def _delivered(component: str) -> str:
-    return f" instead of {VERSIONS[component]}" if component in VERSIONS else ""
+def _mismatch(component: str, found: str, expected: str) -> str:
+    if not found:
+        return f"{component} {expected} is missing"
+    return f"{component} has the version {found}" + (f" instead of {expected}" if expected else "")
+
+
+def _classes(classes: Collection[int] | None) -> str:
+    return str(list(classes)) if classes is not None else ""

@@ -19,6 +19,8 @@ _LOWEST_RACK_UNIT = 3  # the servers and the switches stand above
 class Shape:
     """A POD of equal racks. Every ``ilds`` of them, a domain each, are a cluster, which one allocation takes whole.
 
+    A rack has 1 to 32 IPU-Machines: IPU-Link domains stay in one.
+
     ``first_octet`` and ``offset`` place it: its networks are ``first_octet.(offset + x).0.0/16``. In
     every rack half of the IPUs are in ``partitions`` partitions of equal size, the first of them
     reconfigurable.

@@ -45,7 +45,8 @@ ARCH_ID = 2  # GC200
 TILES = 1472
 TILE_MEMORY = 638976  # bytes
 
-ALL_PFC_CLASSES = tuple(range(8))
+# Interface of the RNIC -> classes with priority flow control: one port is cabled, with all eight.
+HEALTHY_PFC = {"eth1": tuple(range(8))}
 
 
 def serial_for(agent_id: str) -> str:
@@ -79,7 +80,7 @@ class TwinHardware(Hardware):
         self.powered = True
         self.slowness = 0.0  # seconds by which every answer is late
         self.versions = dict(VERSIONS)
-        self.pfc: dict[str, tuple[int, ...]] = {"eth1": ALL_PFC_CLASSES}
+        self.pfc = dict(HEALTHY_PFC)
         self.broken_links: set[str] = set()  # inside of the machine
         self._wiring = wiring or Wiring()
         self._wiring.machines[self.agent_id] = self
@@ -117,7 +118,7 @@ class TwinHardware(Hardware):
         self.heal()
         self.slowness = 0.0
         self.versions = dict(VERSIONS)
-        self.pfc = {"eth1": ALL_PFC_CLASSES}
+        self.pfc = dict(HEALTHY_PFC)
         self.broken_links.clear()
         self._failed.clear()
 

@@ -33,6 +33,7 @@ from ansible_collections.openipu.pod.plugins.module_utils.pod.topology import La
 
 from openipu.limits import raise_file_limit
 from openipu.twin.control import ControlServer
+from openipu.twin.faults import Faults
 from openipu.twin.hardware import TwinHardware, serial_for
 from openipu.twin.wiring import Wiring
 from openipu.vipu import tls
@@ -82,7 +83,7 @@ class Machine:
 
 
 class Rack:
-    """All machines; ``layout`` says how they are cabled."""
+    """All machines, their cables, and what can be made wrong with them: ``await rack.faults.do("unplug ag03:7")``."""
 
     def __init__(
         self,
@@ -99,6 +100,7 @@ class Rack:
         self.wiring = Wiring()
         self.wiring.lay(Layout(len(machines) // ilds, ilds, topology), [spec.agent_id for spec in machines])
         self.machines: dict[str, Machine] = {}
+        self.faults = Faults(self.machines, self.wiring)
         for spec in machines:
             hardware = TwinHardware(
                 spec.host,
@@ -208,7 +210,7 @@ def _machine(entry: Mapping[str, Any]) -> MachineSpec:
 async def _run(path: Path, socket: Path) -> None:
     rack = load(path)
     await rack.start()
-    control = ControlServer(rack.machines, rack.wiring, socket)
+    control = ControlServer(rack, socket)
     try:
         await control.start()
         _log.info("rack is up", machines=len(rack.machines), control=str(socket))

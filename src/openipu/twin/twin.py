@@ -28,6 +28,8 @@ from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import v
 from openipu.twin.contract import twin
 from openipu.twin.generate import Shape
 from openipu.twin.processes import Endpoint, ProcessError, Service, check_free, private_folder
+from openipu.twin.script import Entry
+from openipu.twin.wiring import Wrong
 from openipu.vipu.initialise import initialise
 from openipu.vipu.store import StoreError
 
@@ -80,10 +82,11 @@ class Twin:
 
     # Up and down
 
-    def up(self, wanted: Path | Shape, say: Say, faults: Sequence[str] = ()) -> None:
+    def up(self, wanted: Path | Shape, say: Say, faults: Sequence[Entry] = ()) -> None:
         """Start what does not run of the twin of a POD, and wait until it answers. Raises TwinError.
 
-        The POD is that of an inventory, or made up. ``faults`` are made as soon as the machines are there.
+        The POD is that of an inventory, or made up. ``faults`` are made as soon as the machines are there,
+        before the controller is; machines that run already are refused them.
         """
         if len(os.fsencode(self.socket)) > _SOCKET_PATH_LIMIT:
             raise TwinError(f"The path {self.socket} is too long for a socket: name a shorter one with --state-dir.")
@@ -120,7 +123,7 @@ class Twin:
             "stop it with 'twin down', or name another folder with --state-dir."
         )
 
-    def _start(self, pod: model.Pod, inventory: Path, say: Say, faults: Sequence[str]) -> None:
+    def _start(self, pod: model.Pod, inventory: Path, say: Say, faults: Sequence[Entry]) -> None:
         identity = Identity(str(inventory.absolute()), pod.controller_host, pod.controller_port)
         before = self.identity()
         if before and before.inventory != identity.inventory and self.running():
@@ -136,6 +139,8 @@ class Twin:
             say("The controller has moved: stopping it …")
             controller.stop()
         wanted = [service for service in (agents, controller) if not service.running()]
+        if faults and agents not in wanted:
+            raise TwinError("The IPU-Machines run already: break them with 'twin fault', or begin with 'twin down'.")
         check_free(endpoints if agents in wanted else ())
         check_free([(pod.controller_host, pod.controller_port)] if controller in wanted else ())
         _write(self._identity, json.dumps(asdict(identity)) + "\n")
@@ -145,8 +150,7 @@ class Twin:
             if agents in wanted:
                 say(f"Starting {len(endpoints)} IPU-Machines, {endpoints[0][0]} to {endpoints[-1][0]} …")
                 self._launch(agents, self._rack_answers, started)
-            if faults:
-                self.control("MakeFaults", twin.MakeFaultsRequest(faults=faults))
+            self._spoil(faults)
             if controller in wanted:
                 self._initialise()
                 say(f"Starting the V-IPU controller, {address} …")
@@ -159,6 +163,13 @@ class Twin:
             raise
         state = "is up" if wanted else "is up already"
         say(f"The twin {state}: {len(endpoints)} IPU-Machines, controller {address}.")
+
+    def _spoil(self, faults: Sequence[Entry]) -> None:
+        for fault in faults:
+            try:
+                self.control("MakeFaults", twin.MakeFaultsRequest(faults=[fault.line]))
+            except TwinError as error:
+                raise TwinError(f"{fault.place}: {error}") from None
 
     def _initialise(self) -> None:
         """Make the controller's database when there is none; one that is there is used as it is."""
@@ -256,9 +267,12 @@ class Twin:
         """The machines as the rack itself sees them. Raises TwinError."""
         return list(self.control("ListMachines", twin.ListMachinesRequest()).machines)
 
-    def wrong(self) -> list[str]:
-        """What is wrong with the rack, in sentences. Raises TwinError."""
-        return list(self.control("ListFaults", twin.ListFaultsRequest()).wrong)
+    def wrong(self) -> list[Wrong]:
+        """What is wrong with the rack. Raises TwinError."""
+        return [
+            Wrong(item.fault, item.where, item.sentence, item.found, item.expected, tuple(item.cable))
+            for item in self.control("ListFaults", twin.ListFaultsRequest()).wrong
+        ]
 
     def control(self, method: str, request: Any) -> Any:
         """Call the run-time control of the rack. Raises TwinError."""

@@ -53,6 +53,21 @@ class Place(NamedTuple):
         )
 
 
+@dataclass(frozen=True)
+class Wrong:
+    """One thing of a rack that is not as it was delivered."""
+
+    fault: str  # the verb of ``openipu.twin.faults`` that makes it so
+    where: str  # ag03:7, ag03:internal4, ag03:Virm, ag03:eth1, or ag03
+    sentence: str
+    found: str = ""  # the port that the end is in, the version that is told, …
+    expected: str = ""
+    cable: tuple[str, ...] = ()  # the two ports that it was delivered in
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
 @dataclass
 class Cable:
     """One cable: its serial id, where its two ends are (None: loose), and how good it is."""
@@ -197,21 +212,24 @@ class Wiring:
                 self._put(cable, index, home)
             cable.dead, cable.corrected_errors = False, 0
 
-    def wrong(self) -> Iterator[str]:
-        """What is not as it was delivered, one sentence for each cable."""
+    def wrong(self) -> Iterator[Wrong]:
+        """What is not as it was delivered: each end of each cable, and how good it is."""
         for cable in self.cables:
             if _healthy(cable):
                 continue
             name = f"{cable.kind} cable {cable.home[0]} <-> {cable.home[1]}"
-            for end, home in zip(cable.ends, cable.home, strict=True):
+            homes = tuple(map(str, cable.home))
+            for end, home in zip(cable.ends, homes, strict=True):
                 if end is None:
-                    yield f"{name}: not plugged in at {home}."
-                elif end != home:
-                    yield f"{name}: in {end} instead of {home}."
+                    yield Wrong("unplug", home, f"{name}: not plugged in at {home}.", "", home, homes)
+                elif str(end) != home:
+                    yield Wrong("move", home, f"{name}: in {end} instead of {home}.", str(end), home, homes)
             if cable.dead:
-                yield f"{name}: broken."
+                yield Wrong("break", homes[0], f"{name}: broken.", cable=homes)
             if cable.corrected_errors:
-                yield f"{name}: {cable.corrected_errors} corrected errors in every run of traffic."
+                errors = str(cable.corrected_errors)
+                sentence = f"{name}: {errors} corrected errors in every run of traffic."
+                yield Wrong("errors", homes[0], sentence, errors, "0", homes)
 
     # What electricity does
 

@@ -48,7 +48,7 @@ ROWS = [
     ("an IPv6 address", [HEADER, row(1, address="::1")], 2, "is not an IPv4 address"),
     ("no MAC", [HEADER, row(1, mac="02:05:00:00:01")], 2, "'02:05:00:00:01' (rnic of 'm1') is not a MAC"),
     ("a multicast MAC", [HEADER, row(1, mac="03:05:00:00:01:01")], 2, "cannot be that of one device"),
-    ("a unit of no rack", [HEADER, row(17)], 2, "machine 'm17': units of a rack are 1 (the lowest) to 16, not 17"),
+    ("a unit of no rack", [HEADER, row(33)], 2, "machine 'm33': units of a rack are 1 (the lowest) to 32, not 33"),
     ("a unit that is no number", [HEADER, row(1).replace(",1,", ",one,")], 2, "argument 'unit'"),
     ("a rack that is not there", [HEADER, row(1, rack="rak1")], 2, "unknown rack 'rak1': did you mean 'rack1'?"),
     ("a value too many", [HEADER, row(1) + ",9"], 2, "the line has 8 values and the header 7"),

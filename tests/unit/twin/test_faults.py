@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from openipu.twin.faults import VERBS, FaultError, Faults, parse
+from openipu.twin.faults import VERBS, FaultError, parse
 from openipu.twin.rack import MachineSpec, Rack
 from openipu.vipu.model import Topology
 
@@ -25,13 +25,13 @@ class Running:
     def __init__(self, rack: Rack) -> None:
         self._runner = asyncio.Runner()
         self.rack = rack
-        self.faults = Faults(rack.machines, rack.wiring)
+        self.faults = rack.faults
         self._runner.run(rack.start())
 
     def do(self, *lines: str) -> list[str]:
         for line in lines:
             self._runner.run(self.faults.do(line))
-        return list(self.faults.wrong())
+        return list(map(str, self.faults.wrong()))
 
     def close(self) -> None:
         self._runner.run(self.rack.stop())
@@ -54,7 +54,9 @@ def test_every_fault_is_told_and_healed(running: Running) -> None:
         "break ag03:internal4": "ag03: the link internal4 is broken.",
         "errors ag02:7 327": "IPU-Link cable ag02:7 <-> ag03:3: 327 corrected errors in every run of traffic.",
         "version ag02 'IPU firmware' 2.4.3": "ag02: IPU firmware has the version 2.4.3 instead of 2.4.4.",
-        "pfc ag02 eth1 0,2": "ag02: its PFC classes are eth1: [0, 2].",
+        "pfc ag02 eth1 0,2": "ag02: the PFC classes of eth1 are [0, 2].",
+        "pfc ag03 if-0 none": "ag03: the PFC classes of if-0 are [].",
+        "versions ag03 Agent=1.5.1 Virm=1.18.0": "ag03: GWSW 2.0.5 is missing.",
         "slow ag01 0.5": "ag01: answers 0.5 seconds late.",
         "refuse ag01": "ag01: refuses to bring IPUs up.",
         "hang ag02": "ag02: hangs.",
@@ -83,6 +85,7 @@ def test_every_fault_is_told_and_healed(running: Running) -> None:
         ("break ag01:internal16", "'ag01:internal16': the links inside of a machine are internal0 to internal15."),
         ("errors ag01:5 many", "errors ag01:5 many: the number of corrected errors is 0 to 999999999."),
         ("version ag01 Kernel 6", "Machine 'ag01' has no component 'Kernel': choose from GWSW,"),
+        ("versions ag01 Virm", "versions ag01: write each component as COMPONENT=VERSION, like Virm=1.18.0."),
         ("pfc ag01 eth1 all", "pfc ag01 eth1 all: write classes like 0,2, or none."),
         ("slow ag01 soon", "slow ag01 soon: seconds are a number from 0 to 3600."),
         ("slow ag01 nan", "slow ag01 nan: seconds are a number from 0 to 3600."),
@@ -95,6 +98,25 @@ def test_what_cannot_be_is_said_and_changes_nothing(running: Running, line: str,
         running.do(line)
     assert str(refused.value).startswith(sentence)
     assert running.do() == []
+
+
+def test_what_is_wrong_is_told_to_programs_too(running: Running) -> None:
+    running.do(
+        "move ag01:6 ag01:gw1",
+        "unplug ag02:sync6",
+        "errors ag02:7 327",
+        "pfc ag02 eth1 0,2",
+        "versions ag03 Agent=1.5.1",
+    )
+    found = {(item.fault, item.where): item for item in running.faults.wrong()}
+    moved = found["move", "ag01:6"]
+    assert (moved.found, moved.expected, moved.cable) == ("ag01:gw1", "ag01:6", ("ag01:6", "ag02:2"))
+    assert found["unplug", "ag02:sync6"].found == ""
+    assert (found["errors", "ag02:7"].found, found["errors", "ag02:7"].expected) == ("327", "0")
+    assert found["pfc", "ag02:eth1"].found == "[0, 2]"
+    assert (found["version", "ag03:Agent"].found, found["version", "ag03:Agent"].expected) == ("1.5.1", "")
+    assert (found["version", "ag03:Virm"].found, found["version", "ag03:Virm"].expected) == ("", "1.18.0")
+    assert {fault for fault, _ in found} <= set(VERBS)
 
 
 def test_a_machine_without_power_cannot_hang(running: Running) -> None:

@@ -68,7 +68,7 @@ def test_what_is_wrong_is_told_and_can_be_made_good() -> None:
     wiring.unplug(wiring.place("ag01:5"))
     wiring.swap(wiring.place("ag02:6"), wiring.place("ag02:7"))
     wiring.degrade(wiring.place("ag03:sync2"), dead=True, corrected_errors=400)
-    assert list(wiring.wrong()) == [
+    assert list(map(str, wiring.wrong())) == [
         "IPU-Link cable ag01:5 <-> ag02:1: not plugged in at ag01:5.",
         "IPU-Link cable ag02:6 <-> ag03:2: in ag02:7 instead of ag02:6.",
         "IPU-Link cable ag02:7 <-> ag03:3: in ag02:6 instead of ag02:7.",

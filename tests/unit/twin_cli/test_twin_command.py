@@ -7,10 +7,12 @@ import json
 from pathlib import Path
 
 import pytest
+from ansible_collections.openipu.pod.plugins.module_utils.pod.load import load
 from click.testing import CliRunner, Result
 
-from openipu.twin import summary
+from openipu.twin import script, summary
 from openipu.twin.cli import main
+from openipu.twin.generate import Shape
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -28,7 +30,7 @@ def refused(*arguments: object) -> str:
 
 
 @pytest.mark.parametrize(
-    "command", ["up", "down", "status", "stop-machine", "start-machine", "fault", "faults", "generate"]
+    "command", ["up", "down", "status", "stop-machine", "start-machine", "fault", "faults", "heal", "generate"]
 )
 def test_every_command_explains_itself(command):
     done = twin(command, "--help")
@@ -74,7 +76,8 @@ def test_a_path_too_long_for_a_socket_is_told(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "command", [["status"], ["stop-machine", "ag01"], ["start-machine"], ["fault", "hang", "ag01"]]
+    "command",
+    [["status"], ["stop-machine", "ag01"], ["start-machine"], ["fault", "hang", "ag01"], ["faults"], ["heal"]],
 )
 def test_without_a_twin_there_is_one_sentence(tmp_path, command):
     assert "No twin runs in" in refused(*command, "--state-dir", tmp_path)
@@ -106,10 +109,48 @@ def test_a_file_of_faults_is_read_before_anything_is_started(tmp_path):
     assert missing.output.strip() == f"Error: Cannot read the faults in {tmp_path / 'none'}: No such file or directory."
 
 
-def test_an_inventory_and_a_size_are_one_too_many(tmp_path):
-    done = twin("up", "--inventory", "inventory/twin/pod.yml", "--ilds", "2", "--state-dir", tmp_path)
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("- unplug ag01:5\n\n- unplugg ag01:6\n", "line 3: There is no fault 'unplugg': choose from unplug, plug,"),
+        ("- unplug ag01: 5\n", "line 1: Write a list with a fault in each item, like: - unplug ag03:7"),
+        ("faults:\n  - unplug ag01:5\n", "line 1: Write a list with a fault in each item, like: - unplug ag03:7"),
+        ("- hang ag01\n- [swap\n", "line 3: Cannot read this: "),
+        ("- hang ag01\n- \x00\n", "line 1: Cannot read this: it is not YAML."),
+    ],
+)
+def test_a_list_of_faults_in_yaml_is_read_before_anything_is_started(tmp_path, text, sentence):
+    file = tmp_path / "faults.yml"
+    file.write_text(text)
+    state = tmp_path / "state"
+    output = refused("up", "--machines", "2", "--faults", file, "--state-dir", state)
+    assert output.startswith(f"Error: {file} {sentence}")
+    assert not state.exists()
+
+
+def test_a_file_of_faults_is_the_same_in_yaml_and_in_lines(tmp_path):
+    lines = ["swap ag01:5 ag01:6", "version ag02 'IPU firmware' 2.4.3", "pfc ag02 eth1 0,2"]
+    yaml, text = tmp_path / "faults.yaml", tmp_path / "faults"
+    yaml.write_text("---\n# on purpose\n" + "".join(f"- {line}  # why\n" for line in lines))
+    text.write_text("# on purpose\n\n" + "\n".join(lines))
+    assert [entry.line for entry in script.read(yaml)] == [entry.line for entry in script.read(text)] == lines
+    assert [entry.place for entry in script.read(yaml)] == [f"{yaml} line {number}" for number in (3, 4, 5)]
+    yaml.write_text("")
+    assert script.read(yaml) == []
+
+
+@pytest.mark.parametrize("option", ["--machines", "--ilds", "--clusters", "--offset"])
+def test_an_inventory_and_a_size_are_one_too_many(tmp_path, option):
+    done = twin("up", "--inventory", "inventory/twin/pod.yml", option, "2", "--state-dir", tmp_path)
     assert done.exit_code == 2
-    assert "leave out --machines, --ilds and --topology" in done.output
+    assert f"leave out {option}." in done.output
+
+
+def test_the_largest_pod_that_can_be_made_up_loads(tmp_path):
+    pod = load(str(Shape(racks=16, machines=32, ilds=16).write(tmp_path)))
+    (cluster,) = pod.clusters
+    assert (len(cluster.machines), cluster.num_ilds) == (512, 16)
+    assert pod.allocations[0].size == 512
 
 
 def test_a_pod_is_not_written_over(tmp_path):

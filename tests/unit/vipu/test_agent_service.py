@@ -10,8 +10,10 @@ from typing import Any
 
 import grpc
 import pytest
+from ansible_collections.openipu.pod.plugins.module_utils.pod.topology import Layout
 
 from openipu.twin.hardware import TwinHardware
+from openipu.twin.wiring import Wiring
 from openipu.vipu.agent.contract import agent
 from openipu.vipu.agent.server import AgentServer
 from openipu.vipu.agent.service import MOST_SHARES
@@ -151,6 +153,98 @@ def test_what_it_tells_of_itself() -> None:
         assert len(links.links) == 26
         pfc = await stub.ReadPfc(agent.ReadPfcRequest())
         assert list(pfc.interfaces["eth1"].classes) == list(range(8))
+
+    scenario(body)
+
+
+def two_wired_together(body: Callable[[Wiring, Any, Any], Awaitable[None]]) -> None:
+    """Two machines, one above the other, in a cluster of two domains with two more that are not asked."""
+    wiring = Wiring()
+    ids = ["low", "high", "other-low", "other-high"]
+    wiring.lay(Layout(2, 2, "mesh"), ids)
+    for id in ids[2:]:
+        TwinHardware("127.83.0.1", "127.83.5.1", "8203921-0001", agent_id=id, wiring=wiring)
+
+    async def run() -> None:
+        options = {"wiring": wiring}
+        async with (
+            asyncio.timeout(10),
+            connected(agent_id="low", **options) as (_, low),
+            connected(agent_id="high", **options) as (_, high),
+        ):
+            await body(wiring, low, high)
+
+    asyncio.run(run())
+
+
+def test_cables_pulses_links_and_traffic_between_machines() -> None:
+    kinds = agent.CablePort
+    pulses = agent.PulseSyncRequest.Pulses
+
+    async def arrived(stub: Any) -> set[tuple[int, int, int]]:
+        return {(item.kind, item.port, item.count) for item in (await stub.ReadSync(agent.ReadSyncRequest())).ports}
+
+    async def up(stub: Any, *asked: int) -> dict[str, bool]:
+        links = (await stub.TrainLinks(agent.TrainLinksRequest(kinds=asked))).links
+        return {link.link: link.up for link in links}
+
+    async def serials(stub: Any) -> dict[tuple[int, int], str]:
+        ports = (await stub.ReadCables(agent.ReadCablesRequest())).ports
+        return {(port.kind, port.port): port.serial for port in ports}
+
+    async def body(wiring: Wiring, low: Any, high: Any) -> None:
+        below, above = await serials(low), await serials(high)
+        assert below[kinds.IPU_LINK, 5] == above[kinds.IPU_LINK, 1] != ""
+        assert below[kinds.SYNC_LINK, 7] == above[kinds.SYNC_LINK, 3] != ""
+        assert below[kinds.IPU_LINK, 1] == ""
+
+        sent = [pulses(kind=kinds.SYNC_LINK, port=6, count=3), pulses(kind=kinds.SYNC_LINK, port=7, count=4)]
+        for stub in (low, high):
+            await stub.ClearSync(agent.ClearSyncRequest())
+        await low.PulseSync(agent.PulseSyncRequest(ports=sent))
+        assert await arrived(high) == {(kinds.SYNC_LINK, 2, 3), (kinds.SYNC_LINK, 3, 4)}
+        assert await arrived(low) == set()
+        await high.ClearSync(agent.ClearSyncRequest())
+        assert await arrived(high) == set()
+
+        assert await up(low, kinds.GW_LINK) == {"gw1": True, "gw2": True}
+        trained = await up(low, kinds.IPU_LINK)
+        assert {link for link, is_up in trained.items() if not is_up} == {"1", "2", "3", "4"}
+        assert len(trained) == 24
+
+        wiring.degrade(wiring.place("high:2"), corrected_errors=327)
+        wiring.unplug(wiring.place("high:3"))
+        reply = await low.RunTraffic(agent.RunTrafficRequest(traffic_test=1, ports=[5, 6, 7]))
+        outside = {link.link: (link.up, link.corrected_errors) for link in reply.links if link.link.isdigit()}
+        assert outside == {"5": (True, 0), "6": (True, 327), "7": (False, 0)}
+        assert len(reply.links) == 16 + 3
+
+    two_wired_together(body)
+
+
+@pytest.mark.parametrize(
+    ("method", "request_", "sentence"),
+    [
+        (
+            "PulseSync",
+            agent.PulseSyncRequest(ports=[agent.PulseSyncRequest.Pulses(kind=3, port=8, count=1)]),
+            "Cannot send sync pulses: Sync-Link port 8 carries no sync.",
+        ),
+        (
+            "RunTraffic",
+            agent.RunTrafficRequest(traffic_test=1, ports=[5, 9]),
+            "Cannot run the traffic test: there is no IPU-Link port 9.",
+        ),
+        ("TrainLinks", agent.TrainLinksRequest(kinds=[0]), "Cannot train the links: it has no cables of kind 0."),
+        ("TrainLinks", agent.TrainLinksRequest(kinds=[99]), "Cannot train the links: it has no cables of kind 99."),
+    ],
+)
+def test_a_port_that_is_not_there_is_refused(method: str, request_: Any, sentence: str) -> None:
+    async def body(hardware: TwinHardware, stub: Any) -> None:
+        with pytest.raises(grpc.aio.AioRpcError) as error:
+            await getattr(stub, method)(request_)
+        assert error.value.code() is grpc.StatusCode.FAILED_PRECONDITION
+        assert error.value.details() == sentence
 
     scenario(body)
 

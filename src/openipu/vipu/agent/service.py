@@ -116,8 +116,8 @@ class AgentService:
 
     async def TrainLinks(self, request: Any, context: Any) -> Any:  # noqa: N802
         """Train links; FAILED_PRECONDITION when the machine cannot."""
-        kinds = {_cable_kind(kind) for kind in request.kinds} or {CableKind.IPU_LINK, CableKind.GW_LINK}
         try:
+            kinds = {_cable_kind(kind) for kind in request.kinds} or {CableKind.IPU_LINK, CableKind.GW_LINK}
             links = await self._hardware.train_links(kinds)
         except HardwareError as error:
             await context.abort(grpc.StatusCode.FAILED_PRECONDITION, f"Cannot train the links: {error}.")
@@ -130,8 +130,8 @@ class AgentService:
 
     async def PulseSync(self, request: Any, context: Any) -> Any:  # noqa: N802
         """Send sync pulses; FAILED_PRECONDITION when the machine cannot."""
-        pulses = [Pulses(_cable_kind(item.kind), item.port, item.count) for item in request.ports]
         try:
+            pulses = [Pulses(_cable_kind(item.kind), item.port, item.count) for item in request.ports]
             await self._hardware.pulse_sync(pulses)
         except HardwareError as error:
             await context.abort(grpc.StatusCode.FAILED_PRECONDITION, f"Cannot send sync pulses: {error}.")
@@ -207,7 +207,11 @@ async def _bounded(items: Any, context: Any) -> None:
 
 
 def _cable_kind(number: int) -> CableKind:
-    return CableKind[agent.CablePort.Kind.Name(number)]
+    """The kind of that number; raises HardwareError for one that this agent does not know."""
+    try:
+        return CableKind[agent.CablePort.Kind.Name(number)]
+    except (KeyError, ValueError):
+        raise HardwareError(f"it has no cables of kind {number}") from None
 
 
 def _link(state: LinkState) -> Any:
