@@ -6,7 +6,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 
 .DEFAULT_GOAL := help
-.PHONY: help venv bring-up twin-up twin-down test test-oldest lint types sanity unit integration ansible-lint docs bench soak proto format lock build clean
+.PHONY: help venv bring-up twin-up twin-down test test-oldest lint types sanity unit integration ansible-lint docs test-browser bench soak proto format lock build clean
 
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -50,6 +50,11 @@ unit: venv ## unit and property tests
 integration: venv ## controller, agents, command lines, modules and playbooks against a twin
 	pytest tests/integration -n 2 --dist loadscope
 
+test-browser: venv ## the rack report in a real browser (needs chromium)
+	@command -v chromium >/dev/null || { echo "Chromium is not installed: apt install --no-install-recommends chromium fonts-dejavu-core" >&2; exit 1; }
+	uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements/browser.txt
+	pytest tests/browser -n 0
+
 ansible-lint: venv ## playbooks and roles, production profile
 	ansible-lint --offline --profile production
 
@@ -77,6 +82,8 @@ lock: ## renew the locked requirements
 	  --custom-compile-command "make lock" requirements/bootstrap.in -o requirements/bootstrap.txt
 	.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 	  --custom-compile-command "make lock" --extra twin pyproject.toml requirements/dev.in -o requirements/dev.txt
+	.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+	  --custom-compile-command "make lock" requirements/browser.in -o requirements/browser.txt
 
 build: venv ## the collection's archive and the wheel, in dist/
 	ansible-galaxy collection build --force --output-path dist .

@@ -75,7 +75,7 @@ def _result(verdict: Verdict) -> Message:
 def _failure(failure: Failure) -> Message:
     return admin.TestFailure(
         kind=TEST_FAILURE.number(failure.kind),
-        reason=failure.reason[:1].upper() + failure.reason[1:],
+        reason=failure.reason,
         a=_port(failure.a),
         b=_port(failure.b),
         found=_port(failure.found),

@@ -175,7 +175,7 @@ def test_a_misplaced_sync_cable_is_told_with_where_it_is(topology: Topology) -> 
         (FailureKind.NO_SYNC, "ag03 Sync-Link port 7", "ag02 Sync-Link port 2"),
     ]
     assert failures[0].reason.startswith(
-        "the pulses of ag01 Sync-Link port 6 did not arrive at ag02 Sync-Link port 2, but at ag04 Sync-Link port 3; "
+        "The pulses of ag01 Sync-Link port 6 did not arrive at ag02 Sync-Link port 2, but at ag04 Sync-Link port 3; "
     )
 
 

@@ -74,7 +74,7 @@ def sync(cluster: Cluster, readings: Readings[Pulses]) -> Verdict:
             place if (place := arrived_at.get(sent[end])) != other else None for end, other in ((a, b), (b, a))
         )
         reason = "; ".join(_lost_pulse(sender, receiver, arrived_at.get(sent[sender])) for sender, receiver in lost)
-        failures.append(Failure(FailureKind.NO_SYNC, f"{reason}.", a, b, found, found_b))
+        failures.append(Failure(FailureKind.NO_SYNC, _sentence(reason), a, b, found, found_b))
     return verdict(Test.SYNC_LINK, passed, total, "Sync Link test passed", ["Failed Sync Links:", *lines], failures)
 
 
@@ -112,7 +112,7 @@ def cabling(cluster: Cluster, readings: Readings[Cables]) -> Verdict:
             _cable_here(end, serial, place)
             for end, serial, place in zip((a, b), serials, (found, found_b), strict=True)
         )
-        failures.append(Failure(kind, f"{reason}.", a, b, found, found_b))
+        failures.append(Failure(kind, _sentence(reason), a, b, found, found_b))
     lines = [*failed, *(["Cables not connected as expected:", *wrong] if wrong else [])]
     return verdict(Test.CABLING, passed, total, "All cables connected as expected", lines, failures)
 
@@ -159,6 +159,10 @@ def pfc_settings(cluster: Cluster, readings: Readings[Mapping[str, Sequence[int]
     if lines:
         lines.insert(0, "PFC settings not as expected:")
     return verdict(Test.PFC_SETTINGS, passed, len(cluster.agents), "All PFC settings as expected", lines, failures)
+
+
+def _sentence(clauses: str) -> str:
+    return f"{clauses[0].upper()}{clauses[1:]}."
 
 
 def _lost_pulse(sender: End, receiver: End, arrived: End | None) -> str:

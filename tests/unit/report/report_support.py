@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Runs of cluster tests and what a controller tells, as a report is given them."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import sys
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.openipu.pod.plugins.module_utils.vipu import objects
+
+sys.path.append(str(Path(__file__).parents[1] / "cluster_test"))
+from rack_support import Bench
+
+from openipu.vipu import services_tests
+from openipu.vipu.cluster_test.plan import DEFAULT_TESTS, Test
+from openipu.vipu.cluster_test.runs import Run, RunState
+from openipu.vipu.model import Topology
+
+AGENTS = [f"ag{number:02}" for number in range(1, 17)]
+
+
+def _run(bench: Bench, tests: tuple[Test, ...] = DEFAULT_TESTS) -> dict[str, Any]:
+    verdicts = tuple(verdict.lasting(0.01) for verdict in bench.run(tests).values())
+    run = Run("1", bench.cluster, tests, (), 1772366360.0, RunState.FINISHED, verdicts, None, 1772366361.0)
+    return dict(objects.test_run(services_tests.run(run)))
+
+
+@functools.cache
+def _passing() -> dict[str, Any]:
+    return _run(Bench(16, 1, Topology.TORUS))
+
+
+@functools.cache
+def _failing() -> dict[str, Any]:
+    bench = Bench(16, 1, Topology.TORUS)
+    bench.wiring.unplug(bench.wiring.place("ag03:7"))
+    bench.hardware("ag08").versions["Virm"] = "1.17.0"
+    return _run(bench)
+
+
+def passing() -> dict[str, Any]:
+    """A rack in order."""
+    return copy.deepcopy(_passing())
+
+
+def failing() -> dict[str, Any]:
+    """One with a cable that is not plugged in at ag03, and another version on ag08."""
+    return copy.deepcopy(_failing())
+
+
+def info() -> dict[str, Any]:
+    """What vipu_info tells of the twin."""
+
+    def ipus(first: int, count: int) -> list[dict[str, int]]:
+        return [
+            {"ild": 0, "topology_id": first + number, "ild_routing_id": 0, "routing_id": number}
+            for number in range(count)
+        ]
+
+    def partition(id: str, allocation: str, state: str, first: int, count: int) -> dict[str, Any]:
+        where = {"id": id, "allocation": allocation, "cluster": "cl0", "state": state}
+        return {**where, "size": count, "ipus": ipus(first, count)}
+
+    return {
+        "agents": [
+            {"id": id, "host": f"127.2.1.{number}", "port": 8080, "state": "Up"} for number, id in enumerate(AGENTS, 1)
+        ],
+        "clusters": [{"id": "cl0", "agents": AGENTS, "num_ilds": 1, "topology": "torus"}],
+        "allocations": [
+            {"id": "team-a", "cluster": "cl0", "agents": AGENTS[:8]},
+            {"id": "team-b", "cluster": "cl0", "agents": AGENTS[8:]},
+        ],
+        "partitions": [
+            partition("vision", "team-a", "ACTIVE", 0, 16),
+            partition("language", "team-b", "ACTIVE", 32, 16),
+            partition("notebook", "team-b", "ERROR", 60, 2),
+        ],
+        "ipu_attributes": {id: {"0": {"firmware version": "2.4.4", "driver version": "1.0.58"}} for id in AGENTS},
+    }

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The page: what stands in it, what is escaped, and how large it gets."""
+
+from __future__ import annotations
+
+import html.parser
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.openipu.pod.plugins.module_utils.pod.load import load
+from ansible_collections.openipu.pod.plugins.module_utils.report.page import render
+from ansible_collections.openipu.pod.plugins.module_utils.report.view import view
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from report_support import AGENTS, failing, info, passing
+
+from openipu.twin.generate import Shape
+
+ROOT = Path(__file__).parents[3]
+
+
+class Reader(html.parser.HTMLParser):
+    """Elements with their attributes, and all text outside of scripts and styles."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self._inside = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        self._inside = tag
+
+    def handle_data(self, data: str) -> None:
+        if self._inside not in ("script", "style"):
+            self.text += data
+
+    def cables(self, state: str) -> list[str]:
+        return [
+            str(attributes["aria-label"])
+            for tag, attributes in self.elements
+            if tag == "g" and state in str(attributes.get("class")).split() and "aria-label" in attributes
+        ]
+
+
+def pod() -> Any:
+    return load(str(ROOT / "inventory/twin/pod.yml"))
+
+
+def test_a_rack_that_passed() -> None:
+    page = Reader(render(pod(), info(), passing()))
+    assert (len(page.cables("passed")), page.cables("failed")) == (64 + 30, [])
+    for words in ("Everything is right", "tor1", "mgmt1", "server1", "pdu1", "U3", "U18", "vision", "team-b"):
+        assert words in page.text, words
+    assert "What to do" not in page.text
+
+
+def test_a_rack_that_failed_names_the_cable_and_the_remedy() -> None:
+    page = Reader(render(pod(), info(), failing()))
+    (failed,) = page.cables("failed")
+    assert failed.startswith("IPU-Link cable, ag03 port 7 – ag04 port 3: There is no cable in ag03 IPU-Link port 7; ")
+    assert "Connect ag03 IPU-Link port 7 and ag04 IPU-Link port 3 with a cable." in page.text
+    assert "Bring Virm of ag08 from 1.17.0 to 1.18.0, as the others have it." in page.text
+    targets = [str(attributes["href"]) for tag, attributes in page.elements if tag == "a"]
+    ids = {attributes.get("id") for _, attributes in page.elements}
+    assert targets
+    assert all(target[1:] in ids for target in targets)
+
+
+def test_nothing_comes_from_elsewhere_and_nothing_depends_on_the_time() -> None:
+    page = render(pod(), info(), failing())
+    for tag, attributes in Reader(page).elements:
+        for name in ("src", "href", "action", "data"):
+            assert (attributes.get(name) or "#").startswith("#"), (tag, attributes)
+    assert "@import" not in page
+    assert "url(" not in page
+    assert page == render(pod(), info(), failing())
+
+
+def test_each_part_may_be_missing() -> None:
+    for arguments in ((pod(), None, None), (None, info(), None), (None, None, failing()), (pod(), None, passing())):
+        assert "<h2" in render(*arguments)
+    assert "Not tested" in render(pod(), info(), None)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(min_size=1, max_size=30))
+def test_whatever_a_name_is_it_stays_text(name: str) -> None:
+    hostile = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>" + name
+    told = info()
+    told["partitions"][0]["id"] = told["allocations"][0]["id"] = hostile
+    run = failing()
+    run["results"][1]["summary"] = [hostile]
+    run["results"][1]["failures"][0]["reason"] = hostile
+    run["cluster"] = told["clusters"][0]["id"] = hostile
+    plain = Reader(render(pod(), info(), failing()))
+    spoiled = Reader(render(pod(), told, run))
+    assert [tag for tag, _ in spoiled.elements] == [tag for tag, _ in plain.elements]
+    assert not any(name.startswith("on") for _, attributes in spoiled.elements for name in attributes)
+
+
+def test_who_has_which_ipu() -> None:
+    rows = {row["agent"]: row for row in view(None, info(), None)["clusters"][0]["map"]}
+    assert [ipu and ipu["partition"] for ipu in rows["ag01"]["ipus"]] == ["vision"] * 4
+    assert [ipu and ipu["partition"] for ipu in rows["ag16"]["ipus"]] == ["notebook", "notebook", None, None]
+    assert rows["ag05"]["ipus"] == [None] * 4
+    assert (rows["ag08"]["allocation"], rows["ag09"]["allocation"]) == ("team-a", "team-b")
+    assert list(rows) == AGENTS[::-1]
+
+
+@pytest.mark.parametrize("racks", [4, 64])
+def test_the_page_grows_no_faster_than_the_racks(tmp_path: Path, racks: int) -> None:
+    inventory = Shape(racks=racks, first_octet=10, offset=0).write(tmp_path)
+    large = load(str(inventory))
+    start = time.process_time()
+    page = render(large, {"clusters": large.desired()["clusters"]}, None)
+    assert len(page) < 78_000 * racks  # bytes: 5 MB for 64 racks
+    assert page.count('class="machine"') == 16 * racks
+    print(f"{racks} racks: {len(page)} bytes, {time.process_time() - start:.2f} s")
