@@ -12,7 +12,7 @@ from importlib import metadata
 
 import click
 
-from . import cluster_tests, collection, controller
+from . import cluster_tests, collection, controller, report
 from .lab import Lab
 from .measure import Table
 
@@ -62,6 +62,7 @@ _GROUPS: dict[str, Callable[[Table, int], None]] = {
     "apply": _apply,
     "active": _active,
     "cluster-tests": _cluster_tests,
+    "report": report.bench_report,
 }
 
 
