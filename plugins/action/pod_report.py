@@ -16,7 +16,7 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible_collections.openipu.pod.plugins.module_utils.pod import model
 from ansible_collections.openipu.pod.plugins.module_utils.pod.load import PodError, load
-from ansible_collections.openipu.pod.plugins.module_utils.report.page import render
+from ansible_collections.openipu.pod.plugins.plugin_utils.rack_report import render
 from ansible_collections.openipu.pod.plugins.plugin_utils.action import plain
 
 _COPIED = ("dest", "mode", "owner", "group", "backup")

@@ -10,7 +10,7 @@ from statistics import median
 from typing import Any
 
 from ansible_collections.openipu.pod.plugins.module_utils.pod.load import load
-from ansible_collections.openipu.pod.plugins.module_utils.report.page import render
+from ansible_collections.openipu.pod.plugins.plugin_utils.rack_report import render
 
 from openipu.twin.generate import Shape
 

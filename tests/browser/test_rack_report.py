@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.pod.load import load
-from ansible_collections.openipu.pod.plugins.module_utils.report.page import render
+from ansible_collections.openipu.pod.plugins.plugin_utils.rack_report import render
 from playwright.sync_api import Browser, Page, sync_playwright
 from report_support import failing, info, passing
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 import typing as t
 from pathlib import Path
 
+from ansible_collections.openipu.pod.plugins.module_utils.pod import model
+from ansible_collections.openipu.pod.plugins.module_utils.report.view import view
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-from ..pod import model
-from .view import view
 
 
 def render(pod: model.Pod | None, info: t.Any, run: t.Any) -> str:
@@ -20,4 +19,4 @@ def render(pod: model.Pod | None, info: t.Any, run: t.Any) -> str:
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
-    return environment.get_template("page.html.j2").render(view(pod, info, run)) + "\n"
+    return environment.get_template("rack_report.html.j2").render(view(pod, info, run)) + "\n"
