@@ -12,8 +12,17 @@ from __future__ import annotations
 import typing as t
 from collections import Counter
 
+from . import recabling
+
 Failure = dict[str, t.Any]
 Port = dict[str, t.Any]
+
+_SENTENCES = {
+    recabling.REMOVE: "Take out the cable between %s and %s.",
+    recabling.MOVE: "Move the cable in %s to %s.",
+    recabling.EXCHANGE: "Exchange the cables in %s and %s.",
+    recabling.CONNECT: "Connect %s and %s with a cable.",
+}
 
 
 class Action(t.NamedTuple):
@@ -39,7 +48,7 @@ def actions(run: t.Mapping[str, t.Any] | None) -> list[Action]:
     failures = [failure for result in (run or {}).get("results", ()) for failure in result["failures"]]
     found: list[Action] = []
     done: set[tuple[str, str]] = set()
-    for step in (_silent, _misplaced, _missing, _broken, _noisy):
+    for step in (_silent, _recabled, _broken, _noisy):
         for action in step([each for each in failures if not _cable(each) or _cable(each) not in done]):
             found.append(action)
             done.update(action.cables)
@@ -57,41 +66,42 @@ def _silent(failures: list[Failure]) -> list[Action]:
     return [Action("See why %s does not answer, and test again: nothing of it could be tested." % id) for id in agents]
 
 
-def _misplaced(failures: list[Failure]) -> list[Action]:
-    """Ends of cables that are in other ports than they should be: pairs of them are exchanged, others moved."""
-    left = [each for each in failures if each["a"] and (each["found"] or each["found_b"])]
+def _recabled(failures: list[Failure]) -> list[Action]:
+    """Cables that are in wrong ports or in none: what one mistake did to several of them is undone once."""
+    wanted: dict[recabling.Pair, None] = {}
+    actual: list[recabling.Pair] = []
+    empty: set[recabling.Port] = set()
     found: list[Action] = []
-    while left:
-        failure = left.pop(0)
-        for here, there in (("b", "found"), ("a", "found_b")):
-            mate = next((other for other in left if _exchanged(failure, other, here, there)), None)
-            if mate:
-                left.remove(mate)
-                text = "Exchange the cables in %s and %s." % (name(failure[here]), name(failure[there]))
-                found.append(Action(text, (_key(failure), _key(mate))))
-                break
-        else:
-            source, target = (
-                (failure["found"], failure["b"]) if failure["found"] else (failure["found_b"], failure["a"])
-            )
-            found.append(Action("Move the cable in %s to %s." % (name(source), name(target)), (_key(failure),)))
-    return found
+    for each in failures:
+        if not each["a"]:
+            continue
+        ends = _port(each["a"]), _port(each["b"])
+        places = [each["found"], each["found_b"]]
+        actual += [(end, _port(place)) for end, place in zip(ends, places, strict=True) if place]
+        if any(places) or each["kind"] == "no_cable":
+            wanted[ends] = None
+            empty.update(end for end in ends if "no cable in %s %s port %s" % end in each["reason"])
+        elif each["kind"] == "wrong_port":  # some controllers do not tell which
+            text = "Find out where the cables in %s and %s lead, and connect these two."
+            found.append(Action(text % (name(each["a"]), name(each["b"])), (_key(each),)))
+    return [_action(step) for step in recabling.steps(wanted, actual, empty)] + found
+
+
+def _action(step: recabling.Step) -> Action:
+    one, other = ("%s %s port %s" % port for port in (step.one, step.other))
+    cables = []
+    for ends in step.cables:
+        first, second = sorted("%s %s port %s" % end for end in ends)
+        cables.append((first, second))
+    return Action(_SENTENCES[step.verb] % (one, other), tuple(cables))
+
+
+def _port(port: Port) -> recabling.Port:
+    return port["agent"], port["kind"], port["port"]
 
 
 def _key(failure: Failure) -> tuple[str, str]:
     return key(failure["a"], failure["b"])
-
-
-def _exchanged(one: Failure, other: Failure, here: str, there: str) -> bool:
-    return bool(one[there] and one[there] == other[here] and other[there] == one[here])
-
-
-def _missing(failures: list[Failure]) -> list[Action]:
-    return [
-        Action("Connect %s and %s with a cable." % (name(each["a"]), name(each["b"])), (_key(each),))
-        for each in _once(failures)
-        if each["kind"] in ("no_cable", "wrong_port")
-    ]
 
 
 def _broken(failures: list[Failure]) -> list[Action]:

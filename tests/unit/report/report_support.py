@@ -22,7 +22,8 @@ from openipu.vipu.model import Topology
 AGENTS = [f"ag{number:02}" for number in range(1, 17)]
 
 
-def _run(bench: Bench, tests: tuple[Test, ...] = DEFAULT_TESTS) -> dict[str, Any]:
+def run_of(bench: Bench, tests: tuple[Test, ...] = DEFAULT_TESTS) -> dict[str, Any]:
+    """The run of these tests on a rack."""
     verdicts = tuple(verdict.lasting(0.01) for verdict in bench.run(tests).values())
     run = Run("1", bench.cluster, tests, (), 1772366360.0, RunState.FINISHED, verdicts, None, 1772366361.0)
     return dict(objects.test_run(services_tests.run(run)))
@@ -30,7 +31,7 @@ def _run(bench: Bench, tests: tuple[Test, ...] = DEFAULT_TESTS) -> dict[str, Any
 
 @functools.cache
 def _passing() -> dict[str, Any]:
-    return _run(Bench(16, 1, Topology.TORUS))
+    return run_of(Bench(16, 1, Topology.TORUS))
 
 
 @functools.cache
@@ -38,7 +39,7 @@ def _failing() -> dict[str, Any]:
     bench = Bench(16, 1, Topology.TORUS)
     bench.wiring.unplug(bench.wiring.place("ag03:7"))
     bench.hardware("ag08").versions["Virm"] = "1.17.0"
-    return _run(bench)
+    return run_of(bench)
 
 
 def passing() -> dict[str, Any]:
