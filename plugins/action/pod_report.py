@@ -31,7 +31,7 @@ class ActionModule(ActionBase):
 
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> dict[str, t.Any]:
         result: dict[str, t.Any] = super().run(tmp, task_vars)
-        _, args = self.validate_argument_spec(
+        _checked, args = self.validate_argument_spec(
             {
                 "dest": {"type": "path", "required": True},
                 "pod": {"type": "path"},

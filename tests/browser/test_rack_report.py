@@ -93,7 +93,7 @@ def test_the_cable_that_failed_is_marked_and_named(show: Any) -> None:
 
 def test_the_keyboard_reaches_it(show: Any) -> None:
     page = show(failing()).page
-    for _ in range(200):
+    for _press in range(200):
         page.keyboard.press("Tab")
         if page.evaluate("document.activeElement.matches('.cable.failed')"):
             break

@@ -110,7 +110,7 @@ class Layout:
 
     def ipu_links(self) -> int:
         """Links that the IPU-Link test trains: those inside of each machine, and the cabled ones."""
-        per_ild = sum(1 for _ in self.ipu_link_cables(0))
+        per_ild = len(list(self.ipu_link_cables(0)))
         return self.ilds * (INTERNAL_LINKS * self.machines_per_ild + per_ild)
 
     def traffic_windows(self) -> Iterator[tuple[int, ...]]:

@@ -160,7 +160,7 @@ def _versions(failure: Failure) -> list[str]:
     if others and others[0][1] == count:
         return ["Bring %s to one version on all machines." % failure["component"]]
     found = []
-    for version, _ in others:
+    for version, _count in others:
         agents = sorted(agent for agent, other in versions.items() if other == version)
         found.append(
             "Bring %s of %s from %s to %s, as the others have it."
