@@ -26,24 +26,23 @@ _RUN_KEYS = {"state", "cluster", "results", "ok"}
 class ActionModule(ActionBase):
     """See the module."""
 
+    argument_spec: t.ClassVar[dict[str, t.Any]] = {
+        "dest": {"type": "path", "required": True},
+        "pod": {"type": "path"},
+        "info": {"type": "dict"},
+        "test_run": {"type": "raw"},
+        "mode": {"type": "raw", "default": "0644"},
+        "owner": {"type": "str"},
+        "group": {"type": "str"},
+        "backup": {"type": "bool", "default": False},
+    }
+    constraints: t.ClassVar[dict[str, t.Any]] = {"required_one_of": [("pod", "info", "test_run")]}
     TRANSFERS_FILES = True
     _supports_check_mode = True
 
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> dict[str, t.Any]:
         result: dict[str, t.Any] = super().run(tmp, task_vars)
-        _checked, args = self.validate_argument_spec(
-            {
-                "dest": {"type": "path", "required": True},
-                "pod": {"type": "path"},
-                "info": {"type": "dict"},
-                "test_run": {"type": "raw"},
-                "mode": {"type": "raw", "default": "0644"},
-                "owner": {"type": "str"},
-                "group": {"type": "str"},
-                "backup": {"type": "bool", "default": False},
-            },
-            required_one_of=[("pod", "info", "test_run")],
-        )
+        _checked, args = self.validate_argument_spec(self.argument_spec, **self.constraints)
         args = plain(args)
         page = render(_pod(args["pod"]), args["info"], self._test_run(args["test_run"]))
         folder = Path(tempfile.mkdtemp(dir=constants.DEFAULT_LOCAL_TMP))

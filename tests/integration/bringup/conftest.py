@@ -27,5 +27,5 @@ def deployed(own: OwnTwin) -> OwnTwin:
     with Client(Connection(own.controller)) as client:
         for partition in client.call(client.user.ListPartitions, virmgrpc.ListPartitionsRequest()).partitions:
             client.call(client.user.ResetPartition, virmgrpc.ResetPartitionRequest(partition_id=partition.id))
-    own.playbook("site.yml", "--tags", "vipu,partitions")
+    own.playbook("site.yml", "--tags", "vipu,partitions,report")
     return own

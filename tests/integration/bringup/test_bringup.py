@@ -31,12 +31,12 @@ def test_from_nothing_to_active_partitions_and_nothing_twice(own):
 
     # Check mode before anything is there says what would come, and makes none of it.
     untouched = content(own)
-    assert changed(own.playbook("site.yml", "--check", "--diff")) == 3
+    assert changed(own.playbook("site.yml", "--check", "--diff")) == 4
     assert content(own) == untouched
     assert own.status()["agents"] == []
 
     first = own.playbook("site.yml")
-    assert changed(first) == 3
+    assert changed(first) == 4
     assert "agents: 16 of 16 up" in first.stdout
     assert "partition vision: ACTIVE, 16 IPUs of team-a, routing DNC" in first.stdout
 

@@ -21,7 +21,8 @@ TEMPLATE = re.compile(r"\{\{.*\}\}")
 def spec(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """The argument spec of a module and its constraints, as its action plugin declares them."""
     action = importlib.import_module(f"ansible_collections.openipu.pod.plugins.action.{name}").ActionModule
-    return action.task.argument_spec, action.task.constraints
+    task = getattr(action, "task", action)
+    return task.argument_spec, task.constraints
 
 
 def documents(name: str, part: str) -> Any:
