@@ -1,0 +1,28 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# All checks that need only Python: the static ones beside the tests, which wait a lot for processes.
+set -u
+cd "$(dirname "$0")/.."
+mkdir -p build
+log=build/static.log
+
+"${MAKE:-make}" --no-print-directory static >"$log" 2>&1 &
+static=$!
+trap 'kill "$static" 2>/dev/null' INT TERM
+"${MAKE:-make}" --no-print-directory unit integration
+tests=$?
+wait "$static"
+checks=$?
+
+echo "Static checks:"
+if [ "$checks" -eq 0 ]; then
+    grep -E "passed|Passed|no issues|built|Running sanity test" "$log"
+else
+    cat "$log"
+fi
+if [ "$tests" -ne 0 ] || [ "$checks" -ne 0 ]; then
+    [ "$tests" -eq 0 ] || echo "The tests failed: see above the static checks." >&2
+    [ "$checks" -eq 0 ] || echo "A static check failed: see above." >&2
+    exit 1
+fi
+echo "All checks passed."
