@@ -5,18 +5,29 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import typing as t
 from pathlib import Path
 
 from ansible_collections.openipu.pod.plugins.module_utils.pod import model
 from ansible_collections.openipu.pod.plugins.module_utils.report.view import view
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+_FOLDER = Path(__file__).parent
+_NAME = "rack_report"
 
 
 def render(pod: model.Pod | None, info: t.Any, run: t.Any) -> str:
-    """The whole page; every name in it is escaped."""
+    """The whole page; every name in it is escaped, and no script but its own would run."""
     # Not Ansible's own templating: that does not escape, and knows variables that a page has no use for.
     environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+        loader=FileSystemLoader(_FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
-    return environment.get_template("rack_report.html.j2").render(view(pod, info, run)) + "\n"
+    script = (_FOLDER / f"{_NAME}.js").read_text(encoding="utf-8").strip()
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    page = environment.get_template(f"{_NAME}.html.j2")
+    # The one text that is not escaped: a file of our own.
+    own = {"script": Markup(script), "script_hash": f"sha256-{digest}"}  # noqa: S704
+    return page.render(view(pod, info, run), **own) + "\n"

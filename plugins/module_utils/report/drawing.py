@@ -1,156 +1,128 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The cables of a cluster with what the tests say of them, and where they are drawn. Pure.
+"""Where everything of a rack is drawn. Pure; lengths are in units of the drawing.
 
-Lengths are in units of the drawing. The machines of an IPU-Link domain stand in a column, the lowest at
-the bottom, their ports on the edges: so a cable between neighbours is a short line across the gap.
+Machines stand where they are mounted. Their ports 1 to 4 are at the lower edge and 5 to 8 at the upper
+one, Sync-Link ports likewise, so a cable between neighbours is a short line across the gap.
 """
 
 from __future__ import annotations
 
+import itertools
 import typing as t
 
-from ..pod.topology import IPU_LINK_DOWN, IPU_LINK_UP, SYNC_LINK_DOWN, SYNC_LINK_UP, Cable, CableKind, Layout
-from . import actions
+from ..pod.topology import IPUS_PER_MACHINE, CableKind
 
-BOX_LEFT, BOX_WIDTH, BOX_HEIGHT, GAP = 64, 560, 40, 26
-PITCH = BOX_HEIGHT + GAP
 WIDTH = 800
-MARGIN = 58  # above the highest machine and below the lowest, for the cables that close a torus
-SHELF = 26  # height of anything that is no IPU-Machine
-STEP = 34  # between two ports
-INSET = 8  # of the middle of a port from the edge of its machine
+BOX_LEFT, BOX_WIDTH, BOX_HEIGHT, GAP = 64, 560, 44, 26
+PITCH = BOX_HEIGHT + GAP
+SHELF = 28  # height of anything that is no IPU-Machine, with the space below it
+EDGE = 34  # above the highest machine and below the lowest, for the cables that close a torus
+RAIL = 12  # breadth of a PDU at the side
 
-# Ports 1 to 4 on the lower edge, 5 to 8 above them; Sync-Link ports 0 to 3 and 4 to 7 likewise.
-IPU_LINK_X = {port: BOX_LEFT + 220 + STEP * ((port - 1) % 4) for port in (*IPU_LINK_DOWN, *IPU_LINK_UP)}
-SYNC_X = {port: BOX_LEFT + 400 + STEP * (port % 4) for port in range(8)}
+_STEP = 32  # between two ports
+_INSET = 9  # of the middle of a port from the edge of its machine
+_RING = 10  # radius of what marks a port
+_IPU_LINKS, _SYNC_LINKS, _GW_LINKS = 250, 392, 530  # the leftmost port of each family, from the edge of the machine
+_IPUS, _IPU_STEP = 128, 24  # the leftmost IPU
 
-PASSED, FAILED, SKIPPED, UNTESTED = "passed", "failed", "skipped", "untested"
-# The tests whose pass says that a cable is right.
-_TELLING = {
-    CableKind.IPU_LINK: ("Cabling", "IPU-Link"),
-    CableKind.GW_LINK: ("Cabling", "GW-Link"),
-    CableKind.SYNC_LINK: ("Sync-Link",),
-}
+# The cables that close a torus run beside the rack, and GW-Links leave it beyond them.
+_LANES, _LANE = BOX_LEFT + BOX_WIDTH + 26, 9
+STUB = BOX_LEFT + BOX_WIDTH + 66
 
-
-class Drawn(t.NamedTuple):
-    """A cable as it is drawn: its kind, both ends in words, what is known of it, and the path of its line."""
-
-    kind: str
-    ends: str
-    state: str
-    reason: str
-    path: str
-    mark: tuple[float, float]  # where a sign for its state stands
-    key: tuple[str, str]
-    stub: str = ""  # what stands at the end of a line that leaves the drawing
+Point = tuple[float, float]
 
 
-class Findings:
-    """What a run of tests says of the cables of its cluster."""
-
-    def __init__(self, run: t.Mapping[str, t.Any] | None) -> None:
-        """Without a run nothing was tested."""
-        self.results = {result["test"]: result for result in (run or {}).get("results", ())}
-        self._reasons: dict[tuple[str, str], dict[str, None]] = {}
-        self._untested: set[tuple[str, str]] = set()
-        for result in self.results.values():
-            for failure in result["failures"]:
-                if failure["a"] and failure["b"]:
-                    cable = actions.key(failure["a"], failure["b"])
-                    self._reasons.setdefault(cable, {})[failure["reason"]] = None
-                    if failure["kind"] == "agent_unreachable":
-                        self._untested.add(cable)
-
-    def of(self, kind: CableKind, cable: tuple[str, str]) -> tuple[str, str]:
-        """State and reason of a cable."""
-        if cable in self._reasons:
-            return (UNTESTED if cable in self._untested else FAILED), " ".join(self._reasons[cable])
-        told = [self.results[test] for test in _TELLING[kind] if test in self.results]
-        if any(not result["skipped"] for result in told):
-            return PASSED, "passed"
-        if told:
-            because = told[0]["skipped_because"]
-            return SKIPPED, "not tested, because %s failed" % because if because else "not tested"
-        return UNTESTED, "not tested"
-
-
-class Domain:
-    """The drawing of one IPU-Link domain. ``agents`` stand from the lowest up."""
-
-    def __init__(self, agents: t.Sequence[str], closed: bool, shelves: int = 0) -> None:
-        """``closed`` to a torus; ``shelves``: how many other devices stand above the machines."""
-        margin = MARGIN if closed else 12
-        self._top = 12 + shelves * SHELF + margin
-        self._row = {agent: len(agents) - 1 - index for index, agent in enumerate(agents)}
-        self.height = self._top + len(agents) * PITCH - GAP + margin
-
-    def box(self, agent: str) -> float:
-        """The upper edge of a machine."""
-        return self._top + self._row[agent] * PITCH
-
-    def line(
-        self, lower: tuple[str, int], upper: tuple[str, int], x: float, lane: int
-    ) -> tuple[str, tuple[float, float]]:
-        """The path of a cable from the upper edge of a machine to the lower edge of another, and its middle.
-
-        Neighbours are joined by a straight line, the ends of a torus around the right side in a lane.
-        """
-        start, end = self.box(lower[0]), self.box(upper[0]) + BOX_HEIGHT
-        if self._row[lower[0]] == self._row[upper[0]] + 1:
-            return "M%g %gV%g" % (x, start, end), (x, (start + end) / 2)
-        right, out = BOX_LEFT + BOX_WIDTH + 60 + 12 * lane, 12 + 10 * lane
-        path = "M%g %gV%gH%gV%gH%gV%g" % (x, start, start - out, right, end + out, x, end)
-        return path, (right, (start + end) / 2)
-
-
-def domain_cables(
-    layout: Layout, agents: t.Sequence[str], findings: Findings, ild: int, drawing: Domain
-) -> list[Drawn]:
-    """IPU-Link and Sync-Link cables of one domain. ``agents`` are those of the whole cluster."""
-    found = []
-    for cable in layout.ipu_link_cables(ild):
-        path, mark = drawing.line(
-            (agents[cable.a.position], cable.a.port),
-            (agents[cable.b.position], cable.b.port),
-            IPU_LINK_X[cable.a.port],
-            IPU_LINK_UP.index(cable.a.port),
-        )
-        found.append(_drawn(cable, agents, findings, path, mark))
-    for cable in layout.sync_link_cables(ild):
-        ends = (agents[cable.a.position], cable.a.port), (agents[cable.b.position], cable.b.port)
-        path, mark = drawing.line(*ends, SYNC_X[cable.a.port], SYNC_LINK_UP.index(cable.a.port))
-        found.append(_drawn(cable, agents, findings, path, mark))
-    return found
-
-
-def gw_cables(layout: Layout, agents: t.Sequence[str], findings: Findings, ild: int, drawing: Domain) -> list[Drawn]:
-    """The GW-Link cables to the next domain, as lines that leave the machines of this one to the right."""
-    found = []
-    for cable in layout.gw_link_cables():
-        if cable.a.position // layout.machines_per_ild == ild:
-            x, y = BOX_LEFT + BOX_WIDTH, drawing.box(agents[cable.a.position]) + BOX_HEIGHT / 2
-            drawn = _drawn(cable, agents, findings, "M%g %gh24" % (x, y), (x + 12, y))
-            found.append(drawn._replace(stub="%s gw%d" % (agents[cable.b.position], cable.b.port)))
-    return found
-
-
-def _drawn(cable: Cable, agents: t.Sequence[str], findings: Findings, path: str, mark: tuple[float, float]) -> Drawn:
-    a, b = ({"agent": agents[end.position], "kind": cable.kind.value, "port": end.port} for end in (cable.a, cable.b))
-    key = actions.key(a, b)
-    state, reason = findings.of(cable.kind, key)
-    ends = "%s cable, %s port %s – %s port %s" % (cable.kind.value, a["agent"], a["port"], b["agent"], b["port"])
-    return Drawn(cable.kind.value, ends, state, reason, path, mark, key)
+def port_at(kind: str, port: int) -> Point:
+    """The middle of a port, from the upper left corner of its machine. Unknown kinds are drawn as GW-Links."""
+    lower, upper = BOX_HEIGHT - _INSET, _INSET
+    if kind == CableKind.IPU_LINK:
+        return _IPU_LINKS + _STEP * ((port - 1) % 4), lower if port <= 4 else upper
+    if kind == CableKind.SYNC_LINK:
+        return _SYNC_LINKS + _STEP * (port % 4), lower if port <= 3 else upper
+    return _GW_LINKS, upper if port == 1 else lower
 
 
 def ports() -> list[tuple[str, str, float, float]]:
-    """The ports of a machine: family, number, and where they stand in its box."""
-    found: list[tuple[str, str, float, float]] = []
-    for port, x in IPU_LINK_X.items():
-        found.append(("ipu", str(port), x - BOX_LEFT, BOX_HEIGHT - INSET if port in IPU_LINK_DOWN else INSET))
-    for port, x in SYNC_X.items():
-        below = port <= max(SYNC_LINK_DOWN)
-        found.append(("sync", str(port), x - BOX_LEFT, BOX_HEIGHT - INSET if below else INSET))
-    return found
+    """The ports of a machine: the look of their family, the number on them, and where they are in it."""
+    families = {"ipu": (CableKind.IPU_LINK, range(1, 9)), "sync": (CableKind.SYNC_LINK, range(8))}
+    families["gw"] = CableKind.GW_LINK, range(1, 3)
+    return [(look, str(port), *port_at(kind, port)) for look, (kind, all) in families.items() for port in all]
+
+
+def ipus() -> list[Point]:
+    """The upper left corners of the IPUs in their machine."""
+    return [(_IPUS + _IPU_STEP * number, BOX_HEIGHT / 2 - 10) for number in range(IPUS_PER_MACHINE)]
+
+
+class Elevation:
+    """One rack, seen from where the cables are."""
+
+    def __init__(self, agents: t.Sequence[str], units: t.Sequence[int | None] = (), shelves: int = 0) -> None:
+        """``agents`` from the lowest up, and their heights in U where known; ``shelves``: how much else there is."""
+        rows = _rows(units) if len(units) == len(agents) else None
+        self._row = dict(zip(agents, rows or range(len(agents)), strict=True))
+        self._order = {agent: number for number, agent in enumerate(agents)}
+        self._top = 14 + shelves * SHELF + EDGE
+        self._bottom = self._top + max(self._row.values(), default=0) * PITCH
+        self.height = self._bottom + BOX_HEIGHT + EDGE
+
+    def __contains__(self, agent: object) -> bool:
+        return agent in self._row
+
+    def box(self, agent: str) -> float:
+        """The upper edge of a machine."""
+        return self._bottom - self._row[agent] * PITCH
+
+    def port(self, agent: str, kind: str, port: int) -> Point:
+        """The middle of a port."""
+        x, y = port_at(kind, port)
+        return BOX_LEFT + x, self.box(agent) + y
+
+    def line(self, lower: str, upper: str, kind: str, port: int, lane: int) -> tuple[str, Point]:
+        """The path of a cable from a port at the upper edge of a machine to the port below it of another; its middle.
+
+        Neighbours are joined by a straight line, others around the right side of the rack in a lane.
+        """
+        x = self.port(lower, kind, port)[0]
+        start, end = self.box(lower), self.box(upper) + BOX_HEIGHT
+        if self._order[upper] == self._order[lower] + 1:
+            return "M%g %gV%g" % (x, start, end), (x, (start + end) / 2)
+        right, out = _LANES + _LANE * lane, 6 + 7 * lane
+        path = "M%g %gV%gH%gV%gH%gV%g" % (x, start, start - out, right, end + out, x, end)
+        return path, (right, (start + end) / 2)
+
+    def stub(self, agent: str, kind: str, port: int) -> tuple[str, Point]:
+        """The path of a cable that leaves the drawing, to the right; its middle."""
+        x, y = self.port(agent, kind, port)
+        start = x + _INSET if kind != CableKind.GW_LINK else BOX_LEFT + BOX_WIDTH
+        return "M%g %gH%g" % (start, y, STUB), ((start + STUB) / 2 if kind != CableKind.GW_LINK else STUB - 8, y)
+
+    def stray(self, one: tuple[str, str, int], other: tuple[str, str, int]) -> str:
+        """The path of a cable that is where it should not be; a stub when its other end is not in this rack."""
+        if other[0] not in self:
+            return self.stub(*one)[0]
+        (x, y), (to_x, to_y) = self.port(*one), self.port(*other)
+        out, to_out = _outwards(*one[1:]), _outwards(*other[1:])
+        reach = max(20.0 if out == to_out else 6.0, min(70.0, abs(to_y - y) / 3))
+        curve = (x, y + out * (_RING + reach), to_x, to_y + to_out * (_RING + reach), to_x, to_y + to_out * _RING)
+        return "%sM%g %gC%g %g %g %g %g %g%s" % (_ring(x, y), x, y + out * _RING, *curve, _ring(to_x, to_y))
+
+
+def _outwards(kind: str, port: int) -> int:
+    """Which way the nearest edge of the machine is from a port: 1 down, -1 up."""
+    return 1 if port_at(kind, port)[1] > BOX_HEIGHT / 2 else -1
+
+
+def _ring(x: float, y: float) -> str:
+    across = 2 * _RING
+    return "M%g %ga%d %d 0 1 0 %d 0a%d %d 0 1 0 %d 0" % (x - _RING, y, _RING, _RING, across, _RING, _RING, -across)
+
+
+def _rows(units: t.Sequence[int | None]) -> list[int] | None:
+    """The height of each machine above the lowest in U; None when that is not known, or cannot be."""
+    known = [unit for unit in units if unit is not None]
+    if len(known) < len(units) or any(above <= below for below, above in itertools.pairwise(known)):
+        return None
+    return [unit - known[0] for unit in known]

@@ -7,155 +7,109 @@ from __future__ import annotations
 
 import datetime
 import typing as t
+from collections import Counter
+from itertools import groupby
 
-from ..pod import model
-from ..pod.topology import IPUS_PER_MACHINE, TORUS, Layout
+from ..pod import model, topology
+from ..pod.topology import IPUS_PER_MACHINE
 from . import actions, drawing
+from . import racks as drawn
+from .findings import FAILED, PASSED, SKIPPED, UNTESTED, Findings
 
 PALETTE = 8  # colours, each with a pattern of its own; more partitions begin again, and all carry their names
-_FEW = 2  # domains that are all shown open
 
 
 def view(
     pod: model.Pod | None, info: t.Mapping[str, t.Any] | None, run: t.Mapping[str, t.Any] | None
 ) -> dict[str, t.Any]:
-    """The page of a POD. Each of the three may be missing, but not all clusters with it."""
+    """The page of a POD, of which any part may be missing."""
     info = info or {}
+    agents = {agent["id"]: agent for agent in info.get("agents") or ()}
     clusters = _clusters(pod, info, run)
-    todo = actions.actions(run)
-    found = {
-        cluster["id"]: drawing.Findings(run if run and run["cluster"] == cluster["id"] else None)
-        for cluster in clusters
-    }
+    racks = drawn.racks(pod, clusters, agents)
     anchors: dict[tuple[str, str], str] = {}
-    drawn = [_cluster(pod, info, cluster, found[cluster["id"]], anchors) for cluster in clusters]
-    domains = [domain for cluster in drawn for domain in cluster["domains"]]
-    for domain in domains:
-        domain["open"] = domain["failed"] > 0 or len(domains) <= _FEW
+    for cluster in clusters:
+        drawn.lay(racks, cluster, Findings(run if run and run["cluster"] == cluster.id else None), anchors)
+    looks = _looks(info)
+    holders = _holders(info, clusters)
+    held = {agent: [None if id is None else looks[id] for id in ids] for agent, ids in holders.items()}
     return {
-        "title": pod.name if pod else ", ".join(cluster["id"] for cluster in clusters),
+        "title": pod.name if pod else ", ".join(cluster.id for cluster in clusters) or "Cluster test",
         "verdict": _verdict(run),
         "run": _run(run),
+        "figures": _figures("rack" if pod else "drawing", racks, info),
         "actions": [
             {"text": each.text, "targets": [anchors[cable] for cable in each.cables if cable in anchors]}
-            for each in todo
+            for each in actions.actions(run)
         ],
         "tests": [_test(result) for result in (run or {}).get("results", ())],
-        "clusters": drawn,
+        "racks": drawn.page(racks, agents, held),
+        "maps": [_map(info, cluster, holders, looks) for cluster in clusters] if "partitions" in info else [],
         "partitions": [
             {
                 "id": each["id"],
-                "allocation": each["allocation"],
-                "size": each["size"],
-                "state": each["state"],
-                "look": look,
+                "allocation": each.get("allocation"),
+                "size": each.get("size"),
+                "state": each.get("state"),
+                "look": looks[each["id"]],
             }
-            for each, look in zip(info.get("partitions") or (), _looks(info).values(), strict=True)
+            for each in info.get("partitions") or ()
         ],
+        "looks": range(min(PALETTE, len(looks))),
         "machines": _machines(info, run),
         "ports": drawing.ports(),
-        "box": {"left": drawing.BOX_LEFT, "width": drawing.BOX_WIDTH, "height": drawing.BOX_HEIGHT},
-        "shelf": drawing.SHELF,
-        "width": drawing.WIDTH,
+        "ipus": drawing.ipus(),
+        "size": {
+            "width": drawing.WIDTH,
+            "left": drawing.BOX_LEFT,
+            "box": drawing.BOX_WIDTH,
+            "high": drawing.BOX_HEIGHT,
+            "shelf": drawing.SHELF,
+            "rail": drawing.RAIL,
+            "stub": drawing.STUB,
+        },
     }
 
 
-def _clusters(pod: model.Pod | None, info: t.Mapping[str, t.Any], run: t.Any) -> list[dict[str, t.Any]]:
+def _clusters(pod: model.Pod | None, info: t.Mapping[str, t.Any], run: t.Any) -> list[drawn.Cluster]:
     """The clusters as the controller has them, else as they were tested, else as the POD wants them."""
-    if info.get("clusters"):
-        return [dict(cluster) for cluster in info["clusters"]]
-    if run and run.get("agents"):
-        return [
-            {"id": run["cluster"], "agents": run["agents"], "num_ilds": run["num_ilds"], "topology": run["topology"]}
-        ]
+    told = [*(info.get("clusters") or ())]
+    if run and run["cluster"]:
+        told.append({**run, "id": run["cluster"]})
     if pod:
-        return [
-            {
-                "id": cluster.id,
-                "agents": [machine.agent for machine in cluster.machines],
-                "num_ilds": cluster.num_ilds,
-                "topology": cluster.topology,
-            }
-            for cluster in pod.clusters
-        ]
-    return []
+        told += pod.desired()["clusters"]
+    found: dict[str, drawn.Cluster] = {}
+    taken: set[str] = set()
+    for each in told:
+        agents = tuple(each.get("agents") or ())
+        if each["id"] in found or not agents or not taken.isdisjoint(agents):
+            continue
+        taken.update(agents)
+        found[each["id"]] = drawn.Cluster(
+            each["id"], agents, each.get("num_ilds") or 1, each.get("topology") or topology.MESH
+        )
+    return list(found.values())
 
 
-def _cluster(
-    pod: model.Pod | None,
-    info: t.Mapping[str, t.Any],
-    cluster: dict[str, t.Any],
-    findings: drawing.Findings,
-    anchors: dict[tuple[str, str], str],
-) -> dict[str, t.Any]:
-    agents, ilds = cluster["agents"], cluster["num_ilds"]
-    layout = Layout(len(agents) // ilds, ilds, cluster["topology"])
-    by_agent = {machine.agent: machine for machine in pod.machines} if pod else {}
-    racks = {rack.name: rack for rack in pod.racks} if pod else {}
-    domains = []
-    for ild in range(ilds):
-        own = agents[ild * layout.machines_per_ild : (ild + 1) * layout.machines_per_ild]
-        names = list(dict.fromkeys(by_agent[agent].rack for agent in own if agent in by_agent))
-        domains.append(_domain(layout, agents, own, ild, findings, [racks[each] for each in names], by_agent, info))
-    for domain in domains:
-        for cable in domain["cables"]:
-            cable["id"] = "cable-%d" % (len(anchors) + 1)
-            anchors[cable["key"]] = cable["id"]
-    return {
-        "id": cluster["id"],
-        "topology": cluster["topology"],
-        "machines": len(agents),
-        "ilds": ilds,
-        "domains": domains,
-        "map": _map(info, cluster, layout) if "partitions" in info else [],
-    }
-
-
-def _domain(
-    layout: Layout,
-    agents: t.Sequence[str],
-    own: t.Sequence[str],
-    ild: int,
-    findings: drawing.Findings,
-    racks: t.Sequence[model.Rack],
-    by_agent: t.Mapping[str, model.Machine],
-    info: t.Mapping[str, t.Any],
-) -> dict[str, t.Any]:
-    shelves = [
-        *(
-            {"kind": "switch", "text": "%s · %s switch %s" % (each.name, each.kind, each.model)}
-            for rack in racks
-            for each in rack.switches
-        ),
-        *(
-            {"kind": "server", "text": "%s · server (%s)" % (each.name, ", ".join(each.roles))}
-            for rack in racks
-            for each in rack.servers
-        ),
+def _figures(place: str, racks: t.Sequence[drawn.Rack], info: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
+    """The whole POD in a few numbers."""
+    machines = sum(len(rack.agents) for rack in racks)
+    states = Counter(cable["state"] for rack in racks for cable in rack.cables if not cable["far"])
+    words = {UNTESTED: "not tested"}
+    where = "in %d %s%s" % (len(racks), place, "" if len(racks) == 1 else "s")
+    found = [
+        {"name": "IPU-Machines", "number": machines, "text": where},
+        {
+            "name": "cables",
+            "number": sum(states.values()),
+            "text": ", ".join("%d %s" % (count, words.get(state, state)) for state, count in sorted(states.items())),
+        },
     ]
-    picture = drawing.Domain(own, layout.topology == TORUS, len(shelves))
-    states = {agent["id"]: agent for agent in info.get("agents") or ()}
-    cables = drawing.domain_cables(layout, agents, findings, ild, picture)
-    cables += drawing.gw_cables(layout, agents, findings, ild, picture)
-    failed = sum(cable.state == drawing.FAILED for cable in cables)
-    return {
-        "title": " and ".join(rack.name for rack in racks) or "IPU-Link domain %d" % (ild + 1),
-        "cables": [cable._asdict() for cable in cables],
-        "failed": failed,
-        "height": picture.height,
-        "shelves": shelves,
-        "pdus": [pdu.name for rack in racks for pdu in rack.pdus],
-        "boxes": [
-            {
-                "agent": agent,
-                "y": picture.box(agent),
-                "unit": by_agent[agent].rack_unit if agent in by_agent else None,
-                "down": states.get(agent, {}).get("state") == "Down",
-                "host": states.get(agent, {}).get("host", ""),
-            }
-            for agent in own
-        ],
-    }
+    if "partitions" in info:
+        used = sum(len(each.get("ipus") or ()) or each.get("size") or 0 for each in info["partitions"])
+        text = "on %d of %d IPUs" % (used, machines * IPUS_PER_MACHINE)
+        found.append({"name": "partitions", "number": len(info["partitions"]), "text": text})
+    return found
 
 
 def _looks(info: t.Mapping[str, t.Any]) -> dict[str, int]:
@@ -163,51 +117,65 @@ def _looks(info: t.Mapping[str, t.Any]) -> dict[str, int]:
     return {each["id"]: number % PALETTE for number, each in enumerate(info.get("partitions") or ())}
 
 
-def _map(info: t.Mapping[str, t.Any], cluster: dict[str, t.Any], layout: Layout) -> list[dict[str, t.Any]]:
-    """The IPUs of every machine, from the top down, with what holds them."""
-    looks = _looks(info)
-    holders: dict[tuple[int, int], str] = {}
-    for partition in info.get("partitions") or ():
-        if partition.get("cluster") == cluster["id"]:
-            for ipu in partition.get("ipus") or ():
-                position = ipu["ild"] * layout.machines_per_ild + ipu["topology_id"] // IPUS_PER_MACHINE
-                holders[position, ipu["topology_id"] % IPUS_PER_MACHINE] = partition["id"]
+def _holders(info: t.Mapping[str, t.Any], clusters: t.Sequence[drawn.Cluster]) -> dict[str, list[str | None]]:
+    """The partition of every IPU of every machine."""
+    cluster_of = {each["id"]: each.get("cluster") for each in info.get("allocations") or ()}
+    found: dict[str, list[str | None]] = {}
+    for cluster in clusters:
+        found.update((agent, [None] * IPUS_PER_MACHINE) for agent in cluster.agents)
+        for partition in info.get("partitions") or ():
+            if (partition.get("cluster") or cluster_of.get(partition.get("allocation"))) == cluster.id:
+                for ipu in partition.get("ipus") or ():
+                    position = ipu["ild"] * cluster.layout.machines_per_ild + ipu["topology_id"] // IPUS_PER_MACHINE
+                    if 0 <= position < len(cluster.agents):
+                        found[cluster.agents[position]][ipu["topology_id"] % IPUS_PER_MACHINE] = partition["id"]
+    return found
+
+
+def _map(
+    info: t.Mapping[str, t.Any],
+    cluster: drawn.Cluster,
+    holders: t.Mapping[str, t.Sequence[str | None]],
+    looks: t.Mapping[str, int],
+) -> dict[str, t.Any]:
+    """The IPUs of every machine, from the top down, with what holds them; neighbours that one holds are one cell."""
     allocation_of = {
-        agent: allocation["id"] for allocation in info.get("allocations") or () for agent in allocation["agents"]
+        agent: allocation["id"]
+        for allocation in info.get("allocations") or ()
+        for agent in allocation.get("agents") or ()
     }
+    size = cluster.layout.machines_per_ild
     rows = []
-    for position in reversed(range(len(cluster["agents"]))):
-        agent = cluster["agents"][position]
-        held = [holders.get((position, ipu)) for ipu in range(IPUS_PER_MACHINE)]
-        rows.append(
-            {
-                "agent": agent,
-                "allocation": allocation_of.get(agent),
-                "ipus": [{"partition": id, "look": looks[id]} if id else None for id in held],
-                "first": (position + 1) % layout.machines_per_ild == 0,  # of its domain, from the top down
-            }
-        )
-    return rows
+    for position, agent in reversed(list(enumerate(cluster.agents))):
+        cells = [
+            {"partition": id, "look": None if id is None else looks[id], "count": len(list(same))}
+            for id, same in groupby(holders[agent])
+        ]
+        first = (position + 1) % size == 0  # of its domain, from the top down
+        rows.append({"agent": agent, "allocation": allocation_of.get(agent), "cells": cells, "first": first})
+    # A listing need not tell which IPUs a partition has: then nobody knows which are free.
+    known = all(partition.get("ipus") for partition in info["partitions"])
+    return {"id": cluster.id, "rows": rows, "rest": "free" if known else "not told"}
 
 
 def _test(result: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    state = drawing.SKIPPED if result["skipped"] else (drawing.PASSED if result["ok"] else drawing.FAILED)
+    state = SKIPPED if result["skipped"] else (PASSED if result["ok"] else FAILED)
     return {**result, "state": state, "duration": "%.2f s" % result["duration"]}
 
 
 def _verdict(run: t.Mapping[str, t.Any] | None) -> dict[str, str]:
     if not run or run["state"] == "none":
-        return {"state": drawing.UNTESTED, "text": "Not tested"}
+        return {"state": UNTESTED, "text": "Not tested"}
     if run["state"] != "finished":
-        return {"state": drawing.UNTESTED, "text": "The last test is %s" % run["state"]}
+        return {"state": UNTESTED, "text": "The last test is %s" % run["state"]}
     if run["ok"]:
         skipped = any(result["disturbs"] for result in run["results"])
         return {
-            "state": drawing.PASSED,
+            "state": PASSED,
             "text": "Everything that was tested is right" if skipped else "Everything is right",
         }
     failed = sum(1 for result in run["results"] if not result["ok"] and not result["skipped"])
-    return {"state": drawing.FAILED, "text": "%d test%s failed" % (failed, "" if failed == 1 else "s")}
+    return {"state": FAILED, "text": "%d test%s failed" % (failed, "" if failed == 1 else "s")}
 
 
 def _run(run: t.Mapping[str, t.Any] | None) -> str:
@@ -239,7 +207,7 @@ def _machines(info: t.Mapping[str, t.Any], run: t.Mapping[str, t.Any] | None) ->
             columns[title] = told
     columns.update(mixed)
     states = {agent["id"]: agent for agent in info.get("agents") or ()}
-    usual = {title: max(set(told.values()), key=list(told.values()).count) for title, told in columns.items()}
+    usual = {title: Counter(told.values()).most_common(1)[0][0] for title, told in columns.items()}
     return {
         "columns": list(columns),
         "rows": [

@@ -97,6 +97,8 @@ def test_whatever_a_name_is_it_stays_text(name: str) -> None:
     run["results"][1]["summary"] = [hostile]
     run["results"][1]["failures"][0]["reason"] = hostile
     run["cluster"] = told["clusters"][0]["id"] = hostile
+    for partition in told["partitions"]:
+        partition["cluster"] = hostile
     plain = Reader(render(pod(), info(), failing()))
     spoiled = Reader(render(pod(), told, run))
     assert [tag for tag, _ in spoiled.elements] == [tag for tag, _ in plain.elements]
@@ -104,10 +106,10 @@ def test_whatever_a_name_is_it_stays_text(name: str) -> None:
 
 
 def test_who_has_which_ipu() -> None:
-    rows = {row["agent"]: row for row in view(None, info(), None)["clusters"][0]["map"]}
-    assert [ipu and ipu["partition"] for ipu in rows["ag01"]["ipus"]] == ["vision"] * 4
-    assert [ipu and ipu["partition"] for ipu in rows["ag16"]["ipus"]] == ["notebook", "notebook", None, None]
-    assert rows["ag05"]["ipus"] == [None] * 4
+    rows = {row["agent"]: row for row in view(None, info(), None)["maps"][0]["rows"]}
+    assert [(cell["partition"], cell["count"]) for cell in rows["ag01"]["cells"]] == [("vision", 4)]
+    assert [(cell["partition"], cell["count"]) for cell in rows["ag16"]["cells"]] == [("notebook", 2), (None, 2)]
+    assert [(cell["partition"], cell["count"]) for cell in rows["ag05"]["cells"]] == [(None, 4)]
     assert (rows["ag08"]["allocation"], rows["ag09"]["allocation"]) == ("team-a", "team-b")
     assert list(rows) == AGENTS[::-1]
 

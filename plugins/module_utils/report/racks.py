@@ -1,0 +1,147 @@
+# Copyright (c) openipu.pod contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Racks as they are drawn: what stands in them, and the cables of all clusters. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..pod import model
+from ..pod.topology import IPU_LINK_UP, SYNC_LINK_UP, Cable, CableKind, Layout
+from . import actions, drawing
+from .findings import FAILED, Findings
+
+_FEW = 2  # racks that are all shown open
+_LANES = {CableKind.IPU_LINK: IPU_LINK_UP, CableKind.SYNC_LINK: SYNC_LINK_UP}
+
+
+class Cluster(t.NamedTuple):
+    """A cluster: its agents in cabling order."""
+
+    id: str
+    agents: tuple[str, ...]
+    num_ilds: int
+    topology: str
+
+    @property
+    def layout(self) -> Layout:
+        """How it is cabled."""
+        return Layout(len(self.agents) // self.num_ilds, self.num_ilds, self.topology)
+
+
+class Rack:
+    """One rack, or machines of which no rack is known."""
+
+    def __init__(self, title: str, agents: t.Sequence[str], rack: model.Rack | None = None) -> None:
+        """``agents`` from the lowest up."""
+        self.title = title
+        self.agents = agents
+        self.shelves = _shelves(rack) if rack else []
+        self.pdus = [pdu.name for pdu in rack.pdus] if rack else []
+        self.units = {machine.agent: machine.rack_unit for machine in rack.machines} if rack else {}
+        units = [self.units.get(agent) for agent in agents]
+        self.elevation = drawing.Elevation(agents, units, len(self.shelves))
+        self.cables: list[dict[str, t.Any]] = []
+
+
+def _shelves(rack: model.Rack) -> list[str]:
+    """What stands above the machines, from the top down."""
+    switches = ["%s · %s switch %s" % (each.name, each.kind, each.model) for each in rack.switches]
+    return switches + ["%s · server (%s)" % (each.name, ", ".join(each.roles)) for each in rack.servers]
+
+
+def racks(pod: model.Pod | None, clusters: t.Sequence[Cluster], others: t.Iterable[str] = ()) -> list[Rack]:
+    """The racks of the POD; machines that it does not know of stand domain by domain, and ``others`` by themselves."""
+    known = pod.racks if pod else ()
+    found = [Rack(rack.name, [machine.agent for machine in rack.machines], rack) for rack in known]
+    placed = {agent for rack in found for agent in rack.agents}
+    for cluster in clusters:
+        size = cluster.layout.machines_per_ild
+        for ild in range(cluster.num_ilds):
+            agents = [agent for agent in cluster.agents[ild * size : (ild + 1) * size] if agent not in placed]
+            if agents:
+                name = "Cluster %s" % cluster.id
+                found.append(Rack(name if cluster.num_ilds == 1 else "%s, domain %d" % (name, ild + 1), agents))
+                placed.update(agents)
+    alone = [agent for agent in others if agent not in placed]
+    return [*found, Rack("In no rack and no cluster", alone)] if alone else found
+
+
+def lay(racks: t.Sequence[Rack], cluster: Cluster, findings: Findings, anchors: dict[tuple[str, str], str]) -> None:
+    """Draw the cables of a cluster into the racks. ``anchors`` gets the name of each in the page."""
+    where = {agent: rack for rack in racks for agent in rack.agents}
+    for cable in cluster.layout.cables():
+        a, b = ((cluster.agents[end.position], cable.kind.value, end.port) for end in (cable.a, cable.b))
+        rack, there = where[a[0]], where[b[0]]
+        key = actions.key(*({"agent": agent, "kind": kind, "port": port} for agent, kind, port in (a, b)))
+        id = anchors[key] = "cable-%d" % (len(anchors) + 1)
+        state, reason = findings.of(cable.kind, key)
+        drawn = {
+            "id": id,
+            "family": "sync" if cable.kind is CableKind.SYNC_LINK else "",
+            "state": state,
+            "label": "%s cable, %s port %d – %s port %d: %s" % (cable.kind, a[0], a[2], b[0], b[2], reason),
+            "strays": [rack.elevation.stray(*stray) for stray in findings.strays(key) if stray[0][0] in rack.elevation],
+            "far": False,
+        }
+        rack.cables.append({**drawn, **_shape(rack, there, cable, a, b)})
+        if rack.cables[-1]["stub"]:
+            path, mark = there.elevation.stub(*b)
+            there.cables.append({**drawn, "far": True, "strays": [], "path": path, "mark": mark, "stub": _name(a)})
+
+
+def _shape(rack: Rack, there: Rack, cable: Cable, a: tuple[str, str, int], b: tuple[str, str, int]) -> dict[str, t.Any]:
+    """The line of a cable; ``stub`` is what stands at its end when it leaves the drawing."""
+    if rack is there and cable.kind is not CableKind.GW_LINK:
+        path, mark = rack.elevation.line(a[0], b[0], a[1], a[2], _LANES[cable.kind].index(a[2]))
+        return {"path": path, "mark": mark, "stub": ""}
+    path, mark = rack.elevation.stub(*a)
+    return {"path": path, "mark": mark, "stub": _name(b)}
+
+
+def _name(end: tuple[str, str, int]) -> str:
+    return "%s %s" % (end[0], "gw%d" % end[2] if end[1] == CableKind.GW_LINK else end[2])
+
+
+def _below(agent: t.Mapping[str, t.Any]) -> str:
+    """What stands below the name of a machine."""
+    return ("✕ down, " if agent.get("state") == "Down" else "") + str(agent.get("host") or "")
+
+
+def _short(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def page(
+    racks: t.Sequence[Rack], states: t.Mapping[str, t.Mapping[str, t.Any]], held: t.Mapping[str, t.Sequence[int | None]]
+) -> list[dict[str, t.Any]]:
+    """The racks as plain data. ``states`` are agents as the controller tells them, ``held`` the looks of their IPUs."""
+    found = []
+    for rack in racks:
+        failed = sum(cable["state"] == FAILED and not cable["far"] for cable in rack.cables)
+        boxes = [
+            {
+                "agent": agent,
+                "name": _short(agent, 14),
+                "below": _short(_below(states.get(agent, {})), 19),
+                "y": rack.elevation.box(agent),
+                "unit": rack.units.get(agent),
+                "down": states.get(agent, {}).get("state") == "Down",
+                "ipus": held.get(agent, [None] * model.IPUS_PER_MACHINE),
+            }
+            for agent in rack.agents
+        ]
+        found.append(
+            {
+                "title": rack.title,
+                "height": rack.elevation.height,
+                "shelves": rack.shelves,
+                "pdus": rack.pdus,
+                "boxes": boxes,
+                "cables": rack.cables,
+                "failed": failed,
+                "open": bool(failed) or len(racks) <= _FEW or any(box["down"] for box in boxes),
+            }
+        )
+    return found
