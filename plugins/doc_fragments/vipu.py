@@ -62,8 +62,9 @@ options:
         tells what was done, what failed and what was not tried. What no command can do, a change of an object for one, is refused before
         the first of them runs. They run in an empty home of their own, so the configuration files that they write for people are not left
         behind.
-      - With V(cli) what the commands do not print is not compared. For Graphcore's own these are the sync type, the GCD replicas and whether
-        a partition is reconfigurable, and whatever its release leaves out of a list.
+      - With V(cli) what the commands do not print is not compared. What a list of partitions leaves out, like the sync type, the GCD replicas
+        and whether a partition is reconfigurable, is read from C(vipu get partition), and when that does not tell it either, a warning names
+        the partition and the options.
       - With a local connection the task runs inside Ansible itself, which is faster. The variable C(openipu_fast_path=false) turns that off.
     type: str
     choices: [grpc, cli]

@@ -71,6 +71,10 @@ class Family:
         """The name of a list of them, in options and in results."""
         return self.kind + "s"
 
+    def untold(self, wanted: Object, actual: Object) -> list[str]:
+        """The fields that the wanted object says something about and the actual one does not tell."""
+        return [f.name for f in self.fields if f.asked(wanted) and f.name not in actual]
+
 
 class Action(enum.Enum):
     """What has to be done to one object."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from ..reconcile import Object
 from .cli_output import Row, pick, quoted, seconds
 from .client import VipuError
-from .names import CLUSTER_TOPOLOGY, GW_ROUTING, ROUTING, TOPOLOGY
+from .names import CLUSTER_TOPOLOGY, GW_ROUTING, OPERATION, ROUTING, SYNC_TYPE, TOPOLOGY
 
 # The column that names an object, in every release that was seen.
 KEYS: dict[str, tuple[str, ...]] = {
@@ -62,6 +62,17 @@ def _state(cell: str) -> str:
     return cell.upper().removeprefix("PS_")
 
 
+def _sync_type(cell: str) -> t.Any:
+    try:
+        return SYNC_TYPE.text(SYNC_TYPE.number(cell.lower().replace("_", "-").removeprefix("st-")))
+    except ValueError:
+        return ...  # a name of its own, which tells nothing that could be compared
+
+
+def _yes_no(cell: str) -> t.Any:
+    return {"yes": True, "true": True, "no": False, "false": False}.get(cell.lower(), ...)
+
+
 _FIELDS: dict[str, dict[str, _Column]] = {
     "agent": {
         "host": _Column(("host",), str),
@@ -90,6 +101,11 @@ _FIELDS: dict[str, dict[str, _Column]] = {
         "routing": _Column(("ild routing", "ipu-link routing"), _one_of(ROUTING.choices)),
         "gw_routing": _Column(("gw routing",), _one_of(GW_ROUTING.choices)),
         "state": _Column(("state",), _state),
+        # Those that are known print these of one partition, if at all.
+        "num_replicas": _Column(("replicas",), _number),
+        "num_segments": _Column(("ipu-link segments",), _number),
+        "sync_type": _Column(("sync type",), _sync_type),
+        "reconfigurable": _Column(("reconfigurable",), _yes_no),
     },
     "user": {
         "role": _Column(("role",), str.lower),
@@ -102,6 +118,40 @@ def item(kind: str, row: Row) -> Object:
     """The object of a row; raises ValueError for a cell that cannot be read."""
     fields = {name: column(row) for name, column in _FIELDS[kind].items()}
     return {"id": pick(row, *KEYS[kind]), **{name: value for name, value in fields.items() if value is not ...}}
+
+
+def partition(id: str, facts: Row, ipus: t.Sequence[Row]) -> Object:
+    """What ``get partition`` tells of one; raises ValueError when that is about something else."""
+    found = item("partition", facts)
+    if found["id"] != id:
+        raise ValueError("nothing about partition '%s'" % id)
+    if ipus and all(set(_IPU_COLUMNS.values()) <= set(row) for row in ipus):
+        found["ipus"] = [{field: _number(row[column]) for field, column in _IPU_COLUMNS.items()} for row in ipus]
+    return found
+
+
+_IPU_COLUMNS = {
+    "ild": "ild",
+    "topology_id": "topology id",
+    "ild_routing_id": "segment",
+    "routing_id": "id",
+}
+
+
+def status(facts: Row) -> Object:
+    """What ``get partition`` tells of what happens to it; what it does not tell is None, and the state missing."""
+    operation = (pick(facts, "operation") or "").upper().removeprefix("POS_")
+    retries = re.fullmatch(r"(\d+) of (\d+)", pick(facts, "auto resets") or "")
+    last = pick(facts, "last auto reset")
+    state = pick(facts, "state")
+    return {
+        **({"state": _state(state)} if state else {}),
+        "operation": operation if operation in OPERATION.choices else None,
+        "errors": (pick(facts, "errors") or "").splitlines(),
+        "max_retries": int(retries[2]) if retries else None,
+        "retries": int(retries[1]) if retries else None,
+        "last_auto_reset": None if last == "never" else last,
+    }
 
 
 def discovered(row: Row) -> Object:

@@ -128,19 +128,25 @@ def ipu_attributes(text: str) -> dict[str, dict[int, Row]]:
     return result
 
 
-def agent(text: str) -> tuple[Row, list[Row]]:
-    """``get agent``: what it tells of the agent, names in lower case, and the rows of its table of IPUs."""
+def block(text: str, noun: str, key: str) -> tuple[Row, list[Row]]:
+    """``get agent`` and the like: what it tells of the ``noun``, names in lower case, and the rows of its table.
+
+    ``key`` is the first column of the table. A value of several lines has blanks in the place of the name.
+    """
     lines = _lines(text)
-    start = next((n for n, line in enumerate(lines) if _cells(line)[0].lower() == "ipu"), len(lines))
+    start = next((n for n, line in enumerate(lines) if _cells(line)[0].lower() == key), len(lines))
     facts: Row = {}
+    name = ""
     for line in lines[:start]:
-        name, separator, value = line.partition("|") if "|" in line else line.partition(":")
-        if not separator or not name.strip():
+        told, separator, value = line.partition("|") if "|" in line else line.partition(":")
+        if not separator or not (told.strip() or name):
             raise ValueError("neither name nor value: %s" % quoted(line))
-        facts[name.strip().lower()] = value.strip()
+        more = not told.strip()
+        name = name if more else told.strip().lower()
+        facts[name] = "%s\n%s" % (facts[name], value.strip()) if more else value.strip()
     if not facts:
-        raise ValueError("nothing about an agent in %s" % quoted(text))
-    return facts, table("\n".join(lines[start:]), "ipu")
+        raise ValueError("nothing about the %s in %s" % (noun, quoted(text)))
+    return facts, table("\n".join(lines[start:]), key)
 
 
 def ipuof_config(text: str) -> dict[str, t.Any]:

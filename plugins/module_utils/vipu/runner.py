@@ -22,6 +22,7 @@ class Run:
     check_mode: bool
     diff: bool
     transport: Transport
+    warnings: list[str] = field(default_factory=list)  # sentences that Ansible shows, whatever becomes of the task
 
 
 class TaskError(Exception):
@@ -53,14 +54,20 @@ class Task:
     def perform(self, params: dict[str, t.Any], check_mode: bool, diff: bool) -> Object:
         """Run the task; a failure is a result with ``failed`` and ``msg``."""
         transport = open_transport(params)
+        run = Run(params, check_mode, diff, transport)
         try:
-            return self.run(Run(params, check_mode, diff, transport))
+            result = self._outcome(run)
+        finally:
+            transport.close()
+        return {**result, "warnings": run.warnings} if run.warnings else result
+
+    def _outcome(self, run: Run) -> Object:
+        try:
+            return self.run(run)
         except (VipuError, PlanError) as error:
             return {"failed": True, "changed": False, "msg": error.sentence}
         except TaskError as error:
             return {"changed": False, **error.result, "failed": True, "msg": error.sentence}
-        finally:
-            transport.close()
 
 
 def run_module(task: Task) -> None:
@@ -69,6 +76,8 @@ def run_module(task: Task) -> None:
 
     module = AnsibleModule(argument_spec=task.argument_spec, supports_check_mode=True, **task.constraints)
     result = task.perform(module.params, module.check_mode, module._diff)
+    for warning in result.pop("warnings", ()):
+        module.warn(warning)
     if result.get("failed"):
         module.fail_json(**result)
     module.exit_json(**result)

@@ -34,11 +34,32 @@ def _single(run: Run, family: Family, prepare: t.Callable[[Step], None] | None =
     if params["state"] == "absent":
         steps = plan(family, [], actual, absent=[key])
     else:
+        actual = _in_full(run, family, [wanted], actual)
         steps = plan(family, [wanted], actual, recreate=params.get("recreate", False))
     if prepare and not run.check_mode:
         for step in steps:
             prepare(step)
     return (steps[0] if steps else None), _converge(run, steps, params.get("force", False))
+
+
+def _in_full(run: Run, family: Family, wanted: list[Object], actual: list[Object]) -> list[Object]:
+    """The partitions that are there with all that they are compared by; what nobody tells is warned of."""
+    asked = {item["id"]: item for item in wanted} if family is PARTITION else {}
+    short = [item["id"] for item in actual if item["id"] in asked and family.untold(asked[item["id"]], item)]
+    if not short:
+        return actual
+    details = run.transport.partition_details(short)
+    told = {item["id"]: {**item, **details.get(item["id"], {})} for item in actual}
+    unknown: dict[str, list[str]] = {}
+    for id in short:
+        names = family.untold(asked[id], told[id])
+        if names:
+            unknown.setdefault(", ".join(names), []).append("'%s'" % id)
+    run.warnings.extend(
+        "Not compared, because the controller does not tell it this way: %s of partition %s." % (names, ", ".join(ids))
+        for names, ids in unknown.items()
+    )
+    return list(told.values())
 
 
 def _converge(run: Run, steps: list[Step], force: bool) -> Report:
@@ -188,6 +209,7 @@ def _pod(run: Run) -> Object:
     for family in concerned:
         owned: t.Callable[[Object], bool] | None = (lambda item: True) if family.plural in params["prune"] else None
         wanted = params[family.plural] or []
+        seen[family.kind] = _in_full(run, family, wanted, seen[family.kind])
         steps += plan(family, wanted, seen[family.kind], prune=owned, recreate=params["recreate"])
     if params["force"]:
         steps = carried_along(steps, seen)

@@ -41,6 +41,9 @@ class Transport(t.Protocol):
     def partition_statuses(self, ids: t.Sequence[str]) -> dict[str, Object]:
         """``partition_status`` by id, without those that are gone."""
 
+    def partition_details(self, ids: t.Sequence[str]) -> dict[str, Object]:
+        """What is told of single partitions beyond ``read``, by id: as few calls as there are of them."""
+
     def reset_partition(self, id: str, relocatable: bool) -> None:
         """Reset a partition; it is done when its status says so."""
 

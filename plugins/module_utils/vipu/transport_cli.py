@@ -11,6 +11,7 @@ it is reported as not tried.
 
 from __future__ import annotations
 
+import contextlib
 import time
 import typing as t
 from functools import partial
@@ -69,7 +70,8 @@ class CliTransport:
         """A row of the list of agents with what ``get agent`` tells, for releases that list little."""
         id = cli_objects.name("agent", cli_output.pick(row, *cli_objects.KEYS["agent"]) or "")
         text = self._commands.ask("vipu-admin", "get", "agent", id)
-        return {**row, **_read(cli_output.agent, text, "what is told of agent '%s'" % id)[0]}
+        what = "what is told of agent '%s'" % id
+        return {**row, **_read(partial(cli_output.block, noun="agent", key="ipu"), text, what)[0]}
 
     def write(self, steps: list[Step], force: bool) -> list[ItemError]:
         removals = [_Work(step, None) for step in steps if step.action in _REMOVING]
@@ -169,20 +171,38 @@ class CliTransport:
         return statuses[id]
 
     def partition_statuses(self, ids: t.Sequence[str]) -> dict[str, Object]:
-        """The list of partitions tells the state, and nothing of the rest."""
-        return {
-            item["id"]: {
-                "id": item["id"],
-                "state": item.get("state"),
-                "operation": None,
-                "errors": [],
-                "max_retries": None,
-                "retries": None,
-                "last_auto_reset": None,
-            }
-            for item in self.read("partition")
-            if item["id"] in ids
-        }
+        """The list of partitions tells the state, and ``get partition`` why one is not ACTIVE, where it does so."""
+        states = {item["id"]: item.get("state") for item in self.read("partition") if item["id"] in ids}
+        behind = [id for id, state in states.items() if state != "ACTIVE"]
+        told = {id: facts for id, (facts, _) in self._partition_blocks(behind).items()}
+        return {id: {"id": id, "state": state, **cli_objects.status(told.get(id, {}))} for id, state in states.items()}
+
+    def partition_details(self, ids: t.Sequence[str]) -> dict[str, Object]:
+        found = {}
+        for id, (facts, ipus) in self._partition_blocks(ids).items():
+            with contextlib.suppress(ValueError):  # of another form: then it is not known
+                found[id] = cli_objects.partition(id, facts, ipus)
+        return found
+
+    def _partition_blocks(self, ids: t.Sequence[str]) -> dict[str, tuple[cli_output.Row, list[cli_output.Row]]]:
+        """What ``get partition`` prints, by id; without those of which it says nothing that can be read.
+
+        Its form is not documented, and nothing is done for what is missing in it: so that is no error.
+        """
+
+        def block(id: str) -> tuple[cli_output.Row, list[cli_output.Row]]:
+            try:
+                text = self._commands.ask("vipu", "get", "partition", cli_objects.name("partition", id))
+                return cli_output.block(text, "partition", "segment")
+            except ValueError:
+                return {}, []
+            except VipuError as error:
+                if error.code != "FAILED":  # no such command, or the partition is gone
+                    raise
+                return {}, []
+
+        blocks = self._commands.at_once(*(partial(block, id) for id in ids))
+        return {id: block for id, block in zip(ids, blocks, strict=True) if block[0]}
 
     def reset_partition(self, id: str, relocatable: bool) -> None:
         if relocatable:

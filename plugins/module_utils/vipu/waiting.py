@@ -53,7 +53,12 @@ def _state(found: dict[str, Object], id: str) -> t.Any:
 
 def _sentence(status: Object, timeout: float) -> str:
     if status["state"] == "ERROR":
-        reason = " ".join(status["errors"]) or "the controller gave no reason."
+        reason = " ".join(status["errors"]) or (
+            "the controller gave no reason."
+            if status["operation"]
+            else "the command that was asked does not tell the reason; look at 'vipu get partition %s' and at the "
+            "log of the controller." % status["id"]
+        )
         return "Partition '%s' is in ERROR: %s Mend the cause and use state reset." % (status["id"], reason)
     if status["state"] == "REMOVED":
         return "Partition '%s' was removed by somebody else meanwhile." % status["id"]

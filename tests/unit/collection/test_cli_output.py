@@ -146,7 +146,7 @@ AGENT = """\
 
 @pytest.mark.parametrize("text", [AGENT, AGENT.replace("  | v", ": v").replace(" | ag1", ": ag1")])
 def test_agent(text: str) -> None:
-    facts, ipus = cli_output.agent(text)
+    facts, ipus = cli_output.block(text, "agent", "ipu")
     assert facts["agent id"] == "ag1"
     assert facts["exporter"] == "http://10.1.5.1:2112/metrics"
     assert facts["ipuof server version"] == "v1.3.3"
@@ -158,7 +158,29 @@ def test_agent(text: str) -> None:
 )
 def test_no_agent(text: str, sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
-        cli_output.agent(text)
+        cli_output.block(text, "agent", "ipu")
+
+
+PARTITION = """\
+-----------------------------
+Partition     | p1
+Errors        | Agent 'ag01' refused: no link.
+              | Agent 'ag02' is down.
+Auto Resets   | 3 of 3
+-----------------------------
+------------------------------------
+Segment | Id | ILD | Topology Id
+------------------------------------
+0       | 0  | 0   | 3
+"""
+
+
+def test_a_value_of_several_lines() -> None:
+    facts, ipus = cli_output.block(PARTITION, "partition", "segment")
+    assert facts["errors"] == "Agent 'ag01' refused: no link.\nAgent 'ag02' is down."
+    assert (facts["auto resets"], ipus) == ("3 of 3", [{"segment": "0", "id": "0", "ild": "0", "topology id": "3"}])
+    with pytest.raises(ValueError, match="neither name nor value"):
+        cli_output.block("  | goes on with nothing\n", "partition", "segment")
 
 
 ATTRIBUTES = """\
@@ -302,7 +324,7 @@ def test_any_text_is_read_or_refused_in_words(text: str) -> None:
     for read in (
         lambda: cli_output.table(text, "user"),
         lambda: cli_output.ipu_attributes(text),
-        lambda: cli_output.agent(text),
+        lambda: cli_output.block(text, "agent", "ipu"),
         lambda: cli_output.ipuof_config(text),
         lambda: cli_output.server_version(text),
         lambda: cli_output.result(text),

@@ -174,6 +174,56 @@ def test_statuses_tell_the_state_and_nothing_that_is_not_known(recorded: Recorde
     assert refusal(lambda: transport.partition_status("gone")).endswith("partition 'gone': it does not exist.")
 
 
+ONE_PARTITION = """\
+Partition         | p64
+State             | ERROR
+Operation         | FAILED
+Errors            | Agent 'ag01' refused: no link.
+                  | Agent 'ag02' is down.
+Auto Resets       | 1 of 3
+Last Auto Reset   | 2024-01-01T00:00:00Z
+Replicas          | 4
+IPU-Link Segments | 1
+Sync Type         | ST_GS2_DEFAULT
+Reconfigurable    | Yes
+"""
+
+
+def test_one_partition_is_asked_for_what_the_list_leaves_out(recorded: Recorded, transport: CliTransport) -> None:
+    recorded.prints("list partitions", OLDER_PARTITIONS.replace("ACTIVE", "ERROR"))
+    recorded.prints("get partition p64", ONE_PARTITION)
+    told = {"num_replicas": 4, "num_segments": 1, "sync_type": "c2-compatible", "reconfigurable": True}
+    assert transport.partition_details(["p64"]) == {"p64": {"id": "p64", "state": "ERROR", **told}}
+    assert transport.partition_status("p64") == {
+        "id": "p64",
+        "state": "ERROR",
+        "operation": "FAILED",
+        "errors": ["Agent 'ag01' refused: no link.", "Agent 'ag02' is down."],
+        "max_retries": 3,
+        "retries": 1,
+        "last_auto_reset": "2024-01-01T00:00:00Z",
+    }
+
+
+@pytest.mark.parametrize(
+    "printed",
+    [
+        'Partition p64:\n{"devices": [], "attributes": {}}\n',  # as Graphcore's guides show it
+        "",
+        ONE_PARTITION.replace("p64", "p6"),
+        ONE_PARTITION.replace("| 4", "| four"),
+        "get partition (p64): failed: does not exist.\n",
+        None,  # no such command
+    ],
+)
+def test_what_one_partition_does_not_tell_is_not_known(
+    recorded: Recorded, transport: CliTransport, printed: str | None
+) -> None:
+    if printed is not None:
+        recorded.prints("get partition p64", printed)
+    assert transport.partition_details(["p64"]) == {}
+
+
 def test_ipuof_configuration_of_every_gcd(recorded: Recorded, transport: CliTransport) -> None:
     recorded.prints("list partitions", OLDER_PARTITIONS)
     recorded.prints("get partition p64 --gcd 0 --ipuof-configs", '{"attributes": {"GCD Id": "0"}, "devices": []}\n')
