@@ -78,6 +78,16 @@ partitions:
       description: How traffic is routed over the IPU-Links.
       type: str
       sample: dnc
+    disable_auto_reset:
+      description: Whether it is left alone after a failure instead of being reset.
+      type: bool
+      returned: with O(id), when the controller offers more than the public user API
+      sample: false
+    relocatable:
+      description: Whether it may move to other free IPUs of its allocation when one of its IPU-Machines fails.
+      type: bool
+      returned: with O(id), when the controller offers more than the public user API
+      sample: true
     state:
       description: What may be expected of it, one of PENDING, ACTIVE, REMOVED and ERROR.
       type: str

@@ -147,12 +147,16 @@ options:
       disable_auto_reset:
         description:
           - Whether it is left alone after a failure instead of being reset.
-          - The API does not tell this of a partition, so it counts when one is made and never shows as a change.
+          - Can be changed at any time, without a reset.
+          - The public user API does not tell it of a partition. Against a controller that offers no more than that, it counts when a partition
+            is made, and of one that is there a warning says that it was not compared.
         type: bool
       relocatable:
         description:
           - Whether it may move to other free IPUs of its allocation when one of its IPU-Machines fails.
-          - The API does not tell this of a partition, so it counts when one is made and never shows as a change.
+          - Can be changed at any time, without a reset.
+          - The public user API does not tell it of a partition. Against a controller that offers no more than that, it counts when a partition
+            is made, and of one that is there a warning says that it was not compared.
         type: bool
   prune:
     description:

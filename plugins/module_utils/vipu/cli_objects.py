@@ -106,6 +106,8 @@ _FIELDS: dict[str, dict[str, _Column]] = {
         "num_segments": _Column(("ipu-link segments",), _number),
         "sync_type": _Column(("sync type",), _sync_type),
         "reconfigurable": _Column(("reconfigurable",), _yes_no),
+        "disable_auto_reset": _Column(("auto reset disabled",), _yes_no),
+        "relocatable": _Column(("relocatable",), _yes_no),
     },
     "user": {
         "role": _Column(("role",), str.lower),

@@ -62,8 +62,9 @@ VIPU_INFO = Task(
 def _partition_info(run: Run) -> Object:
     id = run.params["id"]
     listed = {item["id"]: item for item in run.transport.read("partition") if id is None or item["id"] == id}
+    details = {} if id is None else run.transport.partition_details(list(listed))  # a call for each, it may be
     statuses = run.transport.partition_statuses(list(listed))
-    found = [{**item, **statuses[id]} for id, item in listed.items() if id in statuses]
+    found = [{**item, **details.get(id, {}), **statuses[id]} for id, item in listed.items() if id in statuses]
     if run.params["ipuof"]:
         for item in found:
             item["ipuof"] = run.transport.ipuof_config(item["id"]) if item["state"] == "ACTIVE" else None

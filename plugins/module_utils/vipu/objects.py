@@ -92,6 +92,15 @@ def partition(item: t.Any) -> Object:
     }
 
 
+# What the public API takes when a partition is created, and never tells.
+PARTITION_OPTIONS = ("disable_auto_reset", "relocatable")
+
+
+def partition_options(item: t.Any) -> Object:
+    """An openipu.vipu.admin.v1.PartitionOptions message, without the partition's name."""
+    return {name: getattr(item, name) for name in PARTITION_OPTIONS}
+
+
 def user(item: t.Any) -> Object:
     """An openipu.vipu.admin.v1.UserSpec message."""
     return {"id": item.id, "role": ROLE.text(item.role or 1), "allocations": list(item.allocation_ids)}

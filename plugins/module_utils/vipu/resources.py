@@ -49,9 +49,9 @@ PARTITION = Family(
         Field("sync_type", immutable=True),
         Field("reconfigurable", immutable=True),
         Field("ipus", Mode.SERVER_DEFAULTED, immutable=True, view=_places),
-        # The public API takes these two and never tells them.
-        Field("disable_auto_reset", Mode.WRITE_ONLY),
-        Field("relocatable", Mode.WRITE_ONLY),
+        # The public API takes these two and never tells them; a controller of ours tells and changes them.
+        Field("disable_auto_reset"),
+        Field("relocatable"),
     ),
 )
 USER = Family("user", (Field("role"), Field("allocations", Mode.SET)))

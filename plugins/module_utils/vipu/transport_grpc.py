@@ -19,6 +19,7 @@ _NO_BATCHES = ("UNIMPLEMENTED", "PERMISSION_DENIED")
 # The next call would fail in the same way, after as long a wait.
 _NO_ANSWER = ("UNAVAILABLE", "DEADLINE_EXCEEDED", "UNAUTHENTICATED")
 _REMOVING = (Action.DELETE, Action.RECREATE)
+_MOST_NAMED = 100  # partitions in a request; all are asked for instead of more
 
 
 class GrpcTransport:
@@ -98,7 +99,9 @@ class GrpcTransport:
                 if step.action in _REMOVING:
                     self._remove_partition(step.key, force)
                     failure = Failure.HALF_DONE
-                if step.wanted is not None:
+                if step.action is Action.CHANGE:
+                    self._change_partition(step)
+                elif step.wanted is not None:
                     self._create_partition(step)
             except ValueError as error:
                 errors.append(ItemError.of(step, _unfit(step, error), failure))
@@ -122,6 +125,12 @@ class GrpcTransport:
         )
         self._client.call(self._client.user.CreatePartition, request, "create partition '%s'" % step.key)
 
+    def _change_partition(self, step: Step) -> None:
+        """All else is immutable, so what changes are the options that only a controller of ours tells."""
+        options = {name: bool(step.whole.get(name)) for name in objects.PARTITION_OPTIONS}
+        request = admin.SetPartitionOptionsRequest(partition_id=step.key, **options)
+        self._client.call(self._client.tenant.SetPartitionOptions, request, "change partition '%s'" % step.key)
+
     def start_test(self, cluster: str, tests: t.Sequence[str]) -> Object:
         numbers = [CLUSTER_TEST.number(test) for test in tests]
         request = admin.StartClusterTestRequest(cluster_id=cluster, tests=numbers)
@@ -139,7 +148,17 @@ class GrpcTransport:
         self._client.call(self._client.admin.StopClusterTest, request, "stop the cluster test")
 
     def partition_details(self, ids: t.Sequence[str]) -> dict[str, Object]:
-        return {}  # the list has told everything
+        """What the public API does not tell."""
+        if not ids:
+            return {}
+        request = admin.ListPartitionOptionsRequest(partition_ids=ids if len(ids) <= _MOST_NAMED else ())
+        try:
+            reply = self._client.call(self._client.tenant.ListPartitionOptions, request, "list options of partitions")
+        except VipuError as error:
+            if error.code != "UNIMPLEMENTED":
+                raise
+            return {}
+        return {item.partition_id: objects.partition_options(item) for item in reply.partitions}
 
     def partition_status(self, id: str) -> Object:
         return objects.status(partition_status(self._client, id))

@@ -22,7 +22,7 @@ from openipu.vipu.model import Agent, Allocation, Change, Kind, State, User
 from openipu.vipu.ports import Lifecycle
 from openipu.vipu.services_guard import large_requests, waits_for_agents
 from openipu.vipu.services_messages import Message
-from openipu.vipu.specs import Outcome, Removal, Spec
+from openipu.vipu.specs import Outcome, PartitionSpec, Removal, Spec
 
 _LONGEST_WAIT = 30_000  # milliseconds, for news of a cluster test
 _MAX_SIZES = 64  # of one CountFits; sizes are powers of two
@@ -216,7 +216,7 @@ class AdminService:
 
 
 class TenantService:
-    """Allocations and what is free in them, for the users of each."""
+    """Allocations, what is free in them, and options of their partitions, for the users of each."""
 
     def __init__(self, controller: Controller, lifecycle: Lifecycle) -> None:
         """See the class."""
@@ -252,6 +252,30 @@ class TenantService:
         return admin.CountFitsReply(
             fits=[admin.CountFitsReply.Fit(size=size, count=count) for size, count in zip(sizes, counts, strict=True)]
         )
+
+    def ListPartitionOptions(self, request: Message, caller: Caller) -> Message:
+        """The options of partitions that the public API does not tell, of those that the caller may use."""
+        context = Context(allowed=caller.allowed)
+        partitions = self._controller.state.partitions
+        asked = list(dict.fromkeys(request.partition_ids)) or list(partitions)
+        found = [record for id in asked if (record := partitions.get(id)) and context.may_use(record.allocation)]
+        return admin.ListPartitionOptionsReply(partitions=map(messages.partition_options_message, found))
+
+    def SetPartitionOptions(self, request: Message, caller: Caller) -> Message:
+        """Change them; the partition works on as it does."""
+        id = request.partition_id
+        spec = PartitionSpec(id, 0, disable_auto_reset=request.disable_auto_reset, relocatable=request.relocatable)
+
+        def command(state: State) -> tuple[list[Change], None]:
+            context = Context(self._lifecycle.unavailable(), caller.allowed)
+            record = state.partitions.get(id)
+            if record is None or not context.may_use(record.allocation):
+                reason = not_there(Kind.PARTITION, id, context).reason
+                raise RuleError(Code.NOT_FOUND, f"Cannot change partition {shown(id)}: {reason}.")
+            return rules.upsert(state, spec, context)[1], None
+
+        self._controller.submit(command).result()
+        return admin.SetPartitionOptionsReply()
 
 
 def _allocation(state: State, allocation: Allocation) -> Message:

@@ -106,6 +106,15 @@ def partition_message(partition: Partition) -> Message:
     )
 
 
+def partition_options_message(partition: Partition) -> Message:
+    """A ``PartitionOptions``."""
+    return admin.PartitionOptions(
+        partition_id=partition.id,
+        disable_auto_reset=partition.disable_auto_reset,
+        relocatable=partition.relocatable,
+    )
+
+
 def status_message(partition: Partition) -> Message:
     """A ``PartitionStatus``."""
     status = virmgrpc.PartitionStatus(

@@ -85,7 +85,9 @@ def test_both_transports_read_the_same(vipu_server: Callable[..., InProcess], re
         assert len(items) == sum(step.family.kind == kind for step in POD)
     vision = next(item for item in grpc.read("partition") if item["id"] == "vision")
     del vision["gw_routing"]  # there is none in one IPU-Link domain
-    assert cli.partition_details(["vision", "nonesuch"]) == {"vision": vision}
+    options = grpc.partition_details(["vision", "nonesuch"])["vision"]
+    assert options == {"disable_auto_reset": False, "relocatable": False}
+    assert cli.partition_details(["vision", "nonesuch"]) == {"vision": {**vision, **options}}
     assert cli.version() == grpc.version()
     assert cli.ipuof_config("vision") == grpc.ipuof_config("vision")
     assert len(cli.ipuof_config("vision")) == 2

@@ -108,6 +108,42 @@ def test_pruning_makes_room_over_the_public_api(public_only: InProcess) -> None:
     assert swapped["partition_states"] == {"vision": "ACTIVE", "notebook": "ACTIVE"}
 
 
+@pytest.mark.parametrize("module", ["vipu_partition", "vipu_pod"])
+def test_how_a_partition_recovers_is_changed_in_place(server: InProcess, perform: Perform, module: str) -> None:
+    def present(**options: Any) -> dict[str, Any]:
+        wanted = {**VISION, **options}
+        return perform(module, **(wanted if module == "vipu_partition" else {"partitions": [wanted, NOTEBOOK]}))
+
+    def record() -> Any:
+        return server.server.controller.state.partitions["vision"]
+
+    present(relocatable=True)
+    assert (record().relocatable, record().disable_auto_reset) == (True, False)
+    devices = record().devices
+    assert not present()["changed"]
+    assert not present(relocatable=True, disable_auto_reset=False)["changed"]
+    changed = present(disable_auto_reset=True)
+    assert changed["changed"]
+    assert changed["diff"]["before"]["partitions"]["vision"]["disable_auto_reset"] is False
+    assert changed["diff"]["after"]["partitions"]["vision"]["disable_auto_reset"] is True
+    assert (record().relocatable, record().disable_auto_reset) == (True, True)
+    assert record().devices is devices  # it was not reset
+    told = perform("vipu_partition_info", id="vision")["partitions"][0]
+    assert (told["relocatable"], told["disable_auto_reset"], told["state"]) == (True, True, "ACTIVE")
+
+
+def test_how_a_partition_recovers_is_not_told_by_the_public_api(public_only: InProcess) -> None:
+    perform = performer(public_only)
+    made = perform("vipu_partition", **VISION, relocatable=True)
+    assert (made["changed"], "warnings" in made) == (True, False)
+    again = perform("vipu_partition", **VISION, relocatable=False)
+    assert again["changed"] is False
+    assert again["warnings"] == [
+        "Not compared, because the controller does not tell it this way: relocatable of partition 'vision'."
+    ]
+    assert "relocatable" not in perform("vipu_partition_info", id="vision")["partitions"][0]
+
+
 def test_a_reset_is_an_act(perform: Perform) -> None:
     missing = perform("vipu_partition", id="vision", state="reset")
     assert missing["msg"] == "Cannot reset partition 'vision': it does not exist; create it with state present."

@@ -124,6 +124,7 @@ def test_what_others_have_is_not_there(tenants: tuple[User, User, User]) -> None
         ("user", "RemovePartition", virmgrpc.RemovePartitionRequest(**id)),
         ("user", "RemovePartition", virmgrpc.RemovePartitionRequest(**id, force=True)),
         ("user", "CreatePartition", partition("pc", 1, "a2")),
+        ("tenant", "SetPartitionOptions", admin.SetPartitionOptionsRequest(**id, relocatable=True)),
         ("user", "ListIPUAttributes", virmgrpc.ListIPUAttributesRequest(agents=["ag1", "ag2"])),
         ("tenant", "GetAllocation", admin.GetAllocationRequest(id="a2")),
         ("tenant", "CountFits", admin.CountFitsRequest(allocation_id="a2", sizes=[1])),
@@ -132,6 +133,8 @@ def test_what_others_have_is_not_there(tenants: tuple[User, User, User]) -> None
         assert code is grpc.StatusCode.NOT_FOUND, method
         assert "does not exist, or is not yours to use" in sentence, sentence
     assert root.listed() == ["pa", "pb"]
+    told = alice("tenant", "ListPartitionOptions", admin.ListPartitionOptionsRequest(partition_ids=["pb", "pa"]))
+    assert [options.partition_id for options in told.partitions] == ["pa"]
 
 
 def test_the_admin_api_is_for_administrators(tenants: tuple[User, User, User]) -> None:

@@ -120,6 +120,30 @@ def test_reset_goes_to_the_partition_life(instant_server: InProcess) -> None:
     assert (status.ready_state, status.operation_state) == (virmgrpc.PS_PENDING, virmgrpc.POS_RESETTING)
 
 
+def test_options_that_the_public_api_does_not_tell(instant_server: InProcess) -> None:
+    pod(instant_server)
+    tenant = instant_server.tenant
+    request = partition("p1")
+    request.relocatable = True
+    instant_server.user.CreatePartition(request)
+    instant_server.user.CreatePartition(partition("p2"))
+    wait_active(instant_server, "p1")
+
+    def told(*ids: str) -> list[tuple[str, bool, bool]]:
+        reply = tenant.ListPartitionOptions(admin.ListPartitionOptionsRequest(partition_ids=ids))
+        return [(each.partition_id, each.disable_auto_reset, each.relocatable) for each in reply.partitions]
+
+    assert told() == [("p1", False, True), ("p2", False, False)]
+    assert told("p2", "gone", "p2") == [("p2", False, False)]
+    tenant.SetPartitionOptions(admin.SetPartitionOptionsRequest(partition_id="p1", disable_auto_reset=True))
+    assert told("p1") == [("p1", True, False)]
+    assert ready_state(instant_server, "p1") == virmgrpc.PS_ACTIVE  # no reset
+    assert refusal(lambda: tenant.SetPartitionOptions(admin.SetPartitionOptionsRequest(partition_id="p3"))) == (
+        grpc.StatusCode.NOT_FOUND,
+        "Cannot change partition 'p3': partition 'p3' does not exist.",
+    )
+
+
 def test_attributes_of_ipus(instant_server: InProcess) -> None:
     pod(instant_server, 4)
     instant_server.life.down = frozenset({"ag02"})

@@ -159,6 +159,11 @@ OPTIONS = {
     "StartClusterTestRequest": ("vipu_cluster_test", {"cluster_id": "cluster", "tests": "tests"}),
     "GetPartitionStatusRequest": ("vipu_partition_info", {"partition_id": "id"}),
     "CountFitsRequest": ("vipu_info", {"allocation_id": "gather_subset", "sizes": "sizes"}),
+    "ListPartitionOptionsRequest": ("vipu_partition_info", {"partition_ids": "id"}),
+    "SetPartitionOptionsRequest": (
+        "vipu_partition",
+        {"partition_id": "id", "disable_auto_reset": "disable_auto_reset", "relocatable": "relocatable"},
+    ),
     "ListPartitionsRequest": ("vipu_partition_info", {}),
     "ListIPUAttributesRequest": ("vipu_info", {}),
 }

@@ -183,7 +183,26 @@ def get_partition(session: Session, id: str, gcd: int | None, ipuof_configs: boo
     found = next((item for item in listing.read(session, "partition") if item["id"] == id), None)
     if found is None:
         raise Failed(f"Partition {id!r} was removed by somebody else meanwhile.")
+    found.update(_options(session, id))
     session.show({**found, **status}, full(found, status))
+
+
+def _options(session: Session, id: str) -> dict[str, bool]:
+    """What the public API does not tell of a partition; nothing when the controller offers no other."""
+    from ansible_collections.openipu.pod.plugins.module_utils.vipu import objects
+    from ansible_collections.openipu.pod.plugins.module_utils.vipu.client import VipuError
+    from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin
+
+    try:
+        reply = session.call("tenant", "ListPartitionOptions", admin.ListPartitionOptionsRequest(partition_ids=[id]))
+    except VipuError as error:
+        if error.code != "UNIMPLEMENTED":
+            raise
+        return {}
+    return next((objects.partition_options(item) for item in reply.partitions), {})
+
+
+_OPTIONS = {"disable_auto_reset": "Auto Reset Disabled", "relocatable": "Relocatable"}
 
 
 def list_row(item: dict[str, Any]) -> tuple[output.Cell, ...]:
@@ -224,6 +243,7 @@ def full(item: dict[str, Any], status: dict[str, Any]) -> str:
                     ("GW Routing", (item["gw_routing"] or "undefined").upper()),
                     ("Sync Type", item["sync_type"]),
                     ("Reconfigurable", output.yes_no(item["reconfigurable"])),
+                    *((title, output.yes_no(item[name])) for name, title in _OPTIONS.items() if name in item),
                 )
             ),
             output.table(
