@@ -16,11 +16,11 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible_collections.openipu.pod.plugins.module_utils.pod import model
 from ansible_collections.openipu.pod.plugins.module_utils.pod.load import PodError, load
+from ansible_collections.openipu.pod.plugins.module_utils.report import runs
 from ansible_collections.openipu.pod.plugins.plugin_utils.rack_report import render
 from ansible_collections.openipu.pod.plugins.plugin_utils.action import plain
 
 _COPIED = ("dest", "mode", "owner", "group", "backup")
-_RUN_KEYS = {"state", "cluster", "results", "ok"}
 
 
 class ActionModule(ActionBase):
@@ -44,11 +44,11 @@ class ActionModule(ActionBase):
         result: dict[str, t.Any] = super().run(tmp, task_vars)
         _checked, args = self.validate_argument_spec(self.argument_spec, **self.constraints)
         args = plain(args)
-        page = render(_pod(args["pod"]), args["info"], self._test_run(args["test_run"]))
+        page = render(self._pod(args["pod"]), args["info"], self._test_run(args["test_run"]))
         folder = Path(tempfile.mkdtemp(dir=constants.DEFAULT_LOCAL_TMP))
         try:
             file = folder / "report.html"
-            file.write_text(page)
+            file.write_text(page, encoding="utf-8")
             result.update(self._copy(str(file), args, task_vars))
         finally:
             shutil.rmtree(folder, ignore_errors=True)
@@ -63,19 +63,28 @@ class ActionModule(ActionBase):
             path = Path(self._loader.path_dwim(value))
             where = str(path)
             try:
-                value = json.loads(path.read_text())
+                value = json.loads(path.read_text(encoding="utf-8"))
             except OSError as error:
                 raise AnsibleActionFail("Cannot read %s: %s." % (path, (error.strerror or "").lower())) from None
             except ValueError:
                 raise AnsibleActionFail("Cannot read %s: it is not JSON." % path) from None
         if isinstance(value, dict) and isinstance(value.get("run"), dict):
             value = value["run"]  # the whole result of a task
-        if not isinstance(value, dict) or not set(value) >= _RUN_KEYS:
+        try:
+            return t.cast("dict[str, t.Any]", runs.checked(value))
+        except ValueError as error:
             raise AnsibleActionFail(
-                "There is no run of cluster tests in %s: give what vipu_cluster_test_info returns as run, "
-                "or a file with what 'vipu-admin --output json test cluster' prints." % where
-            )
-        return value
+                "There is no run of cluster tests in %s, because %s: give what vipu_cluster_test_info returns as run, "
+                "or a file with what 'vipu-admin --output json test cluster' prints." % (where, error)
+            ) from None
+
+    def _pod(self, path: str | None) -> model.Pod | None:
+        if not path:
+            return None
+        try:
+            return load(self._loader.path_dwim(path))
+        except PodError as error:
+            raise AnsibleActionFail(str(error)) from None
 
     def _copy(self, source: str, args: dict[str, t.Any], task_vars: t.Any) -> dict[str, t.Any]:
         task = self._task.copy()
@@ -90,12 +99,3 @@ class ActionModule(ActionBase):
             shared_loader_obj=self._shared_loader_obj,
         )
         return t.cast("dict[str, t.Any]", action.run(task_vars=task_vars))
-
-
-def _pod(path: str | None) -> model.Pod | None:
-    if not path:
-        return None
-    try:
-        return load(path)
-    except PodError as error:
-        raise AnsibleActionFail(str(error)) from None

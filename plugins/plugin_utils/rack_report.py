@@ -30,4 +30,5 @@ def render(pod: model.Pod | None, info: t.Any, run: t.Any) -> str:
     page = environment.get_template(f"{_NAME}.html.j2")
     # The one text that is not escaped: a file of our own.
     own = {"script": Markup(script), "script_hash": f"sha256-{digest}"}  # noqa: S704
-    return page.render(view(pod, info, run), **own) + "\n"
+    text = page.render(view(pod, info, run), **own) + "\n"
+    return text.encode("utf-8", "replace").decode()  # JSON can hold halves of characters

@@ -11,7 +11,7 @@ import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.pod.load import load
 from ansible_collections.openipu.pod.plugins.plugin_utils.rack_report import render
 from playwright.sync_api import Browser, Page, sync_playwright
-from report_support import failing, info, passing
+from report_support import domains, failing, info, passing
 
 ROOT = Path(__file__).parents[2]
 CHROMIUM = "/usr/bin/chromium"
@@ -23,7 +23,7 @@ HOSTILE = "<script>document.title='gone'</script>\"'><img src=x onerror=\"docume
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     PICTURES.mkdir(parents=True, exist_ok=True)
-    passing(), failing()  # made now, because they need an event loop, and the browser has one running
+    passing(), failing(), domains()  # made now, because they need an event loop, and the browser has one running
     with sync_playwright() as playwright:
         # Its own sandbox needs privileges that containers do not have; nothing but our file is opened.
         started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
@@ -103,11 +103,47 @@ def test_the_keyboard_reaches_it(show: Any) -> None:
     )
 
 
+def test_the_arrow_keys_go_along_the_cables(show: Any) -> None:
+    page = show(passing()).page
+    for _ in range(50):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.matches('.cable')"):
+            break
+    tip = page.locator("#tip")
+    assert "ag01 port 5 – ag02 port 1: passed Cabling and IPU-Link and Traffic." in str(tip.text_content())
+    page.keyboard.press("ArrowDown")
+    assert "ag01 port 6 – ag02 port 2" in str(tip.text_content())
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowUp")
+    assert "Sync-Link cable, ag15 port 7 – ag16 port 3" in str(tip.text_content()), "the last one"
+    page.keyboard.press("Tab")
+    assert not page.evaluate("document.activeElement.matches('.cable')"), "one stop for all that is well"
+
+
+def test_the_far_end_of_a_cable_leads_to_it(show: Any) -> None:
+    page = show(domains()).page
+    page.locator("a.cable.failed .hit").hover(force=True)
+    assert "GW-Link cable, ag02 port 1 – ag04 port 2" in str(page.locator("#tip").text_content())
+
+
+def test_no_script_but_its_own_can_run(show: Any) -> None:
+    opened = show(passing())
+    opened.page.evaluate(
+        """() => {
+          const script = document.createElement("script");
+          script.textContent = "document.title = 'gone'";
+          document.body.append(script);
+        }"""
+    )
+    assert opened.page.title() == "twin – rack report"
+    assert "Content Security Policy" in opened.complaints[0]
+
+
 def test_what_to_do_leads_to_the_cable(show: Any) -> None:
     page = show(failing()).page
-    page.locator("details").first.locator("summary").click()  # closed
+    page.locator("details.rack").first.locator("summary").click()  # closed
     page.get_by_role("link", name="show").first.click()
-    assert page.locator("details").first.evaluate("each => each.open")
+    assert page.locator("details.rack").first.evaluate("each => each.open")
     assert page.evaluate("document.activeElement.matches('.cable.failed')")
     assert "ag03 port 7" in str(page.locator("#tip").text_content())
 
@@ -120,13 +156,13 @@ def test_it_fits_on_a_phone(show: Any) -> None:
 
 def test_it_prints_with_everything_open(show: Any) -> None:
     page = show(passing()).page
-    page.locator("details").first.locator("summary").click()
+    page.locator("details.rack").first.locator("summary").click()
     printed = page.pdf(format="A4")
     assert printed.startswith(b"%PDF")
     page.emulate_media(media="print")
     assert page.evaluate("getComputedStyle(document.getElementById('tip')).display") == "none"
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    assert page.locator("details").first.evaluate("each => each.open")
+    assert page.locator("details.rack").first.evaluate("each => each.open")
     (PICTURES / "pass.pdf").write_bytes(printed)
 
 

@@ -29,9 +29,10 @@ def view(
     racks = drawn.racks(pod, clusters, agents)
     anchors: dict[tuple[str, str], str] = {}
     for cluster in clusters:
-        drawn.lay(racks, cluster, Findings(run if run and run["cluster"] == cluster.id else None), anchors)
+        drawn.lay(racks, cluster, Findings(run if run and (run["cluster"] or "") == cluster.id else None), anchors)
     looks = _looks(info)
-    holders = _holders(info, clusters)
+    present = _clusters(None, info, None)
+    holders = _holders(info, present)
     held = {agent: [None if id is None else looks[id] for id in ids] for agent, ids in holders.items()}
     return {
         "title": pod.name if pod else ", ".join(cluster.id for cluster in clusters) or "Cluster test",
@@ -44,7 +45,7 @@ def view(
         ],
         "tests": [_test(result) for result in (run or {}).get("results", ())],
         "racks": drawn.page(racks, agents, held),
-        "maps": [_map(info, cluster, holders, looks) for cluster in clusters] if "partitions" in info else [],
+        "maps": [_map(info, cluster, holders, looks) for cluster in present] if "partitions" in info else [],
         "partitions": [
             {
                 "id": each["id"],
@@ -72,10 +73,9 @@ def view(
 
 
 def _clusters(pod: model.Pod | None, info: t.Mapping[str, t.Any], run: t.Any) -> list[drawn.Cluster]:
-    """The clusters as the controller has them, else as they were tested, else as the POD wants them."""
-    told = [*(info.get("clusters") or ())]
-    if run and run["cluster"]:
-        told.append({**run, "id": run["cluster"]})
+    """The clusters as they were tested, else as the controller has them, else as the POD wants them."""
+    told = [{**run, "id": run["cluster"] or ""}] if run else []
+    told += info.get("clusters") or ()
     if pod:
         told += pod.desired()["clusters"]
     found: dict[str, drawn.Cluster] = {}

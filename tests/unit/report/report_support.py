@@ -42,6 +42,18 @@ def _failing() -> dict[str, Any]:
     return run_of(bench)
 
 
+@functools.cache
+def _domains() -> dict[str, Any]:
+    bench = Bench(2, 2)
+    bench.wiring.degrade(bench.wiring.place("ag02:gw1"), dead=True)
+    return run_of(bench)
+
+
+def domains() -> dict[str, Any]:
+    """Two domains of two machines each; the GW-Link from ag02 to ag04 is broken."""
+    return copy.deepcopy(_domains())
+
+
 def passing() -> dict[str, Any]:
     """A rack in order."""
     return copy.deepcopy(_passing())

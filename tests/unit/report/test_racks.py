@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is drawn where: machines, cables, the ends that leave a drawing, and cables in wrong ports."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.openipu.pod.plugins.module_utils.pod.load import load
+from ansible_collections.openipu.pod.plugins.module_utils.pod.topology import CableKind
+from ansible_collections.openipu.pod.plugins.module_utils.report import drawing
+from ansible_collections.openipu.pod.plugins.module_utils.report.view import view
+from hypothesis import given
+from hypothesis import strategies as st
+from report_support import Bench, domains, failing, info, passing, run_of
+
+from openipu.twin.generate import Shape
+from openipu.vipu.cluster_test.plan import Test
+from openipu.vipu.model import Topology
+
+PORTS = [(kind, port) for kind, all in (("IPU-Link", range(1, 9)), ("Sync-Link", range(8))) for port in all]
+PORTS += [("GW-Link", 1), ("GW-Link", 2)]
+
+
+def near(rack: dict[str, Any], state: str) -> list[dict[str, Any]]:
+    return [cable for cable in rack["cables"] if cable["state"] == state and not cable["far"]]
+
+
+def test_no_two_things_of_a_machine_are_in_one_place() -> None:
+    places = [drawing.port_at(kind, port) for kind, port in PORTS]
+    places += [(x + 10, y + 10) for x, y in drawing.ipus()]
+    for x, y in places:
+        assert 8 < x < drawing.BOX_WIDTH - 8
+        assert 0 < y < drawing.BOX_HEIGHT
+        assert sum(abs(x - other_x) < 18 and abs(y - other_y) < 16 for other_x, other_y in places) == 1
+
+
+@given(st.lists(st.integers(1, 47), unique=True, max_size=16))
+def test_machines_stand_at_their_height(units: list[int]) -> None:
+    agents = [f"ag{unit}" for unit in sorted(units)]
+    rack = drawing.Elevation(agents, sorted(units))
+    for lower, upper in zip(sorted(units), sorted(units)[1:], strict=False):
+        assert rack.box(f"ag{lower}") - rack.box(f"ag{upper}") == (upper - lower) * drawing.PITCH
+    for agent in agents:
+        assert 0 < rack.box(agent) < rack.box(agent) + drawing.BOX_HEIGHT < rack.height
+
+
+@pytest.mark.parametrize("units", [[], [3, None], [4, 4], [5, 4]])
+def test_without_sensible_heights_they_stand_in_their_order(units: list[int | None]) -> None:
+    rack = drawing.Elevation(["ag1", "ag2"], units)
+    assert rack.box("ag1") - rack.box("ag2") == drawing.PITCH
+
+
+def test_every_cable_is_drawn_once_and_within_the_drawing() -> None:
+    (rack,) = view(None, None, passing())["racks"]
+    assert len(rack["cables"]) == len({cable["id"] for cable in rack["cables"]}) == 64 + 30
+    assert len({cable["path"] for cable in rack["cables"]}) == 64 + 30
+    for cable in rack["cables"]:
+        x, y = cable["mark"]
+        assert 0 < x < drawing.WIDTH
+        assert 0 < y < rack["height"]
+
+
+def test_a_gw_link_is_told_at_both_ends_but_counted_once() -> None:
+    page = view(None, None, domains())
+    first, second = page["racks"]
+    (failed,) = near(first, "failed")
+    assert (failed["stub"], first["failed"], second["failed"]) == ("ag04 gw2", 1, 0)
+    far = [cable for cable in second["cables"] if cable["state"] == "failed"]
+    assert [(cable["id"], cable["far"], cable["stub"]) for cable in far] == [(failed["id"], True, "ag02 gw1")]
+    assert (first["open"], page["figures"][1]["text"]) == (True, "1 failed, 15 passed")
+
+
+def test_where_misplaced_cables_are_is_drawn_once_for_each() -> None:
+    bench = Bench(4, 1, Topology.TORUS)
+    bench.wiring.swap(bench.wiring.place("ag02:1"), bench.wiring.place("ag02:3"))
+    bench.wiring.move(bench.wiring.place("ag04:5"), bench.wiring.place("ag02:gw1"))
+    (rack,) = view(None, None, run_of(bench, (Test.CABLING,)))["racks"]
+    assert sum(len(cable["strays"]) for cable in near(rack, "failed")) == 3
+    assert rack["failed"] == 3
+    elevation = drawing.Elevation(["ag01", "ag02", "ag03", "ag04"])
+    for agent, kind, port in (("ag01", "IPU-Link", 1), ("ag02", "GW-Link", 1)):
+        x, y = elevation.port(agent, kind, port)
+        ring = f"M{x - 10:g} {y:g}a10 10"
+        assert any(ring in path for cable in rack["cables"] for path in cable["strays"]), (agent, kind, port)
+
+
+def test_all_machines_of_a_rack_are_in_it_whoever_has_them(tmp_path: Path) -> None:
+    pod = load(str(Shape(racks=2, first_octet=10).write(tmp_path)))
+    ids = [machine.agent for machine in pod.racks[0].machines]
+    told = {
+        "agents": [{"id": id, "host": "10.2.1.1", "state": "Up"} for id in [*ids, "spare"]],
+        "clusters": [
+            {"id": "lower", "agents": ids[:4], "num_ilds": 1, "topology": "mesh"},
+            {"id": "upper", "agents": ids[4:8], "num_ilds": 2, "topology": "mesh"},
+        ],
+    }
+    first, second, other = view(pod, told, None)["racks"]
+    assert [len(rack["boxes"]) for rack in (first, second, other)] == [16, 16, 1]
+    assert other["boxes"][0]["agent"] == "spare"
+    labels = [cable["label"] for cable in first["cables"] if not cable["far"]]
+    assert len(labels) == 12 + 6 + 2 * (4 + 2) + 4, "two clusters in one rack, and the looped GW-Links of one of them"
+
+
+def test_long_names_are_cut_in_the_drawing_only() -> None:
+    told = info()
+    name = told["agents"][0]["id"] = told["clusters"][0]["agents"][0] = "a-name-longer-than-its-place"
+    told["allocations"][0]["agents"][0] = name
+    box = view(None, told, None)["racks"][0]["boxes"][0]
+    assert (box["name"], box["agent"]) == ("a-name-longer…", name)
+    told["clusters"][0]["agents"][0] = "ag01"  # the list is shared
+
+
+def test_half_of_the_machines_on_each_version_marks_always_the_same() -> None:
+    run = failing()
+    failure = next(each for result in run["results"] for each in result["failures"] if each["kind"] == "version")
+    failure["versions"] = {id: "1" if number % 2 else "2" for number, id in enumerate(sorted(failure["versions"]))}
+    odd = [row["agent"] for row in view(None, None, run)["machines"]["rows"] if row["cells"][0]["odd"]]
+    assert odd == [f"ag{number:02}" for number in range(2, 17, 2)], "what is told first counts as usual"
+
+
+@pytest.mark.parametrize("kind", CableKind)
+def test_what_was_skipped_says_why(kind: CableKind) -> None:
+    run = passing()
+    for result in run["results"]:
+        result.update(ok=False, skipped=True, skipped_because=None, disturbs=["vision"])
+    (rack,) = view(None, None, run)["racks"]
+    for cable in (cable for cable in rack["cables"] if cable["label"].startswith(kind)):
+        assert cable["state"] == "skipped"
+        assert re.search(r"was skipped, because it would disturb partitions\.$", cable["label"])
+
+
+def test_a_cluster_that_was_made_anew_is_drawn_as_it_was_tested() -> None:
+    """Its cables then are not those of now, and the partitions are those of now."""
+    page = view(None, info(), domains())
+    assert [rack["title"] for rack in page["racks"]] == [
+        "Cluster cl0, domain 1",
+        "Cluster cl0, domain 2",
+        "In no rack and no cluster",
+    ]
+    assert page["racks"][0]["failed"] == 1
+    assert len(page["maps"][0]["rows"]) == 16
