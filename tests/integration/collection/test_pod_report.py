@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""pod_report as a task: the file comes to its place as a copied one does, and mistakes are told in a sentence."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playbook import results
+
+sys.path.append(str(Path(__file__).parents[2] / "unit/report"))
+from report_support import failing, info, passing
+
+ROOT = Path(__file__).parents[3]
+POD = str(ROOT / "inventory/twin/pod.yml")
+
+
+def draw(folder: Path, *options: str, **given: Any) -> dict[str, Any]:
+    (done,) = results(folder, [{"name": "Draw", "openipu.pod.pod_report": given}], *options)
+    return done
+
+
+def test_a_file_is_written_once_and_kept_when_it_changes(tmp_path: Path) -> None:
+    dest = tmp_path / "rack.html"
+    given = {"dest": str(dest), "pod": POD, "info": info(), "test_run": passing()}
+    assert draw(tmp_path, "--check", **given)["changed"]
+    assert not dest.exists(), "check mode"
+    first = draw(tmp_path, **given)
+    assert (first["changed"], first["dest"], dest.stat().st_mode & 0o777) == (True, str(dest), 0o644)
+    before = dest.read_bytes()
+    assert not draw(tmp_path, **given)["changed"]
+    other = {**given, "test_run": failing(), "mode": "0600", "backup": True}
+    changed = draw(tmp_path, "--diff", **other)
+    assert (changed["changed"], dest.stat().st_mode & 0o777) == (True, 0o600)
+    assert Path(changed["backup_file"]).read_bytes() == before
+    assert "ag03 port 7" in changed["diff"][0]["after"]
+    assert dest.read_bytes() != before
+
+
+def test_saved_results_and_paths_of_the_playbook(tmp_path: Path) -> None:
+    """Relative paths start at the playbook, which runs from elsewhere; a saved result alone makes a page."""
+    (tmp_path / "results.json").write_text(json.dumps(failing()))
+    (tmp_path / "whole.json").write_text(json.dumps({"changed": True, "run": failing()}))
+    (tmp_path / "pod.yml").write_text(Path(POD).read_text())
+    (tmp_path / "machines.csv").write_text(Path(POD).with_name("machines.csv").read_text())
+    draw(tmp_path, dest=str(tmp_path / "alone.html"), test_run="results.json")
+    draw(tmp_path, dest=str(tmp_path / "whole.html"), test_run="whole.json", pod="pod.yml")
+    assert "Connect ag03 IPU-Link port 7 and ag04" in (tmp_path / "alone.html").read_text()
+    assert "pdu2" in (tmp_path / "whole.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({}, "one of the following is required: pod, info, test_run"),
+        ({"test_run": "nowhere.json"}, "nowhere.json: no such file or directory."),
+        ({"test_run": "broken.json"}, "broken.json: it is not JSON."),
+        ({"test_run": "bytes.json"}, "bytes.json: it is not JSON."),
+        ({"test_run": {"ok": True}}, "There is no run of cluster tests in test_run, because the run has no 'results'"),
+        ({"pod": "nowhere.yml"}, "nowhere.yml"),
+        ({"test_run": passing(), "size": 1}, "Unsupported parameters"),
+    ],
+)
+def test_mistakes_are_told(tmp_path: Path, given: dict[str, Any], told: str) -> None:
+    (tmp_path / "broken.json").write_text("{")
+    (tmp_path / "bytes.json").write_bytes(b"\xff\xfe")
+    done = draw(tmp_path, dest=str(tmp_path / "rack.html"), **given)
+    assert done["failed"]
+    assert told in done["msg"]
+    assert "Traceback" not in str(done)
+    assert not (tmp_path / "rack.html").exists()
