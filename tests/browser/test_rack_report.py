@@ -105,7 +105,7 @@ def test_the_keyboard_reaches_it(show: Any) -> None:
 
 def test_the_arrow_keys_go_along_the_cables(show: Any) -> None:
     page = show(passing()).page
-    for _ in range(50):
+    for _step in range(50):
         page.keyboard.press("Tab")
         if page.evaluate("document.activeElement.matches('.cable')"):
             break
