@@ -174,7 +174,7 @@ class CliTransport:
         """The list of partitions tells the state, and ``get partition`` why one is not ACTIVE, where it does so."""
         states = {item["id"]: item.get("state") for item in self.read("partition") if item["id"] in ids}
         behind = [id for id, state in states.items() if state != "ACTIVE"]
-        told = {id: facts for id, (facts, _) in self._partition_blocks(behind).items()}
+        told = {id: facts for id, (facts, _ipus) in self._partition_blocks(behind).items()}
         return {id: {"id": id, "state": state, **cli_objects.status(told.get(id, {}))} for id, state in states.items()}
 
     def partition_details(self, ids: t.Sequence[str]) -> dict[str, Object]:
