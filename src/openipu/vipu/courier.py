@@ -13,7 +13,7 @@ import structlog
 
 from openipu.vipu.agent.contract import agent as contract
 from openipu.vipu.agents import Link, plain
-from openipu.vipu.model import Partition
+from openipu.vipu.model import Operation, Partition
 
 CALLS = 32  # at once, to all agents: what waits for its turn meanwhile travels together
 QUICK = 0.05  # seconds after which a call does not count any more: bringing up real IPUs takes many
@@ -28,7 +28,7 @@ _log: structlog.stdlib.BoundLogger = structlog.get_logger("vipu-server")
 class Drive:
     """One try to bring a partition to what its record says, at all of its agents."""
 
-    __slots__ = ("devices", "done", "indices", "record", "timer", "tried", "waiting")
+    __slots__ = ("devices", "done", "indices", "record", "refused", "timer", "tried", "waiting")
 
     def __init__(self, record: Partition, indices: dict[str, list[int]]) -> None:
         """``indices``: agent -> which of ``record.ipus`` are on its machine."""
@@ -36,9 +36,15 @@ class Drive:
         self.indices = indices
         self.waiting = set(indices)  # agents that have not answered yet
         self.tried: set[str] = set()  # agents that were asked already, and may have done it
+        self.refused: set[str] = set()  # agents that would not let go, and are going to be asked again
         self.devices: dict[str, Any] = {}  # agent -> ShareResult
         self.timer: asyncio.TimerHandle | None = None
         self.done = False
+
+    @property
+    def removes(self) -> bool:
+        """Whether it takes the partition off its machines."""
+        return self.record.operation is Operation.REMOVING
 
     def share(self, agent_id: str) -> Any:
         """The message for one agent.

@@ -25,6 +25,9 @@ from openipu.vipu.outbox import Outbox, Transition
 from openipu.vipu.ports import AgentState, LifecycleOptions, Records, StoppedError
 
 GOODBYE = 5.0  # seconds for an agent that was removed to take its partitions off
+RELEASE_AGAIN = 5.0  # seconds until an agent that refused to let go of a partition is asked again
+
+_GOES_ON = "It is removed as soon as that can be done: use force not to wait for it, or reset the partition to keep it."
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger("vipu-server")
 
@@ -121,8 +124,9 @@ class Driver:
         self._couriers[link.id].down()
         for id in self._partitions_on(link.id):
             drive = self._drives.get(id)
-            if drive and id in self._removals:
-                self._fail(drive, link.unreachable())
+            if drive and drive.removes:
+                if not drive.done and link.id in drive.waiting:
+                    self._hold_up(drive, link.unreachable())
             else:
                 self._lost(id, link.unreachable())
 
@@ -134,6 +138,9 @@ class Driver:
         record = state.partitions.get(id)
         drive = self._drives.get(id)
         if record is None or (drive and drive.record is record):
+            return
+        if drive and drive.removes and not drive.done and record.operation is Operation.REMOVING:
+            drive.record = record  # it tells what holds the removal up, which goes on
             return
         try:
             indices = life.places(state, record)
@@ -152,9 +159,7 @@ class Driver:
         if operation is Operation.FAILED:
             self._recover(id)
         if operation is not Operation.REMOVING:
-            reason = record.errors[0] if record.errors else "it is in use again."
-            for future in self._removals.pop(id, ()):
-                future.set_exception(_not_removed(id, reason))
+            self._not_removed(id, "It was reset meanwhile.")
 
     def forget(self, id: str) -> None:
         """A record is gone: take the partition off its machines."""
@@ -163,7 +168,7 @@ class Driver:
             self._settle(drive)
         self._cancel_recovery(id)
         for agent_id in self._agents_of.pop(id, ()):
-            if not (drive and drive.record.operation is Operation.REMOVING and agent_id not in drive.waiting):
+            if not (drive and drive.removes and agent_id not in drive.waiting):
                 self._release(id, agent_id)
         for future in self._removals.pop(id, ()):
             future.set_result(None)
@@ -172,15 +177,20 @@ class Driver:
 
     def _drive(self, drive: Drive) -> None:
         self._drives[drive.record.id] = drive
-        drive.timer = self._loop.call_later(self._options.partition_timeout, self._overdue, drive)
+        self._set_timer(drive)
         for agent_id in drive.indices:
             self._send(drive, agent_id)
+
+    def _set_timer(self, drive: Drive) -> None:
+        if drive.timer:
+            drive.timer.cancel()
+        drive.timer = self._loop.call_later(self._options.partition_timeout, self._overdue, drive)
 
     def _send(self, drive: Drive, agent_id: str) -> None:
         courier = self._couriers.get(agent_id)
         if courier is None:
             return  # its record is on the way; it is sent when the agent is up
-        if drive.record.operation is Operation.REMOVING:
+        if drive.removes:
             courier.release(drive.record.id)
         else:
             courier.configure(drive)
@@ -206,14 +216,17 @@ class Driver:
     def _overdue(self, drive: Drive) -> None:
         links = [self.supervisor.links.get(agent_id) for agent_id in sorted(drive.waiting)]
         seconds = f"{self._options.partition_timeout:g} seconds"
-        self._fail(
-            drive,
-            *(
-                f"Agent '{link.id}' did not finish within {seconds}." if link.up else link.unreachable()
-                for link in links
-                if link
-            ),
-        )
+        errors = [
+            f"Agent '{link.id}' did not finish within {seconds}." if link.up else link.unreachable()
+            for link in links
+            if link
+        ]
+        if drive.removes:
+            self._set_timer(drive)
+            if errors:  # else its agents are still to be heard of
+                self._hold_up(drive, *errors)
+        else:
+            self._fail(drive, *errors)
 
     def share_answered(self, drive: Drive, agent_id: str, result: Any) -> None:
         """See ``courier.Receiver``."""
@@ -234,14 +247,32 @@ class Driver:
     def release_answered(self, partition_id: str, agent_id: str, error: str) -> None:
         """See ``courier.Receiver``."""
         drive = self._drives.get(partition_id)
-        if drive is None or drive.done or drive.record.operation is not Operation.REMOVING:
+        if drive is None or drive.done or not drive.removes:
             return
         if error:
-            self._fail(drive, f"Agent '{agent_id}' refused to release it: {error}.")
+            self._hold_up(drive, f"Agent '{agent_id}' refused to release it: {error}.")
+            if agent_id not in drive.refused:
+                drive.refused.add(agent_id)
+                self._loop.call_later(RELEASE_AGAIN, self._release_again, drive, agent_id)
             return
         drive.waiting.discard(agent_id)
         if not drive.waiting:
             self._conclude(drive, lambda record: None)
+
+    def _release_again(self, drive: Drive, agent_id: str) -> None:
+        drive.refused.discard(agent_id)
+        if not drive.done and agent_id in drive.waiting:
+            self._send(drive, agent_id)
+
+    def _hold_up(self, drive: Drive, *errors: str) -> None:
+        """A removal cannot be ended for now. Whoever waits is told, and it goes on: it never comes back by itself."""
+        _log.warning("removal held up", partition=drive.record.id, reasons=errors)
+        self._outbox.put(drive.record.id, lambda record: life.held_up(record, errors))
+        self._not_removed(drive.record.id, f"{errors[0]} {_GOES_ON}")
+
+    def _not_removed(self, id: str, reason: str) -> None:
+        for future in self._removals.pop(id, ()):
+            future.set_exception(_not_removed(id, reason))
 
     def _fail(self, drive: Drive, *errors: str) -> None:
         _log.warning("partition failed", partition=drive.record.id, reasons=errors)
@@ -259,16 +290,18 @@ class Driver:
         current = self._records.state.partitions.get(record.id)
         if self._stopped:
             done.set_exception(StoppedError())
-        elif current is record:
-            self._removals.setdefault(record.id, []).append(done)
+        elif current is not None and current.operation is Operation.REMOVING:
             drive = self._drives.get(record.id)
+            if drive and not drive.done and record.id not in self._removals:
+                self._set_timer(drive)  # it may have been under way for long
+            self._removals.setdefault(record.id, []).append(done)
             links = [self.supervisor.links.get(agent_id) for agent_id in sorted(drive.waiting)] if drive else []
             down = [link.unreachable() for link in links if link and link.status.state is AgentState.DOWN]
             if drive and not drive.done and down:  # since it was durable, when nobody waited for it yet
-                self._fail(drive, *down)
-        elif current is not None and current.operation is Operation.FAILED:
-            done.set_exception(_not_removed(record.id, current.errors[0] if current.errors else "it failed."))
-        else:
+                self._hold_up(drive, *down)
+        elif current is not None and (current.ipus is record.ipus or current.operation is Operation.RESETTING):
+            done.set_exception(_not_removed(record.id, "It was reset meanwhile."))
+        else:  # gone, and perhaps another of its name is there
             done.set_result(None)
 
     # -- recovery
@@ -318,9 +351,7 @@ def _log_failure(done: Future[None]) -> None:
 
 
 def _not_removed(id: str, reason: str) -> RuleError:
-    return RuleError(
-        Code.FAILED_PRECONDITION, f"Cannot remove partition {shown(id)}: {reason} Try again, or use force."
-    )
+    return RuleError(Code.FAILED_PRECONDITION, f"Cannot remove partition {shown(id)}: {reason}")
 
 
 def _devices(drive: Drive) -> list[Device]:

@@ -35,6 +35,14 @@ def failed(current: Partition, errors: Iterable[str]) -> Partition:
     return replace(current, ready=Ready.ERROR, operation=Operation.FAILED, errors=tuple(errors)[:MOST_ERRORS])
 
 
+def held_up(current: Partition, errors: Iterable[str]) -> Partition:
+    """A machine cannot be told of its removal for now: it tells why, and goes on being removed."""
+    told = tuple(errors)[:MOST_ERRORS]
+    if current.operation is not Operation.REMOVING or current.errors == told:
+        return current
+    return replace(current, ready=Ready.ERROR, errors=told)
+
+
 def lost(current: Partition, error: str, now: float) -> Partition:
     """A machine or an IPU failed under it; one that has failed already keeps what was wrong first.
 
@@ -51,10 +59,13 @@ def lost(current: Partition, error: str, now: float) -> Partition:
 
 
 def reset(current: Partition, ipus: tuple[PlacedIpu, ...] | None = None) -> Partition:
-    """Bring it up anew because somebody asked; on other IPUs when some are given."""
+    """Bring it up anew because somebody asked; on other IPUs when some are given.
+
+    A removal that is held up ends with that, and by nothing else than success and this.
+    """
     if current.operation is Operation.CREATING:
         raise Refused(Code.FAILED_PRECONDITION, "it is being created; try again when it is active")
-    if current.operation is Operation.REMOVING:
+    if current.operation is Operation.REMOVING and not current.errors:
         raise Refused(Code.FAILED_PRECONDITION, "it is being removed")
     return _resetting(replace(current, retries=0, last_auto_reset=None), ipus)
 

@@ -193,16 +193,49 @@ def test_a_forced_removal_reaches_a_hung_machine_later(plane: Plane) -> None:
     until(lambda: plane.rack.held(agent) == [])
 
 
-def test_a_removal_that_a_machine_does_not_answer_fails(plane: Plane) -> None:
-    (agent,) = active(plane, "p", 4)
-    plane.rack.fault(f"hang {agent}")
-    with pytest.raises(rules.RuleError, match=f"Cannot remove partition 'p': Agent '{agent}' at .* does not answer"):
+def held_up(plane: Plane, id: str, size: int = 4) -> list[str]:
+    """A partition whose removal has failed, for its caller: the first of its machines does not answer."""
+    agents = active(plane, id, size)
+    plane.rack.fault(f"hang {agents[0]}")
+    refused = f"Cannot remove partition '{id}': Agent '{agents[0]}' at .* does not answer.*as soon as that can be done"
+    with pytest.raises(rules.RuleError, match=refused) as refusal:
+        plane.lifecycle.remove_partition(id, force=False).result(15)
+    assert refusal.value.code is rules.Code.FAILED_PRECONDITION
+    until(lambda: plane.partition(id).ready is Ready.ERROR)
+    record = plane.partition(id)
+    assert record.operation is Operation.REMOVING
+    assert f"Agent '{agents[0]}' at" in record.errors[0]
+    return agents
+
+
+def test_a_removal_that_a_machine_does_not_answer_fails_and_goes_on(plane: Plane) -> None:
+    agents = held_up(plane, "p", 8)
+    assert plane.rack.held(agents[1]) == []
+    plane.history.clear()
+    plane.rack.fault(f"heal {agents[0]}")
+    until(lambda: "p" not in plane.state.partitions)
+    assert plane.rack.held(agents[0]) == []
+    assert {operation for _, _, operation in plane.history} <= {Operation.REMOVING}
+
+
+def test_a_removal_that_is_held_up_can_be_asked_for_again_and_forced(plane: Plane) -> None:
+    (agent,) = held_up(plane, "p")
+    with pytest.raises(rules.RuleError, match=f"agent '{agent}' is down and cannot be told"):
         plane.lifecycle.remove_partition("p", force=False).result(15)
-    assert plane.partition("p").ready is Ready.ERROR
+    plane.lifecycle.remove_partition("p", force=True).result(15)
+    assert "p" not in plane.state.partitions
     plane.rack.fault(f"heal {agent}")
+    until(lambda: plane.rack.held(agent) == [])
+
+
+def test_a_partition_whose_removal_is_held_up_can_be_kept(plane: Plane) -> None:
+    agents = held_up(plane, "p", 8)
+    plane.lifecycle.reset_partition("p", relocatable=False).result(15)
+    plane.rack.fault(f"heal {agents[0]}")
     plane.wait_active("p")
+    assert [plane.rack.held(agent) for agent in agents] == [["p"], ["p"]]
     plane.lifecycle.remove_partition("p", force=False).result(15)
-    assert plane.rack.held(agent) == []
+    assert [plane.rack.held(agent) for agent in agents] == [[], []]
 
 
 def test_a_creation_waits_for_a_machine_that_is_late(plane: Plane) -> None:

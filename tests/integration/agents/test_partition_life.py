@@ -169,7 +169,35 @@ def test_an_interrupted_removal_waits_for_a_machine_that_is_late(make_rack: Any,
     rack.start_machines("ag02")
     until(lambda: "p" not in again.state.partitions)
     assert rack.held("ag01") == rack.held("ag02") == []
-    assert again.history == [], "it was never anything but being removed"
+    assert {operation for _, _, operation in again.history} <= {Operation.REMOVING}
+
+
+def test_an_interrupted_removal_never_comes_back(make_rack: Any, make_plane: Any) -> None:
+    """Its machine stays away for longer than agents may take, over another restart, and is told when it returns."""
+    rack = make_rack(2)
+    plane = make_plane(rack)
+    plane.wait_up()
+    plane.create("p", 8)
+    plane.wait_active("p")
+    plane.lifecycle.stop()
+    plane.put(life.removing(plane.partition("p")))
+    plane.close()
+    rack.fault("hang ag02")
+    for last in (False, True):
+        again = make_plane(rack, partition_timeout=0.3)
+        until(lambda: rack.held("ag01") == [])
+        until(lambda again=again: again.partition("p").ready is Ready.ERROR)
+        again.wait_down("ag02")
+        again.hear("ag01", 8)  # which takes longer than the timeout
+        record = again.partition("p")
+        assert (record.ready, record.operation) == (Ready.ERROR, Operation.REMOVING)
+        assert "Agent 'ag02'" in record.errors[0]
+        if not last:
+            again.close()
+    rack.fault("heal ag02")
+    until(lambda: "p" not in again.state.partitions)
+    assert rack.held("ag02") == []
+    assert {operation for _, _, operation in again.history} <= {Operation.REMOVING}
 
 
 def test_a_removal_fails_at_once_when_its_machine_went_before_anybody_waited(make_rack: Any, make_plane: Any) -> None:
@@ -186,7 +214,7 @@ def test_a_removal_fails_at_once_when_its_machine_went_before_anybody_waited(mak
     lifecycle._loop.call_soon_threadsafe(lifecycle._driver.await_removal, record, done)
     with pytest.raises(rules.RuleError, match=r"Cannot remove partition 'p': Agent 'ag01' at .* does not answer"):
         done.result(15)
-    assert plane.partition("p").operation is Operation.FAILED
+    assert plane.partition("p").operation is Operation.REMOVING
 
 
 def test_active_partitions_outlive_the_controller(make_rack: Any, make_plane: Any) -> None:

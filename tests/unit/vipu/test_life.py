@@ -118,7 +118,25 @@ def test_who_is_reset_by_itself() -> None:
     assert not life.may_auto_reset(replace(failed, max_retries=0))
 
 
-_STEPS = st.sampled_from(["configured", "failed", "lost", "reset", "auto_reset", "removing"])
+_STEPS = st.sampled_from(["configured", "failed", "lost", "reset", "auto_reset", "removing", "held_up"])
+
+
+def test_a_removal_that_is_held_up_tells_why_and_can_be_reset() -> None:
+    record = in_operation(Operation.REMOVING)
+    held = life.held_up(record, ["ag01 is down.", "ag02 is down."])
+    assert (held.ready, held.operation, held.errors) == (
+        Ready.ERROR,
+        Operation.REMOVING,
+        ("ag01 is down.", "ag02 is down."),
+    )
+    assert life.held_up(held, held.errors) is held
+    assert life.held_up(held, ["no."] * 100).errors == ("no.",) * life.MOST_ERRORS
+    assert life.removing(held) is held
+    assert life.lost(held, "lost.", NOW) is held
+    assert not life.may_auto_reset(held)
+    assert life.reset(held).operation is Operation.RESETTING
+    idle = in_operation(Operation.IDLE)
+    assert life.held_up(idle, ["late."]) is idle
 
 
 @given(st.lists(st.tuples(_STEPS, st.floats(0, 2000)), max_size=40), st.integers(0, 5))
@@ -130,20 +148,24 @@ def test_in_any_order_the_record_stays_sound(steps: list[tuple[str, float]], mos
         match step:
             case "configured" if record.operation in (Operation.CREATING, Operation.RESETTING):
                 record = life.configured(record, [DEVICE])
-            case "failed" if record.operation not in (Operation.IDLE, Operation.FAILED):
+            case "failed" if record.operation in (Operation.CREATING, Operation.RESETTING):
                 record = life.failed(record, ["no."])
             case "lost":
                 record = life.lost(record, f"lost at {now}.", now)
-            case "reset" if record.operation not in (Operation.CREATING, Operation.REMOVING):
-                record = life.reset(record)
+            case "reset":
+                with contextlib.suppress(Refused):
+                    record = life.reset(record)
             case "auto_reset" if life.may_auto_reset(record):
                 record = life.auto_reset(record, now)
             case "removing":
                 record = life.removing(record)
+            case "held_up":
+                record = life.held_up(record, [f"down at {now}."])
         if before.operation is Operation.REMOVING:
-            assert record.operation in (Operation.REMOVING, Operation.FAILED)
+            assert record.operation is Operation.REMOVING or (step, bool(before.errors)) == ("reset", True)
         assert (record.ready is Ready.ACTIVE) == (record.operation is Operation.IDLE)
-        assert (record.ready is Ready.ERROR) == (record.operation is Operation.FAILED) == bool(record.errors)
+        assert (record.ready is Ready.ERROR) == bool(record.errors)
+        assert record.ready is Ready.ERROR or record.operation is not Operation.FAILED
         assert 0 <= record.retries <= most
         assert len(record.errors) <= life.MOST_ERRORS
 
