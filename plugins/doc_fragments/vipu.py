@@ -48,6 +48,18 @@ options:
       - File with the private key of O(client_cert).
       - Taken from the environment variable E(VIPU_CLI_CLIENT_KEY) when not given.
     type: path
+  metadata_user_id_key:
+    description:
+      - The gRPC metadata key under which O(api_user_id) is sent, as the controller has it. Graphcore's is not public.
+      - Taken from the environment variable E(VIPU_CLI_METADATA_USER_ID_KEY) when not given.
+    type: str
+    default: vipu-user-id
+  metadata_access_key_key:
+    description:
+      - The gRPC metadata key under which O(api_access_key) is sent, as the controller has it. Graphcore's is not public.
+      - Taken from the environment variable E(VIPU_CLI_METADATA_ACCESS_KEY_KEY) when not given.
+    type: str
+    default: vipu-access-key
   timeout:
     description: How many seconds one call may take.
     type: float

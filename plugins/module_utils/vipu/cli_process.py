@@ -5,8 +5,8 @@
 
 The result line is the authority, since exit statuses are not documented; a status that says failed
 counts too. Host, port and user go as flags; the access key goes by environment, which only the user
-itself can see, while arguments are there for everybody. TLS files go by environment as well, because
-Graphcore's releases name them each in its own way and pass over what they do not know.
+itself can see, while arguments are there for everybody. TLS files and metadata keys go by environment as
+well, because Graphcore's releases name them each in its own way and pass over what they do not know.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from . import cli_output
-from .client import Connection, VipuError
+from .client import ACCESS_KEY_METADATA, USER_ID_METADATA, Connection, VipuError
 
 # A command takes a fraction of a second, mostly of CPU: a few at once save time, many only get in each other's way.
 AT_ONCE = 4
@@ -147,12 +147,17 @@ class Commands:
             "CLIENT_CERT": connection.client_cert,
             "CLIENT_KEY": connection.client_key,
         }
+        metadata = (
+            ("METADATA_USER_ID_KEY", connection.user_id_metadata, USER_ID_METADATA),
+            ("METADATA_ACCESS_KEY_KEY", connection.access_key_metadata, ACCESS_KEY_METADATA),
+        )
         return {
             **{name: os.environ[name] for name in _KEPT if name in os.environ},
             **_FIXED,
             "HOME": self._home(),
             **{"VIPU_CLI_" + name: _absolute(path) for name, path in paths.items() if path},
             **({"VIPU_CLI_API_ACCESS_KEY": connection.access_key} if connection.access_key else {}),
+            **{"VIPU_CLI_" + name: key for name, key, usual in metadata if key != usual},
         }
 
 

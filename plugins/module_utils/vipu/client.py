@@ -193,8 +193,8 @@ class Client:
         elif code is grpc.StatusCode.INTERNAL and details == "Invalid metadata":  # said on this side of the wire
             name = "INVALID_ARGUMENT"
             sentence = (
-                "The user id or the access key holds characters that no key has, a line end perhaps: "
-                "check api_user_id and api_access_key."
+                "The user id or the access key holds characters that no key has, a line end perhaps, or the name of "
+                "its metadata key does: check api_user_id, api_access_key, and the options for metadata keys."
             )
         elif code is grpc.StatusCode.UNKNOWN and not details:
             sentence = "%s failed without saying why: see its log." % where

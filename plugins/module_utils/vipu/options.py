@@ -12,7 +12,7 @@ import typing as t
 
 from ansible.module_utils.common.parameters import env_fallback
 
-from .client import Connection
+from .client import ACCESS_KEY_METADATA, USER_ID_METADATA, Connection
 from .transport import Transport
 
 
@@ -28,6 +28,11 @@ CONNECTION_OPTIONS: dict[str, t.Any] = {
     "ca_path": _option("CA_PATH", type="path"),
     "client_cert": _option("CLIENT_CERT", type="path"),
     "client_key": _option("CLIENT_KEY", type="path", no_log=False),  # a path, not a key
+    # names, not secrets
+    "metadata_user_id_key": _option("METADATA_USER_ID_KEY", type="str", default=USER_ID_METADATA, no_log=False),
+    "metadata_access_key_key": _option(
+        "METADATA_ACCESS_KEY_KEY", type="str", default=ACCESS_KEY_METADATA, no_log=False
+    ),
     "timeout": {"type": "float", "default": 30.0},
     "transport": {"type": "str", "choices": ["grpc", "cli"], "default": "grpc"},
     "vipu_admin_path": {"type": "str", "default": "vipu-admin"},
@@ -46,6 +51,8 @@ def connection(params: dict[str, t.Any]) -> Connection:
         client_cert=params["client_cert"],
         client_key=params["client_key"],
         timeout=params["timeout"],
+        user_id_metadata=params["metadata_user_id_key"].lower(),
+        access_key_metadata=params["metadata_access_key_key"].lower(),
     )
 
 

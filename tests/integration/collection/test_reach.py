@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Callable
 from concurrent import futures
 from pathlib import Path
@@ -13,7 +14,7 @@ import grpc
 import pytest
 from playbook import play, results
 from test_scenarios import AGENTS, NOTEBOOK, VISION, task
-from vipu_servers import InProcess, InstantLife, Process, pod
+from vipu_servers import InProcess, InstantLife, Process, pod, run
 
 from openipu.vipu import tls
 
@@ -91,6 +92,35 @@ def test_a_secure_controller(certs: Path, vipu_process: Callable[..., Process], 
         assert played.failed == 1
         assert sentence in text, text
         assert "AbCdEfGhIjK" not in text
+
+
+@pytest.mark.parametrize("transport", ["grpc", "cli"])
+def test_a_controller_with_metadata_keys_of_its_own(
+    certs: Path, vipu_process: Callable[..., Process], tmp_path: Path, transport: str
+) -> None:
+    made = run("--init", "--secure", "--database", str(tmp_path / "vipu-server.db"))
+    assert made.returncode == 0, made.stderr
+    key = re.search('api-access-key="(.*)"', (tmp_path / "admin.vipu-cli.hcl").read_text())
+    assert key
+    keys = ("--metadata-user-id-key", "x-user", "--metadata-access-key-key", "x-key")
+    server = vipu_process("--secure", "--certs", str(certs), *keys)
+    root = {"api_user_id": "admin", "api_access_key": key[1], "transport": transport}
+    look = {**task("vipu_info", gather_subset=["users"]), "ignore_errors": True}
+    named = {"metadata_user_id_key": "X-User", "metadata_access_key_key": "x-key"}
+    environment = {"VIPU_CLI_METADATA_USER_ID_KEY": "x-user", "VIPU_CLI_METADATA_ACCESS_KEY_KEY": "x-key"}
+    tasks = [
+        look,
+        {**look, "openipu.pod.vipu_info": {"gather_subset": ["users"], **named}},
+        {**look, "environment": environment},
+        {**look, "environment": environment, "vars": {"openipu_fast_path": False}},
+        task("vipu_user", id="alice", config_dest="alice.hcl", **named),
+    ]
+    found = results(tmp_path, tasks, controller={**where(server), **trusting(certs, certs), **root})
+    assert [each["failed"] for each in found] == [True, False, False, False, False], found
+    assert "user id" in found[0]["msg"]
+    assert [user["id"] for user in found[1]["users"]] == ["admin"]
+    told = (tmp_path / "alice.hcl").read_text()
+    assert 'metadata-user-id-key="x-user"' in told and 'metadata-access-key-key="x-key"' in told
 
 
 def trusting(certs: Path, folder: Path) -> dict[str, str]:
