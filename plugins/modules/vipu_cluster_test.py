@@ -14,7 +14,9 @@ author: openipu.pod contributors (@openipu)
 description:
   - Has the controller test a cluster, and fails when something is wrong, with a sentence that names the cables and machines.
   - It is a gate before partitions, so it runs once for a cluster as it is. Nothing runs when the controller's last test was a pass of these
-    tests on the same agents in the same topology, or when the cluster has partitions already.
+    tests on the same agents in the same topology, or when the cluster has partitions already and its last test found nothing wrong. Tests that
+    disturb nobody, named without others, run beside partitions too.
+  - With O(transport=cli) nobody tells what a cluster was like when it was tested, so one without partitions is tested every time.
   - Graphcore's controller and the open one remember their last test until they are restarted.
 extends_documentation_fragment:
   - openipu.pod.vipu
@@ -30,8 +32,8 @@ attributes:
     description: When run twice in a row without something else changing in between, the second run tests nothing.
     support: partial
     details:
-      - A cluster that fails is tested again, and so is one without partitions whose controller was restarted. With O(force=true) it is
-        tested every time.
+      - A cluster that fails is tested again, and so is one without partitions whose controller was restarted, or has tested another cluster
+        since. With O(force=true) it is tested every time.
   platform:
     description: Where the module can run.
     platforms: posix
@@ -109,7 +111,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 ok:
-  description: Whether nothing is wrong.
+  description: Whether nothing is wrong; none when that is not known, because partitions kept the tests from running.
   type: bool
   returned: with O(state=tested), except in check mode
   sample: false

@@ -29,6 +29,7 @@ _CAPTION = re.compile(r"^\s*Showing test results for cluster (\S+?)\.?\s*$", re.
 _STATES = (
     ("running", re.compile(r"Test in cluster (\S+) is in progress")),
     ("stopped", re.compile(r"Last test in cluster (\S+) was stopped")),
+    ("aborted", re.compile(r"No results available\. Cannot end the test .* of cluster '([^']+)'")),
     ("none", re.compile(r"No results available()")),
 )
 _SKIPPED = re.compile(r"Test did not run because of an earlier dependency test failure \((.+)\)")
@@ -47,7 +48,8 @@ _MISPLACED = re.compile(
 )
 _LINK = re.compile(r"(?P<a>\S+):(?P<ap>\d+) <--> (?P<b>\S+):(?P<bp>\d+)(?P<untested> \(not tested\))?")
 _NOISE = re.compile(r"- (?P<b>\S+):(?P<bp>\d+) <--> (?P<a>\S+):(?P<ap>\d+) \((?P<what>\d+|link down)\)")
-_VERSION = re.compile(r"(?P<agent>\S+?)-(?P<component>[^:]+): (?P<version>.+)")
+# Names of agents may have dashes in them, those of components have none.
+_VERSION = re.compile(r"(?P<agent>\S+)-(?P<component>[^:-]+): (?P<version>.+)")
 _PFC = re.compile(r"(?P<agent>\S+): (?P<rest>\{.*pfc classes.*\})")
 _SILENT = re.compile(r"Agent '(?P<agent>[^']+)' did not answer: .*")
 # Lines that only lead in to others, or sum them up.
@@ -67,7 +69,8 @@ def status(text: str, reason: str | None) -> Object:
     if reason and not caption:
         for state, pattern in _STATES:
             if match := pattern.search(reason):
-                return _run(state, match[1] or None, [])
+                run = _run(state, match[1] or None, [])
+                return {**run, "error": reason} if state == "aborted" else run
         raise ValueError(cli_output.quoted(reason))
     results = [_result(rows) for rows in cli_output.groups(text, "test type", "test")]
     if not results:

@@ -13,6 +13,8 @@ from .names import CLUSTER_TEST
 from .runner import Run, Task, TaskError
 
 DEFAULT_TESTS = tuple(test for test in CLUSTER_TEST.choices if test != "PFC-settings")
+# The controller does not run them beside partitions.
+_DISTURBING = frozenset({"Sync-Link", "IPU-Link", "Traffic", "GW-Link"})
 _LONGEST_LOOK = 20.0  # seconds that one call waits for news
 _TOLD = 3  # failures of a test that a sentence names
 
@@ -28,10 +30,10 @@ def _cluster_test(run: Run) -> Object:
             return settled
     if run.check_mode:
         return {"changed": True, "would_run": tests}
-    found = run.transport.start_test(params["cluster"], params["tests"] or [])
+    started = run.transport.start_test(params["cluster"], params["tests"] or [])
     if params["state"] == "started":
-        return {"changed": True, "run": found}
-    found = _wait(run)
+        return {"changed": True, "run": started}
+    found = _wait(run, started, tests)
     result: Object = {"changed": True, "run": found, "ok": found["ok"], "failures": flat(found)}
     if not found["ok"] and params["fail_on_failure"]:
         raise TaskError(sentence(found), **result)
@@ -46,9 +48,13 @@ def _settled(run: Run, tests: t.Sequence[str]) -> Object | None:
     if cluster is None:
         return None
     last = run.transport.test_run()
-    nothing: Object = {"changed": False, "run": last, "failures": [], "ok": True}
+    nothing: Object = {"changed": False, "run": last, "failures": []}
     if _covers(last, cluster, tests):
-        return {**nothing, "skipped_reason": "Cluster '%s' passed these tests, and is the same since." % id}
+        reason = "Cluster '%s' passed these tests, and is the same since." % id
+        return {**nothing, "ok": True, "skipped_reason": reason}
+    failed = last["state"] == "finished" and last["cluster"] == id and not last["ok"]
+    if failed or not _DISTURBING.intersection(tests):
+        return None
     # Some listings of allocations tell the agents only, and some of partitions the cluster only.
     agents = set(cluster.get("agents") or ())
     allocations = {item["id"] for item in seen["allocation"] if agents.intersection(item.get("agents") or ())}
@@ -60,26 +66,32 @@ def _settled(run: Run, tests: t.Sequence[str]) -> Object | None:
             id,
             _some(["'%s'" % partition for partition in sorted(partitions)]),
         )
-        return {**nothing, "run": last if last["cluster"] == id else None, "skipped_reason": reason}
+        # Whether anything is wrong is not known.
+        return {**nothing, "run": last if last["cluster"] == id else None, "ok": None, "skipped_reason": reason}
     return None
 
 
 def _covers(last: Object, cluster: Object, tests: t.Sequence[str]) -> bool:
-    """Whether the last run passed these tests, on the cluster as it is now as far as the run tells."""
+    """Whether the last run passed these tests, on the cluster as it is now.
+
+    The command line does not tell what the cluster was like, so there it is tested again.
+    """
     if not last["ok"] or last["cluster"] != cluster["id"]:
         return False
-    same = all(last[name] is None or last[name] == cluster.get(name) for name in ("agents", "num_ilds", "topology"))
+    same = all(last[name] == cluster.get(name) for name in ("agents", "num_ilds", "topology"))
     passed = {result["test"] for result in last["results"] if result["ok"] and not result["disturbs"]}
     return same and passed.issuperset(tests)
 
 
-def _wait(run: Run) -> Object:
+def _wait(run: Run, started: Object, tests: t.Sequence[str]) -> Object:
     """The run when it is over. Raises TaskError with what is known when it is not in time, or has no results."""
     id, timeout = run.params["cluster"], run.params["wait_timeout"]
     deadline = time.monotonic() + timeout
     while True:
         left = deadline - time.monotonic()
         found = run.transport.test_run(len(CLUSTER_TEST.choices), max(0.0, min(left, _LONGEST_LOOK)))
+        if found["run_id"] != started["run_id"]:
+            break
         if found["state"] != "running":
             break
         if left <= 0:
@@ -89,6 +101,12 @@ def _wait(run: Run) -> Object:
                 changed=True,
                 run=found,
             )
+    if found["run_id"] != started["run_id"] or (found["state"] == "finished" and found["asked"] != list(tests)):
+        raise TaskError(
+            "The results of the test of cluster '%s' are lost, somebody has started another since: test again." % id,
+            changed=True,
+            run=found,
+        )
     if found["state"] != "finished" or found["cluster"] not in (id, None):
         what = found["error"] or "it was stopped, or the controller was started anew"
         raise TaskError(
@@ -136,7 +154,9 @@ def _named(failure: Object) -> str:
     }.get(failure["kind"])
     a, b = failure["a"], failure["b"]
     if a and b:
-        return "%s port %s <--> %s port %s: %s" % (a["agent"], a["port"], b["agent"], b["port"], what)
+        # The test says which ports are meant, but for GW-Links, which more than one test sees.
+        port = "GW-Link port" if a["kind"] == "GW-Link" else "port"
+        return "%s %s %s <--> %s %s %s: %s" % (a["agent"], port, a["port"], b["agent"], port, b["port"], what)
     if failure["kind"] == "agent_unreachable":
         return "%s: %s" % (failure["agent"], what)
     if failure["link"]:

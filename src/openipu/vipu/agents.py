@@ -84,6 +84,7 @@ class Link:
         self.stub = contract.stub(self._channel, "AgentService")
         self._known = asyncio.Event()  # whether it is up or down
         self._asked: set[asyncio.Future[Any]] = set()
+        self._parted = False
 
     @property
     def id(self) -> str:
@@ -136,26 +137,31 @@ class Link:
                 call.cancel()
 
     def parted(self) -> None:
-        """Nobody supervises it any more: whoever asks it something is not left waiting."""
-        if not self._known.is_set():
-            self.turned(AgentStatus(AgentState.DOWN, "it was removed"))
+        """Nobody supervises it any more: whoever asks it something hears that, and is not left waiting."""
+        self._parted = True
+        self._known.set()
+        for call in self._asked:
+            call.cancel()
 
     async def while_up(self, ask: Callable[[Link], Awaitable[_Answer]]) -> _Answer:
         """What the agent answers; ConnectionError with a clause when it is down, or goes down meanwhile."""
         await self._known.wait()
-        if not self.up:
-            raise ConnectionError(self.status.reason)
+        if not self.up or self._parted:
+            raise ConnectionError(self._why())
         call = asyncio.ensure_future(ask(self))
         self._asked.add(call)
         try:
             return await call
         except asyncio.CancelledError:
             here = asyncio.current_task()
-            if self.up or (here and here.cancelling()):
+            if (self.up and not self._parted) or (here and here.cancelling()):
                 raise
-            raise ConnectionError(self.status.reason) from None
+            raise ConnectionError(self._why()) from None
         finally:
             self._asked.discard(call)
+
+    def _why(self) -> str:
+        return "it was removed, or has another end-point now" if self._parted else self.status.reason
 
     async def close(self) -> None:
         """Close the connection."""

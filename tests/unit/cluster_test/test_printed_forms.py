@@ -204,6 +204,11 @@ def test_figures(machines: int, ilds: int, topology: Topology, figures: list[int
     assert all(verdict.ok for verdict in found)
 
 
+def test_agents_that_tell_of_no_component_are_not_consistent() -> None:
+    verdict = verdicts.versions(FOUR, {agent: {} for agent in FOUR.agents})
+    assert (verdict.ok, verdict.lines) == (False, ("No component is told of",))
+
+
 def test_links_that_do_not_train_are_our_own_lines() -> None:
     of = cluster(names("ag", 4), ilds=2)
     readings = trained(of)
@@ -253,6 +258,7 @@ def test_an_agent_that_does_not_answer_is_named_and_its_neighbours_are_not_blame
         "Errors encountered in traffic test 1",
         "corrected link errors: 0",
         "- ag3 (no answer)",
+        *(f"- ag3:{port} <--> ag2:{port + 4} (not tested)" for port in (4, 3, 2, 1)),
         sentence,
         "Version | 0/4 | " + sentence,
         "PFC-settings | 2/3 | " + sentence,

@@ -99,7 +99,12 @@ def test_a_run_that_passed() -> None:
             "Traffic 0/1 (ag2 port 5 <--> ag3 port 1: 327 corrected errors, "
             "ag1 port 8 <--> ag2 port 4: 521 corrected errors).",
         ),
-        (GW, "no_cable", [("ag1.1", 1, "ag2.1", 2)], "Cabling 11/12 (ag1.1 port 1 <--> ag2.1 port 2: no cable)."),
+        (
+            GW,
+            "no_cable",
+            [("ag1.1", 1, "ag2.1", 2)],
+            "Cabling 11/12 (ag1.1 GW-Link port 1 <--> ag2.1 GW-Link port 2: no cable).",
+        ),
         (SKIPPED, "wrong_port", [("a02", 7, "a03", 3)], "Cabling 11/12 (a02 port 7 <--> a03 port 3: wrong port)."),
     ],
 )
@@ -124,6 +129,9 @@ def test_versions_and_settings() -> None:
     (version,) = cli_tests.status(VERSIONS, None)["results"][0]["failures"]
     assert (version["kind"], version["component"]) == ("version", "Agent")
     assert version["versions"] == {"ag1": "1.6.0", "ag8": "1.5.1"}
+    dashed = VERSIONS.replace("ag1-", "pod-ag-1-").replace("ag8-", "pod-ag-8-").replace("-Agent", "-IPU firmware")
+    (version,) = cli_tests.status(dashed, None)["results"][0]["failures"]
+    assert (version["component"], list(version["versions"])) == ("IPU firmware", ["pod-ag-1", "pod-ag-8"])
     (pfc,) = cli_tests.status(PFC, None)["results"][0]["failures"]
     assert (pfc["kind"], pfc["agent"]) == ("pfc_classes", "ag05")
 
@@ -140,6 +148,7 @@ def test_a_line_that_nobody_knows_is_not_lost() -> None:
         ("No results available. Test in cluster cl0 is in progress.", "running", "cl0"),
         ("No results available. Last test in cluster cl0 was stopped.", "stopped", "cl0"),
         ("No results available.", "none", None),
+        ("No results available. Cannot end the test Cabling of cluster 'cl0': see the log.", "aborted", "cl0"),
     ],
 )
 def test_runs_without_results(reason: str, state: str, cluster: str | None) -> None:

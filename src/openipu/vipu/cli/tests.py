@@ -53,10 +53,13 @@ def test_cluster(session: Session, /, id: str | None, start: bool, status: bool,
         raise click.UsageError("--status and --stop are of the last test, whatever it tests: leave the others out.")
     if status:
         session.about("status")
-        _show_last(session, session.call("admin", "GetClusterTest", admin.GetClusterTestRequest()).run)
+        last = session.call("admin", "GetClusterTest", admin.GetClusterTestRequest()).run
+        if id and last.state and last.cluster.id != id:
+            raise Failed(f"No results available. The last test was of cluster {last.cluster.id}")
+        _show_last(session, last)
         return
     if stop:
-        _stop(session)
+        _stop(session, id)
         return
     if not id:
         raise click.UsageError("Name the cluster to test.")
@@ -77,13 +80,15 @@ def test_cluster(session: Session, /, id: str | None, start: bool, status: bool,
     _show_last(session, run)
 
 
-def _stop(session: Session) -> None:
+def _stop(session: Session, id: str | None) -> None:
     from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin
 
     session.about("stop")
     last = session.call("admin", "GetClusterTest", admin.GetClusterTestRequest()).run
     if last.state != admin.ClusterTestRun.RUNNING:
         raise Failed("No test is in progress")
+    if id and last.cluster.id != id:
+        raise Failed(f"The test in progress is of cluster {last.cluster.id}")
     request = admin.StopClusterTestRequest(run_id=last.run_id)
     session.call("admin", "StopClusterTest", request)
     session.succeed()

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from ansible_collections.openipu.pod.plugins.module_utils.pod.topology import INTERNAL_LINKS, Cable, CableKind, Layout
 
@@ -139,8 +140,8 @@ def _trained(
 
 def _noisy_cable(cluster: Cluster, cable: Cable, readings: Readings[Links], number: int) -> list[Failure]:
     a, b = ends(cluster, cable)
-    if silent_among(readings, a, b):
-        return []  # told by its agent
+    if silent := silent_among(readings, a, b):
+        return [replace(untested(a, b, silent), traffic_test=number)]
     states = [_link(readings, end) for end in (a, b)]
     if not all(state.up for state in states):
         reason = f"No traffic passes between {a} and {b}: the link is down."
@@ -172,12 +173,15 @@ def _noisy_inside(agent: str, links: Links | Silent, number: int) -> list[Failur
 
 
 def _traffic_line(failure: Failure) -> str:
-    if failure.kind is FailureKind.AGENT_UNREACHABLE:
+    if failure.agent and failure.kind is FailureKind.AGENT_UNREACHABLE:
         return f"{failure.agent} (no answer)"
     where = (
         f"{failure.b.agent}:{failure.b.port} <--> {failure.a.agent}:{failure.a.port}"
         if failure.a and failure.b
         else f"{failure.agent}: {failure.link}"
     )
-    what = str(failure.corrected_errors) if failure.kind is FailureKind.CORRECTED_ERRORS else "link down"
+    what = {
+        FailureKind.CORRECTED_ERRORS: str(failure.corrected_errors),
+        FailureKind.AGENT_UNREACHABLE: "not tested",
+    }.get(failure.kind, "link down")
     return f"{where} ({what})"

@@ -131,8 +131,11 @@ def versions(cluster: Cluster, readings: Readings[Mapping[str, str]]) -> Verdict
             lines += [f"{agent}-{component}: {version}" for agent, version in by_agent.items()]
             reason = f"{component} has {len(set(by_agent.values()))} versions: {_grouped(by_agent)}."
             failures.append(Failure(FailureKind.VERSION_MISMATCH, reason, component=component, versions=by_agent))
+    if told and not components:
+        failures.append(Failure(FailureKind.VERSION_MISMATCH, "The agents tell of no component."))
+        lines.append("No component is told of")
     passed = 0 if len(told) < len(cluster.agents) else len(components) - mismatched
-    if lines:
+    if mismatched:
         lines.insert(0, "Components with mismatched versions found:")
     passing = "All component versions are consistent"
     return verdict(Test.VERSION, passed, len(components), passing, lines, failures)
