@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import TypeVar
 
 from ansible_collections.openipu.pod.plugins.module_utils.pod import topology as pod_topology
@@ -230,6 +231,7 @@ class User:
 
 
 Record = Agent | Cluster | Allocation | Partition | User
+_Record = TypeVar("_Record", bound=Record)
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,6 +370,11 @@ class State:
         else:
             for allocation in record.allocations:
                 _unlink(self.users_of, allocation, record.id)
+
+
+def in_order(table: Mapping[str, _Record]) -> list[_Record]:
+    """The records of a table as lists show them: by id, so that no restart and no refused batch changes it."""
+    return sorted(table.values(), key=attrgetter("id"))
 
 
 def _drop(index: dict[_Key, str], key: _Key, id: str) -> bool:

@@ -18,7 +18,7 @@ from openipu.vipu.auth import Caller
 from openipu.vipu.batch import Batch, BatchResult, apply_batch, check_length
 from openipu.vipu.checks import Code, Context, RuleError, not_there, shown
 from openipu.vipu.controller import Controller
-from openipu.vipu.model import Agent, Allocation, Change, Kind, State, User
+from openipu.vipu.model import Agent, Allocation, Change, Kind, State, in_order
 from openipu.vipu.ports import Lifecycle
 from openipu.vipu.services_guard import large_requests, waits_for_agents
 from openipu.vipu.services_messages import Message
@@ -75,9 +75,9 @@ class AdminService:
             return admin.GetAgentReply(agent=self._agent(state, agent, facts=True))
 
     def ListAgents(self, request: Message, caller: Caller) -> Message:
-        """All agents, in order of registration."""
+        """All agents, by id."""
         with self._controller.reading() as state:
-            agents = [self._agent(state, agent, facts=False) for agent in state.agents.values()]
+            agents = [self._agent(state, agent, facts=False) for agent in in_order(state.agents)]
         return admin.ListAgentsReply(agents=agents)
 
     def RemoveAgent(self, request: Message, caller: Caller) -> Message:
@@ -123,11 +123,11 @@ class AdminService:
         return admin.GetClusterReply(cluster=messages.cluster_message(cluster, allocations))
 
     def ListClusters(self, request: Message, caller: Caller) -> Message:
-        """All clusters."""
+        """All clusters, by id."""
         with self._controller.reading() as state:
             clusters = [
                 messages.cluster_message(cluster, sorted(state.allocations_in.get(cluster.id, ())))
-                for cluster in state.clusters.values()
+                for cluster in in_order(state.clusters)
             ]
         return admin.ListClustersReply(clusters=clusters)
 
@@ -157,9 +157,8 @@ class AdminService:
         return admin.CreateUserReply(access_key=key)
 
     def ListUsers(self, request: Message, caller: Caller) -> Message:
-        """All users, without their keys."""
-        users: list[User] = list(self._controller.state.users.values())
-        return admin.ListUsersReply(users=map(messages.user_message, users))
+        """All users, by id, without their keys."""
+        return admin.ListUsersReply(users=map(messages.user_message, in_order(self._controller.state.users)))
 
     def RemoveUser(self, request: Message, caller: Caller) -> Message:
         """Remove a user; what it made stays."""
@@ -233,10 +232,10 @@ class TenantService:
             return admin.GetAllocationReply(allocation=_allocation(state, allocation))
 
     def ListAllocations(self, request: Message, caller: Caller) -> Message:
-        """All allocations that the caller may use."""
+        """All allocations that the caller may use, by id."""
         context = Context(allowed=caller.allowed)
         with self._controller.reading() as state:
-            found = [_allocation(state, each) for each in state.allocations.values() if context.may_use(each.id)]
+            found = [_allocation(state, each) for each in in_order(state.allocations) if context.may_use(each.id)]
         return admin.ListAllocationsReply(allocations=found)
 
     def CountFits(self, request: Message, caller: Caller) -> Message:
@@ -257,7 +256,7 @@ class TenantService:
         """The options of partitions that the public API does not tell, of those that the caller may use."""
         context = Context(allowed=caller.allowed)
         partitions = self._controller.state.partitions
-        asked = list(dict.fromkeys(request.partition_ids)) or list(partitions)
+        asked = list(dict.fromkeys(request.partition_ids)) or sorted(partitions)
         found = [record for id in asked if (record := partitions.get(id)) and context.may_use(record.allocation)]
         return admin.ListPartitionOptionsReply(partitions=map(messages.partition_options_message, found))
 

@@ -16,7 +16,7 @@ from openipu.vipu import services_messages as messages
 from openipu.vipu.auth import Caller
 from openipu.vipu.checks import Code, Context, Refused, RuleError, check_id, not_there, shown
 from openipu.vipu.controller import Controller
-from openipu.vipu.model import Change, Kind, Partition, Ready, State
+from openipu.vipu.model import Change, Kind, Partition, Ready, State, in_order
 from openipu.vipu.ports import Lifecycle
 from openipu.vipu.services_guard import waits_for_agents
 from openipu.vipu.services_messages import Message
@@ -47,10 +47,10 @@ class UserService:
         self._encoded: dict[str, tuple[Partition, bytes]] = {}
 
     def ListPartitions(self, request: Message, caller: Caller) -> bytes:
-        """All partitions that the caller may see, in no particular order; the encoded reply."""
+        """All partitions that the caller may see, by id; the encoded reply."""
         allocation = request.allocation_id
         partitions = self._controller.state.partitions
-        found = list(partitions.values())
+        found = in_order(partitions)
         if allocation:
             found = [partition for partition in found if partition.allocation == allocation]
         if caller.allowed is not None:
@@ -119,7 +119,9 @@ class UserService:
         """The attributes of all IPUs of some agents, or of all that the caller may use and that can be asked."""
         with self._controller.reading() as state:
             usable = dict.fromkeys(
-                id for id in state.agents if caller.allowed is None or state.allocation_of.get(id) in caller.allowed
+                id
+                for id in sorted(state.agents)
+                if caller.allowed is None or state.allocation_of.get(id) in caller.allowed
             )
         wanted = list(dict.fromkeys(request.agents) or usable)
         for id in wanted:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import grpc
 import pytest
@@ -197,6 +198,49 @@ def test_an_admin_end_point_of_its_own(vipu_server: Callable[..., InProcess]) ->
     assert list(server.tenant.GetAllocation(admin.GetAllocationRequest(id="a1")).allocation.partition_ids) == ["p1"]
     assert len(other.user.ListPartitions(virmgrpc.ListPartitionsRequest()).partitions) == 1
     other.close()
+
+
+def test_lists_have_one_order(vipu_server: Callable[..., InProcess], tmp_path: Path) -> None:
+    """By id: as things came, after a batch that was refused and taken back, and after a restart."""
+    database = tmp_path / "pod.db"
+    server = vipu_server(database, life=InstantLife)
+
+    def ids() -> dict[str, list[str]]:
+        return {
+            "agents": [each.spec.id for each in server.admin.ListAgents(admin.ListAgentsRequest()).agents],
+            "clusters": [each.spec.id for each in server.admin.ListClusters(admin.ListClustersRequest()).clusters],
+            "users": [each.id for each in server.admin.ListUsers(admin.ListUsersRequest()).users],
+            "allocations": [
+                each.spec.id for each in server.tenant.ListAllocations(admin.ListAllocationsRequest()).allocations
+            ],
+            "partitions": [each.id for each in server.user.ListPartitions(virmgrpc.ListPartitionsRequest()).partitions],
+            "options": [
+                each.partition_id
+                for each in server.tenant.ListPartitionOptions(admin.ListPartitionOptionsRequest()).partitions
+            ],
+            "attributes": [
+                each.agent for each in server.user.ListIPUAttributes(virmgrpc.ListIPUAttributesRequest()).entries
+            ],
+        }
+
+    request = admin.ApplyRequest()
+    for name in ("c", "a", "b"):
+        request.agents.add(id=name, host=f"host-{name}")
+        request.clusters.add(id=name, agent_ids=[name])
+        request.allocations.add(id=name, cluster_id=name, size=1)
+        request.partitions.add().requirements.MergeFrom(partition(name, 1, name).requirements)
+        request.users.add(id=name)
+    assert server.admin.Apply(request).applied
+    expected = {kind: ["a", "b", "c"] for kind in ids()}
+    assert ids() == expected
+    refused = admin.ApplyRequest(
+        removals=[admin.ObjectRef(kind=admin.KIND_PARTITION, id="a"), admin.ObjectRef(kind=admin.KIND_AGENT, id="a")]
+    )
+    assert not server.admin.Apply(refused).applied
+    assert ids() == expected
+    server.stop()
+    server = vipu_server(database, life=InstantLife)
+    assert ids() == expected
 
 
 def test_records_are_there_after_a_restart(vipu_server: Callable[..., InProcess]) -> None:
