@@ -36,14 +36,21 @@ class Once:
     def __init__(self, what: str) -> None:
         """``what`` is the field's name for the values."""
         self.what = what
-        self._places: dict[str, tuple[str, PodError]] = {}
+        self._places: dict[str, tuple[str | None, PodError]] = {}
 
-    def take(self, value: str, owner: str, place: PodError) -> None:
-        """Note the owner of a value; ``place`` is an (unworded) error where it stands. Raises PodError."""
+    def take(self, value: str, owner: str | None, place: PodError) -> None:
+        """Note the owner of a value, None when the value is its name, and the field says of what.
+
+        ``place`` is an (unworded) error where it stands. Raises PodError.
+        """
         first = self._places.setdefault(value, (owner, place))
         if first[1] is not place:
             other, there = first
             where = "line %d" % there.line if there.file == place.file and there.line else there.place
+            if owner is None:
+                here = "line %d" % place.line if place.line else "here"
+                sentence = "%s '%s' stands twice, in %s and %s: give each a name of its own"
+                raise PodError(place.file, place.line, sentence % (self.what, value, where, here))
             sentence = "%s %s is given to both %s (%s) and %s: give each its own"
             raise PodError(place.file, place.line, sentence % (self.what, value, other, where, owner))
 

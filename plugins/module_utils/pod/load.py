@@ -42,7 +42,7 @@ class _Loader:
             raise self.top.error("a POD has at least one rack: add it to 'racks'", "racks")
         names, numbers = Once("rack"), Once("rack number")
         for block in blocks:
-            names.take(block["name"], "this rack", block.error("", "name"))
+            names.take(block["name"], None, block.error("", "name"))
             numbers.take(str(block["number"]), "rack '%s'" % block["name"], block.error("", "number"))
             if not 0 <= block["number"] <= 255:
                 raise block.error("rack '%s': a logical rack number is 0 to 255" % block["name"], "number")

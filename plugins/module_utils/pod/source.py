@@ -231,7 +231,8 @@ class Shape:
         """The mapping with its values in their types and defaults filled in. Raises PodError at the line at fault."""
         for name in block:
             if name not in self.spec:
-                raise block.error("%s: %s" % (self._named(block), unknown("key", name, self.spec)), name)
+                sentence = "%s: %s%s" % (self._named(block), unknown("key", name, self.spec), self._missing(block))
+                raise block.error(sentence, name)
             self._check_form(block, name)
         result = self._validator.validate(dict(block))
         if result.error_messages:
@@ -260,6 +261,11 @@ class Shape:
     def children(self, block: Block, key: str) -> list[Block]:
         """The mappings of a list in a mapping that was checked. Raises PodError."""
         return [self.check(item) for item in block.get(key) or ()]
+
+    def _missing(self, block: Block) -> str:
+        """What a mapping with a wrong key lacks too: the right one perhaps, or something else besides."""
+        names = [name for name, option in self.spec.items() if option.get("required") and name not in block]
+        return " (missing: %s)" % ", ".join(names) if names else ""
 
     def _named(self, block: Block) -> str:
         name = block.get("id", block.get("name"))

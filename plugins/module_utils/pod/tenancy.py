@@ -43,7 +43,7 @@ class Tenancy:
 
     def _id(self, block: Block, what: str) -> str:
         id = check_name(block, "id", what)
-        self._ids.setdefault(what, Once("id")).take(id, "this %s" % what, block.error("", "id"))
+        self._ids.setdefault(what, Once(what)).take(id, None, block.error("", "id"))
         return id
 
     def _named(

@@ -47,6 +47,7 @@ class Controller:
         self._lock = threading.Lock()
         self._submitting = threading.Lock()
         self._stopped = False
+        self._closed = False
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
 
     @property
@@ -65,13 +66,16 @@ class Controller:
         self._thread.start()
 
     def stop(self) -> None:
-        """Finish what was submitted, end the writer thread and close the store."""
+        """Finish what was submitted, end the writer thread and close the store; once is enough, more does no harm."""
         with self._submitting:
             self._stopped = True
             self._tasks.put(None)
         if self._thread.is_alive():
             self._thread.join()
-        self._store.close()
+        with self._submitting:
+            if not self._closed:
+                self._closed = True
+                self._store.close()
 
     def submit(self, command: Command[Result]) -> Future[Result]:
         """Have the writer thread run a command; the future is done when its changes are durable.

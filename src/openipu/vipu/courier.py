@@ -13,11 +13,10 @@ import structlog
 
 from openipu.vipu.agent.contract import agent as contract
 from openipu.vipu.agents import Link, plain
-from openipu.vipu.model import Operation, Partition
+from openipu.vipu.model import MOST_PARTITIONS_PER_CALL, Operation, Partition
 
 CALLS = 32  # at once, to all agents: what waits for its turn meanwhile travels together
 QUICK = 0.05  # seconds after which a call does not count any more: bringing up real IPUs takes many
-MOST_PER_CALL = 64
 RETRY = 1.0  # seconds until an agent that is up, but did not answer a call, is called again
 
 _UNANSWERED = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED)
@@ -206,7 +205,7 @@ class Courier:
             await self._finished
 
     async def _release(self) -> None:
-        ids = list(self._releases)[:MOST_PER_CALL]
+        ids = list(self._releases)[:MOST_PARTITIONS_PER_CALL]
         if not ids:
             return
         reply = await self._call(self.link.stub.Release, contract.ReleaseRequest(partition_ids=ids))
@@ -219,7 +218,7 @@ class Courier:
 
     async def _configure(self) -> None:
         # A release that came up meanwhile goes first, in another round.
-        drives = [] if self._releases else list(self._drives.values())[:MOST_PER_CALL]
+        drives = [] if self._releases else list(self._drives.values())[:MOST_PARTITIONS_PER_CALL]
         if not drives:
             return
         agent_id = self.link.id

@@ -13,6 +13,8 @@ from ansible_collections.openipu.pod.plugins.module_utils.pod import topology as
 
 IPUS_PER_MACHINE: int = pod_topology.IPUS_PER_MACHINE
 DEFAULT_AGENT_PORT = 8080
+# What one call to an agent may name: a machine has four IPUs, and releases may add up while it is away.
+MOST_PARTITIONS_PER_CALL = 64
 # Where agents multicast their presence: administratively scoped (RFC 2365, organisation-local), our choice.
 DISCOVERY_GROUP = "239.192.73.80"
 DISCOVERY_PORT = 8091

@@ -125,7 +125,24 @@ TAILS = [
         11,
         "machine m1.1 is given to both allocation 'a' (line 10) and allocation 'b'",
     ),
-    ("the same id", ALLOCATIONS + "  - {id: a, cluster: cl, size: 1}\n", 11, "id a is given to both"),
+    (
+        "the same id",
+        ALLOCATIONS + "  - {id: a, cluster: cl, size: 1}\n",
+        11,
+        "allocation 'a' stands twice, in line 10 and line 11: give each a name of its own",
+    ),
+    (
+        "a partition of the same id",
+        ALLOCATIONS + "partitions:\n  - {id: p, allocation: a, size: 1}\n  - {id: p, allocation: a, size: 2}\n",
+        13,
+        "partition 'p' stands twice, in line 12 and line 13: give each a name of its own",
+    ),
+    (
+        "a typing error in a key that is needed",
+        ALLOCATIONS + "partitions:\n  - {id: p, allocatoin: a}\n",
+        12,
+        "partition 'p': unknown key 'allocatoin': did you mean 'allocation'? (missing: allocation, size)",
+    ),
     (
         "a size that is no power of two",
         ALLOCATIONS + "partitions:\n  - {id: p, allocation: a, size: 6}\n",

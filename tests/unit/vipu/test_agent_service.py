@@ -16,8 +16,7 @@ from openipu.twin.hardware import TwinHardware
 from openipu.twin.wiring import Wiring
 from openipu.vipu.agent.contract import agent
 from openipu.vipu.agent.server import AgentServer
-from openipu.vipu.agent.service import MOST_SHARES
-from openipu.vipu.model import Routing, SyncType
+from openipu.vipu.model import MOST_PARTITIONS_PER_CALL, Routing, SyncType
 
 
 @asynccontextmanager
@@ -251,7 +250,7 @@ def test_a_port_that_is_not_there_is_refused(method: str, request_: Any, sentenc
 
 def test_a_call_with_too_many_partitions_is_refused() -> None:
     async def body(hardware: TwinHardware, stub: Any) -> None:
-        ids = [f"p{number}" for number in range(MOST_SHARES + 1)]
+        ids = [f"p{number}" for number in range(MOST_PARTITIONS_PER_CALL + 1)]
         with pytest.raises(grpc.aio.AioRpcError) as error:
             await stub.Release(agent.ReleaseRequest(partition_ids=ids))
         assert error.value.code() is grpc.StatusCode.INVALID_ARGUMENT

@@ -273,6 +273,24 @@ def test_many_threads_at_once(controller: Controller, store: Tracing) -> None:
     assert store.load() == controller.state
 
 
+def test_stopping_twice_does_no_harm(store: Tracing) -> None:
+    controller = Controller(store)
+    controller.start()
+    controller.submit(create(Agent("ag01", "10.0.0.1"))).result(10)
+    stopping = [threading.Thread(target=controller.stop) for _ in range(4)]
+    for thread in stopping:
+        thread.start()
+    for thread in stopping:
+        thread.join(10)
+        assert not thread.is_alive()
+    again = Controller(Store(store.path))  # nobody else has the database any more
+    controller.stop()
+    assert list(again.state.agents) == ["ag01"]
+    with pytest.raises(StoreError, match="in use by another vipu-server"):
+        Store(store.path)
+    again.stop()
+
+
 def test_reading_is_not_disturbed(controller: Controller) -> None:
     with controller.reading() as state:
         future = controller.submit(create(Agent("ag01", "10.0.0.1")))

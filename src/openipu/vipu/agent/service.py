@@ -21,11 +21,10 @@ from openipu.vipu.agent.hardware import (
     Share,
     ShareIpu,
 )
-from openipu.vipu.model import Device, GwRouting, Routing, SyncType
+from openipu.vipu.model import MOST_PARTITIONS_PER_CALL, Device, GwRouting, Routing, SyncType
 
 DEFAULT_HEARTBEAT = 2000  # milliseconds
 SHORTEST_HEARTBEAT = 50
-MOST_SHARES = 64  # in one call; a machine has four IPUs, and releases may add up while it is away
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger("virm-agent")
 
@@ -200,9 +199,10 @@ async def _next_faults(queue: asyncio.Queue[PartitionFault], interval: float) ->
 
 
 async def _bounded(items: Any, context: Any) -> None:
-    if len(items) > MOST_SHARES:
+    if len(items) > MOST_PARTITIONS_PER_CALL:
         await context.abort(
-            grpc.StatusCode.INVALID_ARGUMENT, f"One call names at most {MOST_SHARES} partitions, not {len(items)}."
+            grpc.StatusCode.INVALID_ARGUMENT,
+            f"One call names at most {MOST_PARTITIONS_PER_CALL} partitions, not {len(items)}.",
         )
 
 
