@@ -191,6 +191,15 @@ def name(kind: str, id: str, of: str = "") -> str:
     return id
 
 
+def host(host: str, what: str) -> str:
+    """The host, when it can be one; raises VipuError, whose sentence begins with ``what``."""
+    if not _HOST.fullmatch(host):
+        raise VipuError(
+            "%s: '%s' is no host: it has no spaces and no commas, and no '-' first." % (what, host), "INVALID_ARGUMENT"
+        )
+    return host
+
+
 def _check_values(kind: str, wanted: Object) -> None:
     """Raise VipuError when an id or host that a command is to be given is none."""
     of = "%s '%s'" % (kind, wanted["id"])
@@ -198,12 +207,8 @@ def _check_values(kind: str, wanted: Object) -> None:
         value = wanted.get(field) or ()
         for id in (value,) if isinstance(value, str) else value:
             name(other, id, of)
-    host = wanted.get("host")
-    if host and not _HOST.fullmatch(host):
-        raise VipuError(
-            "Cannot create %s: '%s' is no host: it has no spaces and no commas, and no '-' first." % (of, host),
-            "INVALID_ARGUMENT",
-        )
+    if wanted.get("host"):
+        host(wanted["host"], "Cannot create %s" % of)
 
 
 def flags(kind: str, wanted: Object) -> list[str]:

@@ -21,7 +21,7 @@ import typing as t
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from . import cli_output
+from . import cli_objects, cli_output
 from .client import ACCESS_KEY_METADATA, USER_ID_METADATA, Connection, VipuError
 
 # A command takes a fraction of a second, mostly of CPU: a few at once save time, many only get in each other's way.
@@ -91,11 +91,10 @@ class Commands:
     def _run(self, command: str, arguments: t.Sequence[str]) -> tuple[str, str, int]:
         """Standard output, standard error and exit status."""
         path, connection = self._paths[command], self._connection
-        where = ["--api-host", connection.host, "--api-port", str(connection.port)]
-        who = ["--api-user-id", connection.user_id] if connection.user_id else []
+        flags = self._flags()
         try:
             process = subprocess.Popen(  # noqa: S603 - a list and no shell
-                [path, *where, *who, *arguments],
+                [path, *flags, *arguments],
                 env=self._environment(),
                 cwd=self._home(),
                 stdin=subprocess.DEVNULL,
@@ -110,6 +109,11 @@ class Commands:
                 "The command '%s' was not found on the host of the task: install it there, or give its path "
                 "with %s_path." % (path, command.replace("-", "_")),
                 "MISSING_COMMAND",
+            ) from None
+        except ValueError:  # an access key or a path; what goes as a flag was looked at
+            raise VipuError(
+                "The command '%s' cannot be run: a NUL stands in the access key or in a path." % path,
+                "INVALID_ARGUMENT",
             ) from None
         except OSError as error:
             raise VipuError(
@@ -133,6 +137,17 @@ class Commands:
                     "DEADLINE_EXCEEDED",
                 ) from None
         return printed, errors, process.returncode
+
+    def _flags(self) -> list[str]:
+        """Where and who, each flag one word with its value, so that no value can be taken for a flag."""
+        connection = self._connection
+        cli_objects.host(connection.host, "api_host")
+        if not 0 < connection.port < 65536:
+            raise VipuError("There is no port %d: give one from 1 to 65535." % connection.port, "INVALID_ARGUMENT")
+        flags = ["--api-host=%s" % connection.host, "--api-port=%d" % connection.port]
+        if connection.user_id:
+            flags.append("--api-user-id=%s" % cli_objects.name("user", connection.user_id))
+        return flags
 
     def _home(self) -> str:
         if self._folder is None:

@@ -12,7 +12,7 @@ SCRIPT = """\
 echo "$(basename "$0") $*" >> {folder}/lines
 env > {folder}/environment
 pwd > {folder}/folder
-while [ "${{1#--api-}}" != "$1" ]; do shift 2; done
+while [ "${{1#--api-}}" != "$1" ]; do shift; done
 echo "$(basename "$0") $*" >> {folder}/calls
 if [ -x "{folder}/$*.do" ]; then exec "{folder}/$*.do"; fi
 if [ ! -e "{folder}/$*" ]; then echo "Usage:" >&2; echo "Error: unknown command '$*'" >&2; exit 1; fi

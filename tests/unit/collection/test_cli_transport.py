@@ -446,7 +446,7 @@ def test_commands_see_what_they_need_and_no_more(
     transport = CliTransport(connection, recorded.vipu_admin, recorded.vipu)
     transport.read("user")
     assert recorded.lines == [
-        "vipu-admin --api-host 10.3.1.101 --api-port 8091 --api-user-id alice list users",
+        "vipu-admin --api-host=10.3.1.101 --api-port=8091 --api-user-id=alice list users",
     ]
     seen, folder = recorded.environment, recorded.working_folder
     assert {name: value for name, value in seen.items() if name.startswith("VIPU_")} == {
@@ -459,6 +459,26 @@ def test_commands_see_what_they_need_and_no_more(
     assert folder.stat().st_mode & 0o777 == 0o700
     transport.close()
     assert not folder.exists()
+
+
+@pytest.mark.parametrize(
+    ("connection", "sentence"),
+    [
+        ({"host": "--config=/tmp/evil.hcl"}, "api_host: '--config=/tmp/evil.hcl' is no host"),
+        ({"host": ""}, "api_host: '' is no host"),
+        ({"host": "a b"}, "api_host: 'a b' is no host"),
+        ({"host": "a\0b"}, "is no host"),
+        ({"port": 0}, "There is no port 0"),
+        ({"user_id": "--api-access-key=x"}, "There can be no user '--api-access-key=x'"),
+        ({"user_id": "alice bob"}, "There can be no user 'alice bob'"),
+        ({"access_key": "a\0b"}, "a NUL stands in the access key or in a path"),
+    ],
+)
+def test_no_option_becomes_a_flag_of_a_command(recorded: Recorded, connection: dict[str, Any], sentence: str) -> None:
+    recorded.prints("list users", "")
+    for transport in made(recorded, **connection):
+        assert sentence in refusal(lambda transport=transport: transport.read("user"))
+    assert recorded.lines == []
 
 
 def test_a_command_that_does_not_end_is_ended_with_its_children(recorded: Recorded, tmp_path: Path) -> None:
