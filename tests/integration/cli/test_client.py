@@ -283,7 +283,7 @@ def test_credentials_go_under_the_keys_that_are_set(serve: Callable[..., int]) -
 @pytest.mark.parametrize("key", ["s3cret\n", "s3cr\u00e9t", "s3cret\x00"])
 def test_a_key_that_cannot_be_sent_is_not_told(serve: Callable[..., int], key: str) -> None:
     error = failure(serve(), user_id="alice", access_key=key)
-    assert error.code == "INVALID_ARGUMENT" and "check api_user_id and api_access_key" in error.sentence
+    assert error.code == "INVALID_ARGUMENT" and "check api_user_id, api_access_key" in error.sentence
     assert "s3cr" not in error.sentence + error.details
 
 
