@@ -17,7 +17,7 @@ attributes:
     support: full
     details:
       - The controller is read and not asked for its consent, since what a task needs may be made by a task before it. What it would refuse,
-        for want of free IPUs for one, shows up only for real.
+        for want of free IPUs for one, shows up only for real. The module M(openipu.pod.vipu_pod), which has all in one task, does ask.
   diff_mode:
     description: Says what changes, or in check mode would change, when in diff mode. Secrets never stand in it.
     support: full

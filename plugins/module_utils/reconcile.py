@@ -132,6 +132,7 @@ class Failure(enum.Enum):
     REFUSED = "refused"  # nothing changed
     NOT_TRIED = "not tried"  # another step was refused before it, or the whole batch was
     HALF_DONE = "half done"  # removed, and not made anew
+    MISSING = "missing"  # it would be refused, for want of something that may be there by then
 
 
 @dataclass(frozen=True)
@@ -261,15 +262,19 @@ def nothing_done() -> dict[str, list[str]]:
     return {verb: [] for verb in _VERBS.values()}
 
 
-def converge(steps: list[Step], writer: Writer, check_mode: bool, diff: bool) -> Report:
+def converge(
+    steps: list[Step], writer: Writer, check_mode: bool, diff: bool, foreteller: Writer | None = None
+) -> Report:
     """Carry the steps out with the writer, in one call and only when there is something to do.
 
-    In check mode the writer is not called.
+    In check mode the writer is not called, but the foreteller, if there is one, which says what the writer
+    would and changes nothing.
     """
     work = [step for step in steps if step.action is not Action.NONE]
     report = Report()
-    if work and not check_mode:
-        report.errors = writer(work)
+    ask = foreteller if check_mode else writer
+    if work and ask:
+        report.errors = ask(work)
     failed = {(error.kind, error.key) for error in report.errors}
     achieved = [step for step in steps if (step.family.kind, step.key) not in failed]
     for step in steps:

@@ -20,6 +20,10 @@ extends_documentation_fragment:
   - openipu.pod.vipu
   - openipu.pod.attributes
   - openipu.pod.attributes.vipu
+attributes:
+  check_mode:
+    support: full
+    details: The controller is asked whether it would do all this, see O(validate).
 options:
   agents:
     description: Agents that are to be there.
@@ -167,6 +171,15 @@ options:
     elements: str
     choices: [agents, clusters, allocations, partitions]
     default: []
+  validate:
+    description:
+      - In check mode, ask the controller whether it would do all this, which changes nothing, and fail with its reasons when it would not.
+      - What it would refuse only because something does not exist is a warning, since a task before this one may be going to make it.
+        Turn this off where a task before this one makes room, or changes what this one builds on.
+      - A controller that offers only the public user API cannot be asked, a tenant may not ask, and O(transport=cli) has no command for
+        it. Then check mode only compares.
+    type: bool
+    default: true
   wait:
     description:
       - Wait until all partitions of O(partitions) are ACTIVE, and fail with the controller's reason when that does not come about.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ..reconcile import Action, Family, Object, Report, Step, converge, nothing_done, plan
+from ..reconcile import Action, Failure, Family, ItemError, Object, Report, Step, converge, nothing_done, plan
 from .client import VipuError
 from .options import connection
 from .resources import AGENT, ALLOCATION, CLUSTER, OPTIONS, PARTITION, USER, carried_along
@@ -62,9 +62,27 @@ def _in_full(run: Run, family: Family, wanted: list[Object], actual: list[Object
     return list(told.values())
 
 
-def _converge(run: Run, steps: list[Step], force: bool) -> Report:
-    """Carry out the steps; raises TaskError with what was done when anything failed."""
-    report = converge(steps, lambda work: run.transport.write(work, force), run.check_mode, run.diff)
+def _converge(run: Run, steps: list[Step], force: bool, ask: bool = False) -> Report:
+    """Carry out the steps; raises TaskError with what was done when anything failed.
+
+    With ``ask`` the controller says in check mode what it would refuse.
+    """
+
+    def foretell(work: list[Step]) -> list[ItemError]:
+        errors = run.transport.foretell(work, force)
+        if any(error.failure is Failure.REFUSED for error in errors):
+            return errors
+        run.warnings.extend(
+            "Unless a task before this one makes what is missing: %s" % error.sentence
+            for error in errors
+            if error.failure is Failure.MISSING
+        )
+        return []
+
+    def write(work: list[Step]) -> list[ItemError]:
+        return run.transport.write(work, force)
+
+    report = converge(steps, write, run.check_mode, run.diff, foretell if ask else None)
     if report.failed:
         result = report.result()
         raise TaskError(result.pop("msg"), **result)
@@ -213,7 +231,7 @@ def _pod(run: Run) -> Object:
         steps += plan(family, wanted, seen[family.kind], prune=owned, recreate=params["recreate"])
     if params["force"]:
         steps = carried_along(steps, seen)
-    report = _converge(run, steps, params["force"])
+    report = _converge(run, steps, params["force"], params["validate"])
     result = {**{family.plural: nothing_done() for family in concerned}, **report.result()}
     if params["wait"] and params["partitions"] and not run.check_mode:
         ids = [item["id"] for item in params["partitions"]]
@@ -232,6 +250,7 @@ VIPU_POD = Task(
     {
         **{family.plural: _elements(family) for family in _LISTED},
         "prune": {"type": "list", "elements": "str", "choices": [f.plural for f in _LISTED], "default": []},
+        "validate": {"type": "bool", "default": True},
         **WAIT_OPTIONS,
         **_FORCE,
         **_RECREATE,

@@ -32,6 +32,12 @@ class Transport(t.Protocol):
     def write(self, steps: list[Step], force: bool) -> list[ItemError]:
         """Carry out steps of any families; where the controller can, in one transaction."""
 
+    def foretell(self, steps: list[Step], force: bool) -> list[ItemError]:
+        """What ``write`` would give, without changing anything; nothing where the controller cannot be asked.
+
+        What is refused for want of something that does not exist is Failure.MISSING.
+        """
+
     def partition_status(self, id: str) -> Object:
         """``state``, ``operation``, ``errors`` (list), ``max_retries``, ``retries``, ``last_auto_reset``.
 

@@ -88,6 +88,10 @@ class CliTransport:
             return errors + _not_tried(steps, errors)
         return self._carry_out([*removals, *creations], force)
 
+    def foretell(self, steps: list[Step], force: bool) -> list[ItemError]:
+        """There is no command for that."""
+        return []
+
     def _carry_out(self, batch: list[_Work], force: bool) -> list[ItemError]:
         for index, (step, flags) in enumerate(batch):
             try:

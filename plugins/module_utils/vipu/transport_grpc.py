@@ -19,6 +19,7 @@ _NO_BATCHES = ("UNIMPLEMENTED", "PERMISSION_DENIED")
 # The next call would fail in the same way, after as long a wait.
 _NO_ANSWER = ("UNAVAILABLE", "DEADLINE_EXCEEDED", "UNAUTHENTICATED")
 _REMOVING = (Action.DELETE, Action.RECREATE)
+_NOT_FOUND = 5  # the number of the gRPC status code
 _MOST_NAMED = 100  # partitions in a request; all are asked for instead of more
 
 
@@ -67,9 +68,17 @@ class GrpcTransport:
                 return self._write_partitions(steps, force)
             raise
 
-    def _apply(self, steps: list[Step], force: bool) -> list[ItemError]:
+    def foretell(self, steps: list[Step], force: bool) -> list[ItemError]:
+        try:
+            return self._apply(steps, force, validate_only=True)
+        except VipuError as error:
+            if error.code in _NO_BATCHES:
+                return []
+            raise
+
+    def _apply(self, steps: list[Step], force: bool, validate_only: bool = False) -> list[ItemError]:
         """Everything in one transaction: when anything is refused, nothing is done."""
-        request = admin.ApplyRequest()
+        request = admin.ApplyRequest(validate_only=validate_only)
         for step in steps:
             if step.action in _REMOVING:
                 request.removals.add(kind=KIND.number(step.family.kind), id=step.key, force=force)
@@ -83,7 +92,12 @@ class GrpcTransport:
         return _refused(
             steps,
             [
-                ItemError(KIND.text(result.kind), result.id, result.error)
+                ItemError(
+                    KIND.text(result.kind),
+                    result.id,
+                    result.error,
+                    Failure.MISSING if validate_only and result.code == _NOT_FOUND else Failure.REFUSED,
+                )
                 for result in reply.results
                 if result.outcome == admin.OUTCOME_FAILED
             ],

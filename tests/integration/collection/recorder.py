@@ -8,8 +8,10 @@ from typing import Any
 
 import grpc
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.client import USER_ID_METADATA
+from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin
 
-READS = ("Get", "List", "Count")
+VALIDATION = "Apply, validate_only"  # which says what a batch would do, and writes nothing
+READS = ("Get", "List", "Count", VALIDATION)
 READER = "reader"  # who is called so may not write; the server behind is not secure and does not ask
 
 
@@ -39,8 +41,9 @@ class Recorder(grpc.GenericRpcHandler):
 
         def call(request: bytes, context: grpc.ServicerContext) -> Any:
             caller = dict(context.invocation_metadata()).get(USER_ID_METADATA, "")
-            self._calls.append((caller, name))
-            if caller.startswith(READER) and not name.startswith(READS):
+            said = VALIDATION if name == "Apply" and admin.ApplyRequest.FromString(request).validate_only else name
+            self._calls.append((caller, said))
+            if caller.startswith(READER) and not said.startswith(READS):
                 context.abort(grpc.StatusCode.INTERNAL, f"{name} was called where nothing may be written")
             try:
                 return forward(request, timeout=context.time_remaining(), metadata=context.invocation_metadata())

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from playbook import play, results
-from recorder import READER, Recorder
+from recorder import READER, VALIDATION, Recorder
 from vipu_servers import InProcess, InstantLife
 
 AGENTS = [{"id": f"ag{n:02}", "host": f"127.2.1.{n}"} for n in range(1, 3)]
@@ -139,7 +139,7 @@ def test_calls_of_a_bulk_run(recorder: Recorder, tmp_path: Path) -> None:
     controller = {"api_host": "127.0.0.1", "api_port": recorder.port}
     reads = ["ListAgents", "ListClusters", "ListAllocations", "ListPartitions"]
     assert play(tmp_path, BULK, "--check", controller={**controller, "api_user_id": "reader-1"}).changed == 1
-    assert recorder.calls("reader-1") == reads
+    assert recorder.calls("reader-1") == [*reads, VALIDATION]
     play(tmp_path, BULK, controller=controller)
     assert recorder.calls()[:5] == [*reads, "Apply"]
     assert set(recorder.calls()[5:]) == {"ListPartitions"}  # waiting

@@ -94,6 +94,31 @@ def test_recreating_over_the_public_api_says_what_is_half_done(public_only: InPr
     assert perform("vipu_partition", **VISION)["changed"]
 
 
+def test_check_mode_tells_what_the_controller_would_refuse(server: InProcess, perform: Perform) -> None:
+    def foretold(*partitions: dict[str, Any], **options: Any) -> dict[str, Any]:
+        return perform("vipu_pod", check=True, partitions=list(partitions), **options)
+
+    big = {"id": "big", "allocation": "team-a", "size": 16}
+    astray = {"id": "astray", "allocation": "team-b", "size": 1}
+    assert foretold(VISION)["changed"]
+    assert "warnings" not in foretold(VISION)
+    refused = foretold(big)
+    assert (refused["failed"], refused["changed"]) == (True, False)
+    assert refused["msg"].startswith("Cannot create partition 'big': allocation 'team-a' has")
+    assert foretold(big, validate=False)["changed"]
+    missing = foretold(astray)  # a task before this one may be going to make the allocation
+    assert missing["changed"]
+    (warning,) = missing["warnings"]
+    assert warning.startswith("Unless a task before this one makes what is missing: Cannot create partition 'astray'")
+    assert foretold(astray, big)["failed"]
+    assert not server.server.controller.state.partitions
+
+
+def test_check_mode_only_compares_over_the_public_api(public_only: InProcess) -> None:
+    big = {"id": "big", "allocation": "team-a", "size": 16}
+    assert performer(public_only)("vipu_pod", check=True, partitions=[big])["changed"]
+
+
 def test_pruning_makes_room_over_the_public_api(public_only: InProcess) -> None:
     perform = performer(public_only)
     perform("vipu_pod", partitions=[{"id": "all", "allocation": "team-a", "size": 8}])

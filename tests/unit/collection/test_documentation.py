@@ -71,7 +71,6 @@ def test_every_module_is_documented_alike(name: str) -> None:
 # Fields of requests that no option sets, and why.
 EXCEPTIONS = {
     ("ApplyRequest", "users"): "a key told to a bulk task would have nowhere to go; vipu_user writes it to a file",
-    ("ApplyRequest", "validate_only"): "check mode plans from what is read, so that it works with every controller",
     ("GetPartitionIpuofConfigRequest", "gcd_id"): "all GCDs come in one call, and the option gcd picks one",
     ("ListPartitionsRequest", "allocation_id"): "all partitions are read in one call",
     ("ListIPUAttributesRequest", "agents"): "those of all agents come in one call",
@@ -115,6 +114,7 @@ OPTIONS = {
             "allocations": "allocations",
             "partitions": "partitions",
             "removals": "prune",
+            "validate_only": "validate",
         },
     ),
     "PartitionRequirements": (
