@@ -59,7 +59,9 @@ options:
     choices: [tested, started, stopped]
     default: tested
   force:
-    description: Test in any case.
+    description:
+      - Test whether or not it is needed.
+      - The controller still leaves out what would disturb partitions, of which the task warns, unless one test is chosen alone.
     type: bool
     default: false
   fail_on_failure:

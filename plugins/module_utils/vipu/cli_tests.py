@@ -14,16 +14,7 @@ import typing as t
 
 from ..reconcile import Object
 from . import cli_output
-
-FLAGS = {
-    "Sync-Link": "--sync",
-    "Cabling": "--cabling",
-    "IPU-Link": "--ipulink",
-    "Traffic": "--traffic",
-    "GW-Link": "--gwlink",
-    "Version": "--versions",
-    "PFC-settings": "--pfc-settings",
-}
+from .test_table import FLAGS
 
 _CAPTION = re.compile(r"^\s*Showing test results for cluster (\S+?)\.?\s*$", re.MULTILINE)
 _STATES = (
@@ -47,6 +38,9 @@ _MISPLACED = re.compile(
     r"(?P<b>\S+) \([^()]* (?P<bp>\d+)\) \(connected to wrong port\)"
 )
 _LINK = re.compile(r"(?P<a>\S+):(?P<ap>\d+) <--> (?P<b>\S+):(?P<bp>\d+)(?P<untested> \(not tested\))?")
+_INSIDE = re.compile(r"(?P<agent>[^\s:]+): (?P<link>[^\s:]+)")
+_TOO_FEW = re.compile(r"(?P<agent>[^\s:]+): \d+ internal links missing")
+_NOISE_INSIDE = re.compile(r"- (?P<agent>[^\s:]+): (?P<link>[^\s:]+) \((?P<what>\d+|link down)\)")
 _NOISE = re.compile(r"- (?P<b>\S+):(?P<bp>\d+) <--> (?P<a>\S+):(?P<ap>\d+) \((?P<what>\d+|link down)\)")
 # Names of agents may have dashes in them, those of components have none.
 _VERSION = re.compile(r"(?P<agent>\S+)-(?P<component>[^:-]+): (?P<version>.+)")
@@ -150,8 +144,17 @@ def _failure(test: str, line: str) -> Object:
         if match["what"] == "link down":
             return _cable("link_down", line, match, "IPU-Link")
         return {**_cable("corrected_errors", line, match, "IPU-Link"), "corrected_errors": int(match["what"])}
+    if test == "Traffic" and (match := _NOISE_INSIDE.fullmatch(line)):
+        made = _made("link_down", line, agent=match["agent"], link=match["link"])
+        if match["what"] != "link down":
+            made.update(kind="corrected_errors", corrected_errors=int(match["what"]))
+        return made
     if test in ("IPU-Link", "GW-Link") and (match := _LINK.fullmatch(line)):
         return _cable("link_down", line, match, test, match["untested"])
+    if test == "IPU-Link" and (match := _INSIDE.fullmatch(line)):
+        return _made("link_down", line, agent=match["agent"], link=match["link"])
+    if test == "IPU-Link" and (match := _TOO_FEW.fullmatch(line)):
+        return _made("link_down", line, agent=match["agent"])
     if test == "PFC-settings" and (match := _PFC.fullmatch(line)):
         return _made("pfc_classes", line, agent=match["agent"])
     return _made(None, line)
@@ -179,7 +182,7 @@ def _cable(kind: str, line: str, match: re.Match[str], cable: str, untested: t.A
     return made
 
 
-def _made(kind: str | None, reason: str, agent: str | None = None) -> Object:
+def _made(kind: str | None, reason: str, agent: str | None = None, link: str | None = None) -> Object:
     return {
         "kind": kind,
         "reason": reason,
@@ -188,7 +191,7 @@ def _made(kind: str | None, reason: str, agent: str | None = None) -> Object:
         "found": None,
         "found_b": None,
         "agent": agent,
-        "link": None,
+        "link": link,
         "corrected_errors": None,
         "traffic_test": None,
         "component": None,

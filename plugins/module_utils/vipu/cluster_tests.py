@@ -9,12 +9,10 @@ import time
 import typing as t
 
 from ..reconcile import Object
+from . import test_table
 from .names import CLUSTER_TEST
 from .runner import Run, Task, TaskError
 
-DEFAULT_TESTS = tuple(test for test in CLUSTER_TEST.choices if test != "PFC-settings")
-# The controller does not run them beside partitions.
-_DISTURBING = frozenset({"Sync-Link", "IPU-Link", "Traffic", "GW-Link"})
 _LONGEST_LOOK = 20.0  # seconds that one call waits for news
 _TOLD = 3  # failures of a test that a sentence names
 
@@ -23,7 +21,7 @@ def _cluster_test(run: Run) -> Object:
     params = run.params
     if params["state"] == "stopped":
         return _stop(run)
-    tests = [test for test in CLUSTER_TEST.choices if test in (params["tests"] or DEFAULT_TESTS)]
+    tests = [test for test in CLUSTER_TEST.choices if test in (params["tests"] or test_table.DEFAULT)]
     if not params["force"]:
         settled = _settled(run, tests)
         if settled:
@@ -35,6 +33,13 @@ def _cluster_test(run: Run) -> Object:
         return {"changed": True, "run": started}
     found = _wait(run, started, tests)
     result: Object = {"changed": True, "run": found, "ok": found["ok"], "failures": flat(found)}
+    disturbing = [item for item in found["results"] if item["disturbs"]]
+    if disturbing:
+        run.warnings.append(
+            "Not tested, since it would disturb partitions of cluster '%s' (%s): %s. Choose one of these tests alone "
+            "to run it in any case."
+            % (params["cluster"], _some(disturbing[0]["disturbs"]), ", ".join(item["test"] for item in disturbing))
+        )
     if not found["ok"] and params["fail_on_failure"]:
         raise TaskError(sentence(found), **result)
     return result
@@ -53,7 +58,7 @@ def _settled(run: Run, tests: t.Sequence[str]) -> Object | None:
         reason = "Cluster '%s' passed these tests, and is the same since." % id
         return {**nothing, "ok": True, "skipped_reason": reason}
     failed = last["state"] == "finished" and last["cluster"] == id and not last["ok"]
-    if failed or not _DISTURBING.intersection(tests):
+    if failed or not test_table.DISTURBING.intersection(tests):
         return None
     # Some listings of allocations tell the agents only, and some of partitions the cluster only.
     agents = set(cluster.get("agents") or ())
@@ -120,7 +125,7 @@ def _stop(run: Run) -> Object:
     id = run.params["cluster"]
     running = last["state"] == "running" and id in (None, last["cluster"])
     if running and not run.check_mode:
-        run.transport.stop_test()
+        run.transport.stop_test(last)
         last = run.transport.test_run()
     return {"changed": running, "run": last}
 

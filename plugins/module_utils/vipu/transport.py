@@ -78,5 +78,5 @@ class Transport(t.Protocol):
         time. What this way cannot tell is None.
         """
 
-    def stop_test(self) -> None:
-        """Stop the run that is in progress."""
+    def stop_test(self, run: Object) -> None:
+        """Stop this run; over the command lines, which cannot name one, whichever is in progress."""

@@ -20,6 +20,7 @@ from ..reconcile import Action, Failure, ItemError, Object, Step
 from . import cli_objects, cli_output, cli_tests
 from .cli_process import Commands
 from .client import Connection, VipuError
+from .test_table import FLAGS
 
 _CREATE_ORDER = ("agent", "cluster", "allocation", "partition", "user")
 _REMOVE_ORDER = ("partition", "allocation", "cluster", "agent", "user")
@@ -141,7 +142,7 @@ class CliTransport:
             return None
 
     def start_test(self, cluster: str, tests: t.Sequence[str]) -> Object:
-        flags = [cli_tests.FLAGS[test] for test in tests]
+        flags = [FLAGS[test] for test in tests]
         self._commands.ask("vipu-admin", "test", "cluster", cli_objects.name("cluster", cluster), *flags, "--start")
         return self.test_run()
 
@@ -165,7 +166,7 @@ class CliTransport:
                 raise
         return _read(lambda printed: cli_tests.status(printed, reason), text, "the results of the cluster test")
 
-    def stop_test(self) -> None:
+    def stop_test(self, run: Object) -> None:
         self._commands.ask("vipu-admin", "test", "cluster", "--stop")
 
     def partition_status(self, id: str) -> Object:

@@ -157,8 +157,8 @@ class GrpcTransport:
         call = self._client.admin.GetClusterTest
         return objects.test_run(self._client.call(call, request, "get the last cluster test", timeout).run)
 
-    def stop_test(self) -> None:
-        request = admin.StopClusterTestRequest()
+    def stop_test(self, run: Object) -> None:
+        request = admin.StopClusterTestRequest(run_id=run["run_id"])
         self._client.call(self._client.admin.StopClusterTest, request, "stop the cluster test")
 
     def partition_details(self, ids: t.Sequence[str]) -> dict[str, Object]:

@@ -13,6 +13,8 @@ from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ansible_collections.openipu.pod.plugins.module_utils.pod.topology import INTERNAL_LINKS, CableKind
+
 from openipu.twin.hardware import HEALTHY_PFC, VERSIONS, TwinHardware
 from openipu.twin.wiring import Wiring, WiringError, Wrong
 from openipu.vipu.model import IPUS_PER_MACHINE
@@ -50,7 +52,7 @@ VERBS = {
     "move": Verb("PORT TO", "move the end of a cable to a free port"),
     "swap": Verb("PORT PORT", "exchange the cables in two ports"),
     "break": Verb("PORT|AGENT:internalN", "break the cable in a port, or a link inside of a machine"),
-    "errors": Verb("PORT COUNT", "let the link of a cable correct so many errors in every run of traffic"),
+    "errors": Verb("PORT|AGENT:internalN COUNT", "let an IPU-Link correct so many errors in every run of traffic"),
     "version": Verb("AGENT COMPONENT VERSION", "give a component another version"),
     "versions": Verb("AGENT COMPONENT=VERSION…", "give a machine these components, and no others"),
     "pfc": Verb("AGENT INTERFACE CLASSES", "set the PFC classes of an interface: 0,2 or none"),
@@ -138,19 +140,37 @@ class Faults:
         deed(*map(self._wiring.place, ports))
 
     def _break(self, text: str) -> None:
-        agent, _, link = text.rpartition(":")
-        if link.startswith("internal"):
-            hardware = self.machine(agent).hardware
-            if link not in hardware.internal_links:
-                raise FaultError(f"{text!r}: the links inside of a machine are internal0 to internal15.")
+        inside = self._inside(text)
+        if inside:
+            hardware, link = inside
             hardware.broken_links.add(link)
         else:
             self._wiring.degrade(self._wiring.place(text), dead=True)
 
-    def _errors(self, port: str, count: str) -> None:
+    def _errors(self, text: str, count: str) -> None:
         if not (count.isascii() and count.isdigit() and len(count) < 10):
-            raise FaultError(f"errors {port} {count}: the number of corrected errors is 0 to 999999999.")
-        self._wiring.degrade(self._wiring.place(port), corrected_errors=int(count))
+            raise FaultError(f"errors {text} {count}: the number of corrected errors is 0 to 999999999.")
+        inside = self._inside(text)
+        if inside:
+            hardware, link = inside
+            hardware.noisy_links[link] = int(count)
+            return
+        place = self._wiring.place(text)
+        if place.kind is not CableKind.IPU_LINK:
+            raise FaultError(
+                f"errors {text} {count}: traffic runs over IPU-Links only; name an IPU-Link port, like ag03:5."
+            )
+        self._wiring.degrade(place, corrected_errors=int(count))
+
+    def _inside(self, text: str) -> tuple[TwinHardware, str] | None:
+        """The machine and the name of a link inside of it; None for what is written like a port."""
+        agent, _, link = text.rpartition(":")
+        if not link.startswith("internal"):
+            return None
+        hardware = self.machine(agent).hardware
+        if link not in hardware.internal_links:
+            raise FaultError(f"{text!r}: the links inside of a machine are internal0 to internal{INTERNAL_LINKS - 1}.")
+        return hardware, link
 
     def _version(self, agent: str, component: str, version: str) -> None:
         hardware = self.machine(agent).hardware
@@ -170,7 +190,11 @@ class Faults:
         numbers = [] if classes == "none" else classes.split(",")
         if not all(number.isascii() and number.isdigit() and len(number) < 3 for number in numbers):
             raise FaultError(f"pfc {agent} {interface} {classes}: write classes like 0,2, or none.")
-        self.machine(agent).hardware.pfc[interface] = tuple(map(int, numbers))
+        hardware = self.machine(agent).hardware
+        if interface not in hardware.pfc:
+            known = ", ".join(hardware.pfc)
+            raise FaultError(f"Machine {agent!r} has no RNIC interface {interface!r}: choose from {known}.")
+        hardware.pfc[interface] = tuple(map(int, numbers))
 
     def _slow(self, agent: str, seconds: str) -> None:
         try:
@@ -222,6 +246,9 @@ def _ailments(machine: Machine) -> Iterator[Wrong]:
         yield wrong("slow", f"answers {seconds} seconds late", found=seconds, expected="0")
     for link in sorted(hardware.broken_links):
         yield wrong("break", f"the link {link} is broken", link)
+    for link, errors in sorted(hardware.noisy_links.items()):
+        if errors:
+            yield wrong("errors", f"the link {link} corrects {errors} errors", link, str(errors), "0")
     for component in {**VERSIONS, **hardware.versions}:
         found, expected = hardware.versions.get(component, ""), VERSIONS.get(component, "")
         if found != expected:

@@ -82,6 +82,7 @@ class TwinHardware(Hardware):
         self.versions = dict(VERSIONS)
         self.pfc = dict(HEALTHY_PFC)
         self.broken_links: set[str] = set()  # inside of the machine
+        self.noisy_links: dict[str, int] = {}  # inside of it -> errors that it corrects in every run of traffic
         self._wiring = wiring or Wiring()
         self._wiring.machines[self.agent_id] = self
         self._pulses: dict[tuple[CableKind, int], int] = {}
@@ -120,6 +121,7 @@ class TwinHardware(Hardware):
         self.versions = dict(VERSIONS)
         self.pfc = dict(HEALTHY_PFC)
         self.broken_links.clear()
+        self.noisy_links.clear()
         self._failed.clear()
 
     @property
@@ -283,7 +285,10 @@ class TwinHardware(Hardware):
         return LinkState(name, self._wiring.trains(place), self._wiring.errors(place))
 
     def _inside(self) -> list[LinkState]:
-        return [LinkState(name, name not in self.broken_links, 0) for name in self.internal_links]
+        return [
+            LinkState(name, name not in self.broken_links, self.noisy_links.get(name, 0))
+            for name in self.internal_links
+        ]
 
     def _version(self, component: str) -> str:
         return self.versions.get(component, VERSIONS[component])

@@ -27,7 +27,7 @@ def read(path: Path) -> list[Entry]:
     remark in both.
     """
     try:
-        text = path.read_text()
+        text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text"
         raise FaultError(f"Cannot read the faults in {path}: {reason}.") from None

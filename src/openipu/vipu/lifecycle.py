@@ -94,9 +94,9 @@ class Lifecycle:
         """See ``ports.Lifecycle``."""
         return self._tests.wait(known, seconds)
 
-    def stop_cluster_test(self) -> Future[Run | None]:
-        """Stop the run in progress, if any."""
-        return asyncio.run_coroutine_threadsafe(self._tests.stop(), self._loop)
+    def stop_cluster_test(self, run_id: str = "") -> Future[Run | None]:
+        """See ``ports.Lifecycle``."""
+        return asyncio.run_coroutine_threadsafe(self._tests.stop(run_id), self._loop)
 
     def remove_partition(self, id: str, force: bool, allowed: frozenset[str] | None = None) -> Future[None]:
         """See ``ports.Lifecycle``. With ``force`` its agents are told afterwards, those that can be."""

@@ -137,8 +137,8 @@ class Lifecycle(Protocol):
     def wait_cluster_test(self, known: int, seconds: float) -> Run | None:
         """The last run, once it is over or has more verdicts than ``known``, or after so many seconds."""
 
-    def stop_cluster_test(self) -> Future[Run | None]:
-        """Stop the run in progress, if any; done when it is over, with the last run."""
+    def stop_cluster_test(self, run_id: str = "") -> Future[Run | None]:
+        """Stop the run in progress, if it is this one or none is named; done when it is over, with the last run."""
 
     def remove_partition(self, id: str, force: bool, allowed: frozenset[str] | None = None) -> Future[None]:
         """Remove a partition; done when its IPUs are free and its record is gone.

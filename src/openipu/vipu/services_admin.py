@@ -191,8 +191,9 @@ class AdminService:
     @waits_for_agents
     def StopClusterTest(self, request: Message, caller: Caller) -> Message:
         """Stop the run that is in progress; when none is, nothing happens."""
-        test_messages.check_last(request.run_id, self._lifecycle.cluster_test())
-        return admin.StopClusterTestReply(run=test_messages.run(self._lifecycle.stop_cluster_test().result()))
+        last = self._lifecycle.stop_cluster_test(request.run_id).result()
+        test_messages.check_last(request.run_id, last)
+        return admin.StopClusterTestReply(run=test_messages.run(last))
 
     def _create(self, spec: Spec) -> None:
         def command(state: State) -> tuple[list[Change], None]:

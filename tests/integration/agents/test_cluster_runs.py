@@ -129,6 +129,9 @@ def test_what_a_test_keeps_from_happening(make_server: Any, rack: RackProcess) -
         assert (refused.value.code(), refused.value.details()) == (grpc.StatusCode.FAILED_PRECONDITION, sentence)
     batch = admin.ApplyRequest(clusters=[admin.ClusterSpec(id="cl0", agent_ids=["ag01"], ipu_link_topology=1)])
     assert not server.admin.Apply(batch, timeout=10).applied
+    with pytest.raises(grpc.RpcError) as refused:
+        server.admin.StopClusterTest(admin.StopClusterTestRequest(run_id="another"), timeout=10)
+    assert refused.value.code() is grpc.StatusCode.NOT_FOUND
     assert last(server)["state"] == "running"
     stopped = server.admin.StopClusterTest(admin.StopClusterTestRequest(run_id=begun.run_id), timeout=10).run
     assert stopped.state == admin.ClusterTestRun.STOPPED

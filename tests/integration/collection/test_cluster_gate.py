@@ -12,6 +12,7 @@ from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import a
 from playbook import results
 from recorder import READER, Recorder
 from test_scenarios import task
+from test_tasks import performer
 from vipu_servers import InProcess, Machines, pod
 
 FOUR = ("ag01", "ag02", "ag03", "ag04")
@@ -154,6 +155,20 @@ def _with_a_loose_cable(machines: Machines, run: Callable[[], list[dict[str, Any
         return run()
     finally:
         machines.wiring.repair(set(FOUR))
+
+
+def test_a_forced_gate_says_what_it_could_not_test(server: InProcess) -> None:
+    perform = performer(server)
+    assert "warnings" not in perform("vipu_cluster_test", cluster="cl0")
+    perform("vipu_partition", id="p1", allocation="a0", size=4)
+    forced = perform("vipu_cluster_test", cluster="cl0", force=True)
+    assert (forced["ok"], forced["warnings"]) == (
+        True,
+        [
+            "Not tested, since it would disturb partitions of cluster 'cl0' (p1): Sync-Link, IPU-Link, Traffic, "
+            "GW-Link. Choose one of these tests alone to run it in any case."
+        ],
+    )
 
 
 @ways

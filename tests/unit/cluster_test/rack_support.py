@@ -19,10 +19,10 @@ class Stub:
     """The calls of an agent, through messages as on the wire."""
 
     def __init__(self, service: AgentService) -> None:
-        self._service = service
+        self.service = service
 
     def __getattr__(self, method: str) -> Any:
-        handler = getattr(self._service, method)
+        handler = getattr(self.service, method)
 
         async def call(request: Any, timeout: float) -> Any:
             reply = await handler(type(request).FromString(request.SerializeToString()), None)
@@ -34,11 +34,14 @@ class Stub:
 class DirectLink:
     """What ``agents.Link`` is to the conductor."""
 
-    def __init__(self, id: str, service: AgentService) -> None:
+    def __init__(self, id: str, hardware: Any) -> None:
         self.id = id
-        self.stub = Stub(service)
+        self.hardware = hardware
+        self.stub = Stub(AgentService(hardware))
 
     async def while_up(self, ask: Any) -> Any:
+        if not self.hardware.alive:
+            raise ConnectionError("it is stopped")
         return await ask(self)
 
 
@@ -50,10 +53,15 @@ class Bench:
         self.cluster = Cluster("cl0", tuple(ids), ilds, topology)
         self.rack = Rack([MachineSpec(id, "127.0.0.1", 0) for id in ids], topology=topology, ilds=ilds)
         self.wiring = self.rack.wiring
-        self._links = {id: DirectLink(id, AgentService(machine.hardware)) for id, machine in self.rack.machines.items()}
+        self._links = {id: DirectLink(id, machine.hardware) for id, machine in self.rack.machines.items()}
 
     def hardware(self, id: str) -> Any:
         return self.rack.machines[id].hardware
+
+    def answer(self, id: str, method: str, reply: Any) -> None:
+        """Let an agent answer a call with ``reply(stub, request, timeout)``."""
+        stub = self._links[id].stub
+        self._links[id].stub = type("Odd", (type(stub),), {method: reply})(stub.service)
 
     def run(self, tests: Iterable[Test]) -> dict[Test, Verdict]:
         """All of these tests in one run."""

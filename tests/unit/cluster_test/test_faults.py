@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.pod.topology import CableKind, Layout
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rack_support import Bench
+from rack_support import Bench, contract
 
 from openipu.twin.wiring import CHASSIS_PORTS, Place
 from openipu.vipu.cluster_test.plan import DEFAULT_TESTS, DEPENDS, End, FailureKind, Test, Verdict
@@ -25,8 +26,13 @@ def place(end: End | None) -> Place | None:
     return end and Place(end.agent, end.kind, end.port)
 
 
-def blamed(verdict: Verdict) -> set[Pair]:
-    return {(place(failure.a), place(failure.b)) for failure in verdict.failures if failure.a}  # type: ignore[misc]
+def blamed(verdict: Verdict, *, untested: bool = False) -> set[Pair]:
+    """The cables that a test finds wrong; or those it could not test, for want of an answer."""
+    return {
+        (place(failure.a), place(failure.b))  # type: ignore[misc]
+        for failure in verdict.failures
+        if failure.a and (failure.kind is FailureKind.AGENT_UNREACHABLE) is untested
+    }
 
 
 @dataclass
@@ -37,8 +43,11 @@ class Spoiler:
     draw: st.DataObject
     touched: set[Pair] = field(default_factory=set)
     owned: list[tuple[Test, set[Pair]]] = field(default_factory=list)
+    degraded: set[Pair] = field(default_factory=set)  # touched, and still where they belong
+    silent: set[str] = field(default_factory=set)
     links: set[tuple[str, str]] = field(default_factory=set)
-    versions: set[str] = field(default_factory=set)
+    noise: set[tuple[str, str]] = field(default_factory=set)
+    noisy: set[Pair] = field(default_factory=set)
     pfc: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -51,20 +60,33 @@ class Spoiler:
             self.expected.append((a, b))
             self.of[a] = self.of[b] = (a, b)
 
+    def mismatched(self) -> set[str]:
+        """Components that machines which answer tell different versions of."""
+        told = [self.bench.hardware(id).versions for id in self.bench.cluster.agents if id not in self.silent]
+        return {component for component in COMPONENTS if len({versions[component] for versions in told}) > 1}
+
+    def heard(self, found: set[tuple[str, str]]) -> set[tuple[str, str]]:
+        """Of links inside of machines, those of machines that answer."""
+        return {(agent, link) for agent, link in found if agent not in self.silent}
+
     def owner(self, kind: CableKind) -> Test:
         return Test.SYNC_LINK if kind is SYNC else Test.CABLING
 
     def spoil(self) -> None:
-        kinds = ["version", "pfc", "internal"]
+        """One fault more; a cable that is in its place can have several."""
+        machine = ["version", "pfc", "internal", "noise", "slow", "stop", "hang"]
         untouched = [pair for pair in self.expected if pair not in self.touched]
-        if untouched:
-            kinds += ["unplug", "move", "swap", "dead", "errors"]
+        in_place = untouched + [pair for pair in self.expected if pair in self.degraded]
+        kinds = [
+            *machine,
+            *(["move", "swap"] if untouched else []),
+            *(["unplug", "dead", "errors"] if in_place else []),
+        ]
         kind = self.draw.draw(st.sampled_from(kinds))
-        if kind in ("version", "pfc", "internal"):
-            agent = self.draw.draw(st.sampled_from(self.bench.cluster.agents))
-            self._machine(kind, agent)
+        if kind in machine:
+            self._machine(kind, self.draw.draw(st.sampled_from(self.bench.cluster.agents)))
             return
-        pair = self.draw.draw(st.sampled_from(untouched))
+        pair = self.draw.draw(st.sampled_from(untouched if kind in ("move", "swap") else in_place))
         end = pair[self.draw.draw(st.integers(0, 1))]
         self._cable(kind, pair, end, untouched)
 
@@ -73,11 +95,21 @@ class Spoiler:
         if kind == "version":
             component = self.draw.draw(st.sampled_from(COMPONENTS))
             hardware.versions[component] = "0.0.1"
-            told = {self.bench.hardware(id).versions[component] for id in self.bench.cluster.agents}
-            self.versions = (self.versions | {component}) if len(told) > 1 else self.versions - {component}
         elif kind == "pfc":
             hardware.pfc = {"eth1": (0, 2)}
             self.pfc.add(agent)
+        elif kind == "slow":
+            hardware.slowness = 0.001
+        elif kind == "stop":
+            hardware.powered = False
+            self.silent.add(agent)
+        elif kind == "hang":
+            hardware.hang()
+            self.silent.add(agent)
+        elif kind == "noise":
+            name = f"internal{self.draw.draw(st.integers(0, 15))}"
+            hardware.noisy_links[name] = 301
+            self.noise.add((agent, name))
         else:
             name = f"internal{self.draw.draw(st.integers(0, 15))}"
             hardware.broken_links.add(name)
@@ -88,16 +120,18 @@ class Spoiler:
         touched = {pair}
         if kind == "unplug":
             wiring.unplug(end)
+            self.degraded.discard(pair)
             self.owned.append((self.owner(end.kind), touched))
         elif kind == "dead":
             wiring.degrade(end, dead=True)
+            self.degraded.add(pair)
             owner = {IPU: Test.IPU_LINK, GW: Test.GW_LINK, SYNC: Test.SYNC_LINK}[end.kind]
             self.owned.append((owner, touched))
         elif kind == "errors" and end.kind is IPU:
             errors = self.draw.draw(st.sampled_from([1, 300, 301, 100_000]))
             wiring.degrade(end, corrected_errors=errors)
-            if errors > 300:
-                self.owned.append((Test.TRAFFIC, touched))
+            self.degraded.add(pair)
+            self.noisy = {each for each in self.noisy if each != pair} | ({pair} if errors > 300 else set())
         elif kind == "swap":
             mates = [p for p in untouched if p != pair and p[0].kind is end.kind]
             if not mates:
@@ -131,17 +165,33 @@ def test_every_fault_is_found_and_nothing_else(
         spoiler.spoil()
     alone = {test: bench.run([test])[test] for test in Test}
 
-    for test, pairs in spoiler.owned:
-        assert pairs <= blamed(alone[test]), (test, pairs)
-    for verdict in alone.values():
-        assert blamed(verdict) <= spoiler.touched
+    def of_silent(pair: Pair) -> bool:
+        return not spoiler.silent.isdisjoint(end.agent for end in pair)
+
+    for test, pairs in [*spoiler.owned, (Test.TRAFFIC, spoiler.noisy)]:
+        found = blamed(alone[test])
+        assert {pair for pair in pairs if not of_silent(pair)} <= found, (test, pairs)
+    for test, verdict in alone.items():
+        assert {pair for pair in blamed(verdict) if not of_silent(pair)} <= spoiler.touched
+        # A cable of a machine that does not answer is never blamed, and always told of where it was to be tested.
+        assert not any(map(of_silent, blamed(verdict)))
+        assert all(map(of_silent, blamed(verdict, untested=True)))
         assert verdict.ok == (not verdict.failures)
+        unheard = {f.agent for f in verdict.failures if f.kind is FailureKind.AGENT_UNREACHABLE and not f.a}
+        assert unheard == (set() if test is Test.GW_LINK and ilds == 1 else spoiler.silent), test
     inside = {(f.agent, f.link) for f in alone[Test.IPU_LINK].failures if f.link}
-    assert inside == spoiler.links
-    assert {failure.component for failure in alone[Test.VERSION].failures} == spoiler.versions
-    assert {failure.agent for failure in alone[Test.PFC_SETTINGS].failures} == spoiler.pfc
-    assert alone[Test.VERSION].passed == alone[Test.VERSION].total - len(spoiler.versions)
+    assert inside == spoiler.heard(spoiler.links)
+    inside = {(f.agent, f.link) for f in alone[Test.TRAFFIC].failures if f.link}
+    assert inside == spoiler.heard(spoiler.links | spoiler.noise)
+    mismatched = {f.component for f in alone[Test.VERSION].failures if f.component}
+    assert mismatched == spoiler.mismatched()
+    classes = {f.agent for f in alone[Test.PFC_SETTINGS].failures if f.kind is FailureKind.PFC_CLASSES}
+    assert classes == spoiler.pfc - spoiler.silent
+    if not spoiler.silent:
+        assert alone[Test.VERSION].passed == alone[Test.VERSION].total - len(mismatched)
     for failure in alone[Test.CABLING].failures:
+        if failure.kind is FailureKind.AGENT_UNREACHABLE:
+            continue
         assert failure.a
         assert failure.b
         for end, found in ((failure.a, failure.found), (failure.b, failure.found_b)):
@@ -149,8 +199,9 @@ def test_every_fault_is_found_and_nothing_else(
             assert here
             cable = bench.wiring.at(here)
             there = cable.other(here) if cable else None
-            # What is told of the other end is where it is.
-            assert place(found) == (there if there and bench.wiring.at(there) is cable else None)
+            # What is told of the other end is where it is, if anybody there tells.
+            known = there and there.agent not in spoiler.silent and bench.wiring.at(there) is cable
+            assert place(found) == (there if known else None)
 
     together = bench.run(DEFAULT_TESTS)
     for test, verdict in together.items():
@@ -185,3 +236,17 @@ def test_gw_links_pass_sync_and_are_listed_apart() -> None:
     verdict = bench.run([Test.SYNC_LINK])[Test.SYNC_LINK]
     assert (verdict.passed, verdict.total, verdict.ok) == (4, 4, False)
     assert verdict.lines == ("Failed Sync Links:", "ag01:1 <--> 2:ag03 [GW-Link]")
+
+
+def test_an_agent_that_speaks_of_unknown_ports_is_told_and_the_others_are_tested() -> None:
+    bench = Bench(3)
+
+    async def newer(stub: Any, request: Any, timeout: float) -> Any:
+        return contract.ReadCablesReply(ports=[contract.CablePort(kind=99, port=1, serial="x")])
+
+    bench.answer("ag02", "ReadCables", newer)
+    verdict = bench.run([Test.CABLING])[Test.CABLING]
+    told = [failure for failure in verdict.failures if not failure.a]
+    assert [(failure.kind, failure.agent) for failure in told] == [(FailureKind.AGENT_UNREACHABLE, "ag02")]
+    assert "a kind 99 that is not known" in told[0].reason
+    assert blamed(verdict) == set()

@@ -116,6 +116,28 @@ def test_cables(text: str, kind: str, ends: list[tuple[str, int, str, int]], tol
     assert sentence(run) == "Cluster 'cl0' did not pass its tests: " + told
 
 
+def test_links_inside_of_a_machine() -> None:
+    text = """\
+Showing test results for cluster cl0
+  Test Type | Duration | Passed  | Summary
+  IPU-Link  | 0.02s    | 311/316 | Failed Links:
+            |          |         | ag-1: internal3
+            |          |         | ag02: 4 internal links missing
+  Traffic   | 0.03s    | 6/8     | Traffic test failed
+            |          |         | Errors encountered in traffic test 2
+            |          |         | corrected link errors: 327
+            |          |         | - ag-1: internal3 (327)
+            |          |         | - ag02: internal7 (link down)
+"""
+    trained, carried = (result["failures"] for result in cli_tests.status(text, None)["results"])
+    known = [(failure["kind"], failure["agent"], failure["link"]) for failure in trained]
+    assert known == [("link_down", "ag-1", "internal3"), ("link_down", "ag02", None)]
+    assert [(f["kind"], f["agent"], f["link"], f["corrected_errors"], f["traffic_test"]) for f in carried] == [
+        ("corrected_errors", "ag-1", "internal3", 327, 2),
+        ("link_down", "ag02", "internal7", None, 2),
+    ]
+
+
 def test_what_was_skipped_and_why() -> None:
     run = cli_tests.status(SKIPPED, None)
     skipped = run["results"][1]

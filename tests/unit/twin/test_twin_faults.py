@@ -55,7 +55,7 @@ def test_every_fault_is_told_and_healed(running: Running) -> None:
         "errors ag02:7 327": "IPU-Link cable ag02:7 <-> ag03:3: 327 corrected errors in every run of traffic.",
         "version ag02 'IPU firmware' 2.4.3": "ag02: IPU firmware has the version 2.4.3 instead of 2.4.4.",
         "pfc ag02 eth1 0,2": "ag02: the PFC classes of eth1 are [0, 2].",
-        "pfc ag03 if-0 none": "ag03: the PFC classes of if-0 are [].",
+        "pfc ag03 eth1 none": "ag03: the PFC classes of eth1 are [].",
         "versions ag03 Agent=1.5.1 Virm=1.18.0": "ag03: GWSW 2.0.5 is missing.",
         "slow ag01 0.5": "ag01: answers 0.5 seconds late.",
         "refuse ag01": "ag01: refuses to bring IPUs up.",
@@ -86,6 +86,12 @@ def test_every_fault_is_told_and_healed(running: Running) -> None:
         ("errors ag01:5 many", "errors ag01:5 many: the number of corrected errors is 0 to 999999999."),
         ("version ag01 Kernel 6", "Machine 'ag01' has no component 'Kernel': choose from GWSW,"),
         ("versions ag01 Virm", "versions ag01: write each component as COMPONENT=VERSION, like Virm=1.18.0."),
+        ("pfc ag01 eth9 0,2", "Machine 'ag01' has no RNIC interface 'eth9': choose from eth1."),
+        (
+            "errors ag01:sync6 400",
+            "errors ag01:sync6 400: traffic runs over IPU-Links only; name an IPU-Link port, like ag03:5.",
+        ),
+        ("errors ag01:internal16 400", "'ag01:internal16': the links inside of a machine are internal0 to internal15."),
         ("pfc ag01 eth1 all", "pfc ag01 eth1 all: write classes like 0,2, or none."),
         ("slow ag01 soon", "slow ag01 soon: seconds are a number from 0 to 3600."),
         ("slow ag01 nan", "slow ag01 nan: seconds are a number from 0 to 3600."),
@@ -105,6 +111,7 @@ def test_what_is_wrong_is_told_to_programs_too(running: Running) -> None:
         "move ag01:6 ag01:gw1",
         "unplug ag02:sync6",
         "errors ag02:7 327",
+        "errors ag02:internal4 500",
         "pfc ag02 eth1 0,2",
         "versions ag03 Agent=1.5.1",
     )
@@ -113,6 +120,7 @@ def test_what_is_wrong_is_told_to_programs_too(running: Running) -> None:
     assert (moved.found, moved.expected, moved.cable) == ("ag01:gw1", "ag01:6", ("ag01:6", "ag02:2"))
     assert found["unplug", "ag02:sync6"].found == ""
     assert (found["errors", "ag02:7"].found, found["errors", "ag02:7"].expected) == ("327", "0")
+    assert found["errors", "ag02:internal4"].found == "500"
     assert found["pfc", "ag02:eth1"].found == "[0, 2]"
     assert (found["version", "ag03:Agent"].found, found["version", "ag03:Agent"].expected) == ("1.5.1", "")
     assert (found["version", "ag03:Virm"].found, found["version", "ag03:Virm"].expected) == ("", "1.18.0")

@@ -3,36 +3,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import click
+from ansible_collections.openipu.pod.plugins.module_utils.vipu.test_table import FLAGS
 
 from openipu.vipu.cli import output
 from openipu.vipu.cli.grammar import Id, command
 from openipu.vipu.cli.session import Failed, Session
 
 WAIT = 20_000  # milliseconds that one call waits for news
-# Flag -> test, in the order in which they run.
-FLAGS = {
-    "sync": "Sync-Link",
-    "cabling": "Cabling",
-    "ipulink": "IPU-Link",
-    "traffic": "Traffic",
-    "gwlink": "GW-Link",
-    "versions": "Version",
-    "pfc_settings": "PFC-settings",
+_HELP = {
+    "Sync-Link": "Sync-Link cables.",
+    "Cabling": "IPU-Link and GW-Link cables, by their serial ids.",
+    "IPU-Link": "Training of the IPU-Links.  [after --cabling]",
+    "Traffic": "Traffic over the IPU-Links.  [after --sync, --ipulink]",
+    "GW-Link": "Training of the GW-Links.  [after --cabling]",
+    "Version": "The same versions everywhere.",
+    "PFC-settings": "Priority flow control on the RNICs; only when asked for.",
 }
+
+
+def _parameter(flag: str) -> str:
+    return flag.removeprefix("--").replace("-", "_")
+
+
+def _choice_of_tests(function: Callable[..., None]) -> Callable[..., None]:
+    for test, flag in reversed(FLAGS.items()):
+        function = click.option(flag, _parameter(flag), is_flag=True, help=_HELP[test])(function)
+    return function
 
 
 @command("test", "cluster")
 @click.argument("id", type=Id("cluster"), required=False)
-@click.option("--sync", is_flag=True, help="Sync-Link cables.")
-@click.option("--cabling", is_flag=True, help="IPU-Link and GW-Link cables, by their serial ids.")
-@click.option("--ipulink", is_flag=True, help="Training of the IPU-Links.  [after --cabling]")
-@click.option("--traffic", is_flag=True, help="Traffic over the IPU-Links.  [after --sync, --ipulink]")
-@click.option("--gwlink", is_flag=True, help="Training of the GW-Links.  [after --cabling]")
-@click.option("--versions", is_flag=True, help="The same versions everywhere.")
-@click.option("--pfc-settings", is_flag=True, help="Priority flow control on the RNICs; only when asked for.")
+@_choice_of_tests
 @click.option("--start", is_flag=True, help="Start the tests, and do not wait for them.")
 @click.option("--status", is_flag=True, help="Show the results of the last test.")
 @click.option("--stop", is_flag=True, help="Stop the test that is in progress.")
@@ -46,7 +51,7 @@ def test_cluster(session: Session, /, id: str | None, start: bool, status: bool,
     from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin
     from ansible_collections.openipu.pod.plugins.module_utils.vipu.names import CLUSTER_TEST
 
-    tests = [CLUSTER_TEST.number(name) for flag, name in FLAGS.items() if flags[flag]]
+    tests = [CLUSTER_TEST.number(test) for test, flag in FLAGS.items() if flags[_parameter(flag)]]
     if start + status + stop > 1:
         raise click.UsageError("Choose one of --start, --status and --stop.")
     if (status or stop) and tests:

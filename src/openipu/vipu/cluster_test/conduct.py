@@ -148,7 +148,7 @@ class Conductor:
                 return await link.while_up(ask)
             except grpc.aio.AioRpcError as error:
                 return Silent(plain(error))
-            except ConnectionError as error:
+            except (ConnectionError, _UnreadableError) as error:
                 return Silent(str(error))
 
 
@@ -166,8 +166,15 @@ def _apart(windows: Sequence[Sequence[str]]) -> list[list[int]]:
     return [members for _, members in rounds]
 
 
+class _UnreadableError(Exception):
+    """An agent speaks of what is not known here; a clause."""
+
+
 def _kind(number: int) -> CableKind:
-    return CableKind[contract.CablePort.Kind.Name(number)]
+    try:
+        return CableKind[contract.CablePort.Kind.Name(number)]
+    except (KeyError, ValueError):
+        raise _UnreadableError(f"it speaks of ports of a kind {number} that is not known; is it newer?") from None
 
 
 def _states(reply: Any) -> Links:

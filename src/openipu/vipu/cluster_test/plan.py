@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ansible_collections.openipu.pod.plugins.module_utils.pod.topology import CableKind
+from ansible_collections.openipu.pod.plugins.module_utils.vipu import test_table
 
 
 class Test(enum.StrEnum):
@@ -24,16 +25,14 @@ class Test(enum.StrEnum):
     PFC_SETTINGS = "PFC-settings"
 
 
-DEFAULT_TESTS = tuple(test for test in Test if test is not Test.PFC_SETTINGS)
+DEFAULT_TESTS = tuple(map(Test, test_table.DEFAULT))
+DISTURBING = frozenset(map(Test, test_table.DISTURBING))
 
 DEPENDS: Mapping[Test, tuple[Test, ...]] = {
     Test.IPU_LINK: (Test.CABLING,),
     Test.TRAFFIC: (Test.SYNC_LINK, Test.IPU_LINK),
     Test.GW_LINK: (Test.CABLING,),
 }
-
-# They take IPUs or links away from whoever works with them; the others only read.
-DISTURBING = frozenset({Test.SYNC_LINK, Test.IPU_LINK, Test.TRAFFIC, Test.GW_LINK})
 
 
 class FailureKind(enum.StrEnum):

@@ -116,9 +116,12 @@ class Runs:
             self._changed.wait_for(news, seconds)
         return self._last
 
-    async def stop(self) -> Run | None:
-        """Stop the run that is in progress, if any, and tell the last one; in the loop."""
-        if self._task:
+    async def stop(self, run_id: str = "") -> Run | None:
+        """Stop the run that is in progress, if any, and tell the last one; in the loop.
+
+        One that is named is stopped only as long as it is the last one, which is for the caller to see.
+        """
+        if self._task and run_id in ("", self._last.id if self._last else ""):
             self._task.cancel()
             await asyncio.wait([self._task])
             run = self._last
