@@ -18,10 +18,10 @@ from pathlib import Path
 from ansible.module_utils.ansible_release import __version__ as ansible_core
 
 from .pod.load import PodError, load
+from .runner import Task, TaskError
 from .vipu.client import Client, Connection, VipuError
 from .vipu.contract import virmgrpc
-from .vipu.options import connection
-from .vipu.runner import Run, Task, TaskError
+from .vipu.options import VIPU, Run, connection
 
 # The oldest releases that are tested.
 LIBRARIES = {"grpcio": "1.80", "protobuf": "6.31", "netaddr": "1.0", "PyYAML": "6.0"}
@@ -150,6 +150,7 @@ def _lines(checks: t.Sequence[Check]) -> list[str]:
 
 
 POD_PREFLIGHT = Task(
+    VIPU,
     {
         "pod_file": {"type": "path"},
         "machines_file": {"type": "path"},

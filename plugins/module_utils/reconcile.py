@@ -117,13 +117,16 @@ class Step:
         return {name: known[name] for name in names if known.get(name) is not None}
 
 
-class PlanError(Exception):
-    """What is wanted cannot be planned; one sentence."""
+class SentenceError(Exception):
+    """Something went wrong that a user can cure; ``sentence`` names object, place and remedy."""
 
-    @property
-    def sentence(self) -> str:
-        """The sentence."""
-        return str(self)
+    def __init__(self, sentence: str) -> None:
+        super().__init__(sentence)
+        self.sentence = sentence
+
+
+class PlanError(SentenceError):
+    """What is wanted cannot be planned."""
 
 
 class Failure(enum.Enum):

@@ -96,7 +96,7 @@ problems:
 """
 
 from ansible_collections.openipu.pod.plugins.module_utils.preflight import POD_PREFLIGHT
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.runner import run_module
+from ansible_collections.openipu.pod.plugins.module_utils.runner import run_module
 
 
 def main() -> None:

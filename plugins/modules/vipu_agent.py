@@ -63,7 +63,7 @@ agent:
   sample: {id: ag01, host: 10.2.1.1, port: 8080, state: Up, cluster: cl0, allocation: team-a}
 """
 
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.runner import run_module
+from ansible_collections.openipu.pod.plugins.module_utils.runner import run_module
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.tasks import VIPU_AGENT
 
 

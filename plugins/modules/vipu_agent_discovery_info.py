@@ -73,7 +73,7 @@ agents:
 """
 
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.infos import VIPU_AGENT_DISCOVERY_INFO
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.runner import run_module
+from ansible_collections.openipu.pod.plugins.module_utils.runner import run_module
 
 
 def main() -> None:

@@ -74,7 +74,7 @@ allocation:
   sample: {id: team-a, cluster: cl0, size: 4, agents: [ag01, ag02, ag03, ag04], free_ipus: 16}
 """
 
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.runner import run_module
+from ansible_collections.openipu.pod.plugins.module_utils.runner import run_module
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.tasks import VIPU_ALLOCATION
 
 

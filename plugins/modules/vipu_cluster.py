@@ -74,7 +74,7 @@ cluster:
   sample: {id: cl0, agents: [ag01, ag02, ag03, ag04], num_ilds: 1, topology: torus, cluster_topology: looped}
 """
 
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.runner import run_module
+from ansible_collections.openipu.pod.plugins.module_utils.runner import run_module
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.tasks import VIPU_CLUSTER
 
 

@@ -200,7 +200,7 @@ failures:
 """
 
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.cluster_tests import VIPU_CLUSTER_TEST_INFO
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.runner import run_module
+from ansible_collections.openipu.pod.plugins.module_utils.runner import run_module
 
 
 def main() -> None:

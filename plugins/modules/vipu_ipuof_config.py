@@ -79,7 +79,7 @@ dest:
 """
 
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.infos import VIPU_IPUOF_CONFIG
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.runner import run_module
+from ansible_collections.openipu.pod.plugins.module_utils.runner import run_module
 
 
 def main() -> None:

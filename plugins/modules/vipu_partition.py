@@ -159,7 +159,7 @@ partitions:
   sample: {vision: {state: ERROR, operation: FAILED, errors: ["Agent 'ag03' is down."]}}
 """
 
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.runner import run_module
+from ansible_collections.openipu.pod.plugins.module_utils.runner import run_module
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.tasks import VIPU_PARTITION
 
 

@@ -135,7 +135,7 @@ partitions:
 """
 
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.infos import VIPU_PARTITION_INFO
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.runner import run_module
+from ansible_collections.openipu.pod.plugins.module_utils.runner import run_module
 
 
 def main() -> None:

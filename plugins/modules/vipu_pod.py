@@ -341,7 +341,7 @@ errors:
   sample: [{kind: partition, id: vision, msg: "Cannot create partition 'vision': allocation 'team-a' does not exist."}]
 """
 
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.runner import run_module
+from ansible_collections.openipu.pod.plugins.module_utils.runner import run_module
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.tasks import VIPU_POD
 
 

@@ -71,7 +71,7 @@ config_dest:
   sample: /home/admin/alice.vipu-cli.hcl
 """
 
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.runner import run_module
+from ansible_collections.openipu.pod.plugins.module_utils.runner import run_module
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.tasks import VIPU_USER
 
 

@@ -18,14 +18,13 @@ from ansible.module_utils.common.parameters import remove_values
 from ansible.module_utils.errors import UnsupportedError
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.runner import Task
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.wire import HAS_GRPC, HAS_PROTOBUF
+from ansible_collections.openipu.pod.plugins.module_utils.runner import Task
 
 
 class TaskAction(ActionBase):
     """Runs ``task`` here, or hands over to the module of the same name."""
 
-    task: Task
+    task: Task[t.Any]
     TRANSFERS_FILES = False
     _supports_check_mode = True
     _supports_async = True
@@ -50,7 +49,7 @@ class TaskAction(ActionBase):
             and not self._task.async_val
             and self._connection.become is None
             and boolean(self._templar.template(task_vars.get("openipu_fast_path", True)), strict=False)
-            and ((HAS_GRPC and HAS_PROTOBUF) or self._task.args.get("transport") == "cli")
+            and self.task.way.ready(self._task.args)
         )
 
     def _perform(self) -> dict[str, t.Any]:

@@ -14,6 +14,7 @@ import typing as t
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ..reconcile import SentenceError
 from .contract import admin, virmgrpc
 from .wire import HAS_GRPC, HAS_PROTOBUF, Stub
 
@@ -30,13 +31,12 @@ MAX_MESSAGE_BYTES = 64 << 20
 REMOVAL_SECONDS = 90.0
 
 
-class VipuError(Exception):
+class VipuError(SentenceError):
     """What went wrong, in one sentence; ``code`` is the name of the gRPC status code."""
 
     def __init__(self, sentence: str, code: str = "UNKNOWN", details: str = "") -> None:
         """``details`` is what the server or the library said, word by word."""
         super().__init__(sentence)
-        self.sentence = sentence
         self.code = code
         self.details = details
 

@@ -9,9 +9,10 @@ import time
 import typing as t
 
 from ..reconcile import Object
+from ..runner import Task, TaskError
 from . import test_table
 from .names import CLUSTER_TEST
-from .runner import Run, Task, TaskError
+from .options import VIPU, Run
 
 _LONGEST_LOOK = 20.0  # seconds that one call waits for news
 _TOLD = 3  # failures of a test that a sentence names
@@ -175,6 +176,7 @@ def _some(names: t.Sequence[str]) -> str:
 
 
 VIPU_CLUSTER_TEST = Task(
+    VIPU,
     {
         "cluster": {"type": "str"},
         "tests": {"type": "list", "elements": "str", "choices": CLUSTER_TEST.choices},
@@ -193,4 +195,4 @@ def _info(run: Run) -> Object:
     return {"changed": False, "run": None if last["state"] == "none" else last, "failures": flat(last)}
 
 
-VIPU_CLUSTER_TEST_INFO = Task({}, _info)
+VIPU_CLUSTER_TEST_INFO = Task(VIPU, {}, _info)

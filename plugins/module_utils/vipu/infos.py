@@ -9,9 +9,10 @@ import typing as t
 from pathlib import Path
 
 from ..reconcile import Object
+from ..runner import Task, TaskError
 from . import ipuof
 from .client import VipuError
-from .runner import Run, Task, TaskError
+from .options import VIPU, Run
 
 _KINDS = {
     "agents": "agent",
@@ -46,6 +47,7 @@ def _text_keys(mapping: dict[int, t.Any]) -> dict[str, t.Any]:
 
 
 VIPU_INFO = Task(
+    VIPU,
     {
         "gather_subset": {
             "type": "list",
@@ -71,14 +73,14 @@ def _partition_info(run: Run) -> Object:
     return {"changed": False, "partitions": found}
 
 
-VIPU_PARTITION_INFO = Task({"id": {"type": "str"}, "ipuof": {"type": "bool", "default": False}}, _partition_info)
+VIPU_PARTITION_INFO = Task(VIPU, {"id": {"type": "str"}, "ipuof": {"type": "bool", "default": False}}, _partition_info)
 
 
 def _discovery(run: Run) -> Object:
     return {"changed": False, "agents": run.transport.discovered()}
 
 
-VIPU_AGENT_DISCOVERY_INFO = Task({}, _discovery)
+VIPU_AGENT_DISCOVERY_INFO = Task(VIPU, {}, _discovery)
 
 
 class _File(t.NamedTuple):
@@ -173,6 +175,7 @@ def _reason(error: OSError) -> str:
 
 
 VIPU_IPUOF_CONFIG = Task(
+    VIPU,
     {
         "id": {"type": "str", "required": True},
         "gcd": {"type": "int"},

@@ -12,8 +12,11 @@ import typing as t
 
 from ansible.module_utils.common.parameters import env_fallback
 
+from ..runner import Run as RunOn
+from ..runner import Way
 from .client import ACCESS_KEY_METADATA, USER_ID_METADATA, Connection
 from .transport import Transport
+from .wire import HAS_GRPC, HAS_PROTOBUF
 
 
 def _option(name: str, **more: t.Any) -> dict[str, t.Any]:
@@ -65,3 +68,11 @@ def open_transport(params: dict[str, t.Any]) -> Transport:
     from .transport_grpc import GrpcTransport
 
     return GrpcTransport(connection(params))
+
+
+def _ready(args: dict[str, t.Any]) -> bool:
+    return (HAS_GRPC and HAS_PROTOBUF) or args.get("transport") == "cli"
+
+
+VIPU = Way(CONNECTION_OPTIONS, open_transport, _ready)
+Run = RunOn[Transport]

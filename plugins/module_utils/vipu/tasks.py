@@ -8,10 +8,11 @@ from __future__ import annotations
 import typing as t
 
 from ..reconcile import Action, Failure, Family, ItemError, Object, Report, Step, converge, nothing_done, plan
+from ..runner import Task, TaskError
 from .client import VipuError
-from .options import connection
+from .options import VIPU, Run, connection
 from .resources import AGENT, ALLOCATION, CLUSTER, OPTIONS, PARTITION, USER, carried_along
-from .runner import Run, Task, TaskError
+from .transport import Transport
 from .userfile import check_writable, user_file, write_user_file
 from .waiting import WAIT_OPTIONS, wait_active
 
@@ -118,7 +119,7 @@ def _after(changed: bool, follow_up: t.Callable[[], _T]) -> _T:
         raise
 
 
-def _declare(family: Family, *more: dict[str, t.Any], **constraints: t.Any) -> Task:
+def _declare(family: Family, *more: dict[str, t.Any], **constraints: t.Any) -> Task[Transport]:
     options = {**OPTIONS[family.kind], "state": _STATE}
     for group in more:
         options.update(group)
@@ -127,7 +128,7 @@ def _declare(family: Family, *more: dict[str, t.Any], **constraints: t.Any) -> T
         step, report = _single(run, family)
         return _after(report.changed, lambda: _single_result(run, family, step, report))
 
-    return Task(options, run, constraints)
+    return Task(VIPU, options, run, constraints)
 
 
 VIPU_AGENT = _declare(AGENT, _FORCE, required_if=[("state", "present", ("host",))])
@@ -169,6 +170,7 @@ def _reset(run: Run) -> Object:
 
 
 VIPU_PARTITION = Task(
+    VIPU,
     {
         **OPTIONS["partition"],
         "state": {"type": "str", "choices": ["present", "absent", "reset"], "default": "present"},
@@ -204,6 +206,7 @@ def _user(run: Run) -> Object:
 
 
 VIPU_USER = Task(
+    VIPU,
     {**OPTIONS["user"], "state": _STATE, "config_dest": {"type": "path"}},
     _user,
     {"required_if": [("state", "present", ("config_dest",))]},
@@ -247,6 +250,7 @@ def _elements(family: Family) -> dict[str, t.Any]:
 
 
 VIPU_POD = Task(
+    VIPU,
     {
         **{family.plural: _elements(family) for family in _LISTED},
         "prune": {"type": "list", "elements": "str", "choices": [f.plural for f in _LISTED], "default": []},

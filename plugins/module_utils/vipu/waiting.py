@@ -9,7 +9,8 @@ import time
 import typing as t
 
 from ..reconcile import Object
-from .runner import Run, TaskError
+from ..runner import TaskError
+from .options import Run
 
 _SETTLED = ("ACTIVE", "ERROR", "REMOVED")
 _GONE: Object = {"state": "REMOVED", "operation": None, "errors": []}
