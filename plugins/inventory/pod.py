@@ -17,7 +17,8 @@ description:
     C(management_switches), C(pdus), and one group for every rack, named like the rack.
   - Every host gets C(pod_kind), C(pod_rack), C(pod_rack_number), C(pod_addresses) and C(pod_macs) (by interface),
     and C(pod_ports), the switch ports that it is cabled to. IPU-Machines also get C(pod_unit), C(pod_agent_id),
-    C(pod_rack_unit) and C(pod_serial), switches C(pod_cables), switches and PDUs C(pod_model).
+    C(pod_rack_unit) and C(pod_serial), switches C(pod_cables) and C(pod_switch_config) (for the module
+    C(openipu.pod.eos_pod)), switches and PDUs C(pod_model).
   - All hosts get C(pod_networks), the controller's C(vipu_api_host) and C(vipu_api_port), C(vipu_connection) with
     these two as C(api_host) and C(api_port) for C(module_defaults), and what the controller is to hold in the words of
     the module C(openipu.pod.vipu_pod), as C(vipu_pod_agents), C(vipu_pod_clusters),
@@ -119,6 +120,7 @@ from ansible.plugins.inventory import BaseInventoryPlugin, Cacheable, Constructa
 from ansible_collections.openipu.pod.plugins.module_utils.pod import model
 from ansible_collections.openipu.pod.plugins.module_utils.pod.load import PodError, load
 from ansible_collections.openipu.pod.plugins.module_utils.pod.source import beside
+from ansible_collections.openipu.pod.plugins.module_utils.pod.switching import switch_config
 
 _GROUPS = ("machines", "poplar_servers", "controllers", "switches", "data_switches", "management_switches", "pdus")
 _ROLES = {"poplar": "poplar_servers", "controller": "controllers"}
@@ -215,6 +217,7 @@ def _describe(pod: model.Pod) -> dict[str, t.Any]:
         )
         if isinstance(device, model.Switch):
             variables["pod_cables"] = cables.get(device.name, [])
+            variables["pod_switch_config"] = switch_config(pod, device)
         hosts[device.name] = {
             "groups": groups,
             "vars": {name: value for name, value in variables.items() if value is not None},

@@ -31,6 +31,8 @@ _SERVERS = 4
 _DATA_SWITCHES = 4
 _PDUS = 8
 
+_BOND = ("data1", "data2")  # one bond of a server
+
 Connectors = dict[str, tuple[str, ...]]  # connector of a device -> its networks
 
 
@@ -44,8 +46,7 @@ def connectors(device: model.Device) -> Connectors:
             "p1": (model.GW,),
             "p2": (model.MANAGEMENT,),
             "idrac": (model.MANAGEMENT,),
-            "data1": bond,
-            "data2": bond,
+            **dict.fromkeys(_BOND, bond),
         }
     return {"management": (model.MANAGEMENT,)}
 
@@ -91,6 +92,10 @@ def cables(racks: t.Sequence[tuple[model.Rack, Block]], networks: dict[str, mode
 
     for rack, block in racks:
         given = set()
+        for row, owner in zip(spec.SWITCH.children(block, "switches"), rack.switches, strict=True):
+            for uplink in owner.uplinks:
+                _check_port(owner, uplink, row, "uplinks")
+                ports.take("%s of %s" % (uplink, owner.name), "an uplink", row.error("", "uplinks"))
         for row in spec.CABLE.children(block, "cables"):
             cable = _given(row, devices, networks)
             end = "%s of %s" % (cable.connector, cable.device)
@@ -111,14 +116,23 @@ def _given(row: Block, devices: dict[str, model.Device], networks: dict[str, mod
     known = connectors(device)
     if row["connector"] not in known:
         raise row.error(unknown("connector of '%s'" % device.name, row["connector"], known), "connector")
-    if switch.model in _PORTS and row["port"] not in _PORTS[switch.model]:
-        raise row.error(unknown("port of a %s" % switch.model, row["port"], _PORTS[switch.model]), "port")
+    _check_port(switch, row["port"], row, "port")
     vlans = tuple(row["vlans"] or ()) or _vlans(known[row["connector"]], networks)
     for vlan in vlans:
         if vlan not in {network.vlan for network in networks.values()}:
             names = ", ".join("%d (%s)" % (network.vlan, network.name) for network in networks.values())
             raise row.error("VLAN %d is that of no network: known are %s" % (vlan, names), "vlans")
     return model.Cable(switch.name, row["port"], device.name, row["connector"], vlans)
+
+
+def bonded(connector: str) -> bool:
+    """Whether it is one of those that a server bonds."""
+    return connector in _BOND
+
+
+def _check_port(switch: model.Switch, port: str, row: Block, key: str) -> None:
+    if switch.model in _PORTS and port not in _PORTS[switch.model]:
+        raise row.error(unknown("port of a %s" % switch.model, port, _PORTS[switch.model]), key)
 
 
 def _device(row: Block, key: str, devices: dict[str, model.Device]) -> model.Device:

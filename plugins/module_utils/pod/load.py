@@ -112,7 +112,8 @@ class _Loader:
             first[row["kind"]] += 1
             name, interfaces = self._managed(row, "switch", block["number"], unit)
             product = row.get("model") or cabling.SWITCH_MODELS[row["kind"]]
-            switches.append(model.Switch(name, block["name"], interfaces, row["kind"], product))
+            uplinks = (tuple(row["uplinks"]), row.get("uplink_channel"))
+            switches.append(model.Switch(name, block["name"], interfaces, row["kind"], product, *uplinks))
         pdus = []
         for unit, row in enumerate(spec.PDU.children(block, "pdus"), model.FIRST_PDU):
             name, interfaces = self._managed(row, "PDU", block["number"], unit)

@@ -100,6 +100,8 @@ class Switch(Device):
 
     kind: str = DATA
     model: str = ""
+    uplinks: tuple[str, ...] = ()  # ports
+    uplink_channel: int | None = None  # the port-channel that they are bundled in
 
 
 @dataclass(frozen=True)

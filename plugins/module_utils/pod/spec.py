@@ -82,6 +82,8 @@ SWITCH = Shape(
         "model": {},
         "address": {},
         "mac": {},
+        "uplinks": {**_NAMES, "default": []},
+        "uplink_channel": {"type": "int"},
     },
 )
 PDU = Shape("PDU", {"name": {"required": True}, "model": {"default": "AP8886"}, "address": {}, "mac": {}})

@@ -1,0 +1,126 @@
+# Copyright (c) openipu.pod contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the switches of a POD are to be configured with, from its cables. Pure.
+
+The result is the option ``config`` of the module ``openipu.pod.eos_pod``. A port that the model does
+not know is not in it, and so is left alone.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import typing as t
+
+from . import model
+from .cabling import bonded
+
+JUMBO = 9214  # bytes: the largest that the reference switches carry, above the RNICs' 9000
+# The RNICs of IPU-Machines have priority flow control on in all classes, and the PFC-settings test expects it.
+PFC_PRIORITIES = list(range(8))
+
+Config = dict[str, t.Any]
+
+
+def switch_config(pod: model.Pod, switch: model.Switch) -> Config:
+    """VLANs, ports and services of one switch."""
+    cables = [cable for cable in pod.cables if cable.switch == switch.name]
+    bonds = _bonds(cables, switch)
+    ports = [
+        _member(cable, switch, bonds[cable.device]) if bonded(cable.connector) else _port(cable, switch)
+        for cable in cables
+    ]
+    vlans = sorted({vlan for cable in cables for vlan in cable.vlans})
+    names = _vlan_names(pod)
+    config: Config = {
+        "vlans": [{"id": vlan, "name": names[vlan]} for vlan in vlans],
+        "interfaces": [*bonds.values(), *ports, *_uplinks(switch, vlans), *_management(pod, switch)],
+        "hostname": switch.name,
+        "lldp": True,
+    }
+    # The management server of a POD keeps time and logs.
+    controller = next((s for rack in pod.racks for s in rack.servers if "controller" in s.roles), None)
+    services = controller and controller.interface("p2").address
+    if services:
+        config.update(ntp_servers=[services], syslog_servers=[services])
+    return config
+
+
+def _vlan_names(pod: model.Pod) -> dict[int, str]:
+    """Networks that share a VLAN on the wire share its name."""
+    names: dict[int, list[str]] = {}
+    for network in pod.networks.values():
+        names.setdefault(network.vlan, []).append(network.name)
+    return {vlan: "-".join(each) for vlan, each in names.items()}
+
+
+def _member(cable: model.Cable, switch: model.Switch, bond: Config) -> Config:
+    """One port of a bond; what the bond carries is said once, at the port-channel."""
+    number = int(bond["name"].removeprefix("Port-Channel"))
+    return {
+        "name": cable.port,
+        "description": "%s %s" % (cable.device, cable.connector),
+        "port_channel": {"id": number, "lacp": "active"},
+        **_fabric(switch),
+    }
+
+
+def _port(cable: model.Cable, switch: model.Switch) -> Config:
+    port = {"name": cable.port, "description": "%s %s" % (cable.device, cable.connector), "edge": True}
+    return {**port, **_carried(cable.vlans), **_fabric(switch)}
+
+
+def _carried(vlans: t.Sequence[int]) -> Config:
+    if len(vlans) == 1:
+        return {"mode": "access", "access_vlan": vlans[0]}
+    return {"mode": "trunk", "trunk_vlans": sorted(vlans)}
+
+
+def _fabric(switch: model.Switch) -> Config:
+    """What IPU-over-Fabric needs of every port that it passes."""
+    return {"mtu": JUMBO, "no_drop": list(PFC_PRIORITIES)} if switch.kind == model.DATA else {}
+
+
+def _bonds(cables: t.Sequence[model.Cable], switch: model.Switch) -> dict[str, Config]:
+    """The port-channel of each device with a bond on this switch, numbered in the order of the ports."""
+    members: dict[str, list[model.Cable]] = {}
+    for cable in cables:
+        if bonded(cable.connector):
+            members.setdefault(cable.device, []).append(cable)
+    bonds = {}
+    for number, (device, ends) in enumerate(members.items(), 1):
+        vlans = sorted({vlan for cable in ends for vlan in cable.vlans})
+        mtu = {"mtu": JUMBO} if switch.kind == model.DATA else {}
+        bonds[device] = {
+            "name": "Port-Channel%d" % number,
+            "description": "%s data" % device,
+            "edge": True,
+            **_carried(vlans),
+            **mtu,
+        }
+    return bonds
+
+
+def _uplinks(switch: model.Switch, vlans: t.Sequence[int]) -> list[Config]:
+    trunk = {"mode": "trunk", "trunk_vlans": list(vlans)}
+    if switch.uplink_channel is None:
+        return [{"name": port, "description": "uplink", **trunk, **_fabric(switch)} for port in switch.uplinks]
+    channel = {"id": switch.uplink_channel, "lacp": "active"}
+    mtu = {"mtu": JUMBO} if switch.kind == model.DATA else {}
+    bond = {"name": "Port-Channel%d" % switch.uplink_channel, "description": "uplinks", **trunk, **mtu}
+    return [
+        bond,
+        *(
+            {"name": port, "description": "uplink", "port_channel": channel, **_fabric(switch)}
+            for port in switch.uplinks
+        ),
+    ]
+
+
+def _management(pod: model.Pod, switch: model.Switch) -> list[Config]:
+    """The port that the switch itself is managed by, where its address and subnet are known."""
+    address, subnet = switch.addresses.get("management"), pod.networks[model.MANAGEMENT].subnet
+    if not address or not subnet:
+        return []
+    prefix = ipaddress.ip_network(subnet).prefixlen
+    return [{"name": "Management1", "description": "management", "address": "%s/%d" % (address, prefix)}]
