@@ -1,0 +1,205 @@
+# Copyright (c) openipu.pod contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What single options are in a configuration: how each is read from lines, and written as commands. Pure."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+from dataclasses import dataclass, field
+
+from .config import Node, numbers, ranges
+
+ALL_VLANS = list(range(1, 4095))
+
+
+class Clause(t.Protocol):
+    """An option of an interface or of the whole switch."""
+
+    @property
+    def default(self) -> t.Any:
+        """The value that stands in no configuration."""
+
+    def read(self, nodes: list[Node]) -> tuple[t.Any, list[Node]]:
+        """The value, and the lines that say it."""
+
+    def write(self, value: t.Any, before: t.Any) -> list[str]:
+        """The commands that make it this value."""
+
+
+@dataclass(frozen=True)
+class Word:
+    """A line that ends in a value: ``mtu 9214``. The default is written by taking the line away."""
+
+    prefix: str
+    default: t.Any = ""
+
+    def read(self, nodes: list[Node]) -> tuple[t.Any, list[Node]]:
+        kind = type(self.default)
+        value, used = self.default, []
+        for node in nodes:
+            before, _space, rest = node.line.partition(self.prefix + " ")
+            if not before and rest:
+                try:
+                    value = kind(rest)
+                except ValueError:  # another command that begins alike
+                    continue
+                used.append(node)
+        return value, used
+
+    def write(self, value: t.Any, before: t.Any) -> list[str]:
+        return ["no %s" % self.prefix] if value == self.default else ["%s %s" % (self.prefix, value)]
+
+
+@dataclass(frozen=True)
+class Flag:
+    """A line that is there or not: ``shutdown``. ``lines`` stand there when it has the value ``when``."""
+
+    lines: tuple[str, ...]
+    when: bool = True
+
+    @property
+    def default(self) -> bool:
+        return not self.when
+
+    def read(self, nodes: list[Node]) -> tuple[t.Any, list[Node]]:
+        used = [node for node in nodes if node.line in self.lines]
+        return (self.when if used else self.default), used
+
+    def write(self, value: t.Any, before: t.Any) -> list[str]:
+        return list(self.lines) if value == self.when else [negated(line) for line in self.lines]
+
+
+@dataclass(frozen=True)
+class SwitchportMode:
+    """``access``, ``trunk``, or ``routed`` for a port that is none of a switch."""
+
+    default: str = "access"
+
+    def read(self, nodes: list[Node]) -> tuple[t.Any, list[Node]]:
+        used = [node for node in nodes if node.line == "no switchport" or node.line.startswith("switchport mode ")]
+        if not used:
+            return self.default, used
+        return ("routed" if used[0].line == "no switchport" else used[0].line.split()[-1]), used
+
+    def write(self, value: t.Any, before: t.Any) -> list[str]:
+        if value == "routed":
+            return ["no switchport"]
+        return [*(["switchport"] if before == "routed" else []), "switchport mode %s" % value]
+
+
+@dataclass(frozen=True)
+class TrunkVlans:
+    """The VLANs that a trunk carries; all unless some are said."""
+
+    default: t.Any = field(default_factory=ALL_VLANS.copy)
+
+    def read(self, nodes: list[Node]) -> tuple[t.Any, list[Node]]:
+        prefix = "switchport trunk allowed vlan "
+        used = [node for node in nodes if node.line.startswith(prefix)]
+        return (numbers(used[-1].line[len(prefix) :]) if used else self.default), used
+
+    def write(self, value: t.Any, before: t.Any) -> list[str]:
+        if value == self.default:
+            return ["no switchport trunk allowed vlan"]
+        return ["switchport trunk allowed vlan %s" % ranges(value)]
+
+
+@dataclass(frozen=True)
+class ChannelGroup:
+    """Membership of a port-channel."""
+
+    default: t.Any = field(default_factory=dict)
+    _line = re.compile(r"channel-group (\d+) mode (\S+)")
+
+    def read(self, nodes: list[Node]) -> tuple[t.Any, list[Node]]:
+        for node in nodes:
+            if match := self._line.fullmatch(node.line):
+                return {"id": int(match[1]), "lacp": match[2]}, [node]
+        return self.default, []
+
+    def write(self, value: t.Any, before: t.Any) -> list[str]:
+        if not value:
+            return ["no channel-group"]
+        again = before and before["id"] != value["id"]
+        return [*(["no channel-group"] if again else []), "channel-group %(id)d mode %(lacp)s" % value]
+
+
+@dataclass(frozen=True)
+class NoDrop:
+    """Priority flow control: the priorities whose frames are paused instead of dropped; none is off."""
+
+    default: t.Any = field(default_factory=list)
+    _line = re.compile(r"priority-flow-control priority (\d) no-drop")
+
+    def read(self, nodes: list[Node]) -> tuple[t.Any, list[Node]]:
+        on = [node for node in nodes if node.line in ("priority-flow-control on", "priority-flow-control mode on")]
+        lines = {node.line: node for node in nodes if self._line.fullmatch(node.line)}
+        priorities = sorted(int(line.split()[2]) for line in lines)
+        # Without "on" nothing is paused, and the lines about priorities are in the way of nobody.
+        return (priorities if on else []), [*on, *lines.values()]
+
+    def write(self, value: t.Any, before: t.Any) -> list[str]:
+        gone = ["no priority-flow-control priority %d no-drop" % each for each in set(before or ()) - set(value or ())]
+        if not value:
+            return [*sorted(gone), "no priority-flow-control on"]
+        return [
+            "priority-flow-control on",
+            *sorted(gone),
+            *("priority-flow-control priority %d no-drop" % each for each in sorted(value)),
+        ]
+
+
+@dataclass(frozen=True)
+class Ecn:
+    """Congestion marking in one queue: ``{queue, minimum, maximum}``, thresholds in kbytes."""
+
+    queue: str  # what the platform calls a queue
+    default: t.Any = field(default_factory=dict)
+    _marking = re.compile(r"random-detect ecn minimum-threshold (\d+) kbytes maximum-threshold (\d+) kbytes.*")
+
+    def read(self, nodes: list[Node]) -> tuple[t.Any, list[Node]]:
+        for node in nodes:
+            if node.line.startswith(self.queue + " "):
+                for below in node.below:
+                    if match := self._marking.fullmatch(below.line):
+                        queue = int(node.line.split()[-1])
+                        return {"queue": queue, "minimum": int(match[1]), "maximum": int(match[2])}, [node]
+        return self.default, []
+
+    def write(self, value: t.Any, before: t.Any) -> list[str]:
+        commands: list[str] = []
+        if before and (not value or before["queue"] != value["queue"]):
+            commands += ["%s %d" % (self.queue, before["queue"]), "no random-detect ecn", "exit"]
+        if value:
+            marking = "random-detect ecn minimum-threshold %(minimum)d kbytes maximum-threshold %(maximum)d kbytes"
+            commands += ["%s %d" % (self.queue, value["queue"]), marking % value, "exit"]
+        return commands
+
+
+@dataclass(frozen=True)
+class Lines:
+    """A list, one line for each member: ``ntp server 10.1.3.101``."""
+
+    prefix: str
+    suffix: str = ""
+    default: t.Any = field(default_factory=list)
+
+    def read(self, nodes: list[Node]) -> tuple[t.Any, list[Node]]:
+        start = self.prefix + " "
+        used = [node for node in nodes if node.line.startswith(start) and node.line.endswith(self.suffix)]
+        return [node.line[len(start) :].split()[0] for node in used], used
+
+    def write(self, value: t.Any, before: t.Any) -> list[str]:
+        gone = [each for each in before or () if each not in value]
+        new = [each for each in value if each not in (before or ())]
+        return [
+            *("no %s %s%s" % (self.prefix, each, self.suffix) for each in gone),
+            *("%s %s%s" % (self.prefix, each, self.suffix) for each in new),
+        ]
+
+
+def negated(line: str) -> str:
+    """The command that takes a line away."""
+    return line[3:] if line.startswith("no ") else "no " + line

@@ -1,0 +1,296 @@
+# Copyright (c) openipu.pod contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A switch over eAPI: one connection for all requests, and changes that take themselves back.
+
+pyeapi speaks the protocol. What it does not do is done here: certificates are verified unless told
+otherwise, the connection is kept between requests, and an error is a sentence with a remedy.
+"""
+
+from __future__ import annotations
+
+import http.client
+import logging
+import secrets
+import ssl
+import time
+import typing as t
+from dataclasses import dataclass, field
+
+from ..reconcile import SentenceError
+from .config import without_secrets
+
+try:
+    from pyeapi import eapilib
+except ImportError:
+    HAS_PYEAPI = False
+else:
+    HAS_PYEAPI = True
+    # It writes requests, with whatever secrets are in them, and tracebacks of what becomes a sentence here.
+    logging.getLogger(eapilib.__name__).disabled = True
+
+_PAUSE = 0.5  # seconds between two tries to reach a switch that was just changed
+_LEFT = 5  # seconds of the commit timer that are left for the confirmation itself
+_NO_SUCH_COMMAND, _NOT_CONVERTED, _UNAUTHORISED = 1002, 1003, 1005
+
+Command = str | dict[str, str]
+
+
+@dataclass(frozen=True)
+class Connection:
+    """Where a switch is and who asks; ``timeout`` is in seconds."""
+
+    host: str
+    port: int | None = None
+    https: bool = True
+    username: str | None = None
+    password: str | None = field(default=None, repr=False)
+    enable_password: str | None = field(default=None, repr=False)
+    validate_certs: bool = True
+    ca_path: str | None = None
+    client_cert: str | None = None
+    client_key: str | None = None
+    timeout: float = 30.0
+
+    @property
+    def address(self) -> str:
+        """For sentences."""
+        return "%s:%d" % (self.host, self.port or (443 if self.https else 80))
+
+
+class EosError(SentenceError):
+    """The switch could not be asked, or refused; ``lost`` when nobody knows whether it did what it was asked."""
+
+    def __init__(self, sentence: str, lost: bool = False) -> None:
+        super().__init__(sentence)
+        self.lost = lost
+
+
+class Switch:
+    """Requests to one switch; nothing is connected before the first."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.requests = 0
+        self._channel: t.Any = None
+
+    def close(self) -> None:
+        """Let the connection go."""
+        if self._channel is not None:
+            self._channel.transport.end()
+            self._channel = None
+
+    def show(self, *commands: str) -> list[str]:
+        """What these commands print, in one request. Raises EosError."""
+        return [item["output"] for item in self._run(list(commands), "text")]
+
+    def facts(self, *commands: str) -> list[dict[str, t.Any]]:
+        """What these commands tell as data, in one request. Raises EosError."""
+        return self._run(list(commands), "json")
+
+    def configure(self, commands: t.Sequence[str], confirm: float, save: bool, check_mode: bool) -> str:
+        """Change the configuration in one session, and give the difference that this made, or would make.
+
+        With ``confirm`` (seconds) the change is confirmed over a connection of its own, and the switch
+        takes it back by itself when that does not come in time. When anything goes wrong, nothing stays
+        behind. Raises EosError.
+        """
+        session = "openipu-%s" % secrets.token_hex(4)
+        try:
+            diff = self._fill(session, commands)
+            if check_mode or not diff.strip():
+                self._run(["configure session %s" % session, "abort"], "text")
+                return diff
+            self._commit(session, confirm)
+        except EosError as error:
+            self._abandon(session, error)
+            raise
+        if confirm:
+            self._confirm(session, confirm, save)
+        elif save:
+            self._run(["write memory"], "text")
+        return diff
+
+    def _fill(self, session: str, commands: t.Sequence[str]) -> str:
+        asked = ["configure session %s" % session, *commands, "show session-config diffs"]
+        return str(self._run(asked, "text")[-1]["output"])
+
+    def _commit(self, session: str, confirm: float) -> None:
+        timer = "commit timer %s" % time.strftime("%H:%M:%S", time.gmtime(confirm)) if confirm else "commit"
+        self._run(["configure session %s" % session, timer], "text")
+
+    def _confirm(self, session: str, confirm: float, save: bool) -> None:
+        """Over a fresh connection, as the next administrator would come."""
+        deadline = time.monotonic() + max(confirm - _LEFT, confirm / 2)
+        self.close()
+        while True:
+            try:
+                self._run(
+                    ["configure session %s commit" % session, *(["write memory"] if save else [])],
+                    "text",
+                    timeout=max(1.0, min(self.connection.timeout, deadline - time.monotonic())),
+                )
+            except EosError as error:
+                self.close()
+                if not error.lost or time.monotonic() + _PAUSE > deadline:
+                    raise EosError(
+                        "%s was changed and could not be reached again to confirm it, so it takes the change back "
+                        "within %g seconds: leave out what cuts off its management, or connect another way (%s)"
+                        % (self.connection.address, confirm, error.sentence),
+                        lost=True,
+                    ) from None
+                time.sleep(_PAUSE)
+            else:
+                return
+
+    def _abandon(self, session: str, cause: EosError) -> None:
+        """Leave no session behind, as far as the switch can be reached."""
+        self.close()
+        try:
+            self._run(["configure session %s abort" % session], "text")
+        except EosError as error:
+            if cause.lost and error.lost:
+                cause.sentence += " A session %s may be left on it: end it with 'configure session %s abort'." % (
+                    session,
+                    session,
+                )
+
+    def _run(self, commands: t.Sequence[Command], format: str, timeout: float | None = None) -> list[t.Any]:
+        if not HAS_PYEAPI:
+            raise EosError("The Python library pyeapi is missing on the host of the task: pip install pyeapi.")
+        if self._channel is None:
+            self._channel = _channel(self.connection)
+        transport = self._channel.transport
+        transport.timeout = timeout or self.connection.timeout
+        enable: Command = "enable"
+        if self.connection.enable_password:
+            enable = {"cmd": "enable", "input": self.connection.enable_password}
+        self.requests += 1
+        try:
+            return list(self._channel.execute([enable, *commands], encoding=format)["result"][1:])
+        except eapilib.CommandError as error:
+            raise EosError(self._refusal(error, ["enable", *commands])) from None
+        except eapilib.ConnectionError as error:
+            raise self._unreachable(error) from None
+        except (http.client.HTTPException, UnicodeError) as error:
+            raise EosError(self._no_eapi(str(error) or type(error).__name__), lost=True) from None
+
+    def _refusal(self, error: t.Any, commands: t.Sequence[Command]) -> str:
+        """The command that was refused, by the number of answers before it, and what the switch says of it."""
+        index = max(len(error.output or [None]) - 1, 0)
+        command = commands[index] if index < len(commands) else commands[-1]
+        said = error.error_text
+        if error.output and isinstance(error.output[-1], dict) and error.output[-1].get("errors"):
+            said = " ".join(error.output[-1]["errors"])
+        said = said.strip().rstrip(".")
+        remedy = {
+            _NO_SUCH_COMMAND: "it knows no such command; leave out the option that asks for it",
+            _UNAUTHORISED: "%s may not do that; use another username" % (self.connection.username or "its user"),
+        }.get(int(error.error_code), "nothing was changed")
+        return "%s refused '%s': %s (%s)." % (
+            self.connection.address,
+            without_secrets(command if isinstance(command, str) else command["cmd"]),
+            without_secrets(said),
+            remedy,
+        )
+
+    def _unreachable(self, error: t.Any) -> EosError:
+        cause = self._channel.socket_error
+        address, connection = self.connection.address, self.connection
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return EosError(
+                "The certificate of %s cannot be trusted (%s): give its CA with ca_path."
+                % (address, (cause.verify_message or str(cause)).rstrip("."))
+            )
+        if isinstance(cause, ssl.SSLError):
+            return EosError(
+                "%s and we found no way to speak TLS (%s): check port and client_cert."
+                % (address, (cause.reason or str(cause)).lower().replace("_", " "))
+            )
+        if isinstance(cause, TimeoutError):
+            return EosError(
+                "%s did not answer within %g seconds: check that it is up, or allow more with timeout."
+                % (address, connection.timeout),
+                lost=True,
+            )
+        if isinstance(cause, OSError):
+            return EosError(
+                "Cannot reach %s (%s): check host and port, and that eAPI is on (management api http-commands)."
+                % (address, (cause.strerror or str(cause)).lower()),
+                lost=True,
+            )
+        if "unable to connect" in str(error.message):
+            return EosError(self._no_eapi("its answer is no JSON"), lost=True)
+        return EosError(
+            "%s does not let %s in: check username and password." % (address, connection.username or "anybody unnamed")
+        )
+
+    def _no_eapi(self, why: str) -> str:
+        return "%s is not the eAPI of a switch (%s): check host and port." % (self.connection.address, why)
+
+
+def _channel(connection: Connection) -> t.Any:
+    """pyeapi's connection, on a transport that is kept open."""
+    user, password = connection.username or "", connection.password or ""
+    port = connection.port
+    if not connection.https:
+        channel = eapilib.HttpEapiConnection(connection.host, port, username=user, password=password)
+        channel.transport = _Plain("/command-api", connection.host, port or 80, timeout=connection.timeout)
+    else:
+        context = _context(connection)
+        channel = eapilib.HttpsEapiConnection(connection.host, port, username=user, password=password, context=context)
+        channel.transport = _Secure(
+            "/command-api", connection.host, port or 443, context=context, timeout=connection.timeout
+        )
+    return channel
+
+
+def _context(connection: Connection) -> ssl.SSLContext:
+    try:
+        context = ssl.create_default_context(cafile=connection.ca_path)
+        if not connection.validate_certs:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        if connection.client_cert:
+            context.load_cert_chain(connection.client_cert, connection.client_key)
+    except OSError as error:  # of a file, or of what is in it
+        files = [path for path in (connection.ca_path, connection.client_cert, connection.client_key) if path]
+        raise EosError(
+            "Cannot use the certificates for %s in %s (%s): check the files."
+            % (connection.address, ", ".join(files), (error.strerror or str(error)).lower())
+        ) from None
+    return context
+
+
+if HAS_PYEAPI:
+
+    class _Kept:
+        """A transport that pyeapi closes after every request, and that stays open all the same.
+
+        It does close when the request failed, and when the switch says so.
+        """
+
+        _over = True
+
+        def putrequest(self, *args: t.Any, **more: t.Any) -> None:
+            self._over = True
+            super().putrequest(*args, **more)  # type: ignore[misc]
+
+        def getresponse(self) -> http.client.HTTPResponse:
+            response: http.client.HTTPResponse = super().getresponse()  # type: ignore[misc]
+            self._over = response.will_close
+            return response
+
+        def close(self) -> None:
+            if self._over:
+                super().close()  # type: ignore[misc]
+
+        def end(self) -> None:
+            self._over = True
+            self.close()
+
+    class _Plain(_Kept, eapilib.HttpConnection):  # type: ignore[misc]
+        pass
+
+    class _Secure(_Kept, eapilib.HttpsConnection):  # type: ignore[misc]
+        pass
