@@ -16,18 +16,18 @@ def rack(tor: str = "", more: str = "") -> str:
     return f", {SERVERS}, switches: [{tor}, {{name: mgmt, kind: management}}], pdus: [{{name: pdu}}]{more}"
 
 
-def config(pod_files, name, **rack_options):
-    pod = pod_files.load(rack_tail=rack(**rack_options))
-    switch = next(switch for switch in pod.racks[0].switches if switch.name == name)
-    return switch_config(pod, switch)
+def config(pod, name, **rack_options):
+    loaded = pod.load(rack_tail=rack(**rack_options))
+    switch = next(switch for switch in loaded.racks[0].switches if switch.name == name)
+    return switch_config(loaded, switch)
 
 
 def by_name(found):
     return {item["name"]: item for item in found["interfaces"]}
 
 
-def test_the_data_switch(pod_files):
-    found = config(pod_files, "tor", tor=UPLINKS)
+def test_the_data_switch(pod):
+    found = config(pod, "tor", tor=UPLINKS)
     assert found["vlans"] == [{"id": 11, "name": "data"}, {"id": 12, "name": "storage"}]
     ports = by_name(found)
     assert ports["Ethernet9/1"] == {
@@ -61,8 +61,8 @@ def test_the_data_switch(pod_files):
     assert "Ethernet13/1" not in ports  # nothing is plugged in there
 
 
-def test_the_management_switch(pod_files):
-    found = config(pod_files, "mgmt")
+def test_the_management_switch(pod):
+    found = config(pod, "mgmt")
     assert found["vlans"] == [{"id": 13, "name": "bmc-gw"}, {"id": 99, "name": "management"}]
     ports = by_name(found)
     assert (ports["Ethernet1"]["description"], ports["Ethernet1"]["access_vlan"]) == ("m1.1 mgmt", 13)
@@ -70,8 +70,8 @@ def test_the_management_switch(pod_files):
     assert not any("mtu" in port or "no_drop" in port for port in ports.values())
 
 
-def test_several_uplinks_without_a_bundle(pod_files):
-    ports = by_name(config(pod_files, "tor", tor="uplinks: [Ethernet1/1]"))
+def test_several_uplinks_without_a_bundle(pod):
+    ports = by_name(config(pod, "tor", tor="uplinks: [Ethernet1/1]"))
     assert ports["Ethernet1/1"]["mode"] == "trunk"
     assert "port_channel" not in ports["Ethernet1/1"]
 
@@ -87,6 +87,6 @@ def test_several_uplinks_without_a_bundle(pod_files):
         ),
     ],
 )
-def test_uplinks_that_cannot_be(pod_files, tor, more, told):
+def test_uplinks_that_cannot_be(pod, tor, more, told):
     with pytest.raises(PodError, match=told):
-        config(pod_files, "tor", tor=tor, more=more)
+        config(pod, "tor", tor=tor, more=more)
