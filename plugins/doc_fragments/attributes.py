@@ -48,6 +48,16 @@ attributes:
     support: full
 """
 
+    EOS = r"""
+options: {}
+attributes:
+  action_group:
+    description: Options in C(module_defaults) for this group apply to all modules for Arista switches.
+    membership:
+      - openipu.pod.eos
+    support: full
+"""
+
     VIPU = r"""
 options: {}
 attributes:

@@ -118,6 +118,7 @@ from ansible.errors import AnsibleError, AnsibleParserError
 from ansible.plugins.inventory import BaseInventoryPlugin, Cacheable, Constructable
 
 from ansible_collections.openipu.pod.plugins.module_utils.pod import model
+from ansible_collections.openipu.pod.plugins.module_utils.pod.cabling import cable_macs
 from ansible_collections.openipu.pod.plugins.module_utils.pod.load import PodError, load
 from ansible_collections.openipu.pod.plugins.module_utils.pod.source import beside
 from ansible_collections.openipu.pod.plugins.module_utils.pod.switching import switch_config
@@ -199,12 +200,14 @@ def _digest(*paths: str) -> str:
 def _describe(pod: model.Pod) -> dict[str, t.Any]:
     """The inventory of a POD as plain data, which a cache can hold."""
     numbers = {rack.name: rack.number for rack in pod.racks}
+    devices = {device.name: device for device in pod.devices}
     ports: dict[str, list[dict[str, t.Any]]] = {}
     cables: dict[str, list[dict[str, t.Any]]] = {}
     for cable in pod.cables:
         row = {"port": cable.port, "connector": cable.connector, "vlans": list(cable.vlans)}
         ports.setdefault(cable.device, []).append({"switch": cable.switch, **row})
-        cables.setdefault(cable.switch, []).append({"device": cable.device, **row})
+        behind = {"device": cable.device, **row, "macs": cable_macs(devices[cable.device], cable.connector)}
+        cables.setdefault(cable.switch, []).append(behind)
     hosts = {}
     for device in pod.devices:
         groups, variables = _host(device)

@@ -130,6 +130,12 @@ def bonded(connector: str) -> bool:
     return connector in _BOND
 
 
+def cable_macs(device: model.Device, connector: str) -> list[str]:
+    """The MACs that are heard through a cable, those that are known."""
+    names = {"mgmt": ("bmc", "gw"), **dict.fromkeys(_BOND, ("data",))}.get(connector, (connector,))
+    return [device.macs[name] for name in names if name in device.macs]
+
+
 def _check_port(switch: model.Switch, port: str, row: Block, key: str) -> None:
     if switch.model in _PORTS and port not in _PORTS[switch.model]:
         raise row.error(unknown("port of a %s" % switch.model, port, _PORTS[switch.model]), key)
