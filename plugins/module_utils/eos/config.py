@@ -12,9 +12,7 @@ from dataclasses import dataclass, field
 _DEVICE = re.compile(r"^! device: (\S+) \((\S+?),", re.MULTILINE)
 # Whatever follows these words is nobody's business, also in lines that are not ours.
 _SECRETS = re.compile(
-    r"^(.*?\b(?:snmp-server community|secret(?: (?:sha512|\*|0|5|7))?|password(?: [07])?|key(?: 7)?|auth \S+|priv \S+)"
-    r" )(\S+)",
-    re.MULTILINE,
+    r"\b(snmp-server community|secret(?: (?:sha512|\*|0|5|7))?|password(?: [07])?|key(?: 7)?|auth \S+|priv \S+) (\S+)"
 )
 
 
@@ -73,4 +71,4 @@ def ranges(values: t.Iterable[int]) -> str:
 
 def without_secrets(text: str) -> str:
     """The same text, for people to see."""
-    return _SECRETS.sub(r"\1<hidden>", text)
+    return _SECRETS.sub(r"\1 <hidden>", text)

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Running configurations as objects, and the commands between what is there and what is wanted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ansible_collections.openipu.pod.plugins.module_utils.eos import config
+from ansible_collections.openipu.pod.plugins.module_utils.eos.resources import FAMILIES, commands, read, wanted
+from ansible_collections.openipu.pod.plugins.module_utils.eos.tasks import EOS_POD
+from ansible_collections.openipu.pod.plugins.module_utils.reconcile import SentenceError, plan
+from hypothesis import given
+from hypothesis import strategies as st
+
+RUNNING = """\
+! Command: show running-config
+! device: tor1 (DCS-7060CX-32S-F, EOS-4.28.3M)
+!
+hostname tor1
+ntp server 10.1.3.9 iburst
+logging host 10.1.3.9
+snmp-server community s3cret ro
+!
+spanning-tree mode mstp
+!
+vlan 11
+   name data
+!
+vlan 20-21
+!
+interface Port-Channel1
+   switchport trunk allowed vlan 11-12
+   switchport mode trunk
+   spanning-tree portfast
+!
+interface Ethernet9/1
+   description old
+   shutdown
+   mtu 9214
+   switchport access vlan 11
+   priority-flow-control on
+   priority-flow-control priority 3 no-drop
+   storm-control broadcast level 1
+   uc-tx-queue 3
+      random-detect ecn minimum-threshold 150 kbytes maximum-threshold 1500 kbytes max-mark-probability 100
+!
+interface Ethernet10/1
+   no switchport
+!
+interface Ethernet11/1
+   channel-group 1 mode active
+!
+interface Management1
+   ip address 10.1.3.111/24
+!
+no lldp run
+!
+ip route 0.0.0.0/0 10.1.3.1
+!
+end
+"""
+
+
+def needed(options: dict[str, Any], replace: bool = False, text: str = RUNNING) -> list[str]:
+    there = read(text)
+    checked = {"vlans": None, "interfaces": None, **options}
+    objects = wanted(checked, there, replace)
+    steps = [step for f in FAMILIES for step in plan(f, objects[f.plural], there.objects[f.plural])]
+    return commands(steps, there.clauses)
+
+
+def test_what_is_configured() -> None:
+    found = read(RUNNING)
+    assert (found.hostname, found.model) == ("tor1", "DCS-7060CX-32S-F")
+    assert found.gathered() == {
+        "vlans": [{"id": 11, "name": "data"}, {"id": 20, "name": "VLAN0020"}, {"id": 21, "name": "VLAN0021"}],
+        "interfaces": [
+            {"name": "Port-Channel1", "mode": "trunk", "trunk_vlans": [11, 12], "edge": True},
+            {
+                "name": "Ethernet9/1",
+                "description": "old",
+                "mtu": 9214,
+                "access_vlan": 11,
+                "no_drop": [3],
+                "ecn": {"queue": 3, "minimum": 150, "maximum": 1500},
+                "enabled": False,
+            },
+            {"name": "Ethernet10/1", "mode": "routed"},
+            {"name": "Ethernet11/1", "port_channel": {"id": 1, "lacp": "active"}},
+            {"name": "Management1", "address": "10.1.3.111/24"},
+        ],
+        "hostname": "tor1",
+        "lldp": False,
+        "ntp_servers": ["10.1.3.9"],
+        "syslog_servers": ["10.1.3.9"],
+        "gateways": ["10.1.3.1"],
+        "snmp_communities": ["s3cret"],
+    }
+
+
+def test_what_is_there_needs_nothing() -> None:
+    assert needed(read(RUNNING).gathered()) == []
+
+
+def test_merging_changes_what_is_said_and_adds_to_lists() -> None:
+    asked = {
+        "vlans": [{"id": 11, "name": "ipu-data"}, {"id": 12, "name": "storage"}],
+        "interfaces": [
+            {"name": "Ethernet9/1", "description": "ag01 rnic", "enabled": True, "no_drop": [3, 4]},
+            {"name": "Ethernet10/1", "mode": "access", "access_vlan": 11},
+            {"name": "Ethernet11/1", "port_channel": {"id": 2, "lacp": "active"}},
+            {"name": "Port-Channel1", "trunk_vlans": [13]},
+        ],
+        "lldp": True,
+        "ntp_servers": ["10.1.3.101"],
+    }
+    assert needed(asked) == [
+        *("vlan 11", "name ipu-data", "exit", "vlan 12", "name storage", "exit"),
+        *("interface Ethernet9/1", "description ag01 rnic", "no shutdown"),
+        *("priority-flow-control on", "priority-flow-control priority 3 no-drop"),
+        *("priority-flow-control priority 4 no-drop", "exit"),
+        *("interface Ethernet10/1", "switchport", "switchport mode access", "switchport access vlan 11", "exit"),
+        *("interface Ethernet11/1", "no channel-group", "channel-group 2 mode active", "exit"),
+        *("interface Port-Channel1", "switchport trunk allowed vlan 11-13", "exit"),
+        *("lldp run", "ntp server 10.1.3.101"),
+    ]
+
+
+def test_replacing_takes_away_what_is_not_said_of_what_is_named() -> None:
+    asked = {"interfaces": [{"name": "Ethernet9/1", "access_vlan": 11}], "ntp_servers": ["10.1.3.101"]}
+    assert needed(asked, replace=True) == [
+        "interface Ethernet9/1",
+        "no storm-control broadcast level 1",
+        "no description",
+        "no shutdown",
+        "no mtu",
+        *("no priority-flow-control priority 3 no-drop", "no priority-flow-control on"),
+        *("uc-tx-queue 3", "no random-detect ecn", "exit"),
+        "exit",
+        "no ntp server 10.1.3.9",
+        "ntp server 10.1.3.101",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"interfaces": [{"name": "Eth9/1"}]}, "Interface 'Eth9/1' has no name that EOS prints: write it out, "),
+        (
+            {"interfaces": [{"name": "Ethernet77"}]},
+            "tor1 has no Ethernet77: it is a DCS-7060CX-32S-F, look at its port map.",
+        ),
+        ({"vlans": [{"id": 4095, "name": None}]}, "VLAN 4095 is none: its number is 1 to 4094."),
+        (
+            {"interfaces": [{"name": "Ethernet9/1", "description": "x\nno shutdown"}]},
+            r"The text 'x\nno shutdown' has a character in it that no configuration can have: leave it out.",
+        ),
+        ({"vlans": [{"id": 11}, {"id": 11}]}, "Vlan '11' stands twice, at vlans[0] and vlans[1]: leave one out."),
+    ],
+)
+def test_what_makes_no_sense(options: dict[str, Any], told: str) -> None:
+    options = {"vlans": [{"name": None, **vlan} for vlan in options.pop("vlans", [])], **options}
+    with pytest.raises(SentenceError) as refused:
+        needed(options)
+    assert refused.value.sentence.startswith(told)
+
+
+def test_commands_for_an_empty_switch_need_no_switch() -> None:
+    interface = {"name": "Ethernet9/1", "mode": "access", "access_vlan": 11, "no_drop": [3]}
+    params = {"state": "rendered", "config": {"vlans": [{"id": 11, "name": None}], "interfaces": [interface]}}
+    defaults = {"host": None, "model": None, "confirm_timeout": 60.0, "save": True}
+    connection = {name: option.get("default") for name, option in EOS_POD.way.options.items()}
+    result = EOS_POD.perform({**connection, **defaults, **params}, False, False)
+    assert result == {
+        "changed": False,
+        "commands": [
+            *("vlan 11", "exit", "interface Ethernet9/1", "switchport access vlan 11"),
+            *("priority-flow-control on", "priority-flow-control priority 3 no-drop", "exit"),
+        ],
+    }
+
+
+@pytest.mark.parametrize(
+    ("line", "hidden"),
+    [
+        ("+snmp-server community s3cret ro", "+snmp-server community <hidden> ro"),
+        ("no snmp-server community s3cret", "no snmp-server community <hidden>"),
+        (" username admin role network-admin secret sha512 $6$x", None),
+        ("   radius-server host 10.0.0.1 key 7 0710", None),
+        ("snmp-server user u g v3 auth sha abc priv aes def", None),
+        ("   description secretary", "   description secretary"),
+    ],
+)
+def test_secrets_are_hidden(line: str, hidden: str | None) -> None:
+    shown = config.without_secrets(line)
+    if hidden is None:
+        assert "<hidden>" in shown
+        assert not any(secret in shown for secret in ("$6$x", "0710", " abc", " def"))
+    else:
+        assert shown == hidden
+
+
+@given(st.sets(st.integers(1, 4094)))
+def test_vlan_lists_there_and_back(vlans: set[int]) -> None:
+    assert config.numbers(config.ranges(vlans)) == sorted(vlans)
