@@ -231,6 +231,10 @@ run:
           type: list
           elements: dict
           sample: []
+        versions:
+          description: By component and agent, the versions that the version test read; with O(transport=cli) there are none.
+          type: dict
+          sample: {Virm: {ag01: 1.18.0, ag02: 1.18.0}}
 failures:
   description: Everything that is wrong, of all tests.
   type: list
@@ -267,6 +271,14 @@ failures:
       description: Where the cable in RV(failures[].b) leads to instead; none with O(transport=cli).
       type: dict
       sample: null
+    empty:
+      description: Whether no cable is in RV(failures[].a); never told with O(transport=cli).
+      type: bool
+      sample: false
+    empty_b:
+      description: Whether no cable is in RV(failures[].b); never told with O(transport=cli).
+      type: bool
+      sample: true
     agent:
       description: The agent, for what belongs to one machine.
       type: str

@@ -69,11 +69,13 @@ version:
   returned: when asked for
   sample: 0.1.0
 agents:
-  description: The agents. C(state) is Up, Down, or Unknown before the first answer; C(reason) says why one is not Up.
+  description:
+    - The agents. C(state) is Up, Down, or Unknown before the first answer; C(reason) says why one is not Up.
+    - C(versions) of its components are there once it has answered, and not with O(transport=cli).
   type: list
   elements: dict
   returned: when asked for
-  sample: [{id: ag01, host: 10.2.1.1, port: 8080, state: Up, reason: null, cluster: cl0, allocation: team-a}]
+  sample: [{id: ag01, host: 10.2.1.1, port: 8080, state: Up, reason: null, cluster: cl0, allocation: team-a, versions: {Virm: 1.18.0}}]
 clusters:
   description: The clusters.
   type: list

@@ -113,6 +113,7 @@ def _result(rows: list[cli_output.Row]) -> Object:
         "skipped_because": because,
         "disturbs": disturbs,
         "failures": _failures(test, lines) if wrong else [],
+        "versions": {},  # printed of components that differ only
     }
 
 
@@ -190,6 +191,8 @@ def _made(kind: str | None, reason: str, agent: str | None = None, link: str | N
         "b": None,
         "found": None,
         "found_b": None,
+        "empty": False,  # not printed
+        "empty_b": False,
         "agent": agent,
         "link": link,
         "corrected_errors": None,

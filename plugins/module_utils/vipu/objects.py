@@ -36,6 +36,7 @@ def agent(item: t.Any) -> Object:
         "reason": item.reason or None,
         "cluster": item.cluster_id or None,
         "allocation": item.allocation_id or None,
+        "versions": dict(sorted(item.versions.items())),
     }
 
 
@@ -164,6 +165,7 @@ def test_result(item: t.Any) -> Object:
         "skipped_because": CLUSTER_TEST.text(item.skipped_because) or None,
         "disturbs": list(item.disturbs),
         "failures": [_test_failure(failure) for failure in item.failures],
+        "versions": {each.component: dict(sorted(each.versions.items())) for each in item.versions},
     }
 
 
@@ -181,6 +183,8 @@ def _test_failure(item: t.Any) -> Object:
         "b": port("b"),
         "found": port("found"),
         "found_b": port("found_b"),
+        "empty": item.empty,
+        "empty_b": item.empty_b,
         "agent": item.agent_id or None,
         "link": item.link or None,
         "corrected_errors": item.corrected_errors or None,

@@ -189,6 +189,7 @@ def agent_message(agent: Agent, status: AgentStatus, cluster: str, allocation: s
     )
     if status.info is not None:
         message.num_ipus = status.info.num_ipus
+        message.versions.update(status.info.versions)
         if facts:
             for fact in status.info.facts:
                 message.facts.add(name=fact.name, value=fact.value)

@@ -69,6 +69,10 @@ def _result(verdict: Verdict) -> Message:
         skipped_because=_number(verdict.skipped_because),
         disturbs=verdict.disturbs,
         failures=map(_failure, verdict.failures),
+        versions=[
+            admin.ComponentVersions(component=component, versions=versions)
+            for component, versions in verdict.versions.items()
+        ],
     )
 
 
@@ -86,6 +90,8 @@ def _failure(failure: Failure) -> Message:
         traffic_test=failure.traffic_test,
         component=failure.component,
         versions=failure.versions,
+        empty=failure.empty,
+        empty_b=failure.empty_b,
     )
 
 

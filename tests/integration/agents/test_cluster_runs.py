@@ -14,6 +14,7 @@ from ansible_collections.openipu.pod.plugins.module_utils.vipu import objects
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin, virmgrpc
 from vipu_servers import InProcess, Process
 
+from openipu.twin.hardware import VERSIONS
 from openipu.vipu.initialise import initialise
 from openipu.vipu.ports import LifecycleOptions
 
@@ -95,6 +96,11 @@ def test_a_rack_in_order_passes_as_soon_as_it_is_registered(make_server: Any) ->
     }
     assert run["agents"] == [f"ag{number:02d}" for number in range(1, 9)]
     assert run["started"] <= run["ended"]
+    assert run["results"][-1]["versions"] == {
+        component: dict.fromkeys(run["agents"], version) for component, version in VERSIONS.items()
+    }
+    listed = server.admin.ListAgents(admin.ListAgentsRequest(), timeout=10).agents
+    assert [objects.agent(each)["versions"] for each in listed] == [VERSIONS] * 8
 
 
 def test_what_a_test_keeps_from_happening(make_server: Any, rack: RackProcess) -> None:

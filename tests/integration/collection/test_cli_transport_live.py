@@ -24,7 +24,7 @@ BIN = Path(sys.executable).parent
 KINDS = [family.kind for family in resources.FAMILIES]
 # What our commands do not print, or print of something else.
 UNTOLD = {
-    "agent": {"reason"},
+    "agent": {"reason", "versions"},
     "cluster": set[str](),
     "allocation": {"cluster", "partitions", "free_ipus", "free_machines"},
     "partition": {"num_replicas", "num_segments", "gw_routing", "sync_type", "reconfigurable", "ipus"},

@@ -111,6 +111,7 @@ def test_what_is_told(recorder: Recorder, tmp_path: Path) -> None:
         "reason": None,
         "cluster": "cl0",
         "allocation": "team-a",
+        "versions": {},  # these machines have not answered
     }
     assert [(item["id"], item["free_ipus"]) for item in info["allocations"]] == [("team-a", 3), ("team-b", 8)]
     assert info["clusters"][0]["topology"] == "torus"

@@ -71,6 +71,8 @@ class Failure:
     b: End | None = None
     found: End | None = None  # where the cable in ``a`` leads to instead
     found_b: End | None = None
+    empty: bool = False  # no cable is in ``a``
+    empty_b: bool = False
     agent: str = ""  # for what belongs to one machine
     link: str = ""  # inside of that machine
     corrected_errors: int = 0
@@ -91,6 +93,7 @@ class Verdict:
     skipped: bool = False
     skipped_because: Test | None = None  # that failed
     disturbs: tuple[str, ...] = ()  # partitions, because of which it did not run
+    versions: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # component -> agent -> version
     duration: float = 0.0  # seconds
 
     @property

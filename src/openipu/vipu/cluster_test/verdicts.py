@@ -7,6 +7,7 @@ The printed forms are those of Graphcore's V-IPU administrator guide, where it s
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from ansible_collections.openipu.pod.plugins.module_utils.pod.topology import CableKind, Layout
 
@@ -112,7 +113,8 @@ def cabling(cluster: Cluster, readings: Readings[Cables]) -> Verdict:
             _cable_here(end, serial, place)
             for end, serial, place in zip((a, b), serials, (found, found_b), strict=True)
         )
-        failures.append(Failure(kind, _sentence(reason), a, b, found, found_b))
+        empty, empty_b = (not serial for serial in serials)
+        failures.append(Failure(kind, _sentence(reason), a, b, found, found_b, empty, empty_b))
     lines = [*failed, *(["Cables not connected as expected:", *wrong] if wrong else [])]
     return verdict(Test.CABLING, passed, total, "All cables connected as expected", lines, failures)
 
@@ -124,8 +126,10 @@ def versions(cluster: Cluster, readings: Readings[Mapping[str, str]]) -> Verdict
     failures = silences(readings)
     mismatched = 0
     lines = []
+    read: dict[str, dict[str, str]] = {}
     for component in components:
         by_agent = {agent: told[agent].get(component, "none") for agent in cluster.agents if agent in told}
+        read[component] = by_agent
         if len(set(by_agent.values())) > 1:
             mismatched += 1
             lines += [f"{agent}-{component}: {version}" for agent, version in by_agent.items()]
@@ -138,7 +142,7 @@ def versions(cluster: Cluster, readings: Readings[Mapping[str, str]]) -> Verdict
     if mismatched:
         lines.insert(0, "Components with mismatched versions found:")
     passing = "All component versions are consistent"
-    return verdict(Test.VERSION, passed, len(components), passing, lines, failures)
+    return replace(verdict(Test.VERSION, passed, len(components), passing, lines, failures), versions=read)
 
 
 def pfc_settings(cluster: Cluster, readings: Readings[Mapping[str, Sequence[int]]]) -> Verdict:
