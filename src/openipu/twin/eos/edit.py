@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Changing a configuration by lines, as somebody types them in configuration mode."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from openipu.twin.eos.config import Block, Config, Slot
+from openipu.twin.eos.grammar import CliError, Match, Reading, compiled, read, removal
+from openipu.twin.eos.ports import Ports, kind_of, vlan_set
+from openipu.twin.eos.rules import RULES, Change
+from openipu.twin.eos.statements import GLOBAL, INTERFACES, RENAMED, Mode, Statement
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A mode somebody is in, with the blocks that it is about: a range of ports is several."""
+
+    mode: Mode
+    blocks: tuple[Block, ...]
+
+
+class Editor:
+    """Somebody in configuration mode of one configuration.
+
+    Args:
+        config: what is changed.
+        engine: SNMP engine id of the switch, in hexadecimal.
+    """
+
+    def __init__(self, config: Config, engine: str = "") -> None:
+        self.config = config
+        self.engine = engine
+        self.frames = [Frame(GLOBAL, (config.root,))]
+
+    def leave(self) -> bool:
+        """`exit`: leave the innermost mode; false when that is configuration mode itself."""
+        if len(self.frames) == 1:
+            return False
+        self.frames.pop()
+        return True
+
+    def line(self, words: Sequence[str], entered: str = "", complete: bool = False) -> None:
+        """Carry one line out, in the innermost mode that knows it, as EOS does.
+
+        Args:
+            words: the line.
+            entered: what was entered after it, for a banner.
+            complete: whether words may be cut short.
+
+        Raises:
+            CliError: 1002 for no such command, 1000 for one that is refused.
+        """
+        words = _renamed(words)
+        verb = words[0] if words[0] in {"no", "default"} else ""
+        reading = Reading(self.config.ports, words, complete)
+        for depth in reversed(range(len(self.frames))):
+            frame = self.frames[depth]
+            for rank, entry in enumerate(frame.mode.body):
+                match, slot = _read(entry, reading, bool(verb))
+                if match is None:
+                    continue
+                del self.frames[depth + 1 :]
+                if isinstance(entry, Mode):
+                    self._mode(frame, rank, entry, match, verb)
+                else:
+                    for block in frame.blocks:
+                        self._set(block, rank, entry, match, slot, verb, entered)
+                return
+        raise reading.error()
+
+    def _set(
+        self, block: Block, rank: int, entry: Statement, match: Match, slot: Slot, verb: str, entered: str
+    ) -> None:
+        if verb:
+            off = "no " + " ".join(slot) if entry.rule == "on_by_itself" else entry.off
+            _unset(block, rank, entry, match, slot)
+            if off and verb == "no":
+                block.items[rank, slot] = off
+            return
+        change = Change(self.config, block, rank, entry, match, slot, match.text, self.engine, entered)
+        text = RULES[entry.rule](change) if entry.rule in RULES else match.text
+        if entry.rule == "on_by_itself" or (entry.off and text == entry.forms[0]) or text == entry.default:
+            text = None
+        block.items.pop((rank, change.slot), None)
+        if text is not None:
+            block.items[rank, change.slot] = text
+
+    def _mode(self, frame: Frame, rank: int, entry: Mode, match: Match, verb: str) -> None:
+        if entry.rule == "interface":
+            names = match.values[0].split(",")
+            if len({kind_of(name) for name in names}) > 1:
+                raise CliError(1000, "Interfaces of different kinds cannot be configured together")
+            if verb:
+                self._reset(names, verb)
+                return
+            self.frames.append(Frame(INTERFACES[kind_of(names[0])], tuple(map(self.config.interface, names))))
+            return
+        if entry.rule == "vlan":
+            heads = [("vlan", str(vlan)) for vlan in sorted(vlan_set(match.values[0]))]
+            if verb == "no" and ("vlan", "1") in heads:
+                raise CliError(1000, "Default VLAN 1 may not be deleted")
+        else:
+            heads = [match.slot]
+        found = []
+        for parent in frame.blocks:
+            for slot in heads:
+                if verb:
+                    parent.items.pop((rank, slot), None)
+                else:
+                    block = parent.items.setdefault((rank, slot), Block(entry, " ".join(slot)))
+                    assert isinstance(block, Block)
+                    found.append(block)
+        if found:
+            self.frames.append(Frame(entry, tuple(found)))
+
+    def _reset(self, names: Iterable[str], verb: str) -> None:
+        """`no interface` and `default interface`: a port is as it is by itself, anything else is gone."""
+        for name in names:
+            block = self.config.interface(name)
+            block.items.clear()
+            if name in self.config.ports.physical or verb == "default":
+                continue
+            self.config.root.items = {
+                key: item for key, item in self.config.root.items.items() if key[1] != ("interface", name)
+            }
+            if kind_of(name) == "Port-Channel":
+                for member in members(self.config, name):
+                    member.items = {key: item for key, item in member.items.items() if key[1] != ("channel-group",)}
+
+
+def members(config: Config, lag: str) -> list[Block]:
+    """The ports that are in a port-channel."""
+    number = lag.removeprefix("Port-Channel")
+    return [
+        block
+        for block in config.interfaces().values()
+        if (line := block.get("channel-group")) and line.split()[1] == number
+    ]
+
+
+def parsed(text: str, ports: Ports, engine: str = "") -> Config:
+    """A configuration from its text.
+
+    Raises:
+        ValueError: naming the line that is no configuration.
+    """
+    editor = Editor(Config(ports), engine)
+    rows = iter(enumerate(text.splitlines(), 1))
+    for number, row in rows:
+        words = row.split()
+        if not words or words[0].startswith("!") or words == ["end"]:
+            continue
+        entered = ""
+        if words[0] == "banner":
+            entered = "\n".join(line for _, line in itertools.takewhile(lambda row: row[1] != "EOF", rows))
+        if words == ["exit"]:
+            editor.leave()
+            continue
+        try:
+            editor.line(words, entered)
+        except CliError as error:
+            raise ValueError(f"Line {number} of the configuration, {row.strip()!r}: {error.text}.") from None
+    return editor.config
+
+
+def _read(entry: Statement | Mode, reading: Reading, negative: bool) -> tuple[Match | None, Slot]:
+    slot = entry.slot if isinstance(entry, Statement) else ""
+    if isinstance(entry, Mode) and entry.rule == "interface" and entry is not INTERFACES["Ethernet"]:
+        return None, ()  # all kinds of interface have the same head
+    for form in entry.forms:
+        elements = removal(form, slot) if negative else compiled(form)
+        match = read(elements, reading, at=1 if negative else 0)
+        if match is not None:
+            return match, tuple(slot.split()) or match.slot
+    return None, ()
+
+
+def _unset(block: Block, rank: int, entry: Statement, match: Match, slot: Slot) -> None:
+    if entry.rule == "qos_map" or entry.rule == "sequence":
+        start = match.slot if entry.rule == "qos_map" else match.values[:1]
+        for key in [key for key in block.items if key[0] == rank and key[1][: len(start)] == start]:
+            del block.items[key]
+    if entry.rule == "name_server" and len(slot) == 3:
+        slot = ("ip", "name-server", "vrf", "default", slot[2])
+    block.items.pop((rank, slot), None)
+    if entry.rule == "one_address" and slot == ("ip", "address"):
+        for key in [key for key in block.items if key[1][:2] == ("ip", "address")]:
+            del block.items[key]
+
+
+def _renamed(words: Sequence[str]) -> list[str]:
+    verb, rest = (list(words[:1]), list(words[1:])) if words[0] in {"no", "default"} else ([], list(words))
+    for old, new in RENAMED.items():
+        if tuple(rest[: len(old)]) == old:
+            rest = [*new, *rest[len(old) :]]
+    return verb + rest
