@@ -24,7 +24,14 @@ from .vipu.contract import virmgrpc
 from .vipu.options import VIPU, Run, connection
 
 # The oldest releases that are tested.
-LIBRARIES = {"grpcio": "1.80", "protobuf": "6.31", "netaddr": "1.0", "PyYAML": "6.0"}
+LIBRARIES = {
+    "grpcio": "1.80",
+    "protobuf": "6.31",
+    "netaddr": "1.0",
+    "PyYAML": "6.0",
+    "pyeapi": "1.0",
+    "pysnmp": "7.1",
+}
 PYTHON = "3.11"
 ANSIBLE_CORE = "2.18"
 
