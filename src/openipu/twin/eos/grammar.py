@@ -3,7 +3,7 @@
 
 A syntax is a line of words. `shutdown` is itself, `active|passive|on` one of these words, `<68-9214>` a
 number, `[...]` may be left out, and capitals are kinds of value: `WORD`, `LINE` (the rest), `NUM`, `VLAN`,
-`VLANS`, `IP`, `PREFIX`, `MAC`, `INTF`, `INTFS`. A `*` after a value says that it is part of what the command
+`VLANS`, `TIME` (HH:MM:SS), `IP`, `PREFIX`, `MAC`, `INTF`, `INTFS`. A `*` after a value says that it is part of what the command
 is about (`ntp server WORD*`), so that two of them are two settings.
 """
 
@@ -13,7 +13,7 @@ import ipaddress
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 
 from openipu.twin.eos.ports import Ports, vlan_set, vlan_text
 
@@ -91,7 +91,7 @@ class Match:
         return " ".join(self.words)
 
 
-@lru_cache(maxsize=None)
+@cache
 def compiled(syntax: str) -> tuple[Element, ...]:
     """The elements of a syntax."""
     stack: list[list[Element]] = [[]]
@@ -106,7 +106,7 @@ def compiled(syntax: str) -> tuple[Element, ...]:
     return tuple(stack[0])
 
 
-@lru_cache(maxsize=None)
+@cache
 def removal(syntax: str, slot: str = "") -> tuple[Element, ...]:
     """The elements of the same syntax after `no`: what says which setting it is, and the rest at will."""
     elements = compiled(syntax)
@@ -195,6 +195,11 @@ def _check(kind: str, word: str, reading: Reading) -> str:
             return word
         case "NUM":
             return f"{float(word):g}"
+        case "TIME":
+            hours, minutes, seconds = word.split(":")
+            if not (int(minutes) < 60 and int(seconds) < 60 and min(int(hours), int(minutes), int(seconds)) >= 0):
+                raise ValueError(word)
+            return word
         case "VLANS":
             return vlan_text(vlan_set(word))
         case "IP":
