@@ -3,8 +3,8 @@
 
 A syntax is a line of words. `shutdown` is itself, `active|passive|on` one of these words, `<68-9214>` a
 number, `[...]` may be left out, and capitals are kinds of value: `WORD`, `LINE` (the rest), `NUM`, `VLAN`,
-`VLANS`, `TIME` (HH:MM:SS), `IP`, `PREFIX`, `MAC`, `INTF`, `INTFS`. A `*` after a value says that it is part of what the command
-is about (`ntp server WORD*`), so that two of them are two settings.
+`VLANS`, `TIME` (HH:MM:SS), `IP`, `PREFIX`, `MAC`, `INTF`, `INTFS`. A `*` after a value says that it is part
+of what the command is about (`ntp server WORD*`), so that two of them are two settings.
 """
 
 from __future__ import annotations
