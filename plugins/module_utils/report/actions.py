@@ -4,7 +4,8 @@
 """What a technician has to do: from the failures of a run of cluster tests to a list without repetitions. Pure.
 
 One mistake of a hand shows in several places, so causes are looked for: two cables that are exchanged
-are one action, and so is a cable that fails three tests.
+are one action, and so is a cable that fails three tests. Whatever is wrong has an action: what nothing
+better is known of is at least handed on.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ import typing as t
 from collections import Counter
 
 from . import recabling
+from .ends import End, Pair, cable, end
 
 Failure = dict[str, t.Any]
-Port = dict[str, t.Any]
 
 _SENTENCES = {
     recabling.REMOVE: "Take out the cable between %s and %s.",
@@ -26,138 +27,119 @@ _SENTENCES = {
 
 
 class Action(t.NamedTuple):
-    """One thing to do, and the cables that it is about: pairs of ports as ``key`` gives them."""
+    """One thing to do, and the cables that it is about."""
 
     text: str
-    cables: tuple[tuple[str, str], ...] = ()
-
-
-def name(port: Port) -> str:
-    """A port as it is called in sentences."""
-    return "%s %s port %s" % (port["agent"], port["kind"], port["port"])
-
-
-def key(a: Port, b: Port) -> tuple[str, str]:
-    """A cable by its two ends, in whatever order they are given."""
-    first, second = sorted((name(a), name(b)))
-    return first, second
+    cables: tuple[Pair, ...] = ()
 
 
 def actions(run: t.Mapping[str, t.Any] | None) -> list[Action]:
     """What to do, in the order in which it is best done."""
-    failures = [failure for result in (run or {}).get("results", ()) for failure in result["failures"]]
-    found: list[Action] = []
-    done: set[tuple[str, str]] = set()
-    for step in (_silent, _recabled, _broken, _noisy):
-        for action in step([each for each in failures if not _cable(each) or _cable(each) not in done]):
+    results = (run or {}).get("results", ())
+    failures = [failure for result in results for failure in result["failures"]]
+    silent = _silent(failures)
+    found = [Action("See why %s does not answer, and test again: nothing of it could be tested." % id) for id in silent]
+    done: set[Pair | None] = set()
+    for step in (_recabled, _broken, _noisy):
+        for action in step([(pair, each) for each in failures if (pair := cable(each)) and pair not in done]):
             found.append(action)
             done.update(action.cables)
-    return found + _machines(failures)
+    rest = [each for each in failures if cable(each) not in done and not _explained(each, silent)]
+    texts = [text for each in rest for text in _machine(each)]
+    texts += [
+        "See why the %s test failed, and test again: it does not tell." % result["test"]
+        for result in results
+        if not (result["ok"] or result["skipped"] or result["failures"])
+    ]
+    return found + [Action(text) for text in dict.fromkeys(texts)]
 
 
-def _cable(failure: Failure) -> tuple[str, str] | None:
-    return key(failure["a"], failure["b"]) if failure["a"] and failure["b"] else None
+def _silent(failures: t.Iterable[Failure]) -> list[str]:
+    """The agents that did not answer."""
+    silences = (each for each in failures if each["kind"] == "agent_unreachable" and not cable(each))
+    return list(dict.fromkeys(each["agent"] for each in silences if each["agent"]))
 
 
-def _silent(failures: list[Failure]) -> list[Action]:
-    agents = dict.fromkeys(
-        each["agent"] for each in failures if each["kind"] == "agent_unreachable" and each["agent"] and not each["a"]
-    )
-    return [Action("See why %s does not answer, and test again: nothing of it could be tested." % id) for id in agents]
+def _explained(failure: Failure, silent: t.Container[str]) -> bool:
+    """Whether there is nothing to do but to see why an agent does not answer."""
+    if failure["kind"] != "agent_unreachable":
+        return False
+    return any(place.agent in silent for place in cable(failure) or ()) or failure["agent"] in silent
 
 
-def _recabled(failures: list[Failure]) -> list[Action]:
+def _recabled(failures: t.Iterable[tuple[Pair, Failure]]) -> list[Action]:
     """Cables that are in wrong ports or in none: what one mistake did to several of them is undone once."""
-    wanted: dict[recabling.Pair, None] = {}
-    actual: list[recabling.Pair] = []
-    empty: set[recabling.Port] = set()
+    wanted: dict[Pair, None] = {}
+    actual: list[Pair] = []
+    empty: set[End] = set()
     found: list[Action] = []
-    for each in failures:
-        if not each["a"]:
-            continue
-        ends = _port(each["a"]), _port(each["b"])
-        places = [each["found"], each["found_b"]]
-        actual += [(end, _port(place)) for end, place in zip(ends, places, strict=True) if place]
+    for pair, each in failures:
+        ends = end(each["a"]), end(each["b"])
+        places = each["found"], each["found_b"]
+        actual += [(one, end(place)) for one, place in zip(ends, places, strict=True) if place]
         if any(places) or each["kind"] == "no_cable":
             wanted[ends] = None
-            empty.update(end for end in ends if "no cable in %s %s port %s" % end in each["reason"])
+            empty.update(one for one, is_empty in zip(ends, (each["empty"], each["empty_b"]), strict=True) if is_empty)
         elif each["kind"] == "wrong_port":  # some controllers do not tell which
-            text = "Find out where the cables in %s and %s lead, and connect these two."
-            found.append(Action(text % (name(each["a"]), name(each["b"])), (_key(each),)))
+            found.append(Action("Find out where the cables in %s and %s lead, and connect these two." % ends, (pair,)))
     return [_action(step) for step in recabling.steps(wanted, actual, empty)] + found
 
 
 def _action(step: recabling.Step) -> Action:
-    one, other = ("%s %s port %s" % port for port in (step.one, step.other))
-    cables = []
-    for ends in step.cables:
-        first, second = sorted("%s %s port %s" % end for end in ends)
-        cables.append((first, second))
-    return Action(_SENTENCES[step.verb] % (one, other), tuple(cables))
+    return Action(_SENTENCES[step.verb] % (step.one, step.other), step.cables)
 
 
-def _port(port: Port) -> recabling.Port:
-    return port["agent"], port["kind"], port["port"]
-
-
-def _key(failure: Failure) -> tuple[str, str]:
-    return key(failure["a"], failure["b"])
-
-
-def _broken(failures: list[Failure]) -> list[Action]:
+def _broken(failures: t.Iterable[tuple[Pair, Failure]]) -> list[Action]:
+    first = {pair: end(each["a"]) for pair, each in failures if each["kind"] in ("no_sync", "link_down")}
     return [
         Action(
-            "Reseat both ends of the cable between %s and %s; replace it if that does not help."
-            % (name(each["a"]), name(each["b"])),
-            (_key(each),),
+            "Reseat both ends of the cable between %s and %s; replace it if that does not help." % _from(a, pair),
+            (pair,),
         )
-        for each in _once(failures)
-        if each["kind"] in ("no_sync", "link_down")
+        for pair, a in first.items()
     ]
 
 
-def _noisy(failures: list[Failure]) -> list[Action]:
-    worst: dict[tuple[str, str], Failure] = {}
-    for each in failures:
-        if each["kind"] == "corrected_errors" and each["a"]:
-            before = worst.get(_key(each))
-            if before is None or each["corrected_errors"] > before["corrected_errors"]:
-                worst[_key(each)] = each
+def _noisy(failures: t.Iterable[tuple[Pair, Failure]]) -> list[Action]:
+    most: dict[Pair, tuple[int, End]] = {}
+    for pair, each in failures:
+        if each["kind"] == "corrected_errors":
+            most[pair] = max(most.get(pair, (0, end(each["a"]))), (each["corrected_errors"] or 0, end(each["a"])))
     return [
         Action(
-            "Clean or replace the cable between %s and %s: its link corrected %d errors in one traffic test."
-            % (name(each["a"]), name(each["b"]), each["corrected_errors"]),
-            (cable,),
+            "Clean or replace the cable between %s and %s: its link corrected %s errors in one traffic test."
+            % (*_from(a, pair), errors or "too many"),
+            (pair,),
         )
-        for cable, each in worst.items()
+        for pair, (errors, a) in most.items()
     ]
 
 
-def _once(failures: list[Failure]) -> list[Failure]:
-    """The first failure of each cable."""
-    return list({_key(each): each for each in reversed(failures) if each["a"]}.values())[::-1]
+def _from(one: End, pair: Pair) -> Pair:
+    """A cable, beginning with this end: the order in which results have them is that of the rack."""
+    return pair if pair[0] == one else (pair[1], pair[0])
 
 
-def _machines(failures: list[Failure]) -> list[Action]:
-    """What is wrong inside of machines, and with what runs on them."""
-    texts: dict[str, None] = {}
-    for each in failures:
-        if each["link"] and not each["a"]:
-            texts["Have %s serviced: its link %s inside of the machine fails." % (each["agent"], each["link"])] = None
-        elif each["kind"] == "version":
-            texts.update(dict.fromkeys(_versions(each)))
-        elif each["kind"] == "pfc_classes":
-            texts["Set priority flow control on %s: %s" % (each["agent"], each["reason"])] = None
-        elif each["kind"] is None:
-            texts["Look into what the controller says: %s" % each["reason"]] = None
-    return [Action(text) for text in texts]
+def _machine(failure: Failure) -> list[str]:
+    """What is wrong inside of a machine, or with what runs on it, or nobody knows where."""
+    agent, kind, reason = failure["agent"], failure["kind"], failure["reason"]
+    if agent and not failure["a"]:
+        if failure["link"]:
+            return ["Have %s serviced: its link %s inside of the machine fails." % (agent, failure["link"])]
+        if kind == "link_down":
+            return ["Have %s serviced: %s" % (agent, reason or "links inside of the machine are missing.")]
+        if kind == "pfc_classes":
+            return ["Set priority flow control on %s: %s" % (agent, reason or "not all classes are on.")]
+    if kind == "version" and failure["component"] and len(set(failure["versions"].values())) > 1:
+        return _versions(failure)
+    return ["Look into what the controller says: %s" % (reason or "something is wrong, and it does not tell what.")]
 
 
 def _versions(failure: Failure) -> list[str]:
     """Those that differ from most, to what most have."""
     versions = failure["versions"]
     (usual, count), *others = Counter(versions.values()).most_common()
-    if others and others[0][1] == count:
+    if others[0][1] == count:
         return ["Bring %s to one version on all machines." % failure["component"]]
     found = []
     for version, _count in others:

@@ -9,7 +9,8 @@ import typing as t
 
 from ..pod import model
 from ..pod.topology import IPU_LINK_UP, SYNC_LINK_UP, Cable, CableKind, Layout
-from . import actions, drawing
+from . import drawing
+from .ends import End, Pair, pair
 from .findings import FAILED, Findings
 
 _FEW = 2  # racks that are all shown open
@@ -68,13 +69,13 @@ def racks(pod: model.Pod | None, clusters: t.Sequence[Cluster], others: t.Iterab
     return [*found, Rack("In no rack and no cluster", alone)] if alone else found
 
 
-def lay(racks: t.Sequence[Rack], cluster: Cluster, findings: Findings, anchors: dict[tuple[str, str], str]) -> None:
+def lay(racks: t.Sequence[Rack], cluster: Cluster, findings: Findings, anchors: dict[Pair, str]) -> None:
     """Draw the cables of a cluster into the racks. ``anchors`` gets the name of each in the page."""
     where = {agent: rack for rack in racks for agent in rack.agents}
     for cable in cluster.layout.cables():
-        a, b = ((cluster.agents[end.position], cable.kind.value, end.port) for end in (cable.a, cable.b))
-        rack, there = where[a[0]], where[b[0]]
-        key = actions.key(*({"agent": agent, "kind": kind, "port": port} for agent, kind, port in (a, b)))
+        a, b = (End(cluster.agents[end.position], cable.kind.value, end.port) for end in (cable.a, cable.b))
+        rack, there = where[a.agent], where[b.agent]
+        key = pair(a, b)
         id = anchors[key] = "cable-%d" % (len(anchors) + 1)
         state, reason = findings.of(cable.kind, key)
         drawn = {
@@ -91,7 +92,7 @@ def lay(racks: t.Sequence[Rack], cluster: Cluster, findings: Findings, anchors: 
             there.cables.append({**drawn, "far": True, "strays": [], "path": path, "mark": mark, "stub": _name(a)})
 
 
-def _shape(rack: Rack, there: Rack, cable: Cable, a: tuple[str, str, int], b: tuple[str, str, int]) -> dict[str, t.Any]:
+def _shape(rack: Rack, there: Rack, cable: Cable, a: End, b: End) -> dict[str, t.Any]:
     """The line of a cable; ``stub`` is what stands at its end when it leaves the drawing."""
     if rack is there and cable.kind is not CableKind.GW_LINK:
         path, mark = rack.elevation.line(a[0], b[0], a[1], a[2], _LANES[cable.kind].index(a[2]))
@@ -100,7 +101,7 @@ def _shape(rack: Rack, there: Rack, cable: Cable, a: tuple[str, str, int], b: tu
     return {"path": path, "mark": mark, "stub": _name(b)}
 
 
-def _name(end: tuple[str, str, int]) -> str:
+def _name(end: End) -> str:
     return "%s %s" % (end[0], "gw%d" % end[2] if end[1] == CableKind.GW_LINK else end[2])
 
 

@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import typing as t
 
-Port = tuple[str, str, int]  # agent, kind, number
-Pair = tuple[Port, Port]
+from .ends import End, Pair, pair
 
 REMOVE, MOVE, EXCHANGE, CONNECT = "remove", "move", "exchange", "connect"
 
@@ -25,12 +24,12 @@ class Step(t.NamedTuple):
     """
 
     verb: str
-    one: Port
-    other: Port
+    one: End
+    other: End
     cables: tuple[Pair, ...] = ()
 
 
-def steps(wanted: t.Iterable[Pair], actual: t.Iterable[Pair], empty: t.Container[Port] = ()) -> list[Step]:
+def steps(wanted: t.Iterable[Pair], actual: t.Iterable[Pair], empty: t.Container[End] = ()) -> list[Step]:
     """What to do, each step possible after those before it.
 
     ``wanted`` are the cables that are missing, ``actual`` those that are where none should be. Of those
@@ -40,8 +39,8 @@ def steps(wanted: t.Iterable[Pair], actual: t.Iterable[Pair], empty: t.Container
     return _Bench(_both_ways(wanted), _both_ways(actual)).all(empty)
 
 
-def _both_ways(pairs: t.Iterable[Pair]) -> dict[Port, Port]:
-    found: dict[Port, Port] = {}
+def _both_ways(pairs: t.Iterable[Pair]) -> dict[End, End]:
+    found: dict[End, End] = {}
     for one, other in pairs:
         if one != other and one not in found and other not in found:
             found[one], found[other] = other, one
@@ -51,11 +50,11 @@ def _both_ways(pairs: t.Iterable[Pair]) -> dict[Port, Port]:
 class _Bench:
     """The ports that are not in order yet, while one step after the other is taken."""
 
-    def __init__(self, should: dict[Port, Port], leads: dict[Port, Port]) -> None:
+    def __init__(self, should: dict[End, End], leads: dict[End, End]) -> None:
         self.should = should
         self.leads = leads
 
-    def all(self, empty: t.Container[Port]) -> list[Step]:
+    def all(self, empty: t.Container[End]) -> list[Step]:
         found = []
         for port in sorted(self._fillable(), key=lambda port: port not in empty):
             found += self._fill(port)
@@ -67,10 +66,10 @@ class _Bench:
         found += [Step(CONNECT, one, other, ((one, other),)) for one, other in self.should.items() if one < other]
         return found
 
-    def _fillable(self) -> list[Port]:
+    def _fillable(self) -> list[End]:
         return [port for port in self.should if port not in self.leads and self.should[port] in self.leads]
 
-    def _fill(self, port: Port) -> list[Step]:
+    def _fill(self, port: End) -> list[Step]:
         """Fill an empty port, then the one that this makes empty, and so on."""
         found = []
         while (partner := self.should.get(port)) in self.leads and port not in self.leads:
@@ -92,14 +91,14 @@ class _Bench:
             self.leads[other], self.leads[far] = far, other
         return Step(EXCHANGE, one, other, tuple(cables))
 
-    def _unplug(self, port: Port) -> Port:
+    def _unplug(self, port: End) -> End:
         """The cable in a port is not counted any more; gives the port at its other end."""
         other = self.leads.pop(port)
         del self.leads[other]
         return other
 
-    def _settle(self, port: Port) -> Pair:
+    def _settle(self, port: End) -> Pair:
         """A port and its partner are in order."""
         partner = self.should.pop(port)
         del self.should[partner]
-        return (port, partner) if port < partner else (partner, port)
+        return pair(port, partner)

@@ -14,7 +14,8 @@ from ..pod import model, topology
 from ..pod.topology import IPUS_PER_MACHINE
 from . import actions, drawing
 from . import racks as drawn
-from .findings import FAILED, PASSED, SKIPPED, UNTESTED, Findings
+from .ends import Pair
+from .findings import FAILED, PASSED, SKIPPED, UNTESTED, WORDS, Findings
 
 PALETTE = 8  # colours, each with a pattern of its own; more partitions begin again, and all carry their names
 
@@ -27,7 +28,7 @@ def view(
     agents = {agent["id"]: agent for agent in info.get("agents") or ()}
     clusters = _clusters(pod, info, run)
     racks = drawn.racks(pod, clusters, agents)
-    anchors: dict[tuple[str, str], str] = {}
+    anchors: dict[Pair, str] = {}
     for cluster in clusters:
         drawn.lay(racks, cluster, Findings(run if run and (run["cluster"] or "") == cluster.id else None), anchors)
     looks = _looks(info)
@@ -95,14 +96,13 @@ def _figures(place: str, racks: t.Sequence[drawn.Rack], info: t.Mapping[str, t.A
     """The whole POD in a few numbers."""
     machines = sum(len(rack.agents) for rack in racks)
     states = Counter(cable["state"] for rack in racks for cable in rack.cables if not cable["far"])
-    words = {UNTESTED: "not tested"}
     where = "in %d %s%s" % (len(racks), place, "" if len(racks) == 1 else "s")
     found = [
         {"name": "IPU-Machines", "number": machines, "text": where},
         {
             "name": "cables",
             "number": sum(states.values()),
-            "text": ", ".join("%d %s" % (count, words.get(state, state)) for state, count in sorted(states.items())),
+            "text": ", ".join("%d %s" % (count, WORDS.get(state, state)) for state, count in sorted(states.items())),
         },
     ]
     if "partitions" in info:

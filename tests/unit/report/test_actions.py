@@ -106,6 +106,22 @@ def test_a_gw_link_that_is_broken_is_one_action_though_three_tests_see_it() -> N
     ]
 
 
+def test_a_machine_that_tells_of_too_few_links_is_serviced() -> None:
+    bench = Bench(4, 1, Topology.TORUS)
+
+    async def forgetful(stub: Any, request: Any, timeout: float) -> Any:
+        reply = await stub.service.TrainLinks(request, None)
+        inside = [link for link in reply.links if link.link.startswith("internal")]
+        for link in inside[:2]:
+            reply.links.remove(link)
+        return reply
+
+    bench.answer("ag03", "TrainLinks", forgetful)
+    assert [action.text for action in actions(judged(bench, (Test.IPU_LINK,)))] == [
+        "Have ag03 serviced: ag03 tells of 14 IPU-Links inside of it, not of 16."
+    ]
+
+
 def test_what_to_do_with_half_of_the_machines_on_each_version() -> None:
     assert spoiled("version ag01 Virm 1", "version ag02 Virm 1") == ["Bring Virm to one version on all machines."]
 

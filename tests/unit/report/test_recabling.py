@@ -120,3 +120,13 @@ def test_a_controller_that_does_not_tell_where_a_cable_leads() -> None:
     assert [action.text for action in actions(run)] == [
         "Find out where the cables in ag01 IPU-Link port 5 and ag02 IPU-Link port 1 lead, and connect these two."
     ]
+
+
+def test_which_ports_are_empty_is_not_guessed_from_the_words() -> None:
+    bench = Bench(3, 1, Topology.TORUS)
+    spoil(bench.wiring, [("unplug", "ag02:1"), ("move", "ag02:2", "ag02:1")])
+    run = run_of(bench, (Test.CABLING,))
+    told = actions(run)
+    for failure in run["results"][0]["failures"]:
+        failure["reason"] = "No hay ningún cable."
+    assert actions(run) == told
