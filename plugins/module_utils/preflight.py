@@ -139,10 +139,11 @@ def _run(run: Run) -> dict[str, t.Any]:
     checks = list(versions())
     if params["pod_file"]:
         checks.append(pod(params["pod_file"], params["machines_file"]))
-    checks.append(controller(connection(params)))
+    if params["reach"]:
+        checks.append(controller(connection(params)))
     if params["transport"] == "cli":
         checks += [command(name, params["%s_path" % name.replace("-", "_")]) for name in ("vipu-admin", "vipu")]
-    if params["agents"]:
+    if params["reach"] and params["agents"]:
         checks.append(agents(params["agents"]))
     problems = [c.problem[:1].upper() + c.problem[1:].rstrip(".") + "." for c in checks if c.problem]
     result = {"changed": False, "checks": [asdict(check) for check in checks], "report": _lines(checks)}
@@ -161,6 +162,7 @@ POD_PREFLIGHT = Task(
     {
         "pod_file": {"type": "path"},
         "machines_file": {"type": "path"},
+        "reach": {"type": "bool", "default": True},
         "agents": {
             "type": "list",
             "elements": "dict",

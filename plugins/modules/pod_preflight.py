@@ -29,6 +29,10 @@ options:
   machines_file:
     description: The table of IPU-Machines, when it is not the one that O(pod_file) names.
     type: path
+  reach:
+    description: Whether the controller and O(agents) are asked. Without, nothing is sent, for a rack whose network is yet to be made.
+    type: bool
+    default: true
   agents:
     description: Agents that are to answer. They do on the IPU-Gateway network only.
     type: list

@@ -99,3 +99,18 @@ def test_a_failure_lists_every_problem(pod, tmp_path):
 @pytest.mark.parametrize("host", ["nowhere.invalid", ""])
 def test_a_controller_without_an_address_is_a_problem_like_others(host):
     assert preflight.controller(Connection(host, 1, timeout=5)).problem
+
+
+def test_nobody_is_asked_before_there_is_a_network(pod):
+    given = params(
+        reach=False,
+        api_host="127.0.0.1",
+        api_port=1,
+        pod_file=str(pod.write()),
+        agents=[{"id": "a", "host": "127.0.0.1", "port": 1}],
+    )
+    result = preflight.POD_PREFLIGHT.perform(given, False, False)
+    assert not result.get("failed")
+    assert not [
+        check["name"] for check in result["checks"] if "controller" in check["name"] or check["name"] == "agents"
+    ]
