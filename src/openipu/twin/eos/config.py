@@ -12,8 +12,10 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from openipu.twin.eos.interface_statements import INTERFACES
+from openipu.twin.eos.language import Mode, Statement
 from openipu.twin.eos.ports import Ports, kind_of, natural, vlan_text
-from openipu.twin.eos.statements import GLOBAL, INTERFACES, VLAN, Mode, Statement
+from openipu.twin.eos.statements import GLOBAL, VLAN
 
 Slot = tuple[str, ...]
 INDENT = "   "

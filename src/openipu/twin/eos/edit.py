@@ -9,9 +9,11 @@ from dataclasses import dataclass
 
 from openipu.twin.eos.config import Block, Config, Slot
 from openipu.twin.eos.grammar import CliError, Match, Reading, compiled, read, removal
+from openipu.twin.eos.interface_statements import INTERFACES
+from openipu.twin.eos.language import Mode, Statement
 from openipu.twin.eos.ports import Ports, kind_of, vlan_set
 from openipu.twin.eos.rules import RULES, Change
-from openipu.twin.eos.statements import GLOBAL, INTERFACES, RENAMED, Mode, Statement
+from openipu.twin.eos.statements import GLOBAL, RENAMED
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,7 @@ class Editor:
             self.frames.append(Frame(INTERFACES[kind_of(names[0])], tuple(map(self.config.interface, names))))
             return
         if entry.rule == "vlan":
-            heads = [("vlan", str(vlan)) for vlan in sorted(vlan_set(match.values[0]))]
+            heads: list[Slot] = [("vlan", str(vlan)) for vlan in sorted(vlan_set(match.values[0]))]
             if verb == "no" and ("vlan", "1") in heads:
                 raise CliError(1000, "Default VLAN 1 may not be deleted")
         else:

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from openipu.twin.eos.config import Block, Config, Slot
 from openipu.twin.eos.grammar import CliError, Match
+from openipu.twin.eos.language import Statement
 from openipu.twin.eos.ports import vlan_set, vlan_text
-from openipu.twin.eos.statements import Statement
 
 EVERY_VLAN = frozenset(range(1, 4095))
 

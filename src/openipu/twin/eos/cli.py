@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The command line of a switch: modes, and the commands that are neither configuration nor `show`."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from openipu.twin.eos import show, show_config, show_interfaces, show_l2, show_lldp, show_qos
+from openipu.twin.eos.commands import SILENT, Commands, Output
+from openipu.twin.eos.config import section
+from openipu.twin.eos.edit import Editor
+from openipu.twin.eos.grammar import CliError, Reading
+from openipu.twin.eos.sessions import Session
+from openipu.twin.eos.switch import Switch
+
+COMMANDS = Commands()
+CONFIGURING = Commands()
+# What the role network-operator must not do (EOS's own rule 10 of that role).
+_NOT_FOR_OPERATORS = re.compile(r"configure|bash|python-shell|\||write|copy|no ")
+
+
+class Dropped(Exception):
+    """The connection breaks here."""
+
+
+class Cli:
+    """Somebody at the command line; eAPI opens one for each request.
+
+    Args:
+        switch: where.
+        user: who.
+        complete: whether words may be cut short.
+    """
+
+    def __init__(self, switch: Switch, user: str, complete: bool = False) -> None:
+        self.switch = switch
+        self.user = user
+        self.complete = complete
+        self.editor: Editor | None = None
+        self.session: Session | None = None
+        # EOS starts in privileged mode only when logins are authorised by privilege.
+        self.privileged = bool(switch.running.root.get("aaa", "authorization", "exec", "default"))
+
+    def run(self, command: str, entered: str = "", as_json: bool = False) -> dict[str, Any]:
+        """Carry one command out and give its eAPI result.
+
+        Raises:
+            CliError: with eAPI's code, when it is not carried out.
+            Dropped: when the connection breaks in it.
+        """
+        command, *filters = re.split(r"\s\|\s", command.strip())
+        if self.user in self.switch.credentials.operators and _NOT_FOR_OPERATORS.match(command):
+            raise CliError(1005, "Authorization denied for command")
+        output = self._run(command.split(), entered)
+        if as_json or "json" in filters:
+            if output.tree is None or [name for name in filters if name != "json"]:
+                raise CliError(
+                    1003,
+                    "Command cannot be used over the API at this time. To see ASCII output, set format='text' in "
+                    "your request",
+                )
+            return output.tree if as_json else {"output": json.dumps(output.tree, indent=4) + "\n"}
+        text = output.text
+        for name in filters:
+            text = _filtered(text, name.split())
+        return {"output": text + "\n" if text and not text.endswith("\n") else text}
+
+    def _run(self, words: Sequence[str], entered: str) -> Output:
+        if not words or words[0].startswith("!"):
+            return SILENT
+        reading = Reading(self.switch.ports, words, self.complete)
+        if words[0] == "enable" and len(words) == 1:
+            return self._enable(entered)
+        if self.editor is not None and (found := CONFIGURING.find(reading, privileged=True)):
+            return found[0](self, found[1])
+        if found := COMMANDS.find(reading, self.privileged):
+            return found[0](self, found[1])
+        if self.editor is None or reading.furthest > 0:
+            raise reading.error()
+        self.editor.line(words, entered, self.complete)
+        return SILENT
+
+    def _enable(self, entered: str) -> Output:
+        if self.switch.credentials.enable and entered.strip() != self.switch.credentials.enable:
+            raise CliError(1000, "Bad secret")
+        self.privileged = True
+        return SILENT
+
+    def configure(self, session: Session | None) -> None:
+        """Go into configuration mode, of a session or of what is running."""
+        self.session = session
+        self.editor = Editor(session.config if session else self.switch.running, self.switch.engine)
+
+    def leave(self) -> None:
+        """Go out of configuration mode."""
+        self.editor = self.session = None
+
+    def commit(self, session: Session, timer: float | None = None) -> None:
+        """Commit a session, with the fault of the twin that breaks the connection in it."""
+        drop, self.switch.faults.drop_commit = self.switch.faults.drop_commit, ""
+        if drop == "before":
+            raise Dropped
+        self.switch.sessions.commit(session, self.user, timer)
+        if drop:
+            raise Dropped
+
+
+def _filtered(text: str, words: Sequence[str]) -> str:
+    """What a filter after `|` leaves of a text."""
+    verb, pattern = words[0], " ".join(words[1:])
+    lines = text.splitlines()
+    try:
+        match verb:
+            case "section":
+                return "\n".join(section(lines, pattern))
+            case "include" | "grep":
+                return "\n".join(line for line in lines if re.search(pattern, line))
+            case "exclude":
+                return "\n".join(line for line in lines if not re.search(pattern, line))
+            case "begin":
+                start = next((n for n, line in enumerate(lines) if re.search(pattern, line)), len(lines))
+                return "\n".join(lines[start:])
+            case "no-more" | "nz":
+                return text
+    except re.error as error:
+        raise CliError(1000, f"Invalid regular expression {pattern!r}: {error}") from None
+    raise CliError(1002, f"Invalid input (at token 0: '{verb}')")
+
+
+@COMMANDS.add("disable", privileged=False)
+def _disable(cli: Cli, _: tuple[str, ...]) -> Output:
+    cli.privileged = False
+    return SILENT
+
+
+@COMMANDS.add("exit", "terminal length <0-32767>", "terminal width <10-32767>", "end", privileged=False)
+def _nothing(cli: Cli, _: tuple[str, ...]) -> Output:
+    return SILENT
+
+
+@CONFIGURING.add("exit")
+def _exit(cli: Cli, _: tuple[str, ...]) -> Output:
+    if cli.editor is not None and not cli.editor.leave():
+        cli.leave()
+    return SILENT
+
+
+@CONFIGURING.add("end")
+def _end(cli: Cli, _: tuple[str, ...]) -> Output:
+    cli.leave()
+    return SILENT
+
+
+@COMMANDS.add("configure [terminal]")
+def _configure(cli: Cli, _: tuple[str, ...]) -> Output:
+    cli.configure(None)
+    return SILENT
+
+
+@COMMANDS.add("configure session")
+def _new_session(cli: Cli, _: tuple[str, ...]) -> Output:
+    cli.configure(cli.switch.sessions.enter("", cli.user))
+    return SILENT
+
+
+@COMMANDS.add("configure session WORD")
+def _session(cli: Cli, values: tuple[str, ...]) -> Output:
+    cli.configure(cli.switch.sessions.enter(values[0], cli.user))
+    return SILENT
+
+
+@COMMANDS.add("configure session WORD commit [timer TIME]")
+def _commit_named(cli: Cli, values: tuple[str, ...]) -> Output:
+    cli.commit(cli.switch.sessions.named(values[0]), _seconds(values[1:]))
+    cli.leave()
+    return SILENT
+
+
+@COMMANDS.add("configure session WORD abort", "no configure session WORD")
+def _abort_named(cli: Cli, values: tuple[str, ...]) -> Output:
+    cli.switch.sessions.abort(cli.switch.sessions.named(values[0]))
+    cli.leave()
+    return SILENT
+
+
+@CONFIGURING.add("commit [timer TIME]")
+def _commit(cli: Cli, values: tuple[str, ...]) -> Output:
+    session = _in_session(cli, "commit")
+    cli.commit(session, _seconds(values))
+    cli.leave()
+    return SILENT
+
+
+@CONFIGURING.add("abort")
+def _abort(cli: Cli, _: tuple[str, ...]) -> Output:
+    if cli.session is not None:
+        cli.switch.sessions.abort(cli.session)
+    cli.leave()
+    return SILENT
+
+
+@CONFIGURING.add("rollback clean-config")
+def _rollback(cli: Cli, _: tuple[str, ...]) -> Output:
+    session = _in_session(cli, "rollback")
+    session.config = cli.switch.clean()
+    cli.configure(session)
+    return SILENT
+
+
+@CONFIGURING.add("show session-config diffs")
+def _session_diffs(cli: Cli, _: tuple[str, ...]) -> Output:
+    return Output(cli.switch.sessions.diffs(_in_session(cli, "show")))
+
+
+@CONFIGURING.add("show session-config")
+def _session_config(cli: Cli, _: tuple[str, ...]) -> Output:
+    return show_config.of_session(cli, _in_session(cli, "show"))
+
+
+@COMMANDS.add("write [memory]", "copy running-config startup-config")
+def _write(cli: Cli, _: tuple[str, ...]) -> Output:
+    cli.switch.save(cli.user)
+    return Output("Copy completed successfully.", {"messages": ["Copy completed successfully."]})
+
+
+@COMMANDS.add("dir all-filesystems", privileged=False)
+def _directories(cli: Cli, _: tuple[str, ...]) -> Output:
+    names = ("flash:", "file:", "session:", "system:")
+    return Output("\n\n".join(f"Directory of {name}/" for name in names))
+
+
+def _in_session(cli: Cli, verb: str) -> Session:
+    if cli.session is None:
+        raise CliError(1002, f"Invalid input (at token 0: '{verb}')")
+    return cli.session
+
+
+def _seconds(values: Sequence[str]) -> float | None:
+    if not values:
+        return None
+    hours, minutes, seconds = (int(part) for part in values[0].split(":"))
+    return float(3600 * hours + 60 * minutes + seconds)
+
+
+for _commands in (module.COMMANDS for module in (show, show_config, show_interfaces, show_l2, show_lldp, show_qos)):
+    COMMANDS.include(_commands)
