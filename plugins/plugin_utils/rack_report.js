@@ -4,8 +4,7 @@
   "use strict";
   var tip = document.getElementById("tip");
   function cable(event) {
-    var found = event.target.closest ? event.target.closest(".cable") : null;
-    return found && found.matches("a") ? document.getElementById(found.getAttribute("href").slice(1)) : found;
+    return event.target.closest ? event.target.closest(".cable[aria-label]") : null;
   }
   function tell(event) {
     var active = document.activeElement;

@@ -13,17 +13,20 @@ import itertools
 import typing as t
 
 from ..pod.topology import IPUS_PER_MACHINE, CableKind
+from .ends import End
 
-WIDTH = 800
-BOX_LEFT, BOX_WIDTH, BOX_HEIGHT, GAP = 64, 560, 44, 26
+WIDTH = 830
+BOX_LEFT, BOX_WIDTH, BOX_HEIGHT, GAP = 90, 560, 44, 26
 PITCH = BOX_HEIGHT + GAP
 SHELF = 28  # height of anything that is no IPU-Machine, with the space below it
 EDGE = 34  # above the highest machine and below the lowest, for the cables that close a torus
 RAIL = 12  # breadth of a PDU at the side
+BAND, BAND_LEFT = 17, 30  # breadth and place of what tells of which allocation machines are
 
 _STEP = 32  # between two ports
 _INSET = 9  # of the middle of a port from the edge of its machine
 _RING = 10  # radius of what marks a port
+_BESIDE = 8  # how far from a machine the cables run that leave from a wrong port
 _IPU_LINKS, _SYNC_LINKS, _GW_LINKS = 250, 392, 530  # the leftmost port of each family, from the edge of the machine
 _IPUS, _IPU_STEP = 128, 24  # the leftmost IPU
 
@@ -99,15 +102,20 @@ class Elevation:
         start = x + _INSET if kind != CableKind.GW_LINK else BOX_LEFT + BOX_WIDTH
         return "M%g %gH%g" % (start, y, STUB), ((start + STUB) / 2 if kind != CableKind.GW_LINK else STUB - 8, y)
 
-    def stray(self, one: tuple[str, str, int], other: tuple[str, str, int]) -> str:
-        """The path of a cable that is where it should not be; a stub when its other end is not in this rack."""
-        if other[0] not in self:
-            return self.stub(*one)[0]
+    def stray(self, one: End, other: End) -> str:
+        """The path of a cable of this rack that is where it should not be."""
         (x, y), (to_x, to_y) = self.port(*one), self.port(*other)
         out, to_out = _outwards(*one[1:]), _outwards(*other[1:])
         reach = max(20.0 if out == to_out else 6.0, min(70.0, abs(to_y - y) / 3))
         curve = (x, y + out * (_RING + reach), to_x, to_y + to_out * (_RING + reach), to_x, to_y + to_out * _RING)
         return "%sM%g %gC%g %g %g %g %g %g%s" % (_ring(x, y), x, y + out * _RING, *curve, _ring(to_x, to_y))
+
+    def leaving_stray(self, end: End) -> tuple[str, float]:
+        """The path of one whose other end is not in this drawing, beside the machine to the right; its height there."""
+        x, y = self.port(*end)
+        out = _outwards(*end[1:])
+        beside = self.box(end.agent) + (BOX_HEIGHT if out > 0 else 0) + out * _BESIDE
+        return "%sM%g %gV%gH%g" % (_ring(x, y), x, y + out * _RING, beside, STUB), beside
 
 
 def _outwards(kind: str, port: int) -> int:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import typing as t
+from collections import Counter
 
 from ..pod.topology import CableKind
 from .ends import End, Pair, cable, end
@@ -20,6 +21,11 @@ _TELLING = {
     CableKind.GW_LINK: ("Sync-Link", "Cabling", "GW-Link"),
     CableKind.SYNC_LINK: ("Sync-Link",),
 }
+
+
+def summary(states: t.Iterable[str]) -> str:
+    """How many there are of each."""
+    return ", ".join("%d %s" % (count, WORDS.get(state, state)) for state, count in sorted(Counter(states).items()))
 
 
 class Findings:

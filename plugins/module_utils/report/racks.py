@@ -11,9 +11,11 @@ from ..pod import model
 from ..pod.topology import IPU_LINK_UP, SYNC_LINK_UP, Cable, CableKind, Layout
 from . import drawing
 from .ends import End, Pair, pair
-from .findings import FAILED, Findings
+from .findings import FAILED, Findings, summary
+from .owners import Owners
 
 _FEW = 2  # racks that are all shown open
+_LETTER = 7.5  # breadth of a letter on a band, in units of the drawing
 _LANES = {CableKind.IPU_LINK: IPU_LINK_UP, CableKind.SYNC_LINK: SYNC_LINK_UP}
 
 
@@ -70,7 +72,10 @@ def racks(pod: model.Pod | None, clusters: t.Sequence[Cluster], others: t.Iterab
 
 
 def lay(racks: t.Sequence[Rack], cluster: Cluster, findings: Findings, anchors: dict[Pair, str]) -> None:
-    """Draw the cables of a cluster into the racks. ``anchors`` gets the name of each in the page."""
+    """Draw the cables of a cluster into the racks. ``anchors`` gets the name of each in the page.
+
+    A cable between racks is drawn in both, and in each where it is instead of where it should be.
+    """
     where = {agent: rack for rack in racks for agent in rack.agents}
     for cable in cluster.layout.cables():
         a, b = (End(cluster.agents[end.position], cable.kind.value, end.port) for end in (cable.a, cable.b))
@@ -78,18 +83,37 @@ def lay(racks: t.Sequence[Rack], cluster: Cluster, findings: Findings, anchors: 
         key = pair(a, b)
         id = anchors[key] = "cable-%d" % (len(anchors) + 1)
         state, reason = findings.of(cable.kind, key)
-        drawn = {
+        told = {
             "id": id,
             "family": "sync" if cable.kind is CableKind.SYNC_LINK else "",
             "state": state,
             "label": "%s cable, %s port %d – %s port %d: %s" % (cable.kind, a[0], a[2], b[0], b[2], reason),
-            "strays": [rack.elevation.stray(*stray) for stray in findings.strays(key) if stray[0][0] in rack.elevation],
-            "far": False,
         }
-        rack.cables.append({**drawn, **_shape(rack, there, cable, a, b)})
-        if rack.cables[-1]["stub"]:
+        drawn = {rack: {**told, "far": False, "strays": [], **_shape(rack, there, cable, a, b)}}
+        rack.cables.append(drawn[rack])
+        if drawn[rack]["stub"]:
             path, mark = there.elevation.stub(*b)
-            there.cables.append({**drawn, "far": True, "strays": [], "path": path, "mark": mark, "stub": _name(a)})
+            far = {**told, "far": True, "strays": [], "path": path, "mark": mark, "stub": _name(a)}
+            drawn.setdefault(there, far)
+            there.cables.append(far)
+        for stray in findings.strays(key):
+            for place, line in _astray(where, *stray):
+                if place not in drawn:
+                    drawn[place] = {**told, "far": True, "strays": [], "path": "", "mark": None, "stub": ""}
+                    place.cables.append(drawn[place])
+                drawn[place]["strays"].append(line)
+
+
+def _astray(where: t.Mapping[str, Rack], one: End, other: End) -> t.Iterator[tuple[Rack, dict[str, t.Any]]]:
+    """A cable from one port to another that it should not lead to, in each of their racks."""
+    rack, there = where.get(one.agent), where.get(other.agent)
+    if rack and rack is there:
+        yield rack, {"path": rack.elevation.stray(one, other), "stub": "", "y": 0}
+        return
+    for place, end, stub in ((rack, one, "→ %s" % _name(other)), (there, other, "← %s" % _name(one))):
+        if place:
+            path, y = place.elevation.leaving_stray(end)
+            yield place, {"path": path, "stub": stub, "y": y}
 
 
 def _shape(rack: Rack, there: Rack, cable: Cable, a: End, b: End) -> dict[str, t.Any]:
@@ -115,12 +139,14 @@ def _short(text: str, most: int) -> str:
 
 
 def page(
-    racks: t.Sequence[Rack], states: t.Mapping[str, t.Mapping[str, t.Any]], held: t.Mapping[str, t.Sequence[int | None]]
+    racks: t.Sequence[Rack], states: t.Mapping[str, t.Mapping[str, t.Any]], owners: Owners
 ) -> list[dict[str, t.Any]]:
-    """The racks as plain data. ``states`` are agents as the controller tells them, ``held`` the looks of their IPUs."""
+    """The racks as plain data. ``states`` are agents as the controller tells them."""
     found = []
     for rack in racks:
-        failed = sum(cable["state"] == FAILED and not cable["far"] for cable in rack.cables)
+        verdicts = {cable["id"]: cable["state"] for cable in rack.cables}  # one of each, whose both ends may be here
+        failed = sum(state == FAILED for state in verdicts.values())
+        stops = _stops(rack.cables)
         boxes = [
             {
                 "agent": agent,
@@ -129,7 +155,7 @@ def page(
                 "y": rack.elevation.box(agent),
                 "unit": rack.units.get(agent),
                 "down": states.get(agent, {}).get("state") == "Down",
-                "ipus": held.get(agent, [None] * model.IPUS_PER_MACHINE),
+                "ipus": owners.looks(agent),
             }
             for agent in rack.agents
         ]
@@ -140,9 +166,34 @@ def page(
                 "shelves": rack.shelves,
                 "pdus": rack.pdus,
                 "boxes": boxes,
-                "cables": rack.cables,
+                "bands": [_band(rack, band) for band in owners.bands(rack.agents) if band["allocation"] is not None],
+                "cables": [{**cable, "stop": number in stops} for number, cable in enumerate(rack.cables)],
                 "failed": failed,
+                "summary": summary(verdicts.values()),
                 "open": bool(failed) or len(racks) <= _FEW or any(box["down"] for box in boxes),
             }
         )
     return found
+
+
+def _stops(cables: t.Sequence[dict[str, t.Any]]) -> set[int]:
+    """What the tab key goes to: what failed, else the first cable, from which arrow keys lead on."""
+    failed: dict[str, int] = {}
+    for number, cable in enumerate(cables):
+        if cable["state"] == FAILED:
+            failed.setdefault(cable["id"], number)
+    return set(failed.values()) or {0}
+
+
+def _band(rack: Rack, band: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """What joins machines of one allocation, at their side."""
+    lowest, highest = (rack.elevation.box(band["agents"][number]) for number in (0, -1))
+    height = lowest - highest + drawing.BOX_HEIGHT
+    name = band["allocation"]
+    return {
+        "name": name,
+        "short": _short(name, int(height / _LETTER)),
+        "border": band["border"],
+        "y": highest,
+        "height": height,
+    }

@@ -7,58 +7,119 @@ from __future__ import annotations
 
 import typing as t
 
-Object = dict[str, t.Any]
+from ..pod import topology
 
-_TEXT = (str, type(None))
-_COUNT = (int, type(None))
-_NUMBER = (int, float)
-# As vipu/objects.test_run makes them: the types of every value, and what it is when it is not there.
-_RUN: dict[str, tuple[t.Any, t.Any]] = {
-    "state": (str, "finished"),
-    "cluster": (_TEXT, None),
-    "agents": ((list, type(None)), None),
-    "num_ilds": (_COUNT, None),
-    "topology": (_TEXT, None),
-    "ended": (_COUNT, None),
+Object = dict[str, t.Any]
+Check = t.Callable[[t.Any], bool]
+
+_REQUIRED = object()
+_LAST_TIME = 253402300799  # the end of the year 9999, in seconds since 1970: no calendar goes further
+_MOST = 2**63  # of anything that is counted
+
+
+def _text(value: t.Any) -> bool:
+    return isinstance(value, str)
+
+
+def _flag(value: t.Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _count(value: t.Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST
+
+
+def _time(value: t.Any) -> bool:
+    return _count(value) and value <= _LAST_TIME
+
+
+def _seconds(value: t.Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < _MOST
+
+
+def _list(value: t.Any) -> bool:
+    return isinstance(value, list)
+
+
+def _texts(value: t.Any) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+
+
+def _versions(value: t.Any) -> bool:
+    return isinstance(value, dict) and all(_text(agent) and _text(version) for agent, version in value.items())
+
+
+def _components(value: t.Any) -> bool:
+    return isinstance(value, dict) and all(_text(name) and _versions(versions) for name, versions in value.items())
+
+
+def _one_of(*values: t.Any) -> Check:
+    return lambda value: isinstance(value, str) and value in values
+
+
+def _or_none(check: Check) -> Check:
+    return lambda value: value is None or check(value)
+
+
+# As vipu/objects.test_run makes them: what every value has to be, and what it is when it is not there.
+_RUN: dict[str, tuple[Check, t.Any]] = {
+    "results": (_list, _REQUIRED),
+    "ok": (_flag, _REQUIRED),
+    "state": (_text, "finished"),
+    "cluster": (_or_none(_text), None),
+    "agents": (_or_none(_texts), None),
+    "num_ilds": (_or_none(_count), None),
+    "topology": (_or_none(_one_of(topology.MESH, topology.TORUS)), None),
+    "error": (_or_none(_text), None),
+    "ended": (_or_none(_time), None),
 }
-_RESULT: dict[str, tuple[t.Any, t.Any]] = {
-    "duration": (_NUMBER, 0.0),
-    "passed": (int, 0),
-    "total": (int, 0),
-    "summary": (list, []),
-    "skipped": (bool, False),
-    "skipped_because": (_TEXT, None),
-    "disturbs": (list, []),
-    "failures": (list, []),
+_RESULT: dict[str, tuple[Check, t.Any]] = {
+    "test": (_text, _REQUIRED),
+    "ok": (_flag, _REQUIRED),
+    "duration": (_seconds, 0.0),
+    "passed": (_count, 0),
+    "total": (_count, 0),
+    "summary": (_texts, ()),
+    "skipped": (_flag, False),
+    "skipped_because": (_or_none(_text), None),
+    "disturbs": (_texts, ()),
+    "failures": (_list, ()),
+    "versions": (_components, {}),
 }
-_FAILURE: dict[str, tuple[t.Any, t.Any]] = {
-    "kind": (_TEXT, None),
-    "reason": (str, ""),
-    "agent": (_TEXT, None),
-    "link": (_TEXT, None),
-    "corrected_errors": (_COUNT, None),
-    "component": (_TEXT, None),
-    "versions": (dict, {}),
+_FAILURE: dict[str, tuple[Check, t.Any]] = {
+    "kind": (_or_none(_text), None),
+    "reason": (_text, ""),
+    "empty": (_flag, False),
+    "empty_b": (_flag, False),
+    "agent": (_or_none(_text), None),
+    "link": (_or_none(_text), None),
+    "corrected_errors": (_or_none(_count), None),
+    "component": (_or_none(_text), None),
+    "versions": (_versions, {}),
 }
-_PORT: dict[str, tuple[t.Any, t.Any]] = {"agent": (str, ...), "kind": (str, ...), "port": (int, ...)}
+_PORT: dict[str, tuple[Check, t.Any]] = {
+    "agent": (_text, _REQUIRED),
+    "kind": (_one_of(*topology.CableKind), _REQUIRED),
+    "port": (_count, _REQUIRED),
+}
 _PORTS = ("a", "b", "found", "found_b")
 
 
 def checked(given: t.Any) -> Object:
     """The run, with everything that a report needs. Raises ValueError with a clause that names the place."""
-    run = _filled(given, {"results": (list, ...), "ok": (bool, ...), **_RUN}, "the run")
-    if any(not isinstance(agent, str) for agent in run["agents"] or ()):
-        raise ValueError("'agents' of the run are no names")
-    ilds = run["num_ilds"] or 1
-    if ilds < 1 or len(run["agents"] or ()) % ilds:
-        raise ValueError("%d agents of the run are not %d equal domains" % (len(run["agents"] or ()), ilds))
+    run = _filled(given, _RUN, "the run")
+    agents, ilds = run["agents"] or (), run["num_ilds"] or 1
+    if len(set(agents)) < len(agents):
+        raise ValueError("'agents' of the run has one of them twice")
+    if len(agents) % ilds:
+        raise ValueError("%d agents of the run are not %d equal domains" % (len(agents), ilds))
     run["results"] = [_result(result, number) for number, result in enumerate(run["results"], 1)]
     return run
 
 
 def _result(given: t.Any, number: int) -> Object:
     where = "result %d" % number
-    result = _filled(given, {"test": (str, ...), "ok": (bool, ...), **_RESULT}, where)
+    result = _filled(given, _RESULT, where)
     result["failures"] = [
         _failure(failure, "failure %d of %s" % (count, where)) for count, failure in enumerate(result["failures"], 1)
     ]
@@ -75,14 +136,14 @@ def _failure(given: t.Any, where: str) -> Object:
     return failure
 
 
-def _filled(value: t.Any, spec: t.Mapping[str, tuple[t.Any, t.Any]], where: str) -> Object:
+def _filled(value: t.Any, spec: t.Mapping[str, tuple[Check, t.Any]], where: str) -> Object:
     if not isinstance(value, dict):
         raise ValueError("%s is no mapping" % where)  # noqa: TRY004 - all of it is text from somewhere
     found: Object = dict(value)
-    for name, (types, default) in spec.items():
-        if name not in value and default is ...:
+    for name, (check, default) in spec.items():
+        if name not in value and default is _REQUIRED:
             raise ValueError("%s has no '%s'" % (where, name))
-        given = found.setdefault(name, default)
-        if not isinstance(given, types) or (isinstance(given, bool) and types is not bool):
+        if name in value and not check(value[name]):
             raise ValueError("'%s' of %s makes no sense" % (name, where))
+        found.setdefault(name, default)
     return found

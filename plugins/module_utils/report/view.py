@@ -7,17 +7,14 @@ from __future__ import annotations
 
 import datetime
 import typing as t
-from collections import Counter
-from itertools import groupby
 
 from ..pod import model, topology
 from ..pod.topology import IPUS_PER_MACHINE
-from . import actions, drawing
+from . import actions, drawing, machines
 from . import racks as drawn
 from .ends import Pair
-from .findings import FAILED, PASSED, SKIPPED, UNTESTED, WORDS, Findings
-
-PALETTE = 8  # colours, each with a pattern of its own; more partitions begin again, and all carry their names
+from .findings import FAILED, PASSED, SKIPPED, UNTESTED, UNTOLD, WORDS, Findings, summary
+from .owners import LOOKS, Owners, look
 
 
 def view(
@@ -31,10 +28,8 @@ def view(
     anchors: dict[Pair, str] = {}
     for cluster in clusters:
         drawn.lay(racks, cluster, Findings(run if run and (run["cluster"] or "") == cluster.id else None), anchors)
-    looks = _looks(info)
     present = _clusters(None, info, None)
-    holders = _holders(info, present)
-    held = {agent: [None if id is None else looks[id] for id in ids] for agent, ids in holders.items()}
+    owners = Owners(info, present)
     return {
         "title": pod.name if pod else ", ".join(cluster.id for cluster in clusters) or "Cluster test",
         "verdict": _verdict(run),
@@ -45,20 +40,21 @@ def view(
             for each in actions.actions(run)
         ],
         "tests": [_test(result) for result in (run or {}).get("results", ())],
-        "racks": drawn.page(racks, agents, held),
-        "maps": [_map(info, cluster, holders, looks) for cluster in present] if "partitions" in info else [],
+        "racks": drawn.page(racks, agents, owners),
+        "maps": [owners.map(cluster) for cluster in present] if "partitions" in info else [],
         "partitions": [
             {
                 "id": each["id"],
                 "allocation": each.get("allocation"),
                 "size": each.get("size"),
                 "state": each.get("state"),
-                "look": looks[each["id"]],
+                "look": owners.look(each["id"]),
             }
-            for each in info.get("partitions") or ()
+            for each in owners.partitions
         ],
-        "looks": range(min(PALETTE, len(looks))),
-        "machines": _machines(info, run),
+        "looks": [look(number) for number in range(min(LOOKS, len(owners.partitions)))],
+        "machines": machines.table(info, run),
+        "states": {state: WORDS.get(state, state) for state in (PASSED, FAILED, SKIPPED, UNTOLD, UNTESTED)},
         "ports": drawing.ports(),
         "ipus": drawing.ipus(),
         "size": {
@@ -69,6 +65,8 @@ def view(
             "shelf": drawing.SHELF,
             "rail": drawing.RAIL,
             "stub": drawing.STUB,
+            "band": drawing.BAND,
+            "band_left": drawing.BAND_LEFT,
         },
     }
 
@@ -95,14 +93,14 @@ def _clusters(pod: model.Pod | None, info: t.Mapping[str, t.Any], run: t.Any) ->
 def _figures(place: str, racks: t.Sequence[drawn.Rack], info: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
     """The whole POD in a few numbers."""
     machines = sum(len(rack.agents) for rack in racks)
-    states = Counter(cable["state"] for rack in racks for cable in rack.cables if not cable["far"])
+    states = [cable["state"] for rack in racks for cable in rack.cables if not cable["far"]]
     where = "in %d %s%s" % (len(racks), place, "" if len(racks) == 1 else "s")
     found = [
         {"name": "IPU-Machines", "number": machines, "text": where},
         {
             "name": "cables",
-            "number": sum(states.values()),
-            "text": ", ".join("%d %s" % (count, WORDS.get(state, state)) for state, count in sorted(states.items())),
+            "number": len(states),
+            "text": summary(states),
         },
     ]
     if "partitions" in info:
@@ -110,52 +108,6 @@ def _figures(place: str, racks: t.Sequence[drawn.Rack], info: t.Mapping[str, t.A
         text = "on %d of %d IPUs" % (used, machines * IPUS_PER_MACHINE)
         found.append({"name": "partitions", "number": len(info["partitions"]), "text": text})
     return found
-
-
-def _looks(info: t.Mapping[str, t.Any]) -> dict[str, int]:
-    """The colour and pattern of each partition."""
-    return {each["id"]: number % PALETTE for number, each in enumerate(info.get("partitions") or ())}
-
-
-def _holders(info: t.Mapping[str, t.Any], clusters: t.Sequence[drawn.Cluster]) -> dict[str, list[str | None]]:
-    """The partition of every IPU of every machine."""
-    cluster_of = {each["id"]: each.get("cluster") for each in info.get("allocations") or ()}
-    found: dict[str, list[str | None]] = {}
-    for cluster in clusters:
-        found.update((agent, [None] * IPUS_PER_MACHINE) for agent in cluster.agents)
-        for partition in info.get("partitions") or ():
-            if (partition.get("cluster") or cluster_of.get(partition.get("allocation"))) == cluster.id:
-                for ipu in partition.get("ipus") or ():
-                    position = ipu["ild"] * cluster.layout.machines_per_ild + ipu["topology_id"] // IPUS_PER_MACHINE
-                    if 0 <= position < len(cluster.agents):
-                        found[cluster.agents[position]][ipu["topology_id"] % IPUS_PER_MACHINE] = partition["id"]
-    return found
-
-
-def _map(
-    info: t.Mapping[str, t.Any],
-    cluster: drawn.Cluster,
-    holders: t.Mapping[str, t.Sequence[str | None]],
-    looks: t.Mapping[str, int],
-) -> dict[str, t.Any]:
-    """The IPUs of every machine, from the top down, with what holds them; neighbours that one holds are one cell."""
-    allocation_of = {
-        agent: allocation["id"]
-        for allocation in info.get("allocations") or ()
-        for agent in allocation.get("agents") or ()
-    }
-    size = cluster.layout.machines_per_ild
-    rows = []
-    for position, agent in reversed(list(enumerate(cluster.agents))):
-        cells = [
-            {"partition": id, "look": None if id is None else looks[id], "count": len(list(same))}
-            for id, same in groupby(holders[agent])
-        ]
-        first = (position + 1) % size == 0  # of its domain, from the top down
-        rows.append({"agent": agent, "allocation": allocation_of.get(agent), "cells": cells, "first": first})
-    # A listing need not tell which IPUs a partition has: then nobody knows which are free.
-    known = all(partition.get("ipus") for partition in info["partitions"])
-    return {"id": cluster.id, "rows": rows, "rest": "free" if known else "not told"}
 
 
 def _test(result: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
@@ -166,16 +118,16 @@ def _test(result: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
 def _verdict(run: t.Mapping[str, t.Any] | None) -> dict[str, str]:
     if not run or run["state"] == "none":
         return {"state": UNTESTED, "text": "Not tested"}
-    if run["state"] != "finished":
-        return {"state": UNTESTED, "text": "The last test is %s" % run["state"]}
-    if run["ok"]:
-        skipped = any(result["disturbs"] for result in run["results"])
-        return {
-            "state": PASSED,
-            "text": "Everything that was tested is right" if skipped else "Everything is right",
-        }
     failed = sum(1 for result in run["results"] if not result["ok"] and not result["skipped"])
-    return {"state": FAILED, "text": "%d test%s failed" % (failed, "" if failed == 1 else "s")}
+    if failed:
+        return {"state": FAILED, "text": "%d test%s failed" % (failed, "" if failed == 1 else "s")}
+    if run["state"] != "finished":
+        text = "The last test %s %s" % ("is" if run["state"] == "running" else "was", run["state"])
+        return {"state": UNTESTED, "text": "%s: %s" % (text, run["error"]) if run["error"] else text}
+    if not run["ok"]:
+        return {"state": FAILED, "text": "The cluster did not pass its tests"}
+    skipped = any(result["disturbs"] for result in run["results"])
+    return {"state": PASSED, "text": "Everything that was tested is right" if skipped else "Everything is right"}
 
 
 def _run(run: t.Mapping[str, t.Any] | None) -> str:
@@ -186,40 +138,3 @@ def _run(run: t.Mapping[str, t.Any] | None) -> str:
         return "Cluster %s" % run["cluster"]
     ended = datetime.datetime.fromtimestamp(run["ended"], datetime.UTC)
     return "Cluster %s, tested on %s UTC" % (run["cluster"], ended.strftime("%Y-%m-%d %H:%M:%S"))
-
-
-def _machines(info: t.Mapping[str, t.Any], run: t.Mapping[str, t.Any] | None) -> dict[str, t.Any]:
-    """A table of versions, as far as attributes of IPUs and the version test tell them."""
-    mixed = {
-        failure["component"]: failure["versions"]
-        for result in (run or {}).get("results", ())
-        for failure in result["failures"]
-        if failure["kind"] == "version"
-    }
-    attributes = info.get("ipu_attributes") or {}
-    agents = [agent["id"] for agent in info.get("agents") or ()] or list((run or {}).get("agents") or ())
-    if not info.get("agents") and not mixed:
-        return {"columns": [], "rows": []}
-    columns: dict[str, dict[str, str]] = {}
-    for title, name in (("IPU firmware", "firmware version"), ("Driver", "driver version")):
-        told = {agent: ipus["0"][name] for agent, ipus in attributes.items() if name in ipus.get("0", {})}
-        if told:
-            columns[title] = told
-    columns.update(mixed)
-    states = {agent["id"]: agent for agent in info.get("agents") or ()}
-    usual = {title: Counter(told.values()).most_common(1)[0][0] for title, told in columns.items()}
-    return {
-        "columns": list(columns),
-        "rows": [
-            {
-                "agent": agent,
-                "state": states.get(agent, {}).get("state", ""),
-                "host": states.get(agent, {}).get("host", ""),
-                "cells": [
-                    {"text": told.get(agent, ""), "odd": agent in told and told[agent] != usual[title]}
-                    for title, told in columns.items()
-                ],
-            }
-            for agent in agents
-        ],
-    }

@@ -54,6 +54,21 @@ def domains() -> dict[str, Any]:
     return copy.deepcopy(_domains())
 
 
+@functools.cache
+def _four(swapped: bool) -> dict[str, Any]:
+    bench = Bench(4, 4)
+    if swapped:
+        bench.wiring.swap(bench.wiring.place("ag06:gw2"), bench.wiring.place("ag11:gw2"))
+    else:
+        bench.wiring.degrade(bench.wiring.place("ag02:gw1"), dead=True)
+    return run_of(bench)
+
+
+def four_domains(*, swapped: bool = False) -> dict[str, Any]:
+    """Four domains of four machines: the GW-Link from ag02 to ag06 is broken, or exchanged with that to ag11."""
+    return copy.deepcopy(_four(swapped))
+
+
 def passing() -> dict[str, Any]:
     """A rack in order."""
     return copy.deepcopy(_passing())
@@ -62,6 +77,23 @@ def passing() -> dict[str, Any]:
 def failing() -> dict[str, Any]:
     """One with a cable that is not plugged in at ag03, and another version on ag08."""
     return copy.deepcopy(_failing())
+
+
+@functools.cache
+def _five() -> dict[str, Any]:
+    bench = Bench(16, 1, Topology.TORUS)
+    wiring = bench.wiring
+    wiring.swap(wiring.place("ag05:5"), wiring.place("ag05:6"))
+    wiring.unplug(wiring.place("ag03:7"))
+    wiring.move(wiring.place("ag12:1"), wiring.place("ag13:gw1"))
+    wiring.degrade(wiring.place("ag09:s4"), dead=True)
+    bench.hardware("ag08").versions["Virm"] = "1.17.0"
+    return run_of(bench)
+
+
+def five_faults() -> dict[str, Any]:
+    """A rack with two cables exchanged, one out, one elsewhere, a Sync-Link that is broken, and another version."""
+    return copy.deepcopy(_five())
 
 
 def info() -> dict[str, Any]:

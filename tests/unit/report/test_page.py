@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 import html.parser
+import re
 import time
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.pod.load import load
+from ansible_collections.openipu.pod.plugins.module_utils.report.owners import LOOKS, look
 from ansible_collections.openipu.pod.plugins.module_utils.report.view import view
 from ansible_collections.openipu.pod.plugins.plugin_utils.rack_report import render
 from hypothesis import given, settings
@@ -107,11 +110,61 @@ def test_whatever_a_name_is_it_stays_text(name: str) -> None:
 
 def test_who_has_which_ipu() -> None:
     rows = {row["agent"]: row for row in view(None, info(), None)["maps"][0]["rows"]}
-    assert [(cell["partition"], cell["count"]) for cell in rows["ag01"]["cells"]] == [("vision", 4)]
-    assert [(cell["partition"], cell["count"]) for cell in rows["ag16"]["cells"]] == [("notebook", 2), (None, 2)]
-    assert [(cell["partition"], cell["count"]) for cell in rows["ag05"]["cells"]] == [(None, 4)]
-    assert (rows["ag08"]["allocation"], rows["ag09"]["allocation"]) == ("team-a", "team-b")
+    assert [(cell["text"], cell["count"]) for cell in rows["ag01"]["cells"]] == [("vision", 4)]
+    assert [(cell["text"], cell["count"]) for cell in rows["ag16"]["cells"]] == [("notebook", 2), ("free", 2)]
+    assert [(cell["text"], cell["count"]) for cell in rows["ag05"]["cells"]] == [("free", 4)]
+    bands = [(agent, row["band"]["allocation"], row["band"]["count"]) for agent, row in rows.items() if row["band"]]
+    assert bands == [("ag16", "team-b", 8), ("ag08", "team-a", 8)]
     assert list(rows) == AGENTS[::-1]
+
+
+def test_a_partition_of_unknown_ipus_leaves_no_doubt_of_other_allocations() -> None:
+    told = info()
+    told["partitions"][0].update(state="PENDING", ipus=[])
+    page = view(None, told, None)
+    rows = {row["agent"]: row["cells"] for row in page["maps"][0]["rows"]}
+    assert page["maps"][0]["untold"] == ["vision"]
+    assert rows["ag01"] == [{"text": "not told", "look": None, "count": 4}]
+    assert rows["ag13"] == [{"text": "free", "look": None, "count": 4}]
+    assert "It is not told which IPUs belong to vision." in render(None, told, None)
+
+
+def test_partitions_look_different_without_colours_too() -> None:
+    looks = [look(number) for number in range(LOOKS)]
+    assert len({tuple(each.items()) for each in looks}) == LOOKS
+    for one, other in pairwise(looks):
+        assert one["colour"] != other["colour"]
+        assert one["pattern"] != other["pattern"]
+    page = render(None, info(), None)
+    symbols = dict(re.findall(r'<g id="chip(\d+)">.*?<path class="weave" d="(.+?)"/></g>', page))
+    assert sorted(symbols) == ["0", "1", "2"]
+    assert len(set(symbols.values())) == 3
+    for number, name in enumerate(("vision", "language", "notebook")):
+        assert page.count(f'<use href="#chip{number}"/></svg>{name}') > 2, "legend, map and list show what is drawn"
+
+
+def test_versions_of_all_components_are_shown() -> None:
+    components = ["GWSW", "HDF", "IPU firmware", "IPUoF server", "Runtime", "Virm"]
+    tested = view(None, None, passing())["machines"]
+    assert tested["columns"] == components
+    assert [cell["text"] for cell in tested["rows"][0]["cells"]] == [
+        "2.0.5",
+        "1.4.1",
+        "2.4.4",
+        "v1.3.3",
+        "1.18.0",
+        "1.18.0",
+    ]
+    told = info()
+    del told["ipu_attributes"]
+    for agent in told["agents"]:
+        agent["versions"] = dict.fromkeys(components, "1")
+    told["agents"][3]["versions"]["Virm"] = "2"
+    now = view(None, told, None)["machines"]
+    assert now["columns"] == components
+    assert [row["agent"] for row in now["rows"] if any(cell["odd"] for cell in row["cells"])] == ["ag04"]
+    page = Reader(render(None, told, None))
+    assert all(component in page.text for component in components)
 
 
 @pytest.mark.parametrize("racks", [4, 64])

@@ -14,7 +14,7 @@ from ansible_collections.openipu.pod.plugins.module_utils.report import drawing
 from ansible_collections.openipu.pod.plugins.module_utils.report.view import view
 from hypothesis import given
 from hypothesis import strategies as st
-from report_support import Bench, domains, failing, info, passing, run_of
+from report_support import Bench, domains, failing, four_domains, info, passing, run_of
 
 from openipu.twin.generate import Shape
 from openipu.vipu.cluster_test.plan import Test
@@ -67,7 +67,7 @@ def test_a_gw_link_is_told_at_both_ends_but_counted_once() -> None:
     page = view(None, None, domains())
     first, second = page["racks"]
     (failed,) = near(first, "failed")
-    assert (failed["stub"], first["failed"], second["failed"]) == ("ag04 gw2", 1, 0)
+    assert (failed["stub"], first["failed"], second["failed"]) == ("ag04 gw2", 1, 1)
     far = [cable for cable in second["cables"] if cable["state"] == "failed"]
     assert [(cable["id"], cable["far"], cable["stub"]) for cable in far] == [(failed["id"], True, "ag02 gw1")]
     assert (first["open"], page["figures"][1]["text"]) == (True, "1 failed, 15 passed")
@@ -84,7 +84,7 @@ def test_where_misplaced_cables_are_is_drawn_once_for_each() -> None:
     for agent, kind, port in (("ag01", "IPU-Link", 1), ("ag02", "GW-Link", 1)):
         x, y = elevation.port(agent, kind, port)
         ring = f"M{x - 10:g} {y:g}a10 10"
-        assert any(ring in path for cable in rack["cables"] for path in cable["strays"]), (agent, kind, port)
+        assert any(ring in stray["path"] for cable in rack["cables"] for stray in cable["strays"]), (agent, kind, port)
 
 
 def test_all_machines_of_a_rack_are_in_it_whoever_has_them(tmp_path: Path) -> None:
@@ -117,7 +117,9 @@ def test_half_of_the_machines_on_each_version_marks_always_the_same() -> None:
     run = failing()
     failure = next(each for result in run["results"] for each in result["failures"] if each["kind"] == "version")
     failure["versions"] = {id: "1" if number % 2 else "2" for number, id in enumerate(sorted(failure["versions"]))}
-    odd = [row["agent"] for row in view(None, None, run)["machines"]["rows"] if row["cells"][0]["odd"]]
+    table = view(None, None, run)["machines"]
+    column = table["columns"].index("Virm")
+    odd = [row["agent"] for row in table["rows"] if row["cells"][column]["odd"]]
     assert odd == [f"ag{number:02}" for number in range(2, 17, 2)], "what is told first counts as usual"
 
 
@@ -142,3 +144,55 @@ def test_a_cluster_that_was_made_anew_is_drawn_as_it_was_tested() -> None:
     ]
     assert page["racks"][0]["failed"] == 1
     assert len(page["maps"][0]["rows"]) == 16
+
+
+def test_a_cable_that_failed_at_its_far_end_opens_that_rack_too() -> None:
+    racks = view(None, None, four_domains())["racks"]
+    assert [(rack["failed"], rack["open"]) for rack in racks] == [(1, True), (1, True), (0, False), (0, False)]
+    for rack in racks[:2]:
+        (stop,) = (cable for cable in rack["cables"] if cable["stop"])
+        assert stop["state"] == "failed"
+    for rack in racks[2:]:
+        assert [cable["stop"] for cable in rack["cables"]].index(True) == 0
+        assert rack["summary"] == "26 passed", "12 IPU-Links, 6 Sync-Links, 4 GW-Links to and 4 from others"
+
+
+def test_a_gw_link_within_a_rack_is_one_failure_and_one_stop(tmp_path: Path) -> None:
+    pod = load(str(Shape(racks=1, machines=4, first_octet=10).write(tmp_path)))
+    ids = [machine.agent for machine in pod.racks[0].machines]
+    run = domains()
+    assert run["agents"] == ids
+    (rack,) = view(pod, None, run)["racks"]
+    assert (rack["failed"], [cable["far"] for cable in rack["cables"] if cable["stop"]]) == (1, [False])
+
+
+def test_every_drawing_has_a_stop_though_its_first_cable_begins_elsewhere() -> None:
+    for rack in view(None, None, {**domains(), "results": []})["racks"]:
+        assert [cable["stop"] for cable in rack["cables"]].count(True) == 1
+
+
+def test_a_misplaced_end_is_drawn_in_the_rack_where_it_is() -> None:
+    racks = view(None, None, four_domains(swapped=True))["racks"]
+    drawn = [
+        (number, stray["stub"])
+        for number, rack in enumerate(racks, 1)
+        for cable in rack["cables"]
+        for stray in cable["strays"]
+    ]
+    assert sorted(drawn) == [(1, "→ ag11 gw2"), (2, ""), (3, "← ag02 gw1")], "the other one leads from ag07 to ag06"
+    assert [(rack["failed"], rack["open"]) for rack in racks[:3]] == [(1, True), (2, True), (2, True)]
+    for rack in racks:
+        for cable in rack["cables"]:
+            assert all(0 < stray["y"] < rack["height"] for stray in cable["strays"] if stray["stub"])
+
+
+def test_allocations_are_marked_beside_their_machines() -> None:
+    told = info()
+    told["allocations"][1]["agents"].remove("ag12")
+    (rack,) = view(None, told, None)["racks"]
+    boxes = {box["agent"]: box["y"] for box in rack["boxes"]}
+    assert [(band["name"], band["border"], band["y"], band["y"] + band["height"]) for band in rack["bands"]] == [
+        ("team-a", 0, boxes["ag08"], boxes["ag01"] + drawing.BOX_HEIGHT),
+        ("team-b", 1, boxes["ag11"], boxes["ag09"] + drawing.BOX_HEIGHT),
+        ("team-b", 1, boxes["ag16"], boxes["ag13"] + drawing.BOX_HEIGHT),
+    ]

@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.report.runs import checked
 from ansible_collections.openipu.pod.plugins.plugin_utils.rack_report import render
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from report_support import failing, passing
+from report_support import domains, failing, info, passing
 
 
 @pytest.mark.parametrize("run", [passing(), failing()])
@@ -31,8 +32,9 @@ def test_the_least_that_makes_a_page() -> None:
         ({"ok": True}, "the run has no 'results'"),
         ({"ok": True, "results": {}}, "'results' of the run makes no sense"),
         ({"ok": 1, "results": []}, "'ok' of the run makes no sense"),
-        ({"ok": True, "results": [], "agents": [1]}, "'agents' of the run are no names"),
+        ({"ok": True, "results": [], "agents": [1]}, "'agents' of the run makes no sense"),
         ({"ok": True, "results": [], "agents": ["a"], "num_ilds": 2}, "1 agents of the run are not 2 equal domains"),
+        ({"ok": True, "results": [], "agents": ["a", "a"]}, "'agents' of the run has one of them twice"),
         ({"ok": True, "results": [3]}, "result 1 is no mapping"),
         ({"ok": True, "results": [{"test": "Cabling"}]}, "result 1 has no 'ok'"),
         (
@@ -55,25 +57,91 @@ def test_what_is_no_run_is_refused(run: Any, why: str) -> None:
         checked(run)
 
 
+END = {"agent": "x", "kind": "IPU-Link", "port": 1}
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        {},
+        {"kind": "version"},
+        {"kind": "version", "component": "Virm", "versions": {}},
+        {"kind": "version", "component": "Virm", "versions": {"ag01": "1"}},
+        {"kind": "corrected_errors", "a": END, "b": {**END, "agent": "y"}},
+        {"kind": "no_cable", "a": END, "b": {**END, "agent": "y"}},
+        {"kind": "wrong_port", "a": END, "b": {**END, "agent": "y"}, "found": END},
+        {"kind": "wrong_port", "a": END, "b": END, "found": END, "found_b": END},
+        {"kind": "agent_unreachable"},
+        {"kind": "pfc_classes", "agent": "x"},
+    ],
+)
+def test_what_is_not_told_of_a_failure_is_done_without(failure: dict[str, Any]) -> None:
+    run = checked({"ok": False, "results": [{"test": "Cabling", "ok": False, "failures": [failure]}]})
+    assert "What to do" in render(None, None, run)
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("ended",), 10**12),
+        (("ended",), -1),
+        (("ended",), "yesterday"),
+        (("num_ilds",), 0.5),
+        (("topology",), "ring"),
+        (("error",), ["why"]),
+        (("agents",), ["ag01", ["ag02"]]),
+        (("results", 0, "duration"), 10**400),
+        (("results", 0, "duration"), float("nan")),
+        (("results", 0, "passed"), [1]),
+        (("results", 0, "summary"), ["", {}]),
+        (("results", 0, "disturbs"), [None]),
+        (("results", 0, "versions"), {"Virm": ["1"]}),
+        (("results", 1, "failures", 0, "a", "kind"), "HDMI"),
+        (("results", 1, "failures", 0, "found"), [1]),
+        (("results", 1, "failures", 0, "empty"), "yes"),
+        (("results", 1, "failures", 0, "corrected_errors"), [3]),
+        (("results", 1, "failures", 0, "versions"), {"ag01": ["1", "2"]}),
+    ],
+)
+def test_values_of_a_wrong_kind_are_refused(place: tuple[Any, ...], value: Any) -> None:
+    run: Any = failing()
+    *way, last = place
+    inner = run
+    for step in way:
+        inner = inner[step]
+    inner[last] = value
+    with pytest.raises(ValueError, match=f"^'{last}' of .* (makes no sense|is no mapping)$"):
+        checked(run)
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
     max_leaves=6,
 )
+GONE = object()
 
 
-@given(st.data(), JSON)
-def test_one_wrong_value_is_refused_or_drawn_but_never_a_crash(data: st.DataObject, value: Any) -> None:
-    run: Any = failing()
-    place: Any = run
-    while True:
-        key = data.draw(st.sampled_from(sorted(place) if isinstance(place, dict) else range(len(place))))
-        if not (isinstance(place[key], dict | list) and place[key]) or data.draw(st.booleans()):
-            break
-        place = place[key]
-    place[key] = value
+@settings(deadline=None)
+@given(st.data(), st.lists(JSON | st.just(GONE), min_size=1, max_size=4), st.sampled_from([failing, domains, passing]))
+def test_wrong_and_missing_values_are_refused_or_drawn_but_never_a_crash(
+    data: st.DataObject, values: list[Any], made: Callable[[], Any]
+) -> None:
+    run: Any = made()
+    for value in values:
+        place: Any = run
+        while place:
+            key = data.draw(st.sampled_from(sorted(place) if isinstance(place, dict) else range(len(place))))
+            if not (isinstance(place[key], dict | list) and place[key]) or data.draw(st.integers(0, 3)) == 0:
+                if value is GONE:
+                    del place[key]
+                else:
+                    place[key] = value
+                break
+            place = place[key]
     try:
-        run = checked(run)
-    except ValueError:
+        run = checked(json.loads(json.dumps(run)))
+    except ValueError as error:
+        assert "\n" not in str(error)
         return
-    render(None, None, run).encode()
+    render(None, info(), run).encode()
