@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,9 @@ import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.pod.load import load
 from ansible_collections.openipu.pod.plugins.plugin_utils.rack_report import render
 from playwright.sync_api import Browser, Page, sync_playwright
-from report_support import domains, failing, info, passing
+from report_support import domains, failing, five_faults, four_domains, info, passing
+
+from openipu.twin.generate import Shape
 
 ROOT = Path(__file__).parents[2]
 CHROMIUM = "/usr/bin/chromium"
@@ -23,7 +27,13 @@ HOSTILE = "<script>document.title='gone'</script>\"'><img src=x onerror=\"docume
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     PICTURES.mkdir(parents=True, exist_ok=True)
-    passing(), failing(), domains()  # made now, because they need an event loop, and the browser has one running
+    (
+        passing(),
+        failing(),
+        domains(),
+        five_faults(),
+        four_domains(swapped=True),
+    )  # made now, because they need an event loop, and the browser has one running
     with sync_playwright() as playwright:
         # Its own sandbox needs privileges that containers do not have; nothing but our file is opened.
         started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
@@ -52,9 +62,9 @@ def show(browser: Browser, tmp_path: Path) -> Iterator[Any]:
     pages: list[Page] = []
     pod = load(str(ROOT / "inventory/twin/pod.yml"))
 
-    def make(run: dict[str, Any], told: dict[str, Any] | None = None, **options: Any) -> Opened:
+    def make(run: dict[str, Any], told: dict[str, Any] | None = None, racks: Any = pod, **options: Any) -> Opened:
         file = tmp_path / f"report{len(pages)}.html"
-        file.write_text(render(pod, told or info(), run))
+        file.write_text(render(racks, told or info(), run))
         pages.append(browser.new_page(**{"viewport": DESK, **options}))
         return Opened(pages[-1], file)
 
@@ -63,16 +73,50 @@ def show(browser: Browser, tmp_path: Path) -> Iterator[Any]:
         page.close()
 
 
+RUNS = {"pass": passing, "fail": failing, "five-faults": five_faults}
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("what", ["pass", "fail"])
+@pytest.mark.parametrize("what", RUNS)
 def test_it_loads_without_a_complaint_and_without_a_network(show: Any, what: str, scheme: str) -> None:
-    opened = show(passing() if what == "pass" else failing(), color_scheme=scheme)
+    opened = show(RUNS[what](), color_scheme=scheme)
     opened.picture(f"{what}-{scheme}")
     assert opened.complaints == []
     assert [url for url in opened.requests if not url.startswith("file:")] == []
     assert len(opened.requests) == 1
     paper = opened.page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert (paper == "rgb(255, 255, 255)") is (scheme == "light")
+
+
+@pytest.fixture
+def four_racks(tmp_path: Path) -> tuple[Any, dict[str, Any], dict[str, Any]]:
+    """A POD of four racks of four machines, a cluster: what the controller tells of it, and two cables exchanged."""
+    pod = load(str(Shape(racks=4, machines=4, ilds=4, topology="mesh", first_octet=10).write(tmp_path)))
+    agents = [machine.agent for rack in pod.racks for machine in rack.machines]
+    named = re.sub(r"\bag(\d\d)\b", lambda match: agents[int(match[1]) - 1], json.dumps(four_domains(swapped=True)))
+    run = {**json.loads(named), "cluster": pod.desired()["clusters"][0]["id"]}
+    partitions = [
+        {"id": f"p{number:02}", "cluster": run["cluster"], "allocation": "all", "size": 4, "state": "ACTIVE"}
+        | {"ipus": [{"ild": number // 4, "topology_id": 4 * (number % 4) + ipu} for ipu in range(4)]}
+        for number in range(12)
+    ]
+    allocations = [{"id": "all", "cluster": run["cluster"], "agents": agents[:14]}]
+    return pod, {**pod.desired(), "allocations": allocations, "partitions": partitions}, run
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_cable_between_racks_is_shown_in_each(show: Any, four_racks: Any, scheme: str) -> None:
+    pod, told, run = four_racks
+    opened = show(run, told, pod, color_scheme=scheme)
+    opened.picture(f"four-racks-{scheme}")
+    page = opened.page
+    assert [page.locator("details.rack").nth(number).get_attribute("open") for number in range(4)] == ["", "", "", None]
+    far = page.locator("details.rack").nth(2).locator(".cable.failed[tabindex='0']").first
+    far.focus()
+    assert "ag.01.02 port 1 – ag.02.02 port 2" in str(page.locator("#tip").text_content())
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.closest('details.rack') === document.querySelector('details.rack')")
+    assert opened.complaints == []
 
 
 def test_the_cable_that_failed_is_marked_and_named(show: Any) -> None:
@@ -149,9 +193,10 @@ def test_what_to_do_leads_to_the_cable(show: Any) -> None:
 
 
 def test_it_fits_on_a_phone(show: Any) -> None:
-    opened = show(failing(), viewport=PHONE, device_scale_factor=2)
-    opened.picture("fail-phone")
-    assert opened.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    for name, run in (("fail", failing()), ("five-faults", five_faults())):
+        opened = show(run, viewport=PHONE, device_scale_factor=2)
+        opened.picture(f"{name}-phone")
+        assert opened.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_it_prints_with_everything_open(show: Any) -> None:
@@ -164,6 +209,7 @@ def test_it_prints_with_everything_open(show: Any) -> None:
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert page.locator("details.rack").first.evaluate("each => each.open")
     (PICTURES / "pass.pdf").write_bytes(printed)
+    (PICTURES / "five-faults.pdf").write_bytes(show(five_faults()).page.pdf(format="A4"))
 
 
 def test_a_hostile_name_does_nothing(show: Any) -> None:

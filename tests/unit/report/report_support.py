@@ -86,7 +86,7 @@ def _five() -> dict[str, Any]:
     wiring.swap(wiring.place("ag05:5"), wiring.place("ag05:6"))
     wiring.unplug(wiring.place("ag03:7"))
     wiring.move(wiring.place("ag12:1"), wiring.place("ag13:gw1"))
-    wiring.degrade(wiring.place("ag09:s4"), dead=True)
+    wiring.degrade(wiring.place("ag09:sync6"), dead=True)
     bench.hardware("ag08").versions["Virm"] = "1.17.0"
     return run_of(bench)
 
