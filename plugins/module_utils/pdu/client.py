@@ -49,7 +49,7 @@ PRIV_PROTOCOLS = {
 
 # What is sure to fit one datagram of an Ethernet (1472 bytes), with names of the length that PDUs take; an
 # agent that wants less says so, and gets it.
-_VARIABLES = 24
+_VARIABLES = 40
 _BYTES = 1200
 _OVERHEAD = 24  # bytes of a variable beside its text
 _TOO_BIG = 1

@@ -1,0 +1,213 @@
+# Copyright (c) openipu.pod contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Rows of a PDU's tables as objects, in the units of people: A, kW, kWh, V and words. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import dataclass
+from ipaddress import AddressValueError, IPv4Address
+
+from ..reconcile import Object, SentenceError
+from . import mib
+from .client import Oid, Value
+from .mib import Column, Syntax
+
+UNIT = 1  # the row of the PDU that the agent belongs to; others share its network port
+LOAD_STATES = {"lowLoad": "low_load", "normal": "normal", "nearOverload": "near_overload", "overload": "overload"}
+_BOOLEANS = {"yes": True, "no": False}
+_WORDS = {value: word for word, value in _BOOLEANS.items()}
+_NOT_SUPPORTED = -1  # in a number that cannot be negative
+_WATTS = 1000  # from here on a rating is in W
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Columns of rows that belong together, maybe of several tables, by the names that objects have for them.
+
+    ``key`` holds the number by which people know the row.
+    """
+
+    key: Column
+    columns: dict[str, Column]
+
+    def oids(self, count: int) -> list[Oid]:
+        """What has to be read for so many rows."""
+        return [column.at(row) for row in range(1, count + 1) for column in (self.key, *self.columns.values())]
+
+    def objects(self, values: t.Mapping[Oid, Value], count: int) -> list[Object]:
+        """The rows, each with its ``number`` and its ``row``; what the model does not tell is left out."""
+        found = []
+        for row in range(1, count + 1):
+            number = values.get(self.key.at(row))
+            if isinstance(number, int):
+                item = {name: decoded(column, values.get(column.at(row))) for name, column in self.columns.items()}
+                found.append({"number": number, "row": row, **_told(item)})
+        return found
+
+
+def told(columns: t.Mapping[str, Column], values: t.Mapping[Oid, Value], row: int = UNIT) -> Object:
+    """One row as an object; what the model does not tell is left out."""
+    return _told({name: decoded(column, values.get(column.at(row))) for name, column in columns.items()})
+
+
+def oids(columns: t.Mapping[str, Column], row: int = UNIT) -> list[Oid]:
+    """What has to be read for one row."""
+    return [column.at(row) for column in columns.values()]
+
+
+def _told(item: Object) -> Object:
+    return {name: value for name, value in item.items() if value is not None}
+
+
+def decoded(column: Column, value: Value) -> t.Any:
+    """A value as people know it; None for what the model does not have."""
+    if value is None:
+        return None
+    if column.syntax is Syntax.ADDRESS:
+        return str(value)
+    if not isinstance(value, int):
+        return str(value)
+    if column.names:
+        word = column.text(value)
+        return _BOOLEANS.get(word, LOAD_STATES.get(word, word))
+    if value == _NOT_SUPPORTED and column.low != _NOT_SUPPORTED:
+        return None
+    return value / column.per_unit if column.per_unit > 1 else value
+
+
+def encoded(column: Column, value: t.Any, what: str) -> Value:
+    """The other way; ``what`` names the value. Raises SentenceError for one that the column cannot hold."""
+    if column.syntax is Syntax.ADDRESS:
+        return address(value, what)
+    if column.syntax is Syntax.TEXT:
+        if not (value.isascii() and value.isprintable()):
+            raise SentenceError("The %s %r has a character that no PDU can hold: use plain ASCII." % (what, value))
+        return str(value)
+    if column.names:
+        return column.names[_WORDS.get(value, value)]
+    counts = round(value * column.per_unit)
+    if abs(counts - value * column.per_unit) > 1e-6:
+        raise SentenceError(
+            "The %s of %g %s is finer than a PDU can hold: give it in steps of %g %s."
+            % (what, value, column.unit, 1 / column.per_unit, column.unit)
+        )
+    # The most that may be written is for the PDU to say: later firmware allows more than the MIB does.
+    least = 0 if column.low is None else column.low
+    if counts < least:
+        raise SentenceError("The %s cannot be %g %s: give %g or more." % (what, value, column.unit, least))
+    return int(counts)
+
+
+def address(value: str, what: str) -> IPv4Address:
+    """An IPv4 address, the only kind that the tables hold. Raises SentenceError."""
+    try:
+        return IPv4Address(value)
+    except AddressValueError:
+        raise SentenceError("The %s '%s' is no IPv4 address: give one like 10.1.3.9." % (what, value)) from None
+
+
+def kilowatts(rating: t.Any) -> float | None:
+    """A power rating in kW: PowerNet-MIB 4.3.3 has it in W, 4.5.2 in tenths of kW, and agents follow either."""
+    if not isinstance(rating, int) or rating <= 0:
+        return None
+    return rating / 1000 if rating >= _WATTS else rating / 10
+
+
+# How many rows there are.
+SIZES: dict[str, Column] = {
+    "units": mib.TABLE_SIZES["IdentTableSize"],
+    "phases": mib.TABLE_SIZES["PhaseTableSize"],
+    "banks": mib.TABLE_SIZES["BankTableSize"],
+    "outlets": mib.TABLE_SIZES["OutletSwitchedTableSize"],
+    "trap_receivers": mib.TRAP_RECEIVER_COUNT,
+}
+IDENTITY: dict[str, Column] = {
+    "model": mib.IDENT["ModelNumber"],
+    "serial": mib.IDENT["SerialNumber"],
+    "firmware": mib.IDENT["FirmwareRev"],
+    "hardware": mib.IDENT["HardwareRev"],
+    "outlets": mib.DEVICE_PROPERTIES["NumOutlets"],
+    "switched_outlets": mib.DEVICE_PROPERTIES["NumSwitchedOutlets"],
+    "phase_breaker": mib.DEVICE_PROPERTIES["MaxPhaseCurrentRating"],
+    "power_rating": mib.DEVICE_PROPERTIES["DevicePowerRating"],
+}
+SETTINGS: dict[str, Column] = {
+    "name": mib.DEVICE_CONFIG["Name"],
+    "location": mib.DEVICE_CONFIG["Location"],
+    "contact": mib.DEVICE_CONFIG["Contact"],
+    "low_load": mib.DEVICE_CONFIG["LowLoadPowerThreshold"],
+    "near_overload": mib.DEVICE_CONFIG["NearOverloadPowerThreshold"],
+    "overload": mib.DEVICE_CONFIG["OverloadPowerThreshold"],
+}
+DEVICE_LOAD: dict[str, Column] = {
+    "power": mib.DEVICE_STATUS["Power"],
+    "apparent_power": mib.DEVICE_STATUS["ApparentPower"],
+    "energy": mib.DEVICE_STATUS["Energy"],
+    "load_state": mib.DEVICE_STATUS["LoadState"],
+    "supply_alarm": mib.DEVICE_STATUS["PowerSupplyAlarm"],
+}
+PHASES = Rows(
+    mib.PHASE_CONFIG["Number"],
+    {
+        "low_load": mib.PHASE_CONFIG["LowLoadCurrentThreshold"],
+        "near_overload": mib.PHASE_CONFIG["NearOverloadCurrentThreshold"],
+        "overload": mib.PHASE_CONFIG["OverloadCurrentThreshold"],
+    },
+)
+BANKS = Rows(
+    mib.BANK_CONFIG["Number"],
+    {
+        "low_load": mib.BANK_CONFIG["LowLoadCurrentThreshold"],
+        "near_overload": mib.BANK_CONFIG["NearOverloadCurrentThreshold"],
+        "overload": mib.BANK_CONFIG["OverloadCurrentThreshold"],
+        "breaker": mib.BANK_PROPERTIES["BreakerRating"],
+    },
+)
+PHASE_LOADS = Rows(
+    mib.PHASE_STATUS["Number"],
+    {
+        "current": mib.PHASE_STATUS["Current"],
+        "voltage": mib.PHASE_STATUS["Voltage"],
+        "power": mib.PHASE_STATUS["Power"],
+        "load_state": mib.PHASE_STATUS["LoadState"],
+    },
+)
+BANK_LOADS = Rows(
+    mib.BANK_STATUS["Number"],
+    {
+        "current": mib.BANK_STATUS["Current"],
+        "load_state": mib.BANK_STATUS["LoadState"],
+        "breaker": mib.BANK_PROPERTIES["BreakerRating"],
+        "wiring": mib.BANK_PROPERTIES["PhaseLayout"],
+    },
+)
+OUTLETS = Rows(
+    mib.OUTLET_CONFIG["Number"],
+    {
+        "name": mib.OUTLET_CONFIG["Name"],
+        "on_delay": mib.OUTLET_CONFIG["PowerOnTime"],
+        "off_delay": mib.OUTLET_CONFIG["PowerOffTime"],
+        "reboot_duration": mib.OUTLET_CONFIG["RebootDuration"],
+        "state": mib.OUTLET_STATUS["State"],
+        "bank": mib.OUTLET_PROPERTIES["Bank"],
+    },
+)
+RECEIVERS = Rows(
+    mib.TRAP_RECEIVERS["trapIndex"],
+    {
+        "address": mib.TRAP_RECEIVERS["receiverAddr"],
+        "community": mib.TRAP_RECEIVERS["communityString"],
+        "enabled": mib.TRAP_RECEIVERS["acceptThisReceiver"],
+    },
+)
+# Phases by the wiring of a bank or an outlet.
+PHASES_OF = {
+    "seqPhase1ToNeutral": (1,),
+    "seqPhase2ToNeutral": (2,),
+    "seqPhase3ToNeutral": (3,),
+    "seqPhase1ToPhase2": (1, 2),
+    "seqPhase2ToPhase3": (2, 3),
+    "seqPhase3ToPhase1": (3, 1),
+}
