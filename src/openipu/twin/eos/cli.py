@@ -78,7 +78,8 @@ class Cli:
             return found[0](self, found[1])
         if found := COMMANDS.find(reading, self.privileged):
             return found[0](self, found[1])
-        if self.editor is None or reading.furthest > 0:
+        # Commands of both kinds begin with `no`; else the first word tells them apart.
+        if self.editor is None or (reading.furthest > 0 and words[0] not in {"no", "default"}):
             raise reading.error()
         self.editor.line(words, entered, self.complete)
         return SILENT

@@ -127,7 +127,7 @@ def _lags(cli: Cli, values: tuple[str, ...]) -> list[Interface]:
     return [one for one in found if not values or numbers_of(one.name)[0] == int(values[0])]
 
 
-@COMMANDS.add("show port-channel", "show port-channel <1-2000>", privileged=False)
+@COMMANDS.add("show port-channel", "show port-channel <1-2000> [all-ports]", privileged=False)
 def _port_channels(cli: Cli, values: tuple[str, ...]) -> Output:
     forwarding = cli.switch.forwarding
     lines: list[str] = []
