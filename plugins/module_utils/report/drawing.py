@@ -26,6 +26,7 @@ BAND, BAND_LEFT = 17, 30  # breadth and place of what tells of which allocation 
 _STEP = 32  # between two ports
 _INSET = 9  # of the middle of a port from the edge of its machine
 _RING = 10  # radius of what marks a port
+_BOW = 40  # how far a cable swings out that joins ports of one column
 _BESIDE = 8  # how far from a machine the cables run that leave from a wrong port
 _IPU_LINKS, _SYNC_LINKS, _GW_LINKS = 250, 392, 530  # the leftmost port of each family, from the edge of the machine
 _IPUS, _IPU_STEP = 128, 24  # the leftmost IPU
@@ -107,7 +108,9 @@ class Elevation:
         (x, y), (to_x, to_y) = self.port(*one), self.port(*other)
         out, to_out = _outwards(*one[1:]), _outwards(*other[1:])
         reach = max(20.0 if out == to_out else 6.0, min(70.0, abs(to_y - y) / 3))
-        curve = (x, y + out * (_RING + reach), to_x, to_y + to_out * (_RING + reach), to_x, to_y + to_out * _RING)
+        bow = _BOW if x == to_x else 0  # past the ports between these two
+        curve = (x + bow, y + out * (_RING + reach), to_x + bow, to_y + to_out * (_RING + reach))
+        curve += (to_x, to_y + to_out * _RING)
         return "%sM%g %gC%g %g %g %g %g %g%s" % (_ring(x, y), x, y + out * _RING, *curve, _ring(to_x, to_y))
 
     def leaving_stray(self, end: End) -> tuple[str, float]:
