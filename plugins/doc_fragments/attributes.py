@@ -58,6 +58,16 @@ attributes:
     support: full
 """
 
+    PDU = r"""
+options: {}
+attributes:
+  action_group:
+    description: Options in C(module_defaults) for this group apply to all modules for power distribution units.
+    membership:
+      - openipu.pod.pdu
+    support: full
+"""
+
     VIPU = r"""
 options: {}
 attributes:

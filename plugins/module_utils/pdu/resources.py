@@ -39,6 +39,7 @@ Objects = dict[str, list[Object]]  # by the plural of their family
 class Config:
     """A PDU as it is: ``identity`` and ``sizes`` by the names of ``tables``, and the ``objects`` that were read."""
 
+    address: str
     identity: Object
     sizes: dict[str, int]
     objects: Objects
@@ -47,7 +48,7 @@ class Config:
     def name(self) -> str:
         """For sentences."""
         settings = {item["id"]: item["value"] for item in self.objects[SETTING.plural]}
-        return "%s (%s)" % (settings.get("name") or "The PDU", self.identity.get("model") or "of unknown model")
+        return called(settings.get("name"), self.identity.get("model"), self.address)
 
     @property
     def switched(self) -> bool:
@@ -72,19 +73,31 @@ def head_oids() -> list[Oid]:
     return [*sizes, *tables.oids(tables.IDENTITY), *tables.oids(tables.SETTINGS)]
 
 
-def sizes(values: t.Mapping[Oid, Value]) -> dict[str, int]:
-    """How many rows of each kind there are. Raises SentenceError for what is no PDU of the kind that is known."""
-    if values.get(mib.TABLE_SIZES["IdentTableSize"].at()) is None:
-        raise SentenceError(
-            "It has no rPDU2 tables, so it is no second-generation rack PDU of APC's, or hides them: check host and username."
-        )
+def sizes(values: t.Mapping[Oid, Value], address: str) -> dict[str, int]:
+    """How many rows of each kind there are. Raises SentenceError for what is no PDU that these modules know."""
     found = {name: values.get(column.at()) for name, column in tables.SIZES.items()}
+    units = found["units"]
+    if not isinstance(units, int):
+        raise SentenceError(
+            "%s has no rPDU2 tables, so it is no rack PDU of APC's second generation or hides them: check host and "
+            "username." % address
+        )
+    if units > 1:
+        raise SentenceError(
+            "%s speaks for %d PDUs that share its network port, which cannot be told apart here: give each of them an "
+            "address of its own." % (address, units)
+        )
     return {name: value if isinstance(value, int) else 0 for name, value in found.items()}
 
 
-def read(values: t.Mapping[Oid, Value], plurals: t.Collection[str]) -> Config:
-    """What was read, with the rows of the kinds named by ``plurals``."""
-    counts = sizes(values)
+def called(name: str | None, model: str | None, address: str) -> str:
+    """A PDU in sentences."""
+    return "%s (%s at %s)" % (name or "The PDU", model or "unknown model", address)
+
+
+def read(values: t.Mapping[Oid, Value], plurals: t.Collection[str], address: str) -> Config:
+    """What was read, with the rows of the kinds named by ``plurals``. Raises SentenceError."""
+    counts = sizes(values, address)
     settings = tables.told(tables.SETTINGS, values)
     objects: Objects = {family.plural: [] for family in FAMILIES}
     objects[SETTING.plural] = [{"id": name, "value": value} for name, value in settings.items()]
@@ -97,7 +110,7 @@ def read(values: t.Mapping[Oid, Value], plurals: t.Collection[str]) -> Config:
             item.pop("community", None)  # the PDU keeps it to itself
     identity = tables.told(tables.IDENTITY, values)
     identity["power_rating"] = tables.kilowatts(identity.get("power_rating"))
-    return Config(identity, counts, objects)
+    return Config(address, identity, counts, objects)
 
 
 def wanted(params: Object, there: Config) -> Objects:
@@ -225,9 +238,9 @@ def _free(there: Config) -> list[int]:
 
 @dataclass(frozen=True)
 class Write:
-    """A variable to be written: for which object, and how sentences name it.
+    """A variable to be written: for which object, and ``what`` it is, with its value, in sentences.
 
-    A ``command`` must not be done twice; whether it was shows elsewhere. A ``secret`` is not told.
+    A ``command`` must not be done twice, and whether it was shows elsewhere. A ``secret`` may not be readable.
     """
 
     family: Family
@@ -237,11 +250,6 @@ class Write:
     what: str
     command: str = ""
     secret: bool = False
-
-    @property
-    def shown(self) -> str:
-        """What is written, for sentences."""
-        return self.what if self.secret or self.command else "%s (%s)" % (self.what, self.value)
 
 
 def _label(family: Family, key: t.Any, name: str) -> str:
@@ -270,7 +278,8 @@ def _stepwise(found: list[Write], now: Object, asked: Object) -> list[Write]:
 
 def _setting(item: Object, step: Step, free: list[int]) -> list[Write]:
     column = tables.SETTINGS[item["id"]]
-    return [Write(SETTING, item["id"], column.at(UNIT), encoded(column, item["value"], item["id"]), item["id"])]
+    value = encoded(column, item["value"], item["id"])
+    return [Write(SETTING, item["id"], column.at(UNIT), value, _said(item["id"], column, item["value"]))]
 
 
 def _thresholds(item: Object, step: Step, free: list[int]) -> list[Write]:
@@ -302,8 +311,16 @@ def _outlet(item: Object, step: Step, free: list[int]) -> list[Write]:
 
 def _write(step: Step, row: int, name: str, value: t.Any) -> Write:
     column = ROWS[step.family.plural].columns[name]
-    what = _label(step.family, step.key, name)
-    return Write(step.family, step.key, column.at(row), encoded(column, value, what), what, secret=name == "community")
+    secret = name == "community"
+    what = _label(step.family, step.key, name if secret else _said(name, column, value))
+    return Write(step.family, step.key, column.at(row), encoded(column, value, what), what, secret=secret)
+
+
+def _said(name: str, column: mib.Column, value: t.Any) -> str:
+    """A field with its value, for sentences."""
+    if isinstance(value, bool):
+        return "%s %s" % (name, str(value).lower())
+    return "%s '%s'" % (name, value) if isinstance(value, str) else "%s %g %s" % (name, value, column.unit)
 
 
 _WRITERS: dict[str, t.Callable[[Object, Step, list[int]], list[Write]]] = {

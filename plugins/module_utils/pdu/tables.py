@@ -19,6 +19,7 @@ LOAD_STATES = {"lowLoad": "low_load", "normal": "normal", "nearOverload": "near_
 _BOOLEANS = {"yes": True, "no": False}
 _WORDS = {value: word for word, value in _BOOLEANS.items()}
 _NOT_SUPPORTED = -1  # in a number that cannot be negative
+_NOT_SUPPORTED_WORD = "notsupported"
 _WATTS = 1000  # from here on a rating is in W
 
 
@@ -71,6 +72,8 @@ def decoded(column: Column, value: Value) -> t.Any:
         return str(value)
     if column.names:
         word = column.text(value)
+        if word.lower() == _NOT_SUPPORTED_WORD:
+            return None
         return _BOOLEANS.get(word, LOAD_STATES.get(word, word))
     if value == _NOT_SUPPORTED and column.low != _NOT_SUPPORTED:
         return None
