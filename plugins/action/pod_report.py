@@ -66,7 +66,7 @@ class ActionModule(ActionBase):
                 value = json.loads(path.read_text(encoding="utf-8"))
             except OSError as error:
                 raise AnsibleActionFail("Cannot read %s: %s." % (path, (error.strerror or "").lower())) from None
-            except ValueError:
+            except (ValueError, RecursionError):
                 raise AnsibleActionFail("Cannot read %s: it is not JSON." % path) from None
         if isinstance(value, dict) and isinstance(value.get("run"), dict):
             value = value["run"]  # the whole result of a task

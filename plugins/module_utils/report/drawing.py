@@ -21,7 +21,7 @@ PITCH = BOX_HEIGHT + GAP
 SHELF = 28  # height of anything that is no IPU-Machine, with the space below it
 EDGE = 34  # above the highest machine and below the lowest, for the cables that close a torus
 RAIL = 12  # breadth of a PDU at the side
-BAND, BAND_LEFT = 17, 30  # breadth and place of what tells of which allocation machines are
+BAND, BAND_LEFT = 17, 36  # breadth and place of what tells of which allocation machines are
 
 _STEP = 32  # between two ports
 _INSET = 9  # of the middle of a port from the edge of its machine

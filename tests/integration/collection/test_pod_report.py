@@ -4,6 +4,9 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -59,6 +62,15 @@ def test_saved_results_and_paths_of_the_playbook(tmp_path: Path) -> None:
         ({"test_run": "nowhere.json"}, "nowhere.json: no such file or directory."),
         ({"test_run": "broken.json"}, "broken.json: it is not JSON."),
         ({"test_run": "bytes.json"}, "bytes.json: it is not JSON."),
+        ({"test_run": "deep.json"}, "deep.json: it is not JSON."),
+        (
+            {"test_run": "late.json"},
+            "late.json, because 'ended' of the run makes no sense: give what vipu_cluster_test_info returns as run, or",
+        ),
+        (
+            {"test_run": "versions.json"},
+            "versions.json, because 'versions' of failure 1 of result 1 makes no sense: give what",
+        ),
         ({"test_run": {"ok": True}}, "There is no run of cluster tests in test_run, because the run has no 'results'"),
         ({"pod": "nowhere.yml"}, "nowhere.yml"),
         ({"test_run": passing(), "size": 1}, "Unsupported parameters"),
@@ -67,8 +79,65 @@ def test_saved_results_and_paths_of_the_playbook(tmp_path: Path) -> None:
 def test_mistakes_are_told(tmp_path: Path, given: dict[str, Any], told: str) -> None:
     (tmp_path / "broken.json").write_text("{")
     (tmp_path / "bytes.json").write_bytes(b"\xff\xfe")
+    (tmp_path / "deep.json").write_text("[" * 100_000)
+    (tmp_path / "late.json").write_text(json.dumps({**passing(), "ended": 10**15}))
+    failure = {"kind": "version", "component": "Virm", "versions": ["ag01", "ag02"]}
+    result = {"test": "Version", "ok": False, "failures": [failure]}
+    (tmp_path / "versions.json").write_text(json.dumps({"ok": False, "results": [result]}))
     done = draw(tmp_path, dest=str(tmp_path / "rack.html"), **given)
     assert done["failed"]
     assert told in done["msg"]
     assert "Traceback" not in str(done)
     assert not (tmp_path / "rack.html").exists()
+
+
+def rack_report(folder: Path, port: int, *options: str) -> subprocess.CompletedProcess[str]:
+    """The playbook, with a controller at that port."""
+    inventory = folder / "hosts.json"
+    variables = {"vipu_connection": {"api_host": "127.0.0.1", "api_port": port, "timeout": 2}, "pod_file": POD}
+    inventory.write_text(json.dumps({"controllers": {"hosts": {"server1": variables}}}))
+    return subprocess.run(
+        [
+            Path(sys.executable).parent / "ansible-playbook",
+            "-i",
+            inventory,
+            ROOT / "playbooks/rack_report.yml",
+            *options,
+        ],
+        env={
+            **os.environ,
+            "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
+            "ANSIBLE_HOME": str(folder / "home"),
+            "PWD": str(folder),
+        },
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def test_saved_results_are_drawn_without_asking_a_controller(tmp_path: Path) -> None:
+    (tmp_path / "results.json").write_text(json.dumps(failing()))
+    with socket.create_server(("127.0.0.1", 0)) as controller:
+        done = rack_report(tmp_path, controller.getsockname()[1], "-e", "pod_report_test=results.json")
+        controller.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            controller.accept()
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Connect ag03 IPU-Link port 7 and ag04" in (tmp_path / "rack-report.html").read_text()
+
+
+def test_a_controller_that_is_away_is_missed_only_without_results(tmp_path: Path) -> None:
+    (tmp_path / "results.json").write_text(json.dumps(failing()))
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]  # nobody listens there any more
+    given = ("-e", "pod_report_test=results.json", "-e", "pod_report_controller=true")
+    drawn, missing = (
+        rack_report(tmp_path, port, *given),
+        rack_report(tmp_path, port, "-e", "pod_report_dest=other.html"),
+    )
+    assert drawn.returncode == 0, drawn.stdout + drawn.stderr
+    assert "Connect ag03 IPU-Link port 7 and ag04" in (tmp_path / "rack-report.html").read_text()
+    assert missing.returncode == 2
+    assert not (tmp_path / "other.html").exists()
