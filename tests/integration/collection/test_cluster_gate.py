@@ -3,6 +3,11 @@
 
 from __future__ import annotations
 
+import json
+import os
+import socket
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +20,7 @@ from test_scenarios import task
 from test_tasks import performer
 from vipu_servers import InProcess, Machines, pod
 
+ROOT = Path(__file__).resolve().parents[3]
 FOUR = ("ag01", "ag02", "ag03", "ag04")
 SIX = ["Sync-Link", "Cabling", "IPU-Link", "Traffic", "GW-Link", "Version"]
 
@@ -239,3 +245,43 @@ def test_starting_stopping_and_waiting(
         "The test of cluster 'cl0' is not over after 1 seconds, and goes on: look at it with "
         "vipu_cluster_test_info, or allow more with wait_timeout."
     )
+
+
+def test_the_gate_leaves_a_picture_though_the_controller_went_away(
+    server: InProcess, machines: Machines, tmp_path: Path
+) -> None:
+    """Of what it found, and with the sentence that names the cables; that also when there is no place for a picture."""
+    host, port = server.address.rsplit(":", 1)
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        nowhere = closed.getsockname()[1]
+    variables = {
+        # From the end of the test on, nobody answers.
+        "vipu_connection": {
+            "api_host": host,
+            "api_port": f"{{{{ {nowhere} if cluster_tests is defined else {port} }}}}",
+        },
+        "vipu_pod_clusters": [{"id": "cl0"}],
+        "pod_file": str(ROOT / "inventory/twin/pod.yml"),
+    }
+    (tmp_path / "hosts.json").write_text(json.dumps({"controllers": {"hosts": {"server1": variables}}}))
+
+    command = [Path(sys.executable).parent / "ansible-playbook", "-i", tmp_path / "hosts.json"]
+
+    def gate(*options: str) -> str:
+        done = subprocess.run(
+            [*command, ROOT / "playbooks/cluster_test.yml", *options],
+            env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_HOME": str(tmp_path / "home")},
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert done.returncode == 2, done.stdout + done.stderr
+        return " ".join(done.stdout.split())
+
+    shut, blind = _with_a_loose_cable(machines, lambda: [gate(), gate("-e", "pod_report_dest=/proc/none/rack.html")])
+    picture = tmp_path / "rack-report.html"
+    for told in (shut, blind):
+        assert "Cluster 'cl0' did not pass its tests: Cabling 11/12 (ag01 port 7 <--> ag02 port 3: no cable)." in told
+    assert f"The picture is in {picture}." in shut
+    assert "The picture is in" not in blind
+    assert "Connect ag01 IPU-Link port 7 and ag02 IPU-Link port 3 with a cable." in picture.read_text()
