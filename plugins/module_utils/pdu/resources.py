@@ -152,7 +152,7 @@ def _check_settings(settings: list[Object], there: Config) -> None:
         item["value"] = tables.decoded(column, value)
     changed = {**now, **{item["id"]: item["value"] for item in settings}}
     if any(item["id"] in _THRESHOLDS for item in settings):
-        _check_order("the whole PDU", changed, there.identity.get("power_rating"), "kW", there)
+        _check_order(there.name, changed, there.identity.get("power_rating"), "kW")
 
 
 def _rows(family: Family, params: Object, there: Config, breaker: t.Callable[[Object], t.Any]) -> list[Object]:
@@ -180,7 +180,8 @@ def _rows(family: Family, params: Object, there: Config, breaker: t.Callable[[Ob
             if name in item:
                 encoded(ROWS[family.plural].columns[name], item[name], _label(family, item["number"], name))
         changed = {**now[item["number"]], **item}
-        _check_order("%s %d" % (family.kind, item["number"]), changed, breaker(changed), "A", there)
+        what = "%s %d of %s" % (family.kind, item["number"], there.name)
+        _check_order(what, changed, breaker(changed), "A")
     return own
 
 
@@ -192,21 +193,17 @@ def _check_there(family: Family, items: list[Object], there: Config) -> None:
             raise SentenceError("%s has no %s %d: it has %s." % (there.name, family.kind, item["number"], those))
 
 
-def _check_order(what: str, item: Object, breaker: t.Any, unit: str, there: Config) -> None:
+def _check_order(what: str, item: Object, breaker: t.Any, unit: str) -> None:
     values = [item[name] for name in _THRESHOLDS if name in item]
     if values != sorted(values):
         raise SentenceError(
-            "The thresholds of %s of %s would be %s: they have to rise in this order."
-            % (
-                what,
-                there.name,
-                ", ".join("%s %g %s" % (name, item[name], unit) for name in _THRESHOLDS if name in item),
-            )
+            "The thresholds of %s would be %s: they have to rise in this order."
+            % (what, ", ".join("%s %g %s" % (name, item[name], unit) for name in _THRESHOLDS if name in item))
         )
     if breaker and "overload" in item and item["overload"] > breaker:
         raise SentenceError(
-            "The overload of %s of %s would be %g %s, and it is made for %g %s: give no more than that."
-            % (what, there.name, item["overload"], unit, breaker, unit)
+            "The overload of %s would be %g %s, and it is made for %g %s: give no more than that."
+            % (what, item["overload"], unit, breaker, unit)
         )
 
 
