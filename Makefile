@@ -6,7 +6,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 
 .DEFAULT_GOAL := help
-.PHONY: help venv bring-up twin-up twin-down test static test-oldest lint types sanity unit integration ansible-lint docs test-browser bench soak proto format lock build clean
+.PHONY: help venv bring-up twin-up twin-down test static test-oldest lint types sanity unit integration ansible-lint docs test-browser test-peers bench soak proto format lock build clean
 
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -57,6 +57,15 @@ test-browser: venv ## the rack report in a real browser (needs chromium)
 	uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements/browser.txt
 	pytest tests/browser -n 0
 
+PEERS := .cache/peers
+$(PEERS)/.ready: requirements/peers.txt | .venv/.ready
+	rm -rf $(PEERS)
+	uv pip install --quiet --no-deps --require-hashes --target $(PEERS) -r requirements/peers.txt
+	touch $@
+
+test-peers: venv $(PEERS)/.ready ## arista.eos, which nobody here wrote, against the switches of the twin
+	pytest tests/peers -n 2
+
 ansible-lint: venv ## playbooks and roles, production profile
 	ansible-lint --offline --profile production
 
@@ -86,6 +95,8 @@ lock: ## renew the locked requirements
 	  --custom-compile-command "make lock" --extra twin pyproject.toml requirements/dev.in -o requirements/dev.txt
 	.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 	  --custom-compile-command "make lock" requirements/browser.in -o requirements/browser.txt
+	.venv/bin/uv pip compile --quiet --upgrade --no-deps --python-version 3.11 --generate-hashes \
+	  --custom-compile-command "make lock" requirements/peers.in -o requirements/peers.txt
 
 build: venv ## the collection's archive and the wheel, in dist/
 	ansible-galaxy collection build --force --output-path dist .

@@ -18,6 +18,8 @@ from openipu.twin.eos.switch import Switch
 
 COMMANDS = Commands()
 CONFIGURING = Commands()
+# Filters after a command; any other word after a bar is part of what one of them looks for.
+_PIPE = re.compile(r"\s\|\s*(?=(?:json|section|include|grep|exclude|begin|no-more|nz)\b)")
 # What the role network-operator must not do (EOS's own rule 10 of that role).
 _NOT_FOR_OPERATORS = re.compile(r"configure|bash|python-shell|\||write|copy|no ")
 
@@ -51,7 +53,7 @@ class Cli:
             CliError: with eAPI's code, when it is not carried out.
             Dropped: when the connection breaks in it.
         """
-        command, *filters = re.split(r"\s\|\s", command.strip())
+        command, *filters = _PIPE.split(command.strip())
         if self.user in self.switch.credentials.operators and _NOT_FOR_OPERATORS.match(command):
             raise CliError(1005, "Authorization denied for command")
         output = self._run(command.split(), entered)

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The modules of `arista.eos` against the EOS twin: each does what it says, and nothing the second time.
+
+They were written for switches. That they work here unmodified is what the twin is trusted for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from eos_switches import Cables, Rack, ServedSwitch, rack_of_switches
+from peers import Task, play
+
+from openipu.twin.eos.surroundings import Neighbour
+
+pytestmark = pytest.mark.peers
+VLANS = [{"vlan_id": 11, "name": "data", "state": "active"}, {"vlan_id": 12, "name": "storage", "state": "active"}]
+INTERFACES = [
+    {"name": "Ethernet9/1", "description": "b-ipum1 eth1", "enabled": True, "mtu": 9214},
+    {"name": "Ethernet10/1", "description": "spare", "enabled": False},
+]
+# EOS does not print what is as it is by itself, so nobody can read back `mode: access`: it is left out.
+L2 = [
+    {"name": "Ethernet9/1", "access": {"vlan": 11}},
+    {"name": "Ethernet1/1", "mode": "trunk", "trunk": {"native_vlan": 11, "trunk_allowed_vlans": ["11-12"]}},
+]
+LAGS = [{"name": "Port-Channel5", "members": [{"member": "Ethernet7/1", "mode": "active"}]}]
+RESOURCES = {
+    "arista.eos.eos_vlans": VLANS,
+    "arista.eos.eos_interfaces": INTERFACES,
+    "arista.eos.eos_l2_interfaces": L2,
+    "arista.eos.eos_lag_interfaces": LAGS,
+}
+CABLES = Cables({"Ethernet9/1": Neighbour("b-ipum1", "00:11:22:33:44:55", "eth1")})
+
+
+@pytest.fixture
+def rack(tmp_path: Path) -> Iterator[Rack]:
+    with rack_of_switches(tmp_path) as rack:
+        yield rack
+
+
+@pytest.fixture
+def switch(rack: Rack) -> ServedSwitch:
+    return rack.switch(surroundings=CABLES)
+
+
+def task(module: str, **options: Any) -> Task:
+    return {"name": f"Use {module}", module: options}
+
+
+@pytest.mark.parametrize("state", ["merged", "replaced", "overridden"])
+@pytest.mark.parametrize("module", RESOURCES)
+def test_a_resource_module(switch: ServedSwitch, tmp_path: Path, module: str, state: str) -> None:
+    wanted = RESOURCES[module]
+    apply = task(module, config=wanted, state=state)
+    if module.endswith("l2_interfaces"):
+        switch.node().config(["vlan 11-12"])
+    before = switch.config()
+    (checked,) = play(tmp_path, switch, [apply], "--check")
+    assert checked["changed"]
+    assert (switch.config(), switch.sessions()) == (before, {})
+    first, second, told = play(tmp_path, switch, [apply, apply, task(module, state="gathered")])
+    assert first["changed"] and first["commands"]
+    assert not second["changed"] and not second["commands"]
+    for item in wanted:
+        assert any(item.items() <= found.items() for found in told["gathered"]), told["gathered"]
+    assert switch.config() != before
+
+
+@pytest.mark.parametrize("module", RESOURCES)
+def test_a_resource_that_is_taken_away(switch: ServedSwitch, tmp_path: Path, module: str) -> None:
+    before = switch.config()
+    wanted = RESOURCES[module]
+    play(tmp_path, switch, [task(module, config=wanted), task(module, config=wanted, state="deleted")])
+    # Port-channels and VLANs that ports were put into are there by themselves, on switches too.
+    left = [line for line in switch.config() if line not in before]
+    assert left in ([], ["vlan 11-12"]), left
+
+
+def test_lines_of_configuration(switch: ServedSwitch, tmp_path: Path) -> None:
+    lines = task(
+        "arista.eos.eos_config",
+        lines=["description b-ipum1 eth1", "switchport access vlan 11", "mtu 9214"],
+        parents=["interface Ethernet9/1"],
+    )
+    first, second, saved = play(
+        tmp_path, switch, [lines, lines, task("arista.eos.eos_config", save_when="modified")], "--diff"
+    )
+    assert first["changed"] and not second["changed"] and saved["changed"]
+    assert "+   description b-ipum1 eth1" in first["diff"]["prepared"]
+    assert switch.saved() == switch.config()
+
+
+def test_a_whole_configuration(rack: Rack, tmp_path: Path) -> None:
+    """A file with everything in it, replaced as one."""
+    source, target = rack.switch("tor1"), rack.switch("tor2")
+    source.node().config(["vlan 11", "name data", "interface Ethernet9/1", "switchport access vlan 11"])
+    (tmp_path / "whole.cfg").write_text("\n".join([*source.config(), "end", ""]))
+    replaced = task("arista.eos.eos_config", src="whole.cfg", replace="config")
+    first, second = play(tmp_path, target, [replaced, replaced])
+    assert first["changed"] and not second["changed"]
+    assert target.config() == source.config()
+
+
+def test_commands(switch: ServedSwitch, tmp_path: Path) -> None:
+    (result,) = play(
+        tmp_path,
+        switch,
+        [
+            task(
+                "arista.eos.eos_command",
+                commands=["show version | json", "show hostname", {"command": "show vlan", "output": "json"}],
+                wait_for=["result[0].modelName contains 7060"],
+            )
+        ],
+    )
+    assert result["stdout"][1].startswith("Hostname: tor1")
+    assert result["stdout"][2]["vlans"]["1"]["name"] == "default"
+
+
+def test_facts(switch: ServedSwitch, tmp_path: Path) -> None:
+    (result,) = play(
+        tmp_path, switch, [task("arista.eos.eos_facts", gather_subset=["all"], gather_network_resources=["all"])]
+    )
+    facts = result["ansible_facts"]
+    assert facts["ansible_net_hostname"] == "tor1"
+    assert facts["ansible_net_model"] == "DCS-7060CX-32S-F"
+    assert facts["ansible_net_serialnum"] == switch.switch.hardware.serial
+    assert facts["ansible_net_interfaces"]["Ethernet9/1"]["operstatus"] == "connected"
+    assert facts["ansible_net_interfaces"]["Management1"]["ipv4"] == {"address": "10.1.3.111", "masklen": 24}
+    assert facts["ansible_net_neighbors"]["Ethernet9/1"] == [{"host": "b-ipum1", "port": "eth1"}]
+    assert "hostname tor1" in facts["ansible_net_config"]
+    assert facts["ansible_net_filesystems"]
+
+
+def test_what_a_switch_refuses(switch: ServedSwitch, tmp_path: Path) -> None:
+    wrong = task("arista.eos.eos_config", lines=["no such command"])
+    with pytest.raises(AssertionError, match="Invalid input"):
+        play(tmp_path, switch, [wrong])
+    assert switch.sessions() == {}
+
+
+MODEL = {
+    "vlans": [{"id": 11, "name": "data"}, {"id": 12, "name": "storage"}],
+    "interfaces": [
+        {"name": "Ethernet9/1", "description": "b-ipum1 eth1", "mode": "access", "access_vlan": 11, "mtu": 9214},
+        {"name": "Ethernet1/1", "mode": "trunk", "native_vlan": 11, "trunk_vlans": [11, 12], "description": "uplink"},
+        {"name": "Port-Channel5", "mode": "trunk", "trunk_vlans": [12]},
+        {"name": "Ethernet7/1", "port_channel": {"id": 5, "lacp": "active"}, "description": "poplar1 eno1"},
+        {"name": "Ethernet10/1", "enabled": False},
+    ],
+    "ntp_servers": ["10.1.3.9"],
+}
+
+
+def test_what_eos_pod_wrote_is_read_back(switch: ServedSwitch, tmp_path: Path) -> None:
+    ours = {
+        "name": "Use openipu.pod.eos_pod",
+        "openipu.pod.eos_pod": switch.options(config=MODEL, state="replaced"),
+        "vars": {"ansible_connection": "local", "ansible_become": False},
+    }
+    gathered = [task(module, state="gathered") for module in RESOURCES]
+    first, *told, second = play(tmp_path, switch, [ours, *gathered, ours])
+    assert first["changed"] and not second["changed"]
+    vlans, interfaces, l2, lags = (
+        {item.get("vlan_id") or item["name"]: item for item in one["gathered"]} for one in told
+    )
+    assert {number: vlans[number]["name"] for number in (11, 12)} == {11: "data", 12: "storage"}
+    assert interfaces["Ethernet9/1"] == {
+        "name": "Ethernet9/1",
+        "description": "b-ipum1 eth1",
+        "enabled": True,
+        "mtu": 9214,
+    }
+    assert interfaces["Ethernet10/1"]["enabled"] is False
+    assert l2["Ethernet9/1"]["access"] == {"vlan": 11}
+    assert l2["Ethernet1/1"] == {
+        "name": "Ethernet1/1",
+        "mode": "trunk",
+        "trunk": {"native_vlan": 11, "trunk_allowed_vlans": ["11-12"]},
+    }
+    assert l2["Port-Channel5"]["trunk"] == {"trunk_allowed_vlans": ["12"]}
+    assert lags["Port-Channel5"]["members"] == [{"member": "Ethernet7/1", "mode": "active"}]
+
+
+def test_what_arista_eos_wrote_is_as_eos_pod_wants_it(rack: Rack, tmp_path: Path) -> None:
+    theirs, ours = rack.switch("tor1"), rack.switch("tor1")
+    play(tmp_path, theirs, [task(module, config=config) for module, config in RESOURCES.items()])
+    played = {
+        "name": "Use openipu.pod.eos_pod",
+        "openipu.pod.eos_pod": theirs.options(state="gathered"),
+        "vars": {"ansible_connection": "local", "ansible_become": False},
+    }
+    gathered = play(tmp_path, theirs, [played])[0]["gathered"]
+    same = {**played, "openipu.pod.eos_pod": ours.options(state="replaced", config=gathered)}
+    play(tmp_path, ours, [same])
+    assert ours.config() == theirs.config()
