@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The SNMP agent of a PDU on a UDP port: pysnmp's engine, its users, and what is wrong with it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+import socket
+from typing import Any
+
+from pysnmp.carrier.asyncio.dgram import udp
+from pysnmp.carrier.asyncio.dispatch import AsyncioDispatcher
+from pysnmp.entity import config
+from pysnmp.entity.engine import SnmpEngine
+from pysnmp.proto.rfc1902 import OctetString
+
+from openipu.twin.pdu.agent import Agent
+from openipu.twin.pdu.pdu import Pdu
+from openipu.twin.pdu.responder import LONGEST_MESSAGE, Responder
+from openipu.twin.pdu.traps import Traps
+
+PORT = 161
+TRAP_PORT = 162
+_SAMPLE_EVERY = 1.0  # s
+_KEEP_EVERY = 60  # samples
+_LONGEST_ID = 27  # characters of an engine id that is text (RFC 3411, SnmpEngineID)
+
+_AUTH = {
+    "md5": config.USM_AUTH_HMAC96_MD5,
+    "sha": config.USM_AUTH_HMAC96_SHA,
+    "sha256": config.USM_AUTH_HMAC192_SHA256,
+    "sha384": config.USM_AUTH_HMAC256_SHA384,
+    "sha512": config.USM_AUTH_HMAC384_SHA512,
+}
+# The longer AES keys are stretched as Net-SNMP does it.
+_PRIV = {
+    "des": config.USM_PRIV_CBC56_DES,
+    "aes": config.USM_PRIV_CFB128_AES,
+    "aes192": config.USM_PRIV_CFB192_AES_BLUMENTHAL,
+    "aes256": config.USM_PRIV_CFB256_AES_BLUMENTHAL,
+}
+
+
+async def serve(pdu: Pdu, host: str, port: int = PORT, *, trap_port: int = TRAP_PORT) -> Server:
+    """Let an agent answer for a PDU at an IPv4 address; port 0 takes a free one. Raises OSError.
+
+    Traps go out from the same address, to ``trap_port`` of the receivers that the PDU is set to.
+    """
+    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    try:
+        sock.bind((host, port))
+        sock.setblocking(False)
+        server = Server(pdu, sock, trap_port)
+        await server.start()
+    except BaseException:
+        sock.close()
+        raise
+    return server
+
+
+class Server:
+    """An agent that answers, until ``close``. Made by ``serve``."""
+
+    def __init__(self, pdu: Pdu, sock: socket.socket, trap_port: int) -> None:
+        """See the class."""
+        self.pdu = pdu
+        self.host, self.port = sock.getsockname()
+        self._socket = sock
+        self._spoiled = False  # whether keys are such that nobody knows
+        self._transport = _Transport(self)
+        self._engine = _engine(pdu)
+        self._writers = {(3, user.name) for user in pdu.credentials.users if user.write}
+        self._traps = Traps(pdu, self.host, trap_port, self._send)
+        self._sampling: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Open the port."""
+        loop = asyncio.get_running_loop()
+        self._let_in()
+        Responder(self._engine, Agent(self.pdu), lambda model, name: (model, name) in self._writers)
+        dispatcher = AsyncioDispatcher(loop=loop, timeout=_SAMPLE_EVERY)
+        self._engine.register_transport_dispatcher(dispatcher)
+        dispatcher.register_transport(udp.DOMAIN_NAME, self._transport)
+        await loop.create_datagram_endpoint(lambda: self._transport, sock=self._socket)
+        self.pdu.listeners.append(self._traps.tell)
+        self._sampling = asyncio.create_task(self._sample())
+
+    async def close(self) -> None:
+        """Answer nothing more, and let the PDU keep its counters."""
+        if self._sampling is None:
+            return
+        sampling, self._sampling = self._sampling, None
+        sampling.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await sampling
+        self.pdu.listeners.remove(self._traps.tell)
+        self._engine.close_dispatcher()
+        self._socket.close()
+        self.pdu.close()
+
+    def prepare(self) -> None:
+        """Have the keys that the faults of the PDU ask for, before a request is looked at."""
+        wanted = self.pdu.faults.wrong_credentials
+        if wanted != self._spoiled:
+            self._spoiled = wanted
+            self._let_in()
+
+    def _let_in(self) -> None:
+        def known(secret: str) -> str:
+            return secrets.token_hex(16) if self._spoiled else secret
+
+        for user in self.pdu.credentials.users:
+            config.add_v3_user(
+                self._engine,
+                user.name,
+                _AUTH[user.auth],
+                known(user.auth_key),
+                _PRIV[user.priv],
+                known(user.priv_key),
+            )
+        for number, community in enumerate(self.pdu.credentials.communities):
+            name = f"community-{number}"
+            config.add_v1_system(self._engine, name, known(community.name), securityName=name)
+            if community.write:
+                self._writers |= {(1, name), (2, name)}
+
+    async def _sample(self) -> None:
+        count = 0
+        while True:
+            await asyncio.sleep(_SAMPLE_EVERY)
+            self.pdu.sample()
+            count += 1
+            if count % _KEEP_EVERY == 0:
+                self.pdu.keep()
+
+    def _send(self, datagram: bytes, to: tuple[str, int]) -> None:
+        if self._transport.transport is not None:
+            self._transport.transport.sendto(datagram, to)
+
+
+class _Transport(udp.UdpAsyncioTransport):  # type: ignore[misc]  # pysnmp has no types
+    """Datagrams for the engine, but for those that a fault keeps from it."""
+
+    def __init__(self, server: Server) -> None:
+        super().__init__(loop=asyncio.get_running_loop())
+        self._server = server
+
+    def datagram_received(self, datagram: bytes, address: Any) -> None:
+        """Of asyncio."""
+        faults = self._server.pdu.faults
+        if faults.refusing:
+            return
+        if faults.slow > 0:
+            self.loop.call_later(faults.slow, self._hand_over, datagram, address)
+        else:
+            self._hand_over(datagram, address)
+
+    def _hand_over(self, datagram: bytes, address: Any) -> None:
+        if self._callback_function is not None:  # None when it was closed meanwhile
+            self._server.prepare()
+            self._callback_function(self, address, datagram)
+
+
+def _engine(pdu: Pdu) -> Any:
+    """An engine with the id of this PDU, and as many boots as it had.
+
+    pysnmp is not told the id when the engine is made, for it would then keep files of its own in the folder for
+    temporary ones. A PDU that remembers nothing is another engine each time, so that nobody who knew the one before
+    takes its requests for old ones.
+    """
+    engine = SnmpEngine(maxMessageSize=LONGEST_MESSAGE)
+    builder = engine.get_mib_builder()
+    name = pdu.serial if pdu.remembers else f"{pdu.serial}-{secrets.token_hex(4)}"
+    (identity,) = builder.import_symbols("__SNMP-FRAMEWORK-MIB", "snmpEngineID")
+    identity.syntax = identity.syntax.clone(OctetString(b"\x80\x00\x01\x3e\x04" + name.encode()[:_LONGEST_ID]))
+    engine.snmpEngineID = identity.syntax
+    (boots,) = builder.import_symbols("__SNMP-FRAMEWORK-MIB", "snmpEngineBoots")
+    boots.syntax = boots.syntax.clone(pdu.count_boot())
+    return engine
