@@ -16,7 +16,7 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible_collections.openipu.pod.plugins.module_utils.pod import model
 from ansible_collections.openipu.pod.plugins.module_utils.pod.load import PodError, load
-from ansible_collections.openipu.pod.plugins.module_utils.report import runs
+from ansible_collections.openipu.pod.plugins.module_utils.report import infos, runs
 from ansible_collections.openipu.pod.plugins.plugin_utils.rack_report import render
 from ansible_collections.openipu.pod.plugins.plugin_utils.action import plain
 
@@ -44,7 +44,7 @@ class ActionModule(ActionBase):
         result: dict[str, t.Any] = super().run(tmp, task_vars)
         _checked, args = self.validate_argument_spec(self.argument_spec, **self.constraints)
         args = plain(args)
-        page = render(self._pod(args["pod"]), args["info"], self._test_run(args["test_run"]))
+        page = render(self._pod(args["pod"]), self._info(args["info"]), self._test_run(args["test_run"]))
         folder = Path(tempfile.mkdtemp(dir=constants.DEFAULT_LOCAL_TMP))
         try:
             file = folder / "report.html"
@@ -76,6 +76,15 @@ class ActionModule(ActionBase):
             raise AnsibleActionFail(
                 "There is no run of cluster tests in %s, because %s: give what vipu_cluster_test_info returns as run, "
                 "or a file with what 'vipu-admin --output json test cluster' prints." % (where, error)
+            ) from None
+
+    def _info(self, value: t.Any) -> dict[str, t.Any] | None:
+        """What the controller told; None when nobody asked it."""
+        try:
+            return t.cast("dict[str, t.Any]", infos.checked(value)) if value else None
+        except ValueError as error:
+            raise AnsibleActionFail(
+                "There is nothing from a controller in info, because %s: give what vipu_info returns." % error
             ) from None
 
     def _pod(self, path: str | None) -> model.Pod | None:

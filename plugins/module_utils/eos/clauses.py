@@ -189,7 +189,10 @@ class Lines:
     def read(self, nodes: list[Node]) -> tuple[t.Any, list[Node]]:
         start = self.prefix + " "
         used = [node for node in nodes if node.line.startswith(start) and node.line.endswith(self.suffix)]
-        return [node.line[len(start) :].split()[0] for node in used], used
+        members = [(node, node.line[len(start) :].split()[0]) for node in used]
+        # What belongs to a VRF is nothing that an option speaks of.
+        members = [(node, member) for node, member in members if member != "vrf"]
+        return [member for _node, member in members], [node for node, _member in members]
 
     def write(self, value: t.Any, before: t.Any) -> list[str]:
         gone = [each for each in before or () if each not in value]

@@ -26,7 +26,7 @@ def interface_clauses(model: str) -> dict[str, Clause]:
     return {
         "description": Word("description"),
         "enabled": Flag(("shutdown",), when=False),
-        "mtu": Word("mtu", 0),
+        "mtu": Word("mtu", 1500),
         "address": Word("ip address"),
         "mode": SwitchportMode(),
         "access_vlan": Word("switchport access vlan", 1),
@@ -42,7 +42,7 @@ def interface_clauses(model: str) -> dict[str, Clause]:
 
 
 SETTINGS: dict[str, Clause] = {
-    "hostname": Word("hostname"),
+    "hostname": Word("hostname", "localhost"),
     "lldp": Flag(("no lldp run",), when=False),
     "spanning_tree": Word("spanning-tree mode", "mstp"),
     "ntp_servers": Lines("ntp server"),
@@ -53,7 +53,7 @@ SETTINGS: dict[str, Clause] = {
     "snmp_communities": Lines("snmp-server community", " ro"),
     "pfc_watchdog_timeout": Word("priority-flow-control pause watchdog default timeout", 0.0),
     "pfc_watchdog_recovery": Word("priority-flow-control pause watchdog default recovery-time", 0.0),
-    "pfc_watchdog_action": Word("priority-flow-control pause watchdog action"),
+    "pfc_watchdog_action": Word("priority-flow-control pause watchdog action", "errdisable"),
 }
 
 _LISTS = ("trunk_vlans", "no_drop", _OTHER)

@@ -131,7 +131,12 @@ class Agent:
         self.requests = 0
         self._runner: asyncio.Runner | None = None
         self._engine: t.Any = None
+        self._heard = False  # whether an SNMPv3 agent answered anything at all
         self._targets: dict[int, t.Any] = {}  # by the number of retries
+
+    @property
+    def _v3(self) -> bool:
+        return self.connection.version == "v3"
 
     def close(self) -> None:
         """Let go of socket and event loop."""
@@ -164,6 +169,12 @@ class Agent:
         if status == _TOO_BIG and len(batch) > 1:
             half = len(batch) // 2
             return {**self._get(batch[:half]), **self._get(batch[half:])}
+        if _REFUSALS.get(status) == _MAY_NOT:
+            raise PduError(
+                "%s lets %s in and shows it nothing: give that user or community the right to read, on the PDU, and "
+                "security_level as it is there."
+                % (self.connection.address, "'%s'" % self.connection.username if self._v3 else "the community")
+            )
         if status:
             raise Refused(self.connection.address, _named(batch, index), status)
         return {tuple(oid): _plain(value) for oid, value in answer}
@@ -203,6 +214,7 @@ class Agent:
     async def _send(self, verb: str, batch: t.Sequence[tuple[Oid, Value]], credentials: t.Any, retries: int) -> t.Any:
         if self._engine is None:
             self._engine = snmp.SnmpEngine()
+            self._engine.observer.register_observer(self._hear, "rfc3414.processIncomingMsg")
         if retries not in self._targets:
             self._targets[retries] = await self._target(retries)
         variables = [(snmp.ObjectIdentifier(oid), _typed(value)) for oid, value in batch]
@@ -214,6 +226,9 @@ class Agent:
             *variables,
             lookupMib=False,
         )
+
+    def _hear(self, *_execution: t.Any) -> None:
+        self._heard = True
 
     async def _target(self, retries: int) -> t.Any:
         connection = self.connection
@@ -228,7 +243,7 @@ class Agent:
     def _credentials(self, community: str | None) -> t.Any:
         """pysnmp's form of who asks. Raises PduError for what is missing."""
         connection = self.connection
-        if connection.version == "v2c":
+        if not self._v3:
             if not community:
                 raise PduError("SNMP v2c to %s takes a community: give one." % connection.address)
             return snmp.CommunityData(community, mpModel=1)  # noqa: S508 - it was asked for
@@ -261,8 +276,15 @@ class Agent:
         connection = self.connection
         address, user = connection.address, connection.username
         if isinstance(trouble, errind.RequestTimedOut):
-            # Agents answer nothing at all to a community that they do not know.
-            secret = "community" if connection.version == "v2c" else "that it lets this host use SNMPv3"
+            if self._heard and self.connection.security_level == "auth_priv":
+                # Net-SNMP, for one, says nothing to what it cannot decrypt, or to a context it does not have.
+                return PduError(
+                    "%s is there and did not answer '%s' within %g seconds: check priv_key, priv_protocol and context."
+                    % (address, user, connection.timeout * (retries + 1)),
+                    lost=True,
+                )
+            # Agents say nothing to a community that they do not know, and most have SNMP turned off to begin with.
+            secret = "community" if not self._v3 else "that it lets this host use SNMPv3"
             return PduError(
                 "%s did not answer within %g seconds: check that it is up, host and port, and %s."
                 % (address, connection.timeout * (retries + 1), secret),

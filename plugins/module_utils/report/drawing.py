@@ -109,9 +109,9 @@ class Elevation:
         out, to_out = _outwards(*one[1:]), _outwards(*other[1:])
         reach = max(20.0 if out == to_out else 6.0, min(70.0, abs(to_y - y) / 3))
         bow = _BOW if x == to_x else 0  # past the ports between these two
-        curve = (x + bow, y + out * (_RING + reach), to_x + bow, to_y + to_out * (_RING + reach))
-        curve += (to_x, to_y + to_out * _RING)
-        return "%sM%g %gC%g %g %g %g %g %g%s" % (_ring(x, y), x, y + out * _RING, *curve, _ring(to_x, to_y))
+        start, end = y + out * _RING, to_y + to_out * _RING
+        curve = (x + bow, start + out * reach, to_x + bow, end + to_out * reach, to_x, end)
+        return "%sM%g %gC%g %g %g %g %g %g%s" % (_ring(x, y), x, start, *curve, _ring(to_x, to_y))
 
     def leaving_stray(self, end: End) -> tuple[str, float]:
         """The path of one whose other end is not in this drawing, beside the machine to the right; its height there."""

@@ -30,6 +30,7 @@ class Owners:
 
     def __init__(self, info: Told, clusters: t.Sequence[Cluster]) -> None:
         """``clusters`` as they are now."""
+        self.told = info.get("partitions") is not None
         self.partitions: t.Sequence[Told] = info.get("partitions") or ()
         self.allocations: t.Sequence[Told] = info.get("allocations") or ()
         self._looks = {each["id"]: number % LOOKS for number, each in enumerate(self.partitions)}

@@ -7,143 +7,68 @@ from __future__ import annotations
 
 import typing as t
 
-from ..pod import topology
+from ..pod.topology import CableKind
+from . import shape
+from .shape import REQUIRED, Object, Spec, count, flag, list_of, mapping_of, one_of, or_none, text
 
-Object = dict[str, t.Any]
-Check = t.Callable[[t.Any], bool]
-
-_REQUIRED = object()
-_LAST_TIME = 253402300799  # the end of the year 9999, in seconds since 1970: no calendar goes further
-_MOST = 2**63  # of anything that is counted
-
-
-def _text(value: t.Any) -> bool:
-    return isinstance(value, str)
-
-
-def _flag(value: t.Any) -> bool:
-    return isinstance(value, bool)
-
-
-def _count(value: t.Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST
-
-
-def _time(value: t.Any) -> bool:
-    return _count(value) and value <= _LAST_TIME
-
-
-def _seconds(value: t.Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < _MOST
-
-
-def _list(value: t.Any) -> bool:
-    return isinstance(value, list)
-
-
-def _texts(value: t.Any) -> bool:
-    return isinstance(value, list) and all(isinstance(each, str) for each in value)
-
-
-def _versions(value: t.Any) -> bool:
-    return isinstance(value, dict) and all(_text(agent) and _text(version) for agent, version in value.items())
-
-
-def _components(value: t.Any) -> bool:
-    return isinstance(value, dict) and all(_text(name) and _versions(versions) for name, versions in value.items())
-
-
-def _one_of(*values: t.Any) -> Check:
-    return lambda value: isinstance(value, str) and value in values
-
-
-def _or_none(check: Check) -> Check:
-    return lambda value: value is None or check(value)
-
-
-# As vipu/objects.test_run makes them: what every value has to be, and what it is when it is not there.
-_RUN: dict[str, tuple[Check, t.Any]] = {
-    "results": (_list, _REQUIRED),
-    "ok": (_flag, _REQUIRED),
-    "state": (_text, "finished"),
-    "cluster": (_or_none(_text), None),
-    "agents": (_or_none(_texts), None),
-    "num_ilds": (_or_none(_count), None),
-    "topology": (_or_none(_one_of(topology.MESH, topology.TORUS)), None),
-    "error": (_or_none(_text), None),
-    "ended": (_or_none(_time), None),
+# As vipu/objects.test_run makes them.
+_RUN: Spec = {
+    "results": (list_of(shape.anything), REQUIRED),
+    "ok": (flag, REQUIRED),
+    "state": (text, "finished"),
+    "cluster": (or_none(text), None),
+    "error": (or_none(text), None),
+    "ended": (or_none(shape.time), None),
 }
-_RESULT: dict[str, tuple[Check, t.Any]] = {
-    "test": (_text, _REQUIRED),
-    "ok": (_flag, _REQUIRED),
-    "duration": (_seconds, 0.0),
-    "passed": (_count, 0),
-    "total": (_count, 0),
-    "summary": (_texts, ()),
-    "skipped": (_flag, False),
-    "skipped_because": (_or_none(_text), None),
-    "disturbs": (_texts, ()),
-    "failures": (_list, ()),
-    "versions": (_components, {}),
+_RESULT: Spec = {
+    "test": (text, REQUIRED),
+    "ok": (flag, REQUIRED),
+    "duration": (shape.seconds, 0.0),
+    "passed": (count, 0),
+    "total": (count, 0),
+    "summary": (list_of(text), ()),
+    "skipped": (flag, False),
+    "skipped_because": (or_none(text), None),
+    "disturbs": (list_of(text), ()),
+    "failures": (list_of(shape.anything), ()),
+    "versions": (mapping_of(mapping_of(text)), {}),
 }
-_FAILURE: dict[str, tuple[Check, t.Any]] = {
-    "kind": (_or_none(_text), None),
-    "reason": (_text, ""),
-    "empty": (_flag, False),
-    "empty_b": (_flag, False),
-    "agent": (_or_none(_text), None),
-    "link": (_or_none(_text), None),
-    "corrected_errors": (_or_none(_count), None),
-    "component": (_or_none(_text), None),
-    "versions": (_versions, {}),
+_FAILURE: Spec = {
+    "kind": (or_none(text), None),
+    "reason": (text, ""),
+    "empty": (flag, False),
+    "empty_b": (flag, False),
+    "agent": (or_none(text), None),
+    "link": (or_none(text), None),
+    "corrected_errors": (or_none(count), None),
+    "component": (or_none(text), None),
+    "versions": (mapping_of(text), {}),
 }
-_PORT: dict[str, tuple[Check, t.Any]] = {
-    "agent": (_text, _REQUIRED),
-    "kind": (_one_of(*topology.CableKind), _REQUIRED),
-    "port": (_count, _REQUIRED),
-}
+_PORT: Spec = {"agent": (text, REQUIRED), "kind": (one_of(*CableKind), REQUIRED), "port": (count, REQUIRED)}
 _PORTS = ("a", "b", "found", "found_b")
 
 
 def checked(given: t.Any) -> Object:
     """The run, with everything that a report needs. Raises ValueError with a clause that names the place."""
-    run = _filled(given, _RUN, "the run")
-    agents, ilds = run["agents"] or (), run["num_ilds"] or 1
-    if len(set(agents)) < len(agents):
-        raise ValueError("'agents' of the run has one of them twice")
-    if len(agents) % ilds:
-        raise ValueError("%d agents of the run are not %d equal domains" % (len(agents), ilds))
+    run = shape.cluster(given, _RUN, "the run")
     run["results"] = [_result(result, number) for number, result in enumerate(run["results"], 1)]
     return run
 
 
 def _result(given: t.Any, number: int) -> Object:
     where = "result %d" % number
-    result = _filled(given, _RESULT, where)
+    result = shape.filled(given, _RESULT, where)
     result["failures"] = [
-        _failure(failure, "failure %d of %s" % (count, where)) for count, failure in enumerate(result["failures"], 1)
+        _failure(failure, "failure %d of %s" % (number, where)) for number, failure in enumerate(result["failures"], 1)
     ]
     return result
 
 
 def _failure(given: t.Any, where: str) -> Object:
-    failure = _filled(given, _FAILURE, where)
+    failure = shape.filled(given, _FAILURE, where)
     for name in _PORTS:
         port = failure.get(name)
-        failure[name] = None if port is None else _filled(port, _PORT, "'%s' of %s" % (name, where))
+        failure[name] = None if port is None else shape.filled(port, _PORT, "'%s' of %s" % (name, where))
     if bool(failure["a"]) != bool(failure["b"]):
         raise ValueError("%s has one end only" % where)
     return failure
-
-
-def _filled(value: t.Any, spec: t.Mapping[str, tuple[Check, t.Any]], where: str) -> Object:
-    if not isinstance(value, dict):
-        raise ValueError("%s is no mapping" % where)  # noqa: TRY004 - all of it is text from somewhere
-    found: Object = dict(value)
-    for name, (check, default) in spec.items():
-        if name not in value and default is _REQUIRED:
-            raise ValueError("%s has no '%s'" % (where, name))
-        if name in value and not check(value[name]):
-            raise ValueError("'%s' of %s makes no sense" % (name, where))
-        found.setdefault(name, default)
-    return found

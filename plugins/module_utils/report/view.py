@@ -41,7 +41,7 @@ def view(
         ],
         "tests": [_test(result) for result in (run or {}).get("results", ())],
         "racks": drawn.page(racks, agents, owners),
-        "maps": [owners.map(cluster) for cluster in present] if "partitions" in info else [],
+        "maps": [owners.map(cluster) for cluster in present] if owners.told else [],
         "partitions": [
             {
                 "id": each["id"],
@@ -103,7 +103,7 @@ def _figures(place: str, racks: t.Sequence[drawn.Rack], info: t.Mapping[str, t.A
             "text": summary(states),
         },
     ]
-    if "partitions" in info:
+    if info.get("partitions") is not None:
         used = sum(len(each.get("ipus") or ()) or each.get("size") or 0 for each in info["partitions"])
         text = "on %d of %d IPUs" % (used, machines * IPUS_PER_MACHINE)
         found.append({"name": "partitions", "number": len(info["partitions"]), "text": text})

@@ -89,7 +89,7 @@ def up(twin: Twin, inventory: Path | None, faults: Path | None, **shape: Any) ->
     lines = script.read(faults) if faults else []
     if made_up:
         racks = made_up.get("ilds", 1) * made_up.pop("clusters", 1)
-        twin.up(Shape(**made_up, racks=racks), _say, lines)
+        twin.up(Shape(**made_up, racks=racks, devices=True), _say, lines)
         _say(f"Bring it up: {_here('ansible-playbook')} playbooks/site.yml -i {twin.pod / 'pod.yml'}")
     else:
         twin.up(inventory or _INVENTORY, _say, lines)
@@ -210,6 +210,7 @@ def faults(twin: Twin, as_json: bool) -> None:
 @click.option("--offset", type=click.IntRange(0, 250), default=0, show_default=True, help="Added to x of 127.x.y.z.")
 @click.option("--controller-port", type=click.IntRange(1, 65535), default=8090, show_default=True)
 @click.option("--agent-port", type=click.IntRange(1, 65535), default=8080, show_default=True)
+@click.option("--devices/--no-devices", default=True, show_default=True, help="Switches and PDUs in every rack.")
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 def generate(folder: Path, **shape: Any) -> None:
     """Write pod.yml and machines.csv of a made-up POD into FOLDER."""

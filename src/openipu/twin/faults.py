@@ -20,7 +20,9 @@ from openipu.twin.wiring import Wiring, WiringError, Wrong
 from openipu.vipu.model import IPUS_PER_MACHINE
 
 if TYPE_CHECKING:
+    from openipu.twin.devices import Device, Devices
     from openipu.twin.rack import Machine
+    from openipu.twin.switch_device import SwitchDevice
 
 # What "configure" refuses with: a clause, as hardware tells it.
 REFUSAL = "the IPUs do not come up (fault of the twin)"
@@ -56,13 +58,16 @@ VERBS = {
     "version": Verb("AGENT COMPONENT VERSION", "give a component another version"),
     "versions": Verb("AGENT COMPONENT=VERSION…", "give a machine these components, and no others"),
     "pfc": Verb("AGENT INTERFACE CLASSES", "set the PFC classes of an interface: 0,2 or none"),
-    "slow": Verb("AGENT SECONDS", "let every answer of a machine take so much longer"),
-    "refuse": Verb("AGENT", "let a machine refuse to bring IPUs up"),
+    "slow": Verb("AGENT|DEVICE SECONDS", "let every answer take so much longer"),
+    "refuse": Verb("AGENT|DEVICE", "let a machine refuse to bring IPUs up, a switch or PDU refuse to answer"),
     "hang": Verb("AGENT", "let a machine answer nothing, and close nothing"),
     "ipu": Verb("AGENT IPU", "let an IPU fail now, under whatever partition holds it"),
-    "stop": Verb("AGENT…", "let machines lose their power"),
-    "start": Verb("AGENT…", "start machines that were stopped"),
-    "heal": Verb("[AGENT…]", "make everything good again, of all machines or of these"),
+    "login": Verb("DEVICE", "let a switch or PDU know none of its users"),
+    "sessions": Verb("SWITCH", "let a switch have no room for another configuration session"),
+    "drop": Verb("SWITCH before|after", "let a switch break the connection in the next commit, before or after it"),
+    "stop": Verb("AGENT|DEVICE…", "let them lose their power"),
+    "start": Verb("AGENT|DEVICE…", "start those that were stopped"),
+    "heal": Verb("[AGENT|DEVICE…]", "make everything good again, of all or of these"),
 }
 
 
@@ -89,11 +94,12 @@ class Faults:
         """See the class."""
         self._machines = machines
         self._wiring = wiring
+        self.devices: Devices | None = None
         self._verbs: dict[str, Callable[..., Awaitable[None] | None]] = {
-            "unplug": lambda port: self._cable(self._wiring.unplug, port),
-            "plug": lambda port: self._cable(self._wiring.plug, port),
-            "move": lambda port, to: self._cable(self._wiring.move, port, to),
-            "swap": lambda port, other: self._cable(self._wiring.swap, port, other),
+            "unplug": lambda port: self._cable("unplug", port),
+            "plug": lambda port: self._cable("plug", port),
+            "move": lambda port, to: self._cable("move", port, to),
+            "swap": lambda port, other: self._cable("swap", port, other),
             "break": self._break,
             "errors": self._errors,
             "version": self._version,
@@ -103,6 +109,9 @@ class Faults:
             "refuse": self._refuse,
             "hang": lambda agent: self._alive(agent).hang(),
             "ipu": self._ipu,
+            "login": lambda device: self._device(device).fault("login"),
+            "sessions": lambda switch: self._switch(switch).fault("sessions"),
+            "drop": self._drop,
             "stop": self._stop,
             "start": self._start,
             "heal": self._heal,
@@ -123,6 +132,8 @@ class Faults:
         yield from self._wiring.wrong()
         for machine in self._machines.values():
             yield from _ailments(machine)
+        if self.devices:
+            yield from self.devices.wrong()
 
     def machine(self, id: str) -> Machine:
         """A machine that is there. Raises FaultError."""
@@ -136,8 +147,32 @@ class Faults:
             raise FaultError(f"Machine {id!r} is stopped; start it first.")
         return machine.hardware
 
-    def _cable(self, deed: Callable[..., object], *ports: str) -> None:
-        deed(*map(self._wiring.place, ports))
+    def _cable(self, deed: str, *ports: str) -> None:
+        """What hands do to a cable between machines, or to one into a switch."""
+        if self.devices and ports[0].partition(":")[0] in self.devices.switches:
+            getattr(self.devices.patching, deed)(*ports)
+        else:
+            getattr(self._wiring, deed)(*map(self._wiring.place, ports))
+
+    def _found(self, name: str) -> Device | None:
+        return self.devices.get(name) if self.devices else None
+
+    def _device(self, name: str) -> Device:
+        device = self._found(name)
+        if device is None:
+            raise FaultError(f"There is no switch or PDU {name!r} in this rack.")
+        return device
+
+    def _switch(self, name: str) -> SwitchDevice:
+        switch = self.devices.switches.get(name) if self.devices else None
+        if switch is None:
+            raise FaultError(f"There is no switch {name!r} in this rack.")
+        return switch
+
+    def _drop(self, switch: str, when: str) -> None:
+        if when not in ("before", "after"):
+            raise FaultError(f"drop {switch} {when}: write before or after.")
+        self._switch(switch).drop(when)
 
     def _break(self, text: str) -> None:
         inside = self._inside(text)
@@ -203,29 +238,42 @@ class Faults:
             value = -1.0
         if not 0 <= value <= SLOWEST:
             raise FaultError(f"slow {agent} {seconds}: seconds are a number from 0 to {SLOWEST:.0f}.")
-        self.machine(agent).hardware.slowness = value
+        if device := self._found(agent):
+            device.slow(value)
+        else:
+            self.machine(agent).hardware.slowness = value
 
     def _refuse(self, agent: str) -> None:
-        self._alive(agent).refusal = REFUSAL
+        if device := self._found(agent):
+            device.fault("refuse")
+        else:
+            self._alive(agent).refusal = REFUSAL
 
     def _ipu(self, agent: str, ipu: str) -> None:
         if ipu not in map(str, range(IPUS_PER_MACHINE)):
             raise FaultError(f"An IPU-Machine has IPUs 0 to {IPUS_PER_MACHINE - 1}, and no IPU {ipu}.")
         self._alive(agent).fail_ipu(int(ipu), IPU_FAILURE)
 
-    async def _stop(self, *agents: str) -> None:
-        await asyncio.gather(*(machine.stop() for machine in [self.machine(id) for id in agents]))
+    async def _stop(self, *names: str) -> None:
+        await asyncio.gather(*(each.stop() for each in self._all(names)))
 
-    async def _start(self, *agents: str) -> None:
-        for machine in [self.machine(id) for id in agents]:
-            await machine.start()
+    async def _start(self, *names: str) -> None:
+        for each in self._all(names):
+            await each.start()
 
-    async def _heal(self, *agents: str) -> None:
-        machines = [self.machine(id) for id in agents or self._machines]
+    def _all(self, names: Collection[str]) -> list[Machine | Device]:
+        return [self._found(name) or self.machine(name) for name in names]
+
+    async def _heal(self, *names: str) -> None:
+        self._all(names)
+        machines = [self.machine(id) for id in names or self._machines if not self._found(id)]
         self._wiring.repair({machine.id for machine in machines})
         for machine in machines:
             machine.hardware.renew()
             await machine.start()
+        if self.devices:
+            for device in self.devices.heal(names or (*self._machines, *self.devices.names)):
+                await device.start()
 
 
 def _ailments(machine: Machine) -> Iterator[Wrong]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""PODs made up for the twin, from one rack to many, as the two files that describe a POD."""
+"""PODs made up for the twin, from one rack to many: the two files that describe a POD, and how to log in."""
 
 from __future__ import annotations
 
@@ -11,8 +11,15 @@ from typing import Any
 
 import yaml
 
+from openipu.twin import logins
+
 _COLUMNS = ("name", "rack", "unit", "bmc_mac", "gw_mac", "rnic_mac", "rack_unit", "serial")
 _LOWEST_RACK_UNIT = 3  # the servers and the switches stand above
+# Where the twin's authority of certificates is, when its state folder is not told.
+_STATE = (
+    "{{ lookup('ansible.builtin.env', 'TWIN_STATE_DIR')"
+    " | default(lookup('ansible.builtin.env', 'PWD') ~ '/.twin', true) }}"
+)
 
 
 @dataclass(frozen=True)
@@ -23,7 +30,7 @@ class Shape:
 
     ``first_octet`` and ``offset`` place it: its networks are ``first_octet.(offset + x).0.0/16``. In
     every rack half of the IPUs are in ``partitions`` partitions of equal size, the first of them
-    reconfigurable.
+    reconfigurable. With ``devices`` a rack has its two switches and two PDUs, too.
     """
 
     racks: int = 1
@@ -35,6 +42,7 @@ class Shape:
     offset: int = 0
     controller_port: int = 8090
     agent_port: int = 8080
+    devices: bool = False
 
     def pod(self) -> dict[str, Any]:
         """The content of pod.yml."""
@@ -53,6 +61,7 @@ class Shape:
                     "name": f"rack{rack}",
                     "number": rack,
                     **({"servers": [{"name": "server1", "roles": ["controller", "poplar"]}]} if rack == 1 else {}),
+                    **(_devices(rack) if self.devices else {}),
                 }
                 for rack in self._racks
             ],
@@ -92,14 +101,22 @@ class Shape:
                 rows.append((name, f"rack{rack}", unit, *macs, unit + _LOWEST_RACK_UNIT - 1, serial))
         return rows
 
-    def write(self, folder: Path) -> Path:
-        """Write pod.yml and machines.csv; the path of the first. Raises OSError."""
+    def write(self, folder: Path, state: str = _STATE) -> Path:
+        """Write pod.yml, machines.csv and group_vars; the path of the first. Raises OSError.
+
+        ``state`` is the folder of the twin that will run, as it stands in group_vars.
+        """
         folder.mkdir(parents=True, exist_ok=True)
         table = io.StringIO()
         writer = csv.writer(table, lineterminator="\n")
         writer.writerow(_COLUMNS)
         writer.writerows(self.machine_rows())
         (folder / "machines.csv").write_text(table.getvalue())
+        if self.devices:
+            variables = folder / "group_vars"
+            variables.mkdir(exist_ok=True)
+            for group, content in logins.group_vars(state).items():
+                (variables / f"{group}.yml").write_text(yaml.safe_dump(content, sort_keys=False))
         path = folder / "pod.yml"
         path.write_text(yaml.safe_dump(self.pod(), sort_keys=False))
         return path
@@ -114,3 +131,10 @@ class Shape:
 
     def _cluster(self, rack: int) -> int:
         return (rack - 1) // self.ilds + 1
+
+
+def _devices(rack: int) -> dict[str, Any]:
+    return {
+        "switches": [{"name": f"tor{rack}", "kind": "data"}, {"name": f"mgmt{rack}", "kind": "management"}],
+        "pdus": [{"name": f"pdu{2 * rack - 1}"}, {"name": f"pdu{2 * rack}"}],
+    }

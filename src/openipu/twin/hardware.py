@@ -169,6 +169,11 @@ class TwinHardware(Hardware):
         return sorted(self._shares)
 
     @property
+    def busy_ipus(self) -> int:
+        """How many IPUs are in partitions."""
+        return sum(len(share.ipus) for share in self._shares.values())
+
+    @property
     def boot_id(self) -> str:
         """A name of this start of the machine."""
         return self._boot_id

@@ -17,13 +17,20 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import psutil
 
 STOP_SECONDS = 10.0  # that a process has for ending itself, before it is killed
 _POLL_SECONDS = 0.02
 
-Endpoint = tuple[str, int]
+
+class Endpoint(NamedTuple):
+    """Where something listens."""
+
+    host: str
+    port: int
+    udp: bool = False
 
 
 class ProcessError(Exception):
@@ -106,26 +113,29 @@ class Service:
 
 def check_free(endpoints: Iterable[Endpoint]) -> None:
     """Raise ProcessError when somebody listens on one of these, or no address of this machine is there."""
-    for host, port in endpoints:
-        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    for host, port, udp in endpoints:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM if udp else socket.SOCK_STREAM) as probe:
             try:
+                if not udp:
+                    probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 probe.bind((host, port))
-                probe.listen(1)
+                if not udp:
+                    probe.listen(1)
             except OSError as error:
                 if error.errno == errno.EADDRINUSE:
-                    who = owner(host, port)
+                    who = owner(host, port, udp)
                     sentence = f"Port {port} on {host} is taken by {who}: stop it, or give the twin another in pod.yml."
                     raise ProcessError(sentence) from None
                 raise ProcessError(f"Cannot listen on {host}:{port}: {error.strerror}.") from None
 
 
-def owner(host: str, port: int) -> str:
+def owner(host: str, port: int, udp: bool = False) -> str:
     """Who listens on a port, for a sentence."""
+    listening = psutil.CONN_NONE if udp else psutil.CONN_LISTEN
     with contextlib.suppress(psutil.Error, OSError):
-        for connection in psutil.net_connections(kind="tcp"):
+        for connection in psutil.net_connections(kind="udp" if udp else "tcp"):
             local = connection.laddr
-            if connection.status == psutil.CONN_LISTEN and local.port == port and local.ip in (host, "0.0.0.0", "::"):  # noqa: S104
+            if connection.status == listening and local.port == port and local.ip in (host, "0.0.0.0", "::"):  # noqa: S104
                 if connection.pid:
                     return f"process {connection.pid} ({psutil.Process(connection.pid).name()})"
                 break

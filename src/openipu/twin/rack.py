@@ -13,8 +13,9 @@ domain. ``port`` (8080), ``rnic_address`` (the host) and ``serial`` (made from t
 out, and so may at the top level ``topology`` (mesh), ``ilds`` (1), ``bring_up_seconds`` (0: how long
 it takes to bring up a share), ``announce_interfaces`` (none: where presence is multicast) and the
 paths ``tls_ca``, ``tls_certificate``, ``tls_key``. Several clusters, each cabled in itself, stand as a
-list ``clusters`` of mappings with ``topology``, ``ilds`` and ``machines``. When the socket answers, all
-agents listen.
+list ``clusters`` of mappings with ``topology``, ``ilds`` and ``machines``. Under ``devices`` stand switches
+and PDUs, as ``openipu.twin.racked`` writes them; they keep their state in the folder ``devices`` beside the
+file. When the socket answers, all of them listen.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import grpc
@@ -35,11 +36,15 @@ from openipu.limits import raise_file_limit
 from openipu.twin.control import ControlServer
 from openipu.twin.faults import Faults
 from openipu.twin.hardware import TwinHardware, serial_for
+from openipu.twin.logins import DEVICES
 from openipu.twin.wiring import Wiring
 from openipu.vipu import tls
 from openipu.vipu.agent.presence import Announcer
 from openipu.vipu.agent.server import AgentServer, stop_signal
 from openipu.vipu.model import DEFAULT_AGENT_PORT, Topology
+
+if TYPE_CHECKING:  # its libraries are loaded for a rack that has such devices
+    from openipu.twin.devices import Devices
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger("twin")
 
@@ -100,6 +105,7 @@ class Rack:
         self.wiring = Wiring()
         self.wiring.lay(Layout(len(machines) // ilds, ilds, topology), [spec.agent_id for spec in machines])
         self.machines: dict[str, Machine] = {}
+        self.devices: Devices | None = None
         self.faults = Faults(self.machines, self.wiring)
         for spec in machines:
             hardware = TwinHardware(
@@ -122,18 +128,28 @@ class Rack:
         for machine in other.machines.values():
             machine.hardware.rewire(self.wiring)
 
+    def furnish(self, config: Mapping[str, Any], folder: Path) -> None:
+        """Put switches and PDUs in, which keep their state in a folder. Raises KeyError, TypeError or ValueError."""
+        from openipu.twin.devices import Devices
+
+        self.devices = self.faults.devices = Devices(config, folder, self.machines)
+
     async def start(self) -> None:
-        """Start all machines; when one cannot be started none stays. Raises OSError with a sentence."""
+        """Start everything; when one thing cannot be started none stays. Raises OSError or TlsError with a sentence."""
         raise_file_limit()
         try:
             for machine in self.machines.values():
                 await machine.start()
-        except OSError:
+            if self.devices:
+                await self.devices.start()
+        except BaseException:
             await self.stop()
             raise
 
     async def stop(self) -> None:
-        """Stop all machines."""
+        """Stop everything."""
+        if self.devices:
+            await self.devices.stop()
         await asyncio.gather(*(machine.stop() for machine in self.machines.values()))
 
 
@@ -166,19 +182,22 @@ def load(path: Path) -> Rack:
         if any(name in config for name in _TLS):
             ca, certificate, key = (Path(config.pop(name)) for name in _TLS)
             options["credentials"] = tls.mutual(ca, certificate, key)
+        devices = config.pop("devices", None)
         if config:
             raise ValueError(f"there is no setting {sorted(config)[0]!r}")
-        return _join([_cluster(entry, options) for entry in clusters])
+        return _join([_cluster(entry, options) for entry in clusters], devices, path.parent / DEVICES)
     except KeyError as error:
         raise ValueError(f"Cannot read the rack in {path}: {error} is missing.") from None
     except (ValueError, TypeError, AttributeError) as error:
         raise ValueError(f"Cannot read the rack in {path}: {error}.") from None
 
 
-def _join(racks: Sequence[Rack]) -> Rack:
-    """One rack of all their machines."""
+def _join(racks: Sequence[Rack], devices: Mapping[str, Any] | None, folder: Path) -> Rack:
+    """One rack of all their machines, and the devices that stand there."""
     for other in racks[1:]:
         racks[0].take(other)
+    if devices:
+        racks[0].furnish(devices, folder)
     return racks[0]
 
 
@@ -213,7 +232,7 @@ async def _run(path: Path, socket: Path) -> None:
     control = ControlServer(rack, socket)
     try:
         await control.start()
-        _log.info("rack is up", machines=len(rack.machines), control=str(socket))
+        _log.info("rack is up", machines=len(rack.machines), devices=bool(rack.devices), control=str(socket))
         await stop_signal()
     finally:
         await control.stop()

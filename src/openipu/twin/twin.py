@@ -2,7 +2,8 @@
 """A rack twin on this machine: its two processes and the folder in which they live.
 
 The folder holds ``twin.json`` (which POD this is, and the mark of a twin's folder), the rack's
-configuration and control socket, the controller's data, and a pid file and a log of each process.
+configuration and control socket, what switches and PDUs keep, the controller's data, and a pid file
+and a log of each process.
 """
 
 from __future__ import annotations
@@ -25,8 +26,10 @@ from ansible_collections.openipu.pod.plugins.module_utils.pod.load import PodErr
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.client import Client, Connection, VipuError
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import virmgrpc
 
+from openipu.twin import racked
 from openipu.twin.contract import twin
 from openipu.twin.generate import Shape
+from openipu.twin.logins import DEVICES
 from openipu.twin.processes import Endpoint, ProcessError, Service, check_free, private_folder
 from openipu.twin.script import Entry
 from openipu.twin.wiring import Wrong
@@ -61,6 +64,7 @@ class Twin:
         self.socket = self.folder / "control.sock"
         self.data = self.folder / "controller"
         self.database = self.data / "vipu-server.db"
+        self.devices = self.folder / DEVICES  # what switches and PDUs keep
         self.pod = self.folder / "pod"  # a POD that is made up
         self._identity = self.folder / "twin.json"
         self._rack = self.folder / "agents.json"
@@ -74,7 +78,7 @@ class Twin:
     def _controller(self, endpoint: Endpoint | None = None) -> Service:
         command = [sys.executable, "-m", "openipu.vipu.server", "--database", str(self.database)]
         if endpoint:
-            command += ["--host", endpoint[0], "--port", str(endpoint[1])]
+            command += ["--host", endpoint.host, "--port", str(endpoint.port)]
         return self._service("The V-IPU controller", "controller", command)
 
     def _service(self, title: str, name: str, command: list[str]) -> Service:
@@ -113,7 +117,7 @@ class Twin:
         if before and before.inventory != str(inventory) and self.running():
             raise TwinError(self._taken(before))
         try:
-            return shape.write(self.pod)
+            return shape.write(self.pod, str(self.folder))
         except OSError as error:
             raise TwinError(f"Cannot write {error.filename}: {error.strerror}.") from None
 
@@ -128,10 +132,10 @@ class Twin:
         before = self.identity()
         if before and before.inventory != identity.inventory and self.running():
             raise TwinError(self._taken(before))
-        rack = json.dumps(_rack(pod), indent=1) + "\n"
-        endpoints = [_endpoint(machine, pod) for machine in pod.machines]
+        rack = json.dumps(racked.rack(pod), indent=1) + "\n"
+        contents = racked.contents(pod)
         address = f"{pod.controller_host}:{pod.controller_port}"
-        agents, controller = self._agents(), self._controller((pod.controller_host, pod.controller_port))
+        agents, controller = self._agents(), self._controller(Endpoint(pod.controller_host, pod.controller_port))
         if agents.running() and _text(self._rack) != rack:
             say("The POD's machines have changed: stopping its agents …")
             agents.stop()
@@ -141,14 +145,14 @@ class Twin:
         wanted = [service for service in (agents, controller) if not service.running()]
         if faults and agents not in wanted:
             raise TwinError("The IPU-Machines run already: break them with 'twin fault', or begin with 'twin down'.")
-        check_free(endpoints if agents in wanted else ())
-        check_free([(pod.controller_host, pod.controller_port)] if controller in wanted else ())
+        check_free(racked.endpoints(pod) if agents in wanted else ())
+        check_free([Endpoint(pod.controller_host, pod.controller_port)] if controller in wanted else ())
         _write(self._identity, json.dumps(asdict(identity)) + "\n")
         _write(self._rack, rack)
         started: list[Service] = []
         try:
             if agents in wanted:
-                say(f"Starting {len(endpoints)} IPU-Machines, {endpoints[0][0]} to {endpoints[-1][0]} …")
+                say(f"Starting {contents} …")
                 self._launch(agents, self._rack_answers, started)
             self._spoil(faults)
             if controller in wanted:
@@ -162,7 +166,7 @@ class Twin:
                     service.stop()
             raise
         state = "is up" if wanted else "is up already"
-        say(f"The twin {state}: {len(endpoints)} IPU-Machines, controller {address}.")
+        say(f"The twin {state}: {contents}, controller {address}.")
 
     def _spoil(self, faults: Sequence[Entry]) -> None:
         for fault in faults:
@@ -212,8 +216,8 @@ class Twin:
         for path in own:
             path.unlink(missing_ok=True)
         if not keep_data:
-            shutil.rmtree(self.data, ignore_errors=True)
-            shutil.rmtree(self.pod, ignore_errors=True)
+            for folder in (self.data, self.devices, self.pod):
+                shutil.rmtree(folder, ignore_errors=True)
             self._identity.unlink(missing_ok=True)
         left = [path.name for path in self.folder.iterdir() if path != self._identity]
         if not left and not self._identity.exists():
@@ -306,10 +310,7 @@ def _loopback_pod(inventory: Path) -> model.Pod:
         raise TwinError(str(error)) from None
     if not pod.machines:
         raise TwinError(f"{pod.machines_file} has no machines: add at least one line.")
-    hosts = [pod.controller_host]
-    for machine in pod.machines:
-        hosts += [machine.addresses[name] for name in ("gw", "rnic") if name in machine.addresses]
-    for host in hosts:
+    for host in [pod.controller_host, *racked.hosts(pod)]:
         try:
             loopback = ipaddress.ip_address(host).is_loopback
         except ValueError:
@@ -320,29 +321,6 @@ def _loopback_pod(inventory: Path) -> model.Pod:
                 "use inventory/twin, or make one with 'twin generate'."
             )
     return pod
-
-
-def _endpoint(machine: model.Machine, pod: model.Pod) -> Endpoint:
-    return machine.addresses["gw"], pod.agent_port
-
-
-def _rack(pod: model.Pod) -> dict[str, Any]:
-    """The configuration of ``openipu.twin.rack``: machines in no cluster are cabled by themselves, each."""
-    clusters = [(cluster.topology, cluster.num_ilds, cluster.machines) for cluster in pod.clusters]
-    clustered = {machine.name for cluster in pod.clusters for machine in cluster.machines}
-    clusters += [("mesh", 1, (machine,)) for machine in pod.machines if machine.name not in clustered]
-    return {
-        "clusters": [
-            {"topology": topology, "ilds": ilds, "machines": [_machine(machine, pod) for machine in machines]}
-            for topology, ilds, machines in clusters
-        ]
-    }
-
-
-def _machine(machine: model.Machine, pod: model.Pod) -> dict[str, Any]:
-    host, port = _endpoint(machine, pod)
-    described = {"agent_id": machine.agent, "host": host, "port": port, "serial": machine.serial or ""}
-    return {**described, "rnic_address": machine.addresses.get("rnic", "")}
 
 
 def _text(path: Path) -> str | None:

@@ -72,6 +72,10 @@ def test_saved_results_and_paths_of_the_playbook(tmp_path: Path) -> None:
             "versions.json, because 'versions' of failure 1 of result 1 makes no sense: give what",
         ),
         ({"test_run": {"ok": True}}, "There is no run of cluster tests in test_run, because the run has no 'results'"),
+        (
+            {"info": {"agents": [{"host": "127.0.0.1"}]}},
+            "There is nothing from a controller in info, because agents 1 has no 'id': give what vipu_info returns.",
+        ),
         ({"pod": "nowhere.yml"}, "nowhere.yml"),
         ({"test_run": passing(), "size": 1}, "Unsupported parameters"),
     ],

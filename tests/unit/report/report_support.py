@@ -113,7 +113,7 @@ def info() -> dict[str, Any]:
         "agents": [
             {"id": id, "host": f"127.2.1.{number}", "port": 8080, "state": "Up"} for number, id in enumerate(AGENTS, 1)
         ],
-        "clusters": [{"id": "cl0", "agents": AGENTS, "num_ilds": 1, "topology": "torus"}],
+        "clusters": [{"id": "cl0", "agents": list(AGENTS), "num_ilds": 1, "topology": "torus"}],
         "allocations": [
             {"id": "team-a", "cluster": "cl0", "agents": AGENTS[:8]},
             {"id": "team-b", "cluster": "cl0", "agents": AGENTS[8:]},

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Saved results: those that are one are drawn, whatever else is there is refused in a sentence."""
+"""Saved results, and what a controller told: they are drawn, and whatever else is there is refused in a sentence."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from ansible_collections.openipu.pod.plugins.module_utils.report import infos
 from ansible_collections.openipu.pod.plugins.module_utils.report.runs import checked
 from ansible_collections.openipu.pod.plugins.plugin_utils.rack_report import render
 from hypothesis import given, settings
@@ -120,16 +121,13 @@ JSON = st.recursive(
     max_leaves=6,
 )
 GONE = object()
+SPOILERS = st.lists(JSON | st.just(GONE), min_size=1, max_size=4)
 
 
-@settings(deadline=None)
-@given(st.data(), st.lists(JSON | st.just(GONE), min_size=1, max_size=4), st.sampled_from([failing, domains, passing]))
-def test_wrong_and_missing_values_are_refused_or_drawn_but_never_a_crash(
-    data: st.DataObject, values: list[Any], made: Callable[[], Any]
-) -> None:
-    run: Any = made()
+def spoil(data: st.DataObject, given: Any, values: list[Any]) -> Any:
+    """What stands in a file with these in place of something, or with something missing."""
     for value in values:
-        place: Any = run
+        place: Any = given
         while place:
             key = data.draw(st.sampled_from(sorted(place) if isinstance(place, dict) else range(len(place))))
             if not (isinstance(place[key], dict | list) and place[key]) or data.draw(st.integers(0, 3)) == 0:
@@ -139,9 +137,34 @@ def test_wrong_and_missing_values_are_refused_or_drawn_but_never_a_crash(
                     place[key] = value
                 break
             place = place[key]
+    return json.loads(json.dumps(given))
+
+
+@settings(deadline=None)
+@given(st.data(), SPOILERS, st.sampled_from([failing, domains, passing]))
+def test_wrong_and_missing_values_are_refused_or_drawn_but_never_a_crash(
+    data: st.DataObject, values: list[Any], made: Callable[[], Any]
+) -> None:
     try:
-        run = checked(json.loads(json.dumps(run)))
+        run = checked(spoil(data, made(), values))
     except ValueError as error:
         assert "\n" not in str(error)
         return
     render(None, info(), run).encode()
+
+
+@settings(deadline=None)
+@given(st.data(), SPOILERS)
+def test_so_is_what_a_controller_told(data: st.DataObject, values: list[Any]) -> None:
+    try:
+        told = infos.checked(spoil(data, info(), values))
+    except ValueError as error:
+        assert "\n" not in str(error)
+        return
+    render(None, told, None).encode()
+    render(None, told, passing()).encode()
+
+
+def test_what_a_controller_told_is_drawn_as_it_is() -> None:
+    assert render(None, infos.checked(info()), passing()) == render(None, info(), passing())
+    assert "IPUs of cluster" not in render(None, infos.checked({"clusters": info()["clusters"]}), None)

@@ -70,7 +70,7 @@ def test_every_fault_is_told_and_healed(running: Running) -> None:
     assert "ag03: has no power." in running.do("stop ag03")
     assert running.do("start ag03", "heal") == []
     done = {line.split()[0] for line in deeds} | {"plug", "heal", "stop", "start"}
-    assert done == set(VERBS)
+    assert done == set(VERBS) - {"login", "sessions", "drop"}  # test_rack_devices has those
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,7 @@ def test_without_a_twin_there_is_one_sentence(tmp_path, command):
     [
         (("ipu", "ag01"), "'ipu ag01': write ipu AGENT IPU."),
         (("swap", "ag01:5"), "'swap ag01:5': write swap PORT PORT."),
-        (("stop",), "'stop': write stop AGENT…."),
+        (("stop",), "'stop': write stop AGENT|DEVICE…."),
         (("unplug", "ag01:5", "ag01:6"), "'unplug ag01:5 ag01:6': write unplug PORT."),
     ],
 )

@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from openipu.twin.processes import ProcessError, Service, check_free, private_folder
+from openipu.twin.processes import Endpoint, ProcessError, Service, check_free, private_folder
 
 WAIT = "import signal; print('here', flush=True); signal.pause()"
 
@@ -96,13 +96,13 @@ def test_a_busy_port_is_told_with_its_owner():
         me = psutil.Process()
         sentence = rf"Port {port} on {host} is taken by process {me.pid} \({me.name()}\): stop it"
         with pytest.raises(ProcessError, match=sentence):
-            check_free([(host, port)])
-    check_free([(host, port)])
+            check_free([Endpoint(host, port)])
+    check_free([Endpoint(host, port)])
 
 
 def test_an_address_of_another_machine_is_told():
     with pytest.raises(ProcessError, match=r"Cannot listen on 192\.0\.2\.1:80: Cannot assign requested address"):
-        check_free([("192.0.2.1", 80)])
+        check_free([Endpoint("192.0.2.1", 80)])
 
 
 def test_a_private_folder_is_private(tmp_path):

@@ -53,7 +53,7 @@ class Cli:
             CliError: with eAPI's code, when it is not carried out.
             Dropped: when the connection breaks in it.
         """
-        command, *filters = _PIPE.split(command.strip())
+        command, *filters = _PIPE.split(command.strip()) if command.split()[:1] == ["show"] else [command]
         if self.user in self.switch.credentials.operators and _NOT_FOR_OPERATORS.match(command):
             raise CliError(1005, "Authorization denied for command")
         output = self._run(command.split(), entered)

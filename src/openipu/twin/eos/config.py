@@ -88,6 +88,8 @@ class Block:
         """The settings in order, each with its place, with those that EOS prints although nobody made them."""
         wanted: dict[int, list[str | Block]] = {}
         for (rank, _), item in self.sorted():
+            if isinstance(item, Block) and item.mode.fleeting and not item.items:
+                continue
             wanted.setdefault(rank, []).append(item)
         for rank, entry in enumerate(self.mode.body):
             if isinstance(entry, Statement) and rank not in wanted:

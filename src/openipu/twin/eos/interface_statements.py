@@ -25,9 +25,9 @@ _QUEUE = (
     ),
 )
 _QUEUES = (
-    Mode(("tx-queue <0-7>*",), _QUEUE),
-    Mode(("uc-tx-queue <0-9>*",), _QUEUE),
-    Mode(("mc-tx-queue <0-9>*",), _QUEUE),
+    Mode(("tx-queue <0-7>*",), _QUEUE, fleeting=True),
+    Mode(("uc-tx-queue <0-9>*",), _QUEUE, fleeting=True),
+    Mode(("mc-tx-queue <0-9>*",), _QUEUE, fleeting=True),
 )
 QOS = (
     _s("service-policy type qos input WORD"),

@@ -34,12 +34,12 @@ class Statement:
 
 @dataclass(frozen=True)
 class Mode:
-    """A block: its head, and what may stand in it."""
+    """A block: its head, and what may stand in it; `fleeting` is not printed when nothing does."""
 
     forms: tuple[str, ...]
     body: tuple[Statement | Mode, ...]
     rule: str = ""
-    default: str = ""
+    fleeting: bool = False
 
 
 def statement(*forms: str, **more: str) -> Statement:

@@ -143,9 +143,12 @@ class _Space:
 
 def _size(binding: Binding) -> int:
     """At most so many bytes: tags and lengths, the name in base 128, the value."""
-    name = sum(1 + max(0, number.bit_length() - 1) // 7 for number in binding.oid)
-    value = binding.value
-    return 12 + name + (len(value) * (2 if isinstance(value, tuple) else 1) if isinstance(value, (str, tuple)) else 0)
+    size: int = 12 + sum(1 + max(0, number.bit_length() - 1) // 7 for number in binding.oid)
+    if isinstance(binding.value, tuple):
+        size += 2 * len(binding.value)
+    elif isinstance(binding.value, str | bytes):
+        size += len(binding.value)
+    return size
 
 
 def _oid(oid: Any) -> Oid:
