@@ -10,7 +10,6 @@ class Status(enum.IntEnum):
     """The error-status values that the twin gives."""
 
     TOO_BIG = 1
-    GEN_ERR = 5
     NO_ACCESS = 6
     WRONG_TYPE = 7
     WRONG_LENGTH = 8
@@ -18,7 +17,6 @@ class Status(enum.IntEnum):
     NO_CREATION = 11
     INCONSISTENT_VALUE = 12
     COMMIT_FAILED = 14
-    AUTHORIZATION_ERROR = 16
     NOT_WRITABLE = 17
 
 

@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import secrets
 import socket
+from collections.abc import Mapping
 from typing import Any
 
 from pysnmp.carrier.asyncio.dgram import udp
@@ -71,14 +72,19 @@ class Server:
         self._transport = _Transport(self)
         self._engine = _engine(pdu)
         self._writers = {(3, user.name) for user in pdu.credentials.users if user.write}
+        self._responder = Responder(self._engine, Agent(pdu), lambda model, name: (model, name) in self._writers)
         self._traps = Traps(pdu, self.host, trap_port, self._send)
         self._sampling: asyncio.Task[None] | None = None
+
+    @property
+    def requests(self) -> Mapping[str, int]:
+        """How many requests it has let in, of each kind: get, get_next, get_bulk, set."""
+        return self._responder.requests
 
     async def start(self) -> None:
         """Open the port."""
         loop = asyncio.get_running_loop()
         self._let_in()
-        Responder(self._engine, Agent(self.pdu), lambda model, name: (model, name) in self._writers)
         dispatcher = AsyncioDispatcher(loop=loop, timeout=_SAMPLE_EVERY)
         self._engine.register_transport_dispatcher(dispatcher)
         dispatcher.register_transport(udp.DOMAIN_NAME, self._transport)
