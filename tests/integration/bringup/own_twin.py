@@ -40,7 +40,7 @@ class OwnTwin:
 
     def playbook(self, name: str, *options: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         path = ROOT / "playbooks" / name
-        return run(BIN / "ansible-playbook", path, "-i", str(self.inventory), *options, check=check)
+        return run(BIN / "ansible-playbook", path, "-i", self.inventory, *options, check=check, state=self.state)
 
     def pid(self, name: str) -> int:
         return int(json.loads((self.state / f"{name}.pid").read_text())["pid"])
@@ -55,8 +55,12 @@ class OwnTwin:
         return found
 
 
-def run(program: Path, *arguments: object, check: bool = True) -> subprocess.CompletedProcess[str]:
+def run(
+    program: Path, *arguments: object, check: bool = True, state: Path | None = None
+) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"}
+    if state:
+        environment["TWIN_STATE_DIR"] = str(state)
     environment["PATH"] = f"{BIN}:{environment['PATH']}"
     command = [str(program), *map(str, arguments)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=100, check=False)

@@ -14,6 +14,9 @@ from ansible_collections.openipu.pod.plugins.module_utils.vipu.client import Cli
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import virmgrpc
 from own_twin import BIN, ROOT, OwnTwin, changed, run
 
+# That change something the first time: two switches, two PDUs; the controller, the gate, partitions, the picture.
+TASKS = 8
+
 
 def content(own: OwnTwin) -> str:
     """A text that changes with every write to the controller's database."""
@@ -26,17 +29,17 @@ def content(own: OwnTwin) -> str:
 
 def test_from_nothing_to_active_partitions_and_nothing_twice(own):
     up = own.twin("up")
-    assert f"The twin is up: 16 IPU-Machines, controller {own.controller}:8090." in up.stdout
+    assert f"The twin is up: 16 IPU-Machines, 2 switches, 2 PDUs, controller {own.controller}:8090." in up.stdout
     assert own.state.stat().st_mode & 0o777 == 0o700
 
     # Check mode before anything is there says what would come, and makes none of it.
     untouched = content(own)
-    assert changed(own.playbook("site.yml", "--check", "--diff")) == 4
+    assert changed(own.playbook("site.yml", "--check", "--diff")) == TASKS
     assert content(own) == untouched
     assert own.status()["agents"] == []
 
     first = own.playbook("site.yml")
-    assert changed(first) == 4
+    assert changed(first) == TASKS
     assert "agents: 16 of 16 up" in first.stdout
     assert "partition vision: ACTIVE, 16 IPUs of team-a, routing DNC" in first.stdout
 
@@ -63,7 +66,7 @@ def test_the_summary_tells_how_to_go_on(deployed):
 
 
 def test_the_playbooks_are_the_collections_too(deployed):
-    done = run(BIN / "ansible-playbook", "openipu.pod.site", "-i", deployed.inventory)
+    done = run(BIN / "ansible-playbook", "openipu.pod.site", "-i", deployed.inventory, state=deployed.state)
     assert changed(done) == 0
 
 
@@ -165,7 +168,7 @@ def test_two_commands_at_once_do_not_meet(deployed):
 def test_down_leaves_nothing_and_keeps_data_when_told(deployed):
     deployed.twin("down", "--keep-data")
     assert deployed.processes() == []
-    assert sorted(path.name for path in deployed.state.iterdir()) == ["controller", "twin.json"]
+    assert sorted(path.name for path in deployed.state.iterdir()) == ["controller", "devices", "twin.json"]
     deployed.twin("up")
     assert len(deployed.status()["partitions"]) == 3
     assert "has left nothing behind" in deployed.twin("down").stdout

@@ -36,7 +36,9 @@ def test_faults_of_a_file_are_found_by_the_tests_and_healed(made_up, tmp_path):
     faults = tmp_path / "faults.yml"
     faults.write_text("- unplug ag.01.02:7  # loose\n- version ag.03.01 Virm 1.17.0\n- break ag.04.03:gw1\n")
     started = up(made_up, faults)
-    assert f"The twin is up: 12 IPU-Machines, controller {made_up.controller}:8090." in started.stdout
+    assert (
+        f"The twin is up: 12 IPU-Machines, 8 switches, 8 PDUs, controller {made_up.controller}:8090." in started.stdout
+    )
     assert str(made_up.inventory) in started.stdout
     assert [(item["fault"], item["where"], item["expected"]) for item in wrong(made_up)] == [
         ("unplug", "ag.01.02:7", "ag.01.02:7"),
