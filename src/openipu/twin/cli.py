@@ -96,7 +96,9 @@ def up(twin: Twin, inventory: Path | None, faults: Path | None, **shape: Any) ->
 
 
 @main.command()
-@click.option("--keep-data", is_flag=True, help="Leave the data of controller, switches and PDUs for the next 'twin up'.")
+@click.option(
+    "--keep-data", is_flag=True, help="Leave what the controller and the devices keep for the next 'twin up'."
+)
 @_command
 def down(twin: Twin, keep_data: bool) -> None:
     """Stop the twin and leave nothing behind."""

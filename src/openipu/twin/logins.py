@@ -13,7 +13,7 @@ EAPI_PORT = 8443
 SNMP_PORT = 1161
 
 USER = "admin"
-PASSWORD = "twin"  # noqa: S105  of devices that exist on loopback only
+PASSWORD = "loopback-only"  # noqa: S105  of devices that exist on loopback only
 AUTH_KEY = "twin-authentication"  # SHA
 PRIV_KEY = "twin-encryption"  # AES
 

@@ -97,7 +97,7 @@ class Pdu:
         self._reading = measure(self.model, {})
         self._states: dict[tuple[str, int], LoadState] = {}
         self.switching = Switching(self._clock, self._switch)
-        self.sample()
+        self._measure()  # nobody listens yet to what that means
 
     # What it is set to.
 
@@ -145,10 +145,7 @@ class Pdu:
         now = self._clock.time()
         self._record.energy += self._reading.device * max(0.0, now - self._sampled) / 3600
         self._sampled = now
-        self._reading = measure(self.model, {o: w for o, w in self._loads().items() if self.is_on(o)})
-        for peak, value in self._measured():
-            if value > peak.value:
-                peak.value, peak.at = value, _now()
+        self._measure()
         self._look_for_alarms()
 
     def state(self, place: str, number: int = 1) -> LoadState:
@@ -167,6 +164,12 @@ class Pdu:
     def reset_energy(self) -> None:
         """Count from 0."""
         self._record.energy, self._record.energy_since = 0.0, _now()
+
+    def _measure(self) -> None:
+        self._reading = measure(self.model, {o: w for o, w in self._loads().items() if self.is_on(o)})
+        for peak, value in self._measured():
+            if value > peak.value:
+                peak.value, peak.at = value, _now()
 
     def _measured(self) -> list[tuple[Peak, int]]:
         record, reading = self._record, self._reading
