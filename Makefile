@@ -75,7 +75,7 @@ sanity: venv ## ansible-test sanity on the built collection, with no ignore entr
 docs: venv ## build the module documentation and check it
 	tools/docs.sh
 
-bench: venv ## every speed figure beside its peer, measured in one run
+bench: venv $(PEERS)/.ready ## every speed figure beside its peer, measured in one run
 	python -m tests.benchmark
 
 soak: venv ## the long tests: a hundred rounds of kill -9

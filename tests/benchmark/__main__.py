@@ -12,9 +12,10 @@ from importlib import metadata
 
 import click
 
-from . import cluster_tests, collection, controller, report
+from . import cluster_tests, collection, controller, report, switches
 from .lab import Lab
 from .measure import Table
+from .switch_lab import SwitchLab
 
 
 def _one_shot(table: Table, rounds: int) -> None:
@@ -54,6 +55,17 @@ def _cluster_tests(table: Table, rounds: int) -> None:
         cluster_tests.bench_many_racks(lab, table, rounds)
 
 
+def _switches(table: Table, rounds: int) -> None:
+    with SwitchLab() as lab:
+        switches.bench_pod(lab, table, rounds)
+        switches.bench_pdu(lab, table, rounds)
+
+
+def _many_switches(table: Table, rounds: int) -> None:
+    with SwitchLab(32) as lab:
+        switches.bench_many(lab, table, min(rounds, 3))
+
+
 _GROUPS: dict[str, Callable[[Table, int], None]] = {
     "one-shot": _one_shot,
     "growth": _growth,
@@ -63,11 +75,13 @@ _GROUPS: dict[str, Callable[[Table, int], None]] = {
     "active": _active,
     "cluster-tests": _cluster_tests,
     "report": report.bench_report,
+    "switches": _switches,
+    "many-switches": _many_switches,
 }
 
 
 def _machine() -> str:
-    libraries = ", ".join(f"{name} {metadata.version(name)}" for name in ("ansible-core", "grpcio"))
+    libraries = ", ".join(f"{name} {metadata.version(name)}" for name in ("ansible-core", "grpcio", "pyeapi", "pysnmp"))
     cores, load = len(os.sched_getaffinity(0)), os.getloadavg()[0]
     return f"{cores} cores (load {load:.1f} before), Python {platform.python_version()}, {libraries}"
 

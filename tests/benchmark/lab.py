@@ -35,7 +35,44 @@ class Machine:
     port: int
 
 
-class Lab:
+class Processes:
+    """What runs beside the benchmark, and ends with it: ``folder`` is theirs, once the stack has opened it."""
+
+    folder: Path
+
+    def __init__(self) -> None:
+        """Nothing is started yet."""
+        self._stack = contextlib.ExitStack()
+
+    def __exit__(self, *exception: object) -> None:
+        """End it all."""
+        self._stack.close()
+
+    def _open_folder(self) -> None:
+        self.folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-")))
+
+    def _start_rack(self, config: dict[str, Any]) -> None:
+        """Start a rack twin and wait until it listens; raises RuntimeError with what it said."""
+        file, socket = self.folder / "rack.json", self.folder / "rack.sock"
+        file.write_text(json.dumps(config))
+        rack = self._start("openipu.twin.rack", ["--config", str(file), "--socket", str(socket)])
+        _wait(lambda: socket.is_socket() or rack.poll() is not None, "the rack listens")
+        if rack.poll() is not None:
+            raise RuntimeError(f"the rack did not start: {self._said('openipu.twin.rack')}")
+
+    def _start(self, module: str, options: list[str]) -> subprocess.Popen[bytes]:
+        with (self.folder / f"{module}.log").open("wb") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", module, *options], stdout=subprocess.PIPE, stderr=log, env=_environment()
+            )
+        self._stack.callback(_end, process)
+        return process
+
+    def _said(self, module: str) -> str:
+        return (self.folder / f"{module}.log").read_text() or "nothing was said"
+
+
+class Lab(Processes):
     """A controller and PODs of 16 machines each; a context manager.
 
     With ``one_core`` the controller has the first core for itself, and the rack and this process share
@@ -44,14 +81,13 @@ class Lab:
 
     def __init__(self, pods: int, *, one_core: bool = False) -> None:
         """Nothing is started yet."""
+        super().__init__()
         self.pods = pods
         self._cores = sorted(os.sched_getaffinity(0))
         self._one_core = one_core
         self.machines: list[Machine] = []
         self.address = ""
-        # Each lab has a part of 127/8 for itself, so that two of them do not meet.
-        self._network = f"127.{128 + os.getpid() % 96}"
-        self._stack = contextlib.ExitStack()
+        self._network = f"127.{own_octet()}"
 
     @property
     def host(self) -> str:
@@ -70,18 +106,14 @@ class Lab:
             if self._one_core:
                 self._stack.callback(os.sched_setaffinity, 0, self._cores)
                 os.sched_setaffinity(0, self._cores[1:] or self._cores)
-            self.folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-")))
+            self._open_folder()
             self._start_server()
-            self._start_rack()
+            self._start_rack(self._rack())
             channel = self._stack.enter_context(self.channel())
             self._admin = admin.stub(channel, "AdminService")
             self._user = virmgrpc.stub(channel, "UserService")
             self._stack = self._stack.pop_all()
         return self
-
-    def __exit__(self, *exception: object) -> None:
-        """End it all."""
-        self._stack.close()
 
     def server_cpu(self) -> float:
         """Seconds of CPU that the controller has taken so far."""
@@ -168,7 +200,7 @@ class Lab:
             raise RuntimeError(f"vipu-server did not start: {self._said('openipu.vipu.server')}")
         self.address = line.split(" listening on ")[1].strip()
 
-    def _start_rack(self) -> None:
+    def _rack(self) -> dict[str, Any]:
         clusters = []
         for pod in range(self.pods):
             machines = [
@@ -177,23 +209,12 @@ class Lab:
             ]
             self.machines += machines
             clusters.append({"topology": "torus", "machines": [vars(machine) for machine in machines]})
-        config, socket = self.folder / "rack.json", self.folder / "rack.sock"
-        config.write_text(json.dumps({"clusters": clusters}))
-        rack = self._start("openipu.twin.rack", ["--config", str(config), "--socket", str(socket)])
-        _wait(lambda: socket.is_socket() or rack.poll() is not None, "the rack listens")
-        if rack.poll() is not None:
-            raise RuntimeError(f"the rack did not start: {self._said('openipu.twin.rack')}")
+        return {"clusters": clusters}
 
-    def _start(self, module: str, options: list[str]) -> subprocess.Popen[bytes]:
-        with (self.folder / f"{module}.log").open("wb") as log:
-            process = subprocess.Popen(
-                [sys.executable, "-m", module, *options], stdout=subprocess.PIPE, stderr=log, env=_environment()
-            )
-        self._stack.callback(_end, process)
-        return process
 
-    def _said(self, module: str) -> str:
-        return (self.folder / f"{module}.log").read_text() or "nothing was said"
+def own_octet() -> int:
+    """The second number of the part of 127/8 that this process has for itself, so that two of them do not meet."""
+    return 128 + os.getpid() % 96
 
 
 def _environment() -> dict[str, str]:

@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The switches and PDUs of a POD64: one task for each, beside what people do with ``arista.eos``, and 64 switches."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from ansible_collections.openipu.pod.plugins.module_utils.eos.config import Node, parse, ranges
+
+from .measure import Sample, Table, Target, alternate
+from .switch_lab import Json, SwitchLab, ours, theirs
+
+SAVE = {"arista.eos.eos_config": {"save_when": "modified"}}
+# What no resource module of arista.eos speaks of.
+_UNCOVERED = ("spanning-tree portfast", "priority-flow-control")
+# One of them writes out the port of syslog, which is the default.
+_PORT = re.compile(r"^(logging host \S+) 514$")
+POD_TASK = {
+    "openipu.pod.eos_pod": {
+        "host": "{{ ansible_host }}",
+        "port": "{{ eapi.port }}",
+        "username": "{{ eapi.username }}",
+        "password": "{{ eapi.password }}",
+        "ca_path": "{{ eapi.ca_path }}",
+        "config": "{{ pod_switch_config }}",
+        "state": "replaced",
+    }
+}
+
+
+def bench_pod(lab: SwitchLab, table: Table, rounds: int) -> None:
+    """Both switches from empty by one play of eos_pod, and by three ways with arista.eos; the unchanged second run."""
+    hosts = switch_hosts(lab)
+    apply = lab.play("eos_pod", hosts, [POD_TASK])
+    empty = lab.play("empty", hosts, [])
+    lab.clear()
+    bare = lab.running()
+    ours(apply, "changed=1")
+    made = lab.running()
+    peers = _peers(lab, bare, made)
+
+    def first() -> Sample:
+        sample = ours(apply, "changed=1")
+        _same(lab, made)
+        return sample
+
+    def peer(name: str) -> Sample:
+        sample = theirs(lab.folder, peers[name], "changed=")
+        _same(lab, made, _UNCOVERED if name == "resources" else ())
+        return sample
+
+    medians = alternate(
+        rounds,
+        {
+            "empty": lambda: ours(empty),
+            "eos_pod": first,
+            "again": lambda: ours(apply, "changed=0"),
+            **{name: lambda name=name: peer(name) for name in peers},  # type: ignore[misc]
+        },
+        before=dict.fromkeys(["eos_pod", *peers], lab.clear),
+        at_most={"looped": 2},
+    )
+    took = medians["eos_pod"]
+    table.add("both switches of a POD64 from empty, eos_pod", _both(took), f"empty playbook {_both(medians['empty'])}")
+    for name, words, limit in (
+        ("looped", "eos_config looped over the ports", 20),
+        ("file", "eos_config with one file", 2),
+        ("resources", "resource modules of arista.eos", 2),
+    ):
+        _times(table, f"the same beside {words}, wall", took, medians[name], limit)
+    _unchanged(table, "eos_pod, unchanged second run, CPU", medians["again"], medians["empty"])
+
+
+def bench_pdu(lab: SwitchLab, table: Table, rounds: int) -> None:
+    """Both PDUs of a POD64, as they should be already, over SNMPv3."""
+    config = {"name": "{{ inventory_hostname }}", "location": "rack1", "contact": "operations@example.com"}
+    config["phases"] = [{"near_overload": 26, "overload": 32}]  # type: ignore[assignment]
+    config["banks"] = [{"near_overload": 13, "overload": 16}]  # type: ignore[assignment]
+    hosts: dict[str, Json] = {pdu.name: {"pdu": lab.pdu_connection(pdu)} for pdu in lab.pdus}
+    options = {name: f"{{{{ pdu.{name} }}}}" for name in lab.pdu_connection(lab.pdus[0])}
+    apply = lab.play("pdu", hosts, [{"openipu.pod.pdu": {**options, "config": config}}])
+    empty = lab.play("no-pdu", hosts, [])
+    ours(apply)
+    medians = alternate(rounds, {"empty": lambda: ours(empty), "again": lambda: ours(apply, "changed=0")}, before={})
+    _unchanged(table, "pdu, both of a POD64, unchanged, CPU", medians["again"], medians["empty"])
+
+
+def bench_many(lab: SwitchLab, table: Table, rounds: int) -> None:
+    """All switches of many racks in one play, and how much dearer each of them is than one of the first eight."""
+    hosts = switch_hosts(lab)
+    some = dict(list(hosts.items())[:8])
+    nothing = {"ansible.builtin.meta": "noop"}
+    runs = {
+        f"{name}{len(group)}": lab.play(f"{name}{len(group)}", group, tasks)
+        for name, tasks in (("apply", [POD_TASK]), ("empty", [nothing]), ("idle", [{"ansible.builtin.debug": {}}]))
+        for group in (some, hosts)
+    }
+    measured: dict[str, Any] = {name: lambda name=name: ours(runs[name]) for name in ("empty8", "empty64")}
+    measured |= {name: lambda name=name: ours(runs[name]) for name in ("idle8", "idle64")}
+    measured |= {name: lambda name=name: ours(runs[name], "changed=1") for name in ("apply8", "apply64")}
+    measured["again64"] = lambda: ours(runs["apply64"], "changed=0")
+    medians = alternate(rounds, measured, before={"apply8": lab.clear, "apply64": lab.clear})
+
+    def each(name: str) -> float:
+        """Milliseconds of CPU of a switch more."""
+        return (medians[f"{name}64"].cpu - medians[f"{name}8"].cpu) / (len(hosts) - len(some)) * 1000
+
+    per_switch, alone = each("apply"), (medians["apply8"].cpu - medians["empty8"].cpu) / len(some) * 1000
+    table.add(
+        "64 switches in one play, from empty, CPU of each",
+        f"{per_switch:.0f} ms",
+        f"a task that does nothing, for each: {each('idle'):.0f} ms",
+        Target("≤ 60 ms", 60),
+        per_switch,
+    )
+    growth = per_switch / alone
+    table.add(
+        "the same: one of 64 beside one of 8",
+        f"{growth:.2f} ×",
+        f"one of 8: {alone:.0f} ms",
+        Target("linear (≤ 1.1 ×)", 1.1),
+        growth,
+    )
+    table.add(
+        "the same, wall",
+        f"{medians['apply64'].wall:.1f} s",
+        f"8 switches {medians['apply8'].wall:.1f} s, unchanged 64 {_both(medians['again64'])}",
+    )
+
+
+def switch_hosts(lab: SwitchLab) -> dict[str, Json]:
+    """The switches with the variables that the plays here use."""
+    return {
+        switch.name: {
+            "ansible_host": lab.address(switch),
+            "eapi": lab.connection(switch),
+            "pod_switch_config": lab.wanted(switch),
+        }
+        for switch in lab.switches
+    }
+
+
+def _both(sample: Sample) -> str:
+    return f"{sample.wall:.2f} s, CPU {sample.cpu:.2f} s"
+
+
+def _times(table: Table, name: str, took: Sample, peer: Sample, limit: float) -> None:
+    times = peer.wall / took.wall
+    target = Target(f"≤ 1/{limit:g}", limit, at_least=True)
+    table.add(name, f"1/{times:.1f}", f"{_both(peer)} and its connections", target, times)
+
+
+def _unchanged(table: Table, name: str, again: Sample, empty: Sample) -> None:
+    share = again.cpu / empty.cpu
+    value = f"{again.cpu:.2f} s ({share:.2f} × empty), wall {again.wall:.2f} s"
+    table.add(name, value, f"empty playbook {_both(empty)}", Target("≤ 1.4 × empty", 1.4), share)
+
+
+def _same(lab: SwitchLab, made: dict[str, list[str]], without: tuple[str, ...] = ()) -> None:
+    """Raise RuntimeError unless every switch is configured like that, and starts so; some lines may be left out."""
+    for what, found in (("running", lab.running()), ("startup", lab.saved())):
+        for name, wanted in made.items():
+            ours, theirs = (
+                [_PORT.sub(r"\1", line) for line in lines if not line.strip().startswith(without or ("\n",))]
+                for lines in (wanted, found[name])
+            )
+            if ours != theirs:
+                missing, more = sorted(set(ours) - set(theirs))[:5], sorted(set(theirs) - set(ours))[:5]
+                raise RuntimeError(f"{name} is not {what} what eos_pod makes: lacks {missing}, has {more} instead")
+
+
+# What the peers are told: the same, in the words of each.
+
+
+def _peers(lab: SwitchLab, bare: dict[str, list[str]], made: dict[str, list[str]]) -> dict[str, list[str]]:
+    hosts: dict[str, Json] = {}
+    for switch in lab.switches:
+        whole = lab.folder / f"{switch.name}.cfg"
+        whole.write_text("\n".join([*made[switch.name], ""]))
+        before = {node.line: [each.line for each in node.below] for node in parse("\n".join(bare[switch.name]))}
+        nodes = [
+            node
+            for node in parse("\n".join(made[switch.name]))
+            if before.get(node.line) != [each.line for each in node.below]
+        ]
+        hosts[switch.name] = {
+            "ansible_host": lab.address(switch),
+            "file": str(whole),
+            "sections": [_section(node) for node in nodes if node.below],
+            "lines": [
+                node.line for node in nodes if not node.below and not node.line.startswith(("interface", "vlan"))
+            ],
+            "resources": _resources(lab.wanted(switch)),
+        }
+    looped: list[Json] = [
+        {
+            "arista.eos.eos_config": {"parents": "{{ item.parents }}", "lines": "{{ item.lines }}"},
+            "loop": "{{ sections }}",
+            "loop_control": {"label": "{{ item.parents }}"},
+        },
+        {"arista.eos.eos_config": {"lines": "{{ lines }}"}, "when": "lines | length > 0"},
+        SAVE,
+    ]
+    resources = [
+        {f"arista.eos.eos_{name}": {"config": f"{{{{ resources.{name} }}}}"}, "when": f"'{name}' in resources"}
+        for name in dict.fromkeys(name for host in hosts.values() for name in host["resources"])
+    ]
+    return {
+        "looped": lab.peer_play("looped", hosts, looped),
+        "file": lab.peer_play(
+            "file", hosts, [{"arista.eos.eos_config": {"src": "{{ file }}", "save_when": "changed"}}]
+        ),
+        "resources": lab.peer_play("resources", hosts, [*resources, SAVE]),
+    }
+
+
+def _section(node: Node) -> Json:
+    return {"parents": [node.line], "lines": [each.line for each in node.below]}
+
+
+def _resources(config: Json) -> Json:
+    """The option ``config`` of each resource module."""
+    interfaces = config["interfaces"]
+    members: dict[int, list[Json]] = {}
+    for item in interfaces:
+        if "port_channel" in item:
+            channel = item["port_channel"]
+            members.setdefault(channel["id"], []).append({"member": item["name"], "mode": channel["lacp"]})
+    result = {
+        "vlans": [{"vlan_id": vlan["id"], "name": vlan["name"]} for vlan in config["vlans"]],
+        "interfaces": [
+            {key: item[key] for key in ("name", "description", "mtu") if key in item} for item in interfaces
+        ],
+        "lag_interfaces": [{"name": f"Port-Channel{id}", "members": ports} for id, ports in members.items()],
+        "l2_interfaces": [_l2(item) for item in interfaces if "mode" in item],
+        "ntp_global": {"servers": [{"server": each} for each in config.get("ntp_servers", [])]},
+        "logging_global": {"hosts": [{"name": each} for each in config.get("syslog_servers", [])]},
+    }
+    return {name: value for name, value in result.items() if value}
+
+
+def _l2(item: Json) -> Json:
+    if item["mode"] == "access":
+        return {"name": item["name"], "access": {"vlan": item["access_vlan"]}}
+    return {
+        "name": item["name"],
+        "mode": "trunk",
+        "trunk": {"trunk_allowed_vlans": ranges(item["trunk_vlans"]).split(",")},
+    }
