@@ -63,7 +63,7 @@ $(PEERS)/.ready: requirements/peers.txt | .venv/.ready
 	uv pip install --quiet --no-deps --require-hashes --target $(PEERS) -r requirements/peers.txt
 	touch $@
 
-test-peers: venv $(PEERS)/.ready ## arista.eos, which nobody here wrote, against the switches of the twin
+test-peers: venv $(PEERS)/.ready ## arista.eos and Net-SNMP (apt install snmp), which nobody here wrote, against switches and PDUs of the twin
 	pytest tests/peers -n 2
 
 ansible-lint: venv ## playbooks and roles, production profile
