@@ -23,6 +23,7 @@ from openipu.twin.generate import Shape
 from openipu.twin.twin import Twin, TwinError
 
 _INVENTORY = Path("inventory/twin/pod.yml")
+_SHOWN_DEVICES = 4
 _SHOWN_FAULTS = 10
 _Command = Callable[..., None]
 
@@ -96,13 +97,21 @@ def up(twin: Twin, inventory: Path | None, faults: Path | None, **shape: Any) ->
 
 
 @main.command()
-@click.option(
-    "--keep-data", is_flag=True, help="Leave what the controller and the devices keep for the next 'twin up'."
-)
+@click.option("--keep-data", is_flag=True, help="Leave what was configured for the next 'twin up'.")
 @_command
 def down(twin: Twin, keep_data: bool) -> None:
     """Stop the twin and leave nothing behind."""
     twin.down(keep_data, _say)
+
+
+def _devices(twin: Twin) -> str:
+    """Where to find what stands around the machines; empty where there is nothing."""
+    lines = []
+    for title, addresses in (("Switches", twin.addresses("switches")), ("PDUs", twin.addresses("pdus"))):
+        if addresses:
+            more = f" and {len(addresses) - _SHOWN_DEVICES} more" if len(addresses) > _SHOWN_DEVICES else ""
+            lines.append(f"\n{title:17} {', '.join(addresses[:_SHOWN_DEVICES])}{more}")
+    return "".join(lines)
 
 
 @main.command()
@@ -121,6 +130,7 @@ def status(twin: Twin, as_json: bool) -> None:
         _say(json.dumps({**found.as_json(), **more}, indent=2))
         return
     _say(found.text())
+    _say(_devices(twin))
     folder = "" if twin.folder == Path(".twin").absolute() else f" --state-dir {twin.folder}"
     if wrong:
         _say(

@@ -271,6 +271,11 @@ class Twin:
         """The machines as the rack itself sees them. Raises TwinError."""
         return list(self.control("ListMachines", twin.ListMachinesRequest()).machines)
 
+    def addresses(self, kind: str) -> list[str]:
+        """Where its ``switches`` or ``pdus`` answer, each as a name and an end-point."""
+        devices = json.loads(_text(self._rack) or "{}").get("devices", {})
+        return [f"{each['name']} {each['host']}:{each['port']}" for each in devices.get(kind, ())]
+
     def wrong(self) -> list[Wrong]:
         """What is wrong with the rack. Raises TwinError."""
         return [
