@@ -82,6 +82,11 @@ class ServedSwitch:
         """How many requests it has answered."""
         return self.served.requests
 
+    @property
+    def connections(self) -> int:
+        """Over how many connections they came."""
+        return self.served.connections
+
     def node(self, user: str = USER, password: str = PASSWORD, timeout: float = 30, **more: Any) -> Any:
         """pyeapi's node for it, with its certificate verified."""
         if self.certs is not None:

@@ -51,13 +51,14 @@ async def serve(switch: Switch, host: str, port: int, tls: ssl.SSLContext | None
 
 
 class Served:
-    """A switch that answers; made by `serve`."""
+    """A switch that answers; made by `serve`. It counts `requests`, and the `connections` they came over."""
 
     def __init__(self, switch: Switch, host: str, port: int, tls: ssl.SSLContext | None) -> None:
         self.switch = switch
         self.host = host
         self.port = port
         self.requests = 0
+        self.connections = 0
         self._tls = tls
         self._server = web.Server(self._answer, access_log=None)
         self._holder: socket.socket | None = None
@@ -144,6 +145,7 @@ class Served:
             await self._reachable.wait()
             with contextlib.suppress(OSError, ssl.SSLError):
                 await asyncio.get_running_loop().connect_accepted_socket(self._server, connection, ssl=self._tls)
+                self.connections += 1
                 return
             connection.close()
         except asyncio.CancelledError:
