@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""playbooks/power.yml with two PDUs of a rack: what it sets, and that it refuses a rack that is too much for them."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from pdu_agents import AUTH_KEY, HOST, PRIV_KEY, WRITER, Agents, ServedPdu
+
+ROOT = Path(__file__).parents[3]
+RECAP = re.compile(r"^(\S+)\s*: ok=\d+\s+changed=(\d+)\s+unreachable=0\s+failed=(\d+)", re.MULTILINE)
+TRAP = "tr4p-of-nobody"
+NAMES = ("pdu1", "pdu2")
+
+
+def inventory(folder: Path, pdus: list[ServedPdu], told: bool = True, **variables: Any) -> Path:
+    """A rack of 16 machines and one server, and its PDUs; unless ``told``, nobody said how to log in to them."""
+    user = {"username": WRITER, "auth_key": AUTH_KEY, "priv_key": PRIV_KEY, "timeout": 5}
+    hosts = {
+        name: {"ansible_host": HOST, **({"pdu_connection": {**user, "port": pdu.port}} if told else {})}
+        for name, pdu in zip(NAMES, pdus, strict=True)
+    }
+    config = {
+        "banks": [{"near_overload": 12, "overload": 16}],
+        "trap_receivers": [{"address": "10.1.3.101", "community": TRAP}],
+    }
+    groups = {
+        "pdus": {"hosts": hosts, "vars": {"pdu_config": config, **variables}},
+        "machines": {"hosts": {f"machine{number}": {} for number in range(1, 17)}},
+        "poplar_servers": {"hosts": {"server1": {}, "elsewhere": {"pod_rack": "rack2"}}},
+    }
+    file = folder / "inventory.yml"
+    file.write_text(yaml.safe_dump({"all": {"vars": {"pod_rack": "rack1"}, "children": groups}}))
+    return file
+
+
+def play(folder: Path, hosts: Path, *options: str) -> tuple[dict[str, tuple[int, int]], str]:
+    """Changes and failures of each host, and everything that was said, in one line."""
+    done = subprocess.run(
+        [Path(sys.executable).parent / "ansible-playbook", "-i", hosts, ROOT / "playbooks/power.yml", *options],
+        env={
+            **{name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")},
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "HOME": str(folder),
+            "ANSIBLE_HOME": str(folder / ".ansible"),
+            "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
+            "ANSIBLE_NOCOLOR": "true",
+        },
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    output = done.stdout + done.stderr
+    assert "Traceback" not in output
+    assert TRAP not in output
+    recap = {host: (int(changed), int(failed)) for host, changed, failed in RECAP.findall(output)}
+    assert (done.returncode == 0) == (not any(failed for _changed, failed in recap.values())), output
+    return recap, " ".join(output.split())
+
+
+@pytest.fixture
+def pdus(agents: Agents) -> list[ServedPdu]:
+    """Two that feed a rack, each of which delivers 345 W on each bank."""
+    return [agents.pdu(name.upper(), watts=dict.fromkeys(range(1, 43, 7), 345.0)) for name in NAMES]
+
+
+def test_pdus_are_set_and_judged(pdus: list[ServedPdu], tmp_path: Path) -> None:
+    hosts = inventory(tmp_path, pdus, pdu_device_power={"machines": 1.1, "poplar_servers": 0.8, "switches": 0.3})
+    first, _said = play(tmp_path, hosts, "--check", "--diff")
+    assert first == {"pdu1": (1, 0), "pdu2": (1, 0)}
+    assert all("set" not in pdu.requests for pdu in pdus)
+    assert play(tmp_path, hosts, "-vvv", "--diff")[0] == first
+    for name, pdu in zip(NAMES, pdus, strict=True):
+        assert (pdu.pdu.settings.name, pdu.pdu.settings.location) == (name, "rack1")
+        assert [bank.near for bank in pdu.pdu.settings.banks] == [12] * 6
+        assert pdu.requests["set"] == 1
+    again, said = play(tmp_path, hosts)
+    assert again == {"pdu1": (0, 0), "pdu2": (0, 0)}
+    assert all(pdu.requests["set"] == 1 for pdu in pdus)
+    assert "load: 2.07 of 22.0 kW" in said
+    assert "banks: 1.5, 1.5, 1.5, 1.5, 1.5, 1.5 A" in said
+
+
+def test_a_rack_that_is_too_much_is_refused(pdus: list[ServedPdu], tmp_path: Path) -> None:
+    power = {"machines": 1.4, "poplar_servers": 0.8}
+    hosts = inventory(tmp_path, pdus, pdu_device_power=power)
+    recap, said = play(tmp_path, hosts)
+    assert {host: failed for host, (_changed, failed) in recap.items()} == {"pdu1": 1, "pdu2": 1}
+    for name, pdu in zip(NAMES, pdus, strict=True):
+        assert (
+            f"{name} (AP8886 at {HOST}:{pdu.port}) cannot take 21.1 kW more: the whole PDU would carry 23.2 kW of at "
+            "most 22 kW (2.1 now and 21.1 more); phase 1 would carry 33.7 A of at most 32 A (3.1 now and 30.6 more)"
+        ) in said
+    assert "Show load and alarms" not in said
+    # The two of them together carry it.
+    hosts = inventory(tmp_path, pdus, pdu_device_power=power, pdu_redundant=False)
+    assert play(tmp_path, hosts)[0] == {"pdu1": (0, 0), "pdu2": (0, 0)}
+
+
+def test_one_that_refuses_ends_the_run_for_all(pdus: list[ServedPdu], tmp_path: Path) -> None:
+    hosts = inventory(tmp_path, pdus, pdu_device_power={"machines": 1.1})
+    pdus[1].draws({1: 3600.0})  # 16 A of a bank of 16 A, so no more fits
+    recap, said = play(tmp_path, hosts)
+    assert recap["pdu2"][1] == 1
+    assert "bank 1 would carry" in said
+    assert "Show load and alarms" not in said
+
+
+def test_what_it_would_set_is_shown_and_nobody_asked(pdus: list[ServedPdu], tmp_path: Path) -> None:
+    shown, said = play(tmp_path, inventory(tmp_path, pdus), "-e", "pdu_display=true")
+    assert shown == {"pdu1": (0, 0), "pdu2": (0, 0)}
+    assert "location: rack1 name: pdu1" in said
+    assert "trap_receivers: - address: 10.1.3.101 community: not shown" in said
+    left, said = play(tmp_path, inventory(tmp_path, pdus, told=False), "--limit", "pdu1")
+    assert left == {"pdu1": (0, 0)}
+    assert "pdu1 is left alone: say how to log in to PDUs with pdu_connection" in said
+    assert not any(pdu.requests for pdu in pdus)
+
+
+def test_the_complete_rack_can_be_shown(tmp_path: Path) -> None:
+    recap, said = play(
+        tmp_path, ROOT / "inventory/pod64", "-e", "pdu_display=true", "-e", f"vault_pdu_trap_community={TRAP}"
+    )
+    assert recap
+    assert all(result == (0, 0) for result in recap.values())
+    for name in recap:
+        assert f"name: {name} " in said
