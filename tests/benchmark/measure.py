@@ -58,8 +58,11 @@ class Table:
         return f"{self.title}\n\n{tabulate(self.rows, headers)}"
 
 
-def command(arguments: Sequence[str], expect: str = "", env: dict[str, str] | None = None) -> Sample:
-    """Run a command to its end; raises RuntimeError with its output when it fails or lacks what is expected."""
+def command(arguments: Sequence[str], expect: str = "", env: dict[str, str] | None = None, refuse: str = "") -> Sample:
+    """Run a command to its end.
+
+    Raises RuntimeError with its output when it fails, lacks what is expected or has what is refused.
+    """
     start = time.perf_counter()
     process = subprocess.Popen(
         arguments, env={**os.environ, **(env or {})}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
@@ -68,8 +71,9 @@ def command(arguments: Sequence[str], expect: str = "", env: dict[str, str] | No
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     wall = time.perf_counter() - start
-    if process.returncode or expect not in output.decode():
-        raise RuntimeError(f"{' '.join(arguments)} ended with {process.returncode}:\n{output.decode()}")
+    said = output.decode()
+    if process.returncode or expect not in said or (refuse and refuse in said):
+        raise RuntimeError(f"{' '.join(arguments)} ended with {process.returncode}:\n{said}")
     return Sample(usage.ru_utime + usage.ru_stime, wall)
 
 

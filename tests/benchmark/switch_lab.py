@@ -147,9 +147,11 @@ class SwitchLab(Processes):
         return [line for line in text.splitlines() if line.strip() and not line.startswith("!")]
 
 
-def ours(arguments: list[str], expect: str = "") -> Sample:
-    """Run a play of ours."""
-    return command(arguments, expect, ENVIRONMENT)
+def ours(arguments: list[str], changed: bool | None = None) -> Sample:
+    """Run a play of ours, whose one task changes all hosts, none of them, or nobody knows which."""
+    if changed is None:
+        return command(arguments, env=ENVIRONMENT)
+    return command(arguments, f"changed={changed:d}", ENVIRONMENT, refuse=f"changed={not changed:d}")
 
 
 @contextmanager
@@ -165,10 +167,10 @@ def _sockets(folder: Path) -> Iterator[Path]:
         sockets.rmdir()
 
 
-def theirs(folder: Path, arguments: list[str], expect: str = "") -> Sample:
+def theirs(folder: Path, arguments: list[str]) -> Sample:
     """Run a play of ``arista.eos``. The CPU of its connections, processes on their own, is not in it."""
     if not (PEERS / "ansible_collections/arista/eos").is_dir():
-        raise RuntimeError(f"there is no arista.eos in {PEERS}: run 'make {PEERS.name}', as make bench does")
+        raise RuntimeError(f"there is no arista.eos in {PEERS}: 'make bench' fetches it")
     with _sockets(folder) as sockets:
         environment = {
             **ENVIRONMENT,
@@ -176,4 +178,4 @@ def theirs(folder: Path, arguments: list[str], expect: str = "") -> Sample:
             "ANSIBLE_PERSISTENT_CONTROL_PATH_DIR": str(sockets),
             "ANSIBLE_HOME": str(folder / "ansible"),
         }
-        return command(arguments, expect, environment)
+        return command(arguments, env=environment, refuse="changed=0")

@@ -36,17 +36,17 @@ def bench_pod(lab: SwitchLab, table: Table, rounds: int) -> None:
     empty = lab.play("empty", hosts, [])
     lab.clear()
     bare = lab.running()
-    ours(apply, "changed=1")
+    ours(apply, changed=True)
     made = lab.running()
     peers = _peers(lab, bare, made)
 
     def first() -> Sample:
-        sample = ours(apply, "changed=1")
+        sample = ours(apply, changed=True)
         _same(lab, made)
         return sample
 
     def peer(name: str) -> Sample:
-        sample = theirs(lab.folder, peers[name], "changed=")
+        sample = theirs(lab.folder, peers[name])
         _same(lab, made, _UNCOVERED if name == "resources" else ())
         return sample
 
@@ -55,7 +55,7 @@ def bench_pod(lab: SwitchLab, table: Table, rounds: int) -> None:
         {
             "empty": lambda: ours(empty),
             "eos_pod": first,
-            "again": lambda: ours(apply, "changed=0"),
+            "again": lambda: ours(apply, changed=False),
             **{name: lambda name=name: peer(name) for name in peers},  # type: ignore[misc]
         },
         before=dict.fromkeys(["eos_pod", *peers], lab.clear),
@@ -82,7 +82,7 @@ def bench_pdu(lab: SwitchLab, table: Table, rounds: int) -> None:
     apply = lab.play("pdu", hosts, [{"openipu.pod.pdu": {**options, "config": config}}])
     empty = lab.play("no-pdu", hosts, [])
     ours(apply)
-    medians = alternate(rounds, {"empty": lambda: ours(empty), "again": lambda: ours(apply, "changed=0")}, before={})
+    medians = alternate(rounds, {"empty": lambda: ours(empty), "again": lambda: ours(apply, changed=False)}, before={})
     _unchanged(table, "pdu, both of a POD64, unchanged, CPU", medians["again"], medians["empty"])
 
 
@@ -98,8 +98,8 @@ def bench_many(lab: SwitchLab, table: Table, rounds: int) -> None:
     }
     measured: dict[str, Any] = {name: lambda name=name: ours(runs[name]) for name in ("empty8", "empty64")}
     measured |= {name: lambda name=name: ours(runs[name]) for name in ("idle8", "idle64")}
-    measured |= {name: lambda name=name: ours(runs[name], "changed=1") for name in ("apply8", "apply64")}
-    measured["again64"] = lambda: ours(runs["apply64"], "changed=0")
+    measured |= {name: lambda name=name: ours(runs[name], changed=True) for name in ("apply8", "apply64")}
+    measured["again64"] = lambda: ours(runs["apply64"], changed=False)
     medians = alternate(rounds, measured, before={"apply8": lab.clear, "apply64": lab.clear})
 
     def each(name: str) -> float:
