@@ -169,7 +169,8 @@ options:
       - V(replaced) makes every interface that O(config) names exactly so, what is not said becoming what it is by default, and lists and
         settings too. Interfaces, VLANs and settings that it does not name are left alone.
       - V(rendered) asks no switch, and gives the commands for an empty one.
-      - V(gathered) tells what is configured, in the words of O(config), without what is as it is by default.
+      - V(gathered) tells what is configured, in the words of O(config), without what is as it is by default and without
+        O(config.snmp_communities), which are secrets.
     type: str
     choices: [merged, replaced, rendered, gathered]
     default: merged

@@ -198,7 +198,7 @@ class Lines:
         gone = [each for each in before or () if each not in value]
         new = [each for each in value if each not in (before or ())]
         return [
-            *("no %s %s%s" % (self.prefix, each, self.suffix) for each in gone),
+            *("no %s %s" % (self.prefix, each) for each in gone),
             *("%s %s%s" % (self.prefix, each, self.suffix) for each in new),
         ]
 

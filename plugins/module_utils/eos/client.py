@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import http.client
 import logging
+import math
 import secrets
 import ssl
 import time
@@ -31,6 +32,7 @@ else:
 
 _PAUSE = 0.5  # seconds between two tries to reach a switch that was just changed
 _LEFT = 5  # seconds of the commit timer that are left for the confirmation itself
+_CONFIRMED = 2  # commands that were carried out before it came to saving: enable, and the commit
 _NO_SUCH_COMMAND, _NOT_CONVERTED, _UNAUTHORISED = 1002, 1003, 1005
 
 Command = str | dict[str, str]
@@ -59,11 +61,17 @@ class Connection:
 
 
 class EosError(SentenceError):
-    """The switch could not be asked, or refused; ``lost`` when nobody knows whether it did what it was asked."""
+    """The switch could not be asked, or refused.
 
-    def __init__(self, sentence: str, lost: bool = False) -> None:
+    ``lost`` when nobody knows whether it did what it was asked; ``refused`` is the place of the command that it
+    would not carry out, and those before it were; ``reason`` is the shortest way to say what happened.
+    """
+
+    def __init__(self, sentence: str, lost: bool = False, reason: str = "", refused: int | None = None) -> None:
         super().__init__(sentence)
         self.lost = lost
+        self.reason = reason or sentence
+        self.refused = refused
 
 
 class Switch:
@@ -101,10 +109,9 @@ class Switch:
             if check_mode or not diff.strip():
                 self._run(["configure session %s" % session, "abort"], "text")
                 return diff
-            self._commit(session, confirm)
         except EosError as error:
-            self._abandon(session, error)
-            raise
+            raise self._abandoned(session, error) from None
+        self._commit(session, confirm)
         if confirm:
             self._confirm(session, confirm, save)
         elif save:
@@ -116,35 +123,56 @@ class Switch:
         return str(self._run(asked, "text")[-1]["output"])
 
     def _commit(self, session: str, confirm: float) -> None:
-        timer = "commit timer %s" % time.strftime("%H:%M:%S", time.gmtime(confirm)) if confirm else "commit"
-        self._run(["configure session %s" % session, timer], "text")
+        minutes, seconds = divmod(math.ceil(confirm), 60)
+        timer = "commit timer %02d:%02d:%02d" % (*divmod(minutes, 60), seconds) if confirm else "commit"
+        deadline = time.monotonic() + confirm + _LEFT
+        try:
+            self._run(["configure session %s" % session, timer], "text")
+        except EosError as error:
+            if not error.lost:
+                raise self._abandoned(session, error) from None
+            raise self._taken_back(session, error, "fell silent when it was changed", deadline, bool(confirm)) from None
 
     def _confirm(self, session: str, confirm: float, save: bool) -> None:
         """Over a fresh connection, as the next administrator would come."""
-        deadline = time.monotonic() + max(confirm - _LEFT, confirm / 2)
+        start = time.monotonic()
+        deadline = start + max(confirm - _LEFT, confirm / 2)
+        commands = ["configure session %s commit" % session, *(["write memory"] if save else [])]
+        lost = False
         self.close()
         while True:
             try:
-                self._run(
-                    ["configure session %s commit" % session, *(["write memory"] if save else [])],
-                    "text",
-                    timeout=max(1.0, min(self.connection.timeout, deadline - time.monotonic())),
-                )
+                self._run(commands, "text", timeout=self._until(deadline))
             except EosError as error:
                 self.close()
-                if not error.lost or time.monotonic() + _PAUSE > deadline:
+                if error.refused == _CONFIRMED:
                     raise EosError(
-                        "%s was changed and could not be reached again to confirm it, so it takes the change back "
-                        "within %g seconds: leave out what cuts off its management, or connect another way (%s)"
-                        % (self.connection.address, confirm, error.sentence),
-                        lost=True,
+                        "%s was changed, but what it starts with was not: %s"
+                        % (self.connection.address, error.sentence)
                     ) from None
+                # It was confirmed before, and only the answer was lost.
+                if lost and error.refused is not None and self._state(session) == "completed":
+                    if save:
+                        self._run(["write memory"], "text")
+                    return
+                lost = lost or error.lost
+                if not error.lost or time.monotonic() + _PAUSE > deadline:
+                    what = "was changed and could not be asked to keep that"
+                    raise self._taken_back(session, error, what, start + confirm + _LEFT, True) from None
                 time.sleep(_PAUSE)
             else:
                 return
 
-    def _abandon(self, session: str, cause: EosError) -> None:
-        """Leave no session behind, as far as the switch can be reached."""
+    def _until(self, deadline: float) -> float:
+        """How long a request may take that has to be over by then; a second at least."""
+        return max(1.0, min(self.connection.timeout, deadline - time.monotonic()))
+
+    def _state(self, session: str) -> str:
+        sessions: dict[str, t.Any] = self.facts("show configuration sessions")[0]["sessions"]
+        return str(sessions.get(session, {}).get("state", ""))
+
+    def _abandoned(self, session: str, cause: EosError) -> EosError:
+        """Leave no session behind that was not committed, as far as the switch can be reached."""
         self.close()
         try:
             self._run(["configure session %s abort" % session], "text")
@@ -154,6 +182,33 @@ class Switch:
                     session,
                     session,
                 )
+        return cause
+
+    def _taken_back(self, session: str, cause: EosError, what: str, deadline: float, timed: bool) -> EosError:
+        """Have a commit taken back that may or may not have come about, and say what became of it.
+
+        The switch does so by itself when its timer runs out, and may well be out of reach until then.
+        """
+        fate = "and takes the change back by itself"
+        while True:
+            self.close()
+            try:
+                self._run(["configure session %s abort" % session], "text", timeout=self._until(deadline))
+                fate = "and the change was taken back"
+            except EosError as error:
+                if error.lost and time.monotonic() + _PAUSE < deadline:
+                    time.sleep(_PAUSE)
+                    continue
+                if error.refused is not None:  # there is no such session any more
+                    fate = "and the change was taken back" if timed else "and the change was made all the same"
+                elif not timed:
+                    fate = "and nobody knows whether the change was made"
+            self.close()
+            return EosError(
+                "%s %s (%s), %s: leave out what cuts off its management, or run it again if the network was at fault."
+                % (self.connection.address, what, cause.reason.rstrip("."), fate),
+                lost=True,
+            )
 
     def _run(self, commands: t.Sequence[Command], format: str, timeout: float | None = None) -> list[t.Any]:
         if not HAS_PYEAPI:
@@ -169,13 +224,13 @@ class Switch:
         try:
             return list(self._channel.execute([enable, *commands], encoding=format)["result"][1:])
         except eapilib.CommandError as error:
-            raise EosError(self._refusal(error, ["enable", *commands])) from None
+            raise self._refusal(error, ["enable", *commands]) from None
         except eapilib.ConnectionError as error:
             raise self._unreachable(error) from None
         except (http.client.HTTPException, UnicodeError) as error:
             raise EosError(self._no_eapi(str(error) or type(error).__name__), lost=True) from None
 
-    def _refusal(self, error: t.Any, commands: t.Sequence[Command]) -> str:
+    def _refusal(self, error: t.Any, commands: t.Sequence[Command]) -> EosError:
         """The command that was refused, by the number of answers before it, and what the switch says of it."""
         index = max(len(error.output or [None]) - 1, 0)
         command = commands[index] if index < len(commands) else commands[-1]
@@ -184,15 +239,16 @@ class Switch:
             said = " ".join(error.output[-1]["errors"])
         said = said.strip().rstrip(".")
         remedy = {
-            _NO_SUCH_COMMAND: "it knows no such command; leave out the option that asks for it",
+            _NO_SUCH_COMMAND: "it knows no such command or value; change the option that asks for it, or leave it out",
             _UNAUTHORISED: "%s may not do that; use another username" % (self.connection.username or "its user"),
         }.get(int(error.error_code), "nothing was changed")
-        return "%s refused '%s': %s (%s)." % (
+        sentence = "%s refused '%s': %s (%s)." % (
             self.connection.address,
             without_secrets(command if isinstance(command, str) else command["cmd"]),
             without_secrets(said),
             remedy,
         )
+        return EosError(sentence, reason=without_secrets(said), refused=index)
 
     def _unreachable(self, error: t.Any) -> EosError:
         cause = self._channel.socket_error
@@ -212,12 +268,14 @@ class Switch:
                 "%s did not answer within %g seconds: check that it is up, or allow more with timeout."
                 % (address, connection.timeout),
                 lost=True,
+                reason="no answer within %g seconds" % self._channel.transport.timeout,
             )
         if isinstance(cause, OSError):
             return EosError(
                 "Cannot reach %s (%s): check host and port, and that eAPI is on (management api http-commands)."
                 % (address, (cause.strerror or str(cause)).lower()),
                 lost=True,
+                reason=(cause.strerror or str(cause)).lower(),
             )
         if "unable to connect" in str(error.message):
             return EosError(self._no_eapi("its answer is no JSON"), lost=True)
@@ -230,18 +288,18 @@ class Switch:
 
 
 def _channel(connection: Connection) -> t.Any:
-    """pyeapi's connection, on a transport that is kept open."""
-    user, password = connection.username or "", connection.password or ""
-    port = connection.port
-    if not connection.https:
-        channel = eapilib.HttpEapiConnection(connection.host, port, username=user, password=password)
-        channel.transport = _Plain("/command-api", connection.host, port or 80, timeout=connection.timeout)
+    """pyeapi's connection, on a transport that is kept open.
+
+    Without a username it sends no login at all, for otherwise the switch would not look at a certificate.
+    """
+    channel = eapilib.EapiConnection()
+    if connection.username:
+        channel.authentication(connection.username, connection.password or "")
+    where: dict[str, t.Any] = {"host": connection.host, "timeout": connection.timeout}
+    if connection.https:
+        channel.transport = _Secure("/command-api", port=connection.port or 443, context=_context(connection), **where)
     else:
-        context = _context(connection)
-        channel = eapilib.HttpsEapiConnection(connection.host, port, username=user, password=password, context=context)
-        channel.transport = _Secure(
-            "/command-api", connection.host, port or 443, context=context, timeout=connection.timeout
-        )
+        channel.transport = _Plain("/command-api", port=connection.port or 80, **where)
     return channel
 
 

@@ -56,6 +56,7 @@ SETTINGS: dict[str, Clause] = {
     "pfc_watchdog_action": Word("priority-flow-control pause watchdog action", "errdisable"),
 }
 
+_SECRET = ("snmp_communities",)
 _LISTS = ("trunk_vlans", "no_drop", _OTHER)
 
 VLAN = Family("vlan", (Field("name"),))
@@ -84,19 +85,13 @@ class Config:
         return interface_clauses(self.model)
 
     def gathered(self) -> Object:
-        """In the words of the module's option, without what is as it is by default."""
+        """In the words of the module's option, without what is as it is by default, and without secrets."""
         interfaces = []
         for item in self.objects["interfaces"]:
-            said = {
-                name: item[name] for name, clause in self.clauses.items() if item[name] != clause.default and item[name]
-            }
-            if not item["enabled"]:
-                said["enabled"] = False
-            if not item["lldp"]:
-                said["lldp"] = False
-            if len(said) or item["name"].startswith(_VIRTUAL):
+            said = {name: item[name] for name, clause in self.clauses.items() if item[name] != clause.default}
+            if said or item["name"].startswith(_VIRTUAL):
                 interfaces.append({"name": item["name"], **said})
-        values = {item["id"]: item["value"] for item in self.objects["settings"]}
+        values = {item["id"]: item["value"] for item in self.objects["settings"] if item["id"] not in _SECRET}
         settings = {name: value for name, value in values.items() if value != SETTINGS[name].default}
         return {"vlans": self.objects["vlans"], "interfaces": interfaces, **settings}
 

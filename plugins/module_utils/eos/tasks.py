@@ -16,22 +16,27 @@ def _eos_pod(run: Run) -> Object:
     params = run.params
     if params["state"] == "rendered":
         steps = _plan(wanted(params["config"], None, replace=False), None)
-        return {"changed": False, "commands": commands(steps, interface_clauses(params["model"] or ""))}
+        made = commands(steps, interface_clauses(params["model"] or ""))
+        return {"changed": False, "commands": list(map(without_secrets, made))}
     if not params["host"]:
         raise TaskError("Name the switch with host: only state rendered does without.")
+    if params["confirm_timeout"] < 0:
+        raise TaskError(
+            "The confirm_timeout %g is none: give seconds, or 0 to commit for good." % params["confirm_timeout"]
+        )
     there = read(run.transport.show("show running-config")[0])
     if params["state"] == "gathered":
         return {"changed": False, "gathered": there.gathered()}
     steps = _plan(wanted(params["config"], there, params["state"] == "replaced"), there)
     asked = commands(steps, there.clauses)
-    made: list[str] = []
+    diffs: list[str] = []
 
     def configure(_work: list[Step]) -> list[ItemError]:
-        made.append(run.transport.configure(asked, params["confirm_timeout"], params["save"], run.check_mode))
+        diffs.append(run.transport.configure(asked, params["confirm_timeout"], params["save"], run.check_mode))
         return []
 
     report = converge(steps, configure, run.check_mode, diff=False, foreteller=configure)
-    diff = "".join(made)
+    diff = "".join(diffs)
     result = {**report.result(), "changed": bool(diff.strip()), "commands": list(map(without_secrets, asked))}
     if asked and not result["changed"]:
         run.warnings.append(

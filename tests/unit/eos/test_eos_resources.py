@@ -95,8 +95,7 @@ def test_what_is_configured() -> None:
         "ntp_servers": ["10.1.3.9"],
         "syslog_servers": ["10.1.3.9"],
         "gateways": ["10.1.3.1"],
-        "snmp_communities": ["s3cret"],
-    }
+    }  # and not the SNMP community
 
 
 def test_what_is_there_needs_nothing() -> None:

@@ -182,9 +182,16 @@ def _commit_named(cli: Cli, values: tuple[str, ...]) -> Output:
     return SILENT
 
 
-@COMMANDS.add("configure session WORD abort", "no configure session WORD")
+@COMMANDS.add("configure session WORD abort")
 def _abort_named(cli: Cli, values: tuple[str, ...]) -> Output:
     cli.switch.sessions.abort(cli.switch.sessions.named(values[0]))
+    cli.leave()
+    return SILENT
+
+
+@COMMANDS.add("no configure session WORD")
+def _forget_named(cli: Cli, values: tuple[str, ...]) -> Output:
+    cli.switch.sessions.forget(cli.switch.sessions.named(values[0]))
     cli.leave()
     return SILENT
 

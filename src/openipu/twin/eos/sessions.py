@@ -63,8 +63,7 @@ class Sessions:
                     "before creating a new one.",
                 )
             session = self._sessions[name] = Session(name, self.running.copy(), user)
-        elif session.state == "completed":
-            raise CliError(1000, f"Cannot enter session {name} (session already completed)")
+        _check_open(session, "enter")
         return session
 
     def pending(self) -> list[Session]:
@@ -94,8 +93,9 @@ class Sessions:
             timer: seconds after which all is as before unless the session is committed again.
 
         Raises:
-            CliError: while the timer of another session runs.
+            CliError: while the timer of another session runs, or when it was completed.
         """
+        _check_open(session, "commit")
         waiting = self.timed()
         if waiting is not None and waiting is not session:
             raise CliError(1000, f"Cannot commit session {session.name}: commit timer of session {waiting.name} runs")
@@ -110,8 +110,18 @@ class Sessions:
             session.state, session.deadline = "pendingCommitTimer", self.clock() + timer
 
     def abort(self, session: Session) -> None:
-        """Drop a session; one whose timer runs is taken back."""
-        self._take_back(session)
+        """End a session that was not completed; one whose timer runs is taken back.
+
+        Raises:
+            CliError: when it was completed.
+        """
+        _check_open(session, "abort")
+        self.forget(session)
+
+    def forget(self, session: Session) -> None:
+        """Drop a session in any state; one whose timer runs is taken back."""
+        if session.before is not None:
+            self.running, session.before = session.before, None
         self._sessions.pop(session.name, None)
 
     def expire(self) -> bool:
@@ -121,10 +131,6 @@ class Sessions:
             return False
         self.abort(session)
         return True
-
-    def _take_back(self, session: Session) -> None:
-        if session.before is not None:
-            self.running, session.before = session.before, None
 
     def _forget_completed(self) -> None:
         done = [session for session in self._sessions.values() if session.state == "completed"]
@@ -157,3 +163,8 @@ class Sessions:
     def rows(self) -> list[Session]:
         """All sessions, oldest first."""
         return list(self._sessions.values())
+
+
+def _check_open(session: Session, verb: str) -> None:
+    if session.state == "completed":
+        raise CliError(1000, f"Cannot {verb} session {session.name} (session already completed)")
