@@ -26,6 +26,7 @@ from openipu.twin.pdu.errors import Refusal, Status
 # user, keys and padding of SNMPv3.
 LONGEST_MESSAGE = 1472
 _ENVELOPE = 200
+_SHORT = 124  # bytes of name and value up to which each length takes one byte
 
 _WIRE: dict[Syntax, Any] = {
     Syntax.INTEGER: rfc1902.Integer32,
@@ -146,13 +147,15 @@ class _Space:
 
 
 def _size(binding: Binding) -> int:
-    """At most so many bytes: tags and lengths, the name in base 128, the value."""
-    size: int = 12 + sum(1 + max(0, number.bit_length() - 1) // 7 for number in binding.oid)
+    """At most so many bytes: the name in base 128, the value, and tags and lengths of both and of the pair."""
+    size: int = sum(1 + max(0, number.bit_length() - 1) // 7 for number in binding.oid)
     if isinstance(binding.value, tuple):
-        size += 2 * len(binding.value)
+        size += 5 * len(binding.value)
     elif isinstance(binding.value, str | bytes):
         size += len(binding.value)
-    return size
+    elif isinstance(binding.value, int):
+        size += binding.value.bit_length() // 8 + 1
+    return size + (6 if size < _SHORT else 12)
 
 
 def _oid(oid: Any) -> Oid:
