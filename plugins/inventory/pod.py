@@ -22,7 +22,8 @@ description:
   - All hosts get C(pod_networks), the controller's C(vipu_api_host) and C(vipu_api_port), C(vipu_connection) with
     these two as C(api_host) and C(api_port) for C(module_defaults), and what the controller is to hold in the words of
     the module C(openipu.pod.vipu_pod), as C(vipu_pod_agents), C(vipu_pod_clusters),
-    C(vipu_pod_allocations), C(vipu_pod_partitions) and C(vipu_pod_users).
+    C(vipu_pod_allocations), C(vipu_pod_partitions) and C(vipu_pod_users). With V(openstack), they also get
+    C(pod_openstack_config), the option O(openipu.pod.openstack_pod_network#module:config).
   - Mistakes are refused with file, line and remedy. No device is contacted.
 requirements:
   - PyYAML
@@ -59,6 +60,11 @@ options:
     type: list
     elements: dict
     required: true
+  openstack:
+    description:
+      - How its networks are to be known to OpenStack, as V(physical_networks), V(mtu), V(dns_domain), V(dns_servers), V(management_servers),
+        V(nfs_servers), V(external_network), V(address_scope), V(networks) and V(tenants).
+    type: dict
   clusters:
     description: The clusters, each with V(id), V(racks) or V(machines), V(topology) and V(num_ilds).
     type: list
@@ -120,6 +126,7 @@ from ansible.plugins.inventory import BaseInventoryPlugin, Cacheable, Constructa
 from ansible_collections.openipu.pod.plugins.module_utils.pod import model
 from ansible_collections.openipu.pod.plugins.module_utils.pod.cabling import cable_macs
 from ansible_collections.openipu.pod.plugins.module_utils.pod.load import PodError, load
+from ansible_collections.openipu.pod.plugins.module_utils.pod.networking import network_config
 from ansible_collections.openipu.pod.plugins.module_utils.pod.source import beside
 from ansible_collections.openipu.pod.plugins.module_utils.pod.switching import switch_config
 
@@ -235,6 +242,8 @@ def _describe(pod: model.Pod) -> dict[str, t.Any]:
         "vipu_connection": {"api_host": pod.controller_host, "api_port": pod.controller_port},
     }
     shared.update(("vipu_pod_%s" % kind, rows) for kind, rows in pod.desired().items())
+    if pod.cloud:
+        shared["pod_openstack_config"] = network_config(pod, pod.cloud)
     return {"hosts": hosts, "all": shared, "racks": list(numbers)}
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from . import cabling, model, spec
+from . import cabling, clouds, model, spec
 from .addresses import Once, Plan
 from .source import Block, PodError, beside, read_csv, read_yaml, unknown
 from .tenancy import Tenancy
@@ -64,6 +64,7 @@ class _Loader:
             allocations=tuple(tenancy.allocations.values()),
             partitions=tenancy.partitions,
             users=tenancy.users,
+            cloud=clouds.read(self.top, self.plan.networks, racks, tenancy.allocations),
         )
 
     def _machines(self, racks: dict[str, Block]) -> dict[str, tuple[model.Machine, ...]]:

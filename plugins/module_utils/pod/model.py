@@ -21,6 +21,9 @@ CONTROLLER_PORT = 8090
 # The networks of the reference design and their VLANs. BMC and GW share one VLAN on the wire.
 BMC, GW, MANAGEMENT, DATA, STORAGE = "bmc", "gw", "management", "data", "storage"
 VLANS = {BMC: 13, GW: 13, MANAGEMENT: 99, DATA: 11, STORAGE: 12}
+# On which switches a network is, and what a project of a tenant may see: never BMC or GW.
+SWITCHES = {BMC: MANAGEMENT, GW: MANAGEMENT, MANAGEMENT: MANAGEMENT, DATA: DATA, STORAGE: DATA}
+TENANT_NETWORKS = (DATA, STORAGE, MANAGEMENT)
 # The rule 10.x.y.z: x says which network, y is the logical rack, z the unit.
 SUBNETS = {BMC: "10.1.0.0/16", GW: "10.2.0.0/16", MANAGEMENT: "10.3.0.0/16", DATA: "10.5.0.0/16"}
 
@@ -175,6 +178,33 @@ class User:
 
 
 @dataclass(frozen=True)
+class Tenant:
+    """A project of OpenStack that may use the POD; with a VLAN it has a data network of its own, with its machines."""
+
+    project: str
+    vlan: int | None = None
+    machines: tuple[Machine, ...] = ()
+
+
+@dataclass(frozen=True)
+class Cloud:
+    """How the networks of a POD are known to OpenStack."""
+
+    physical_networks: dict[str, str]  # by kind of switch
+    mtu: int  # bytes, of the networks on the data switches
+    dns_domain: str | None = None  # with the dot at its end
+    dns_servers: tuple[str, ...] = ()
+    management_servers: tuple[str, ...] = ()  # the global ones: ssh and metrics of controllers
+    nfs_servers: tuple[str, ...] = ()
+    external_network: str | None = None
+    address_scope: bool = False
+    gateways: dict[str, str] = field(default_factory=dict)  # by network
+    router_addresses: dict[str, str] = field(default_factory=dict)
+    pools: dict[str, tuple[str, ...]] = field(default_factory=dict)  # as first-last
+    tenants: tuple[Tenant, ...] = ()
+
+
+@dataclass(frozen=True)
 class Pod:
     """A whole POD."""
 
@@ -191,6 +221,7 @@ class Pod:
     allocations: tuple[Allocation, ...]
     partitions: tuple[Partition, ...]
     users: tuple[User, ...]
+    cloud: Cloud | None = None
 
     @property
     def machines(self) -> tuple[Machine, ...]:

@@ -37,6 +37,7 @@ POD = Shape(
         "agent_port": {"type": "int", "default": AGENT_PORT},
         "controller": {"type": "dict"},
         "networks": {"type": "dict"},
+        "openstack": {"type": "dict"},
         "racks": {**_LIST, "required": True},
         "clusters": _LIST,
         "allocations": _LIST,
@@ -50,6 +51,24 @@ CONTROLLER = Shape(
     mutually_exclusive=[("server", "host")],
 )
 NETWORKS = Shape("networks", {name: {"type": "dict"} for name in VLANS})
+OPENSTACK = Shape(
+    "openstack",
+    {
+        "physical_networks": {"type": "dict"},
+        "mtu": {"type": "int", "default": 9000},
+        "dns_domain": {},
+        "dns_servers": _NAMES,
+        "management_servers": _NAMES,
+        "nfs_servers": _NAMES,
+        "external_network": {},
+        "address_scope": {"type": "bool", "default": False},
+        "networks": {"type": "dict"},
+        "tenants": _LIST,
+    },
+)
+PHYSICAL_NETWORKS = Shape("physical networks", {DATA: {"default": "physnet100g"}, MANAGEMENT: {"default": "physnet1g"}})
+CLOUD_NETWORK = Shape("network of openstack", {"gateway": {}, "router_address": {}, "pools": _NAMES})
+TENANT = Shape("tenant", {"project": {"required": True}, "vlan": {"type": "int"}, "allocation": {}})
 NETWORK = Shape("network", {"vlan": {"type": "int"}, "subnet": {}})
 RACK = Shape(
     "rack",

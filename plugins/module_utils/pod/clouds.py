@@ -1,0 +1,171 @@
+# Copyright (c) openipu.pod contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The key ``openstack`` of pod.yml: how the networks of a POD are to be known to OpenStack, and to whom."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import typing as t
+
+from . import model, spec
+from .addresses import Once
+from .source import Block, unknown
+
+_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+
+
+def read(
+    top: Block,
+    networks: dict[str, model.Network],
+    racks: t.Sequence[model.Rack],
+    allocations: t.Mapping[str, model.Allocation],
+) -> model.Cloud | None:
+    """What the key says, None without it. Raises PodError."""
+    if top.get("openstack") is None:
+        return None
+    return _Reader(top, networks, racks, allocations).cloud()
+
+
+class _Reader:
+    """Reads the key of one POD."""
+
+    def __init__(
+        self,
+        top: Block,
+        networks: dict[str, model.Network],
+        racks: t.Sequence[model.Rack],
+        allocations: t.Mapping[str, model.Allocation],
+    ) -> None:
+        self.block = spec.OPENSTACK.check(top["openstack"])
+        self.networks = networks
+        self.racks = racks
+        self.allocations = allocations
+
+    def cloud(self) -> model.Cloud:
+        self._check_shared()
+        nothing = Block(self.block.file, self.block.line)
+        physical = spec.PHYSICAL_NETWORKS.check(self.block.get("physical_networks") or nothing)
+        settings = spec.NETWORKS.check(self.block.get("networks") or nothing)
+        details = {name: spec.CLOUD_NETWORK.check(settings[name]) for name in self.networks if settings.get(name)}
+        return model.Cloud(
+            physical_networks={kind: physical[kind] for kind in (model.DATA, model.MANAGEMENT)},
+            mtu=self._mtu(),
+            dns_domain=self._domain(),
+            dns_servers=self._addresses("dns_servers"),
+            management_servers=self._addresses("management_servers"),
+            nfs_servers=self._addresses("nfs_servers"),
+            external_network=self.block.get("external_network"),
+            address_scope=self.block["address_scope"],
+            gateways=self._inside(details, "gateway"),
+            router_addresses=self._inside(details, "router_address"),
+            pools=self._pools(details),
+            tenants=self._tenants(),
+        )
+
+    def _check_shared(self) -> None:
+        """Networks of one VLAN are one network of Neutron, and whoever sees one of them sees all."""
+        for name in model.TENANT_NETWORKS:
+            for other in (model.BMC, model.GW):
+                if self._wire(name) == self._wire(other):
+                    sentence = "networks '%s' and '%s' share VLAN %d, so that tenants would see '%s': give it its own"
+                    raise self.block.error(sentence % (name, other, self.networks[name].vlan, other))
+
+    def _wire(self, name: str) -> tuple[str, int]:
+        return model.SWITCHES[name], self.networks[name].vlan
+
+    def _mtu(self) -> int:
+        mtu: int = self.block["mtu"]
+        if not 1280 <= mtu <= 9216:
+            raise self.block.error("mtu %d: packets of these networks are 1280 to 9216 bytes" % mtu, "mtu")
+        return mtu
+
+    def _domain(self) -> str | None:
+        """The DNS domain, with the dot at its end that Neutron asks for."""
+        domain = self.block.get("dns_domain")
+        if not domain:
+            return None
+        labels = domain.rstrip(".").split(".")
+        if not all(_LABEL.fullmatch(label) for label in labels) or len(domain) > 253:
+            raise self.block.error("'%s' is no DNS domain such as pod64.example" % domain, "dns_domain")
+        return ".".join(labels) + "."
+
+    def _addresses(self, key: str) -> tuple[str, ...]:
+        found = []
+        for text in self.block.get(key) or ():
+            try:
+                found.append(str(ipaddress.ip_address(text)))
+            except ValueError as error:
+                raise self.block.error("'%s' of %s is not an address" % (text, key), key) from error
+        return tuple(found)
+
+    def _inside(self, details: dict[str, Block], key: str) -> dict[str, str]:
+        """An address in the subnet of each network that gives one."""
+        return {name: self._address(block, key, name, block[key]) for name, block in details.items() if block.get(key)}
+
+    def _address(self, block: Block, key: str, network: str, text: str) -> str:
+        subnet = self.networks[network].subnet
+        try:
+            address = ipaddress.ip_address(text)
+        except ValueError as error:
+            raise block.error("%s '%s' of network '%s' is not an address" % (key, text, network), key) from error
+        if subnet is None or address not in ipaddress.ip_network(subnet):
+            sentence = "%s %s is outside the subnet of network '%s' (%s): correct one of them"
+            raise block.error(sentence % (key, address, network, subnet or "it has none"), key)
+        return str(address)
+
+    def _pools(self, details: dict[str, Block]) -> dict[str, tuple[str, ...]]:
+        pools: dict[str, tuple[str, ...]] = {}
+        for name, block in details.items():
+            if block.get("pools") is None:
+                continue
+            found = []
+            for text in block["pools"]:
+                ends = [self._address(block, "pools", name, end.strip()) for end in str(text).split("-")]
+                if len(ends) != 2 or ipaddress.ip_address(ends[0]) > ipaddress.ip_address(ends[1]):  # type: ignore[operator]
+                    sentence = "pool '%s' of network '%s' is not of the form 10.1.5.150-10.1.5.250"
+                    raise block.error(sentence % (text, name), "pools")
+                found.append("-".join(ends))
+            pools[name] = tuple(found)
+        return pools
+
+    def _tenants(self) -> tuple[model.Tenant, ...]:
+        projects, vlans = Once("tenant"), Once("data VLAN")
+        for network in self.networks.values():
+            if model.SWITCHES[network.name] == model.DATA and network.name != model.DATA:
+                vlans.take(str(network.vlan), "network '%s'" % network.name, self.block.error("", "networks"))
+        given = Once("machine")
+        tenants = []
+        for block in spec.TENANT.children(self.block, "tenants"):
+            tenant = self._tenant(block)
+            projects.take(tenant.project, None, block.error("", "project"))
+            # IPU-over-Fabric is not encrypted: who shares the VLAN reads along.
+            vlan = tenant.vlan or self.networks[model.DATA].vlan
+            vlans.take(str(vlan), "tenant '%s'" % tenant.project, block.error("", "vlan"))
+            for machine in tenant.machines:
+                given.take(machine.name, "tenant '%s'" % tenant.project, block.error("", "allocation"))
+            tenants.append(tenant)
+        return tuple(tenants)
+
+    def _tenant(self, block: Block) -> model.Tenant:
+        project, vlan, name = block["project"], block.get("vlan"), block.get("allocation")
+        if (vlan is None) != (name is None):
+            sentence = "tenant '%s': a data network of its own takes both 'vlan' and 'allocation', the machines in it"
+            raise block.error(sentence % project)
+        if vlan is None or name is None:
+            return model.Tenant(project)
+        if not 1 <= vlan <= 4094:
+            raise block.error("tenant '%s': VLAN %d: VLANs are 1 to 4094" % (project, vlan), "vlan")
+        if vlan == self.networks[model.DATA].vlan:
+            sentence = "tenant '%s': VLAN %d is that of network 'data': leave it and 'allocation' out, or take another"
+            raise block.error(sentence % (project, vlan), "vlan")
+        if name not in self.allocations:
+            raise block.error(
+                "tenant '%s': %s" % (project, unknown("allocation", name, self.allocations)), "allocation"
+            )
+        machines = self.allocations[name].machines
+        if not machines:
+            sentence = "tenant '%s': which machines allocation '%s' has is up to the controller: list its 'machines'"
+            raise block.error(sentence % (project, name), "allocation")
+        return model.Tenant(project, vlan, machines)
