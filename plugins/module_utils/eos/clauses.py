@@ -30,17 +30,21 @@ class Clause(t.Protocol):
 
 @dataclass(frozen=True)
 class Word:
-    """A line that ends in a value: ``mtu 9214``. The default is written by taking the line away."""
+    """A line that ends in a value: ``mtu 9214``. The default is written by taking the line away.
+
+    ``single`` values are one word; a line with more says something else, like ``ip address ... secondary``.
+    """
 
     prefix: str
     default: t.Any = ""
+    single: bool = False
 
     def read(self, nodes: list[Node]) -> tuple[t.Any, list[Node]]:
         kind = type(self.default)
         value, used = self.default, []
         for node in nodes:
             before, _space, rest = node.line.partition(self.prefix + " ")
-            if not before and rest:
+            if not before and rest and not (self.single and " " in rest):
                 try:
                     value = kind(rest)
                 except ValueError:  # another command that begins alike
@@ -54,7 +58,10 @@ class Word:
 
 @dataclass(frozen=True)
 class Flag:
-    """A line that is there or not: ``shutdown``. ``lines`` stand there when it has the value ``when``."""
+    """A line that is there or not: ``shutdown``. ``lines`` stand there when it has the value ``when``.
+
+    With some of them only it has neither value, and reads None.
+    """
 
     lines: tuple[str, ...]
     when: bool = True
@@ -65,6 +72,8 @@ class Flag:
 
     def read(self, nodes: list[Node]) -> tuple[t.Any, list[Node]]:
         used = [node for node in nodes if node.line in self.lines]
+        if used and len(used) < len(self.lines):
+            return None, used
         return (self.when if used else self.default), used
 
     def write(self, value: t.Any, before: t.Any) -> list[str]:
@@ -79,9 +88,11 @@ class SwitchportMode:
 
     def read(self, nodes: list[Node]) -> tuple[t.Any, list[Node]]:
         used = [node for node in nodes if node.line == "no switchport" or node.line.startswith("switchport mode ")]
-        if not used:
+        lines = [node.line for node in used]
+        if not lines:
             return self.default, used
-        return ("routed" if used[0].line == "no switchport" else used[0].line.split()[-1]), used
+        # A routed port keeps the mode that it had as a port of the switch.
+        return ("routed" if "no switchport" in lines else lines[0].split()[-1]), used
 
     def write(self, value: t.Any, before: t.Any) -> list[str]:
         if value == "routed":
@@ -136,9 +147,10 @@ class NoDrop:
     def read(self, nodes: list[Node]) -> tuple[t.Any, list[Node]]:
         on = [node for node in nodes if node.line in ("priority-flow-control on", "priority-flow-control mode on")]
         lines = {node.line: node for node in nodes if self._line.fullmatch(node.line)}
-        priorities = sorted(int(line.split()[2]) for line in lines)
-        # Without "on" nothing is paused, and the lines about priorities are in the way of nobody.
-        return (priorities if on else []), [*on, *lines.values()]
+        # Either without the other pauses nothing, and is no value of this option.
+        if not on or not lines:
+            return self.default, []
+        return sorted(int(line.split()[2]) for line in lines), [*on, *lines.values()]
 
     def write(self, value: t.Any, before: t.Any) -> list[str]:
         gone = ["no priority-flow-control priority %d no-drop" % each for each in set(before or ()) - set(value or ())]

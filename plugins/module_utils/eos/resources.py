@@ -18,6 +18,7 @@ _INTERFACE_NAME = re.compile(r"(Ethernet\d+(/\d+){0,2}|Management\d+(/\d+)?|Port
 _VIRTUAL = ("Port-Channel", "Vlan")
 # Platforms whose queues for unicast have a name of their own.
 _UNICAST_QUEUES = re.compile(r"DCS-7(05|06|26)0")
+_FIRST_VLAN: Object = {"id": 1, "name": "default"}  # always there, and printed only when it has another name
 _OTHER = "other"  # lines of an interface that no option speaks of
 
 
@@ -27,7 +28,7 @@ def interface_clauses(model: str) -> dict[str, Clause]:
         "description": Word("description"),
         "enabled": Flag(("shutdown",), when=False),
         "mtu": Word("mtu", 1500),
-        "address": Word("ip address"),
+        "address": Word("ip address", single=True),
         "mode": SwitchportMode(),
         "access_vlan": Word("switchport access vlan", 1),
         "native_vlan": Word("switchport trunk native vlan", 1),
@@ -65,7 +66,9 @@ INTERFACE = Family(
     tuple(Field(name, Mode.SET if name in _LISTS else Mode.STRICT) for name in (*interface_clauses(""), _OTHER)),
     key="name",
 )
-SETTING = Family("setting", (Field("value", view=lambda value: sorted(value) if isinstance(value, list) else value),))
+SETTING = Family(
+    "setting", (Field("value", view=lambda value: sorted(set(value)) if isinstance(value, list) else value),)
+)
 FAMILIES = (VLAN, INTERFACE, SETTING)
 
 Objects = dict[str, list[Object]]  # by the plural of their family
@@ -88,12 +91,17 @@ class Config:
         """In the words of the module's option, without what is as it is by default, and without secrets."""
         interfaces = []
         for item in self.objects["interfaces"]:
-            said = {name: item[name] for name, clause in self.clauses.items() if item[name] != clause.default}
+            said = {
+                name: item[name]
+                for name, clause in self.clauses.items()
+                if item[name] is not None and item[name] != clause.default
+            }
             if said or item["name"].startswith(_VIRTUAL):
                 interfaces.append({"name": item["name"], **said})
         values = {item["id"]: item["value"] for item in self.objects["settings"] if item["id"] not in _SECRET}
         settings = {name: value for name, value in values.items() if value != SETTINGS[name].default}
-        return {"vlans": self.objects["vlans"], "interfaces": interfaces, **settings}
+        vlans = [item for item in self.objects["vlans"] if item != _FIRST_VLAN]
+        return {"vlans": vlans, "interfaces": interfaces, **settings}
 
 
 def read(text: str) -> Config:
@@ -110,6 +118,8 @@ def read(text: str) -> Config:
             vlans += [{"id": number, "name": names[0] if names else _default_name(number)} for number in numbers(rest)]
         elif word == "interface":
             interfaces.append(_interface(rest, node.below, clauses))
+    if not any(item["id"] == 1 for item in vlans):
+        vlans.insert(0, dict(_FIRST_VLAN))
     settings = [{"id": name, "value": clause.read(nodes)[0]} for name, clause in SETTINGS.items()]
     return Config(hostname, model, {"vlans": vlans, "interfaces": interfaces, "settings": settings})
 
@@ -125,7 +135,7 @@ def _interface(name: str, nodes: list[Node], clauses: dict[str, Clause]) -> Obje
 
 
 def _default_name(vlan: int) -> str:
-    return "VLAN%04d" % vlan
+    return _FIRST_VLAN["name"] if vlan == 1 else "VLAN%04d" % vlan
 
 
 def wanted(params: Object, there: Config | None, replace: bool) -> Objects:
@@ -135,10 +145,13 @@ def wanted(params: Object, there: Config | None, replace: bool) -> Objects:
     lists are added to. Nothing is asked of what it does not name. ``there`` is None for a switch that
     nobody asked.
     """
-    _check_text(params)
+    params = _as_read(params)
     clauses = there.clauses if there else interface_clauses("")
     now = {item["name"]: item for item in there.objects["interfaces"]} if there else {}
-    vlans = [{"id": item["id"], "name": item["name"]} for item in params["vlans"] or ()]
+    vlans = [
+        {"id": item["id"], "name": _default_name(item["id"]) if item["name"] == "" else item["name"]}
+        for item in params["vlans"] or ()
+    ]
     for item in vlans:
         if not 1 <= item["id"] <= 4094:
             raise SentenceError("VLAN %d is none: its number is 1 to 4094." % item["id"])
@@ -173,16 +186,20 @@ def wanted(params: Object, there: Config | None, replace: bool) -> Objects:
     return {"vlans": vlans, "interfaces": interfaces, "settings": settings}
 
 
-def _check_text(value: t.Any) -> None:
-    """No text may hold what would end a command and begin another."""
+def _as_read(value: t.Any) -> t.Any:
+    """The same with every text as a switch reads it: words, with one space between them.
+
+    Raises SentenceError for a text that would end a command and begin another.
+    """
     if isinstance(value, dict):
-        for item in value.values():
-            _check_text(item)
-    elif isinstance(value, list):
-        for item in value:
-            _check_text(item)
-    elif isinstance(value, str) and not value.isprintable():
+        return {key: _as_read(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_as_read(item) for item in value]
+    if not isinstance(value, str):
+        return value
+    if not value.isprintable():
         raise SentenceError("The text %r has a character in it that no configuration can have: leave it out." % value)
+    return " ".join(value.split())
 
 
 def _default(clauses: dict[str, Clause], option: str) -> t.Any:
