@@ -10,6 +10,7 @@ request, so that nothing is shared between the many that run at the same time, a
 from __future__ import annotations
 
 import asyncio
+import secrets
 import socket
 import typing as t
 from dataclasses import dataclass, field
@@ -26,6 +27,22 @@ except ImportError:
     HAS_PYSNMP = False
 else:
     HAS_PYSNMP = True
+
+    class _Numbered(snmp.ObjectType):  # type: ignore[misc]  # pysnmp has no types
+        """A variable by its number: pysnmp takes longer to find a name for it than the PDU takes to answer."""
+
+        def __init__(self, oid: tuple[int, ...], value: t.Any) -> None:
+            self._pair = (snmp.ObjectIdentifier(oid), value)
+
+        def __getitem__(self, index: int) -> t.Any:
+            return self._pair[index]
+
+        def resolve_with_mib(self, *args: t.Any, **more: t.Any) -> _Numbered:
+            return self
+
+    # To make an engine is most of what a task does. This one is there before Ansible forks a worker for each
+    # PDU, each of which takes its copy; who comes after in the same process makes another.
+    _READY = [snmp.SnmpEngine()]
 
 Oid = tuple[int, ...]
 # None is a variable that the agent does not have.
@@ -53,6 +70,7 @@ _VARIABLES = 40
 _BYTES = 1200
 _OVERHEAD = 24  # bytes of a variable beside its text
 _TOO_BIG = 1
+_USM = 3  # the security model of SNMPv3
 _SHORTEST_KEY = 8  # RFC 3414, 11.2
 
 # RFC 3416, 3: what an agent says of a variable, and what helps.
@@ -213,11 +231,11 @@ class Agent:
 
     async def _send(self, verb: str, batch: t.Sequence[tuple[Oid, Value]], credentials: t.Any, retries: int) -> t.Any:
         if self._engine is None:
-            self._engine = snmp.SnmpEngine()
+            self._engine = _engine()
             self._engine.observer.register_observer(self._hear, "rfc3414.processIncomingMsg")
         if retries not in self._targets:
             self._targets[retries] = await self._target(retries)
-        variables = [(snmp.ObjectIdentifier(oid), _typed(value)) for oid, value in batch]
+        variables = [_Numbered(oid, _typed(value)) for oid, value in batch]
         return await getattr(snmp, verb)(
             self._engine,
             credentials,
@@ -315,6 +333,15 @@ class Agent:
                 return PduError(sentence)
         said = str(trouble)
         return PduError("%s cannot be asked by SNMP (%s): check the options of the connection." % (address, said))
+
+
+def _engine() -> t.Any:
+    """An engine, with salts for encryption that no other process begins with too (RFC 3826, 3.1.2.1)."""
+    engine = _READY.pop() if _READY else snmp.SnmpEngine()
+    for service in engine.security_models[_USM].PRIV_SERVICES.values():
+        if hasattr(service, "local_int"):
+            service.local_int = secrets.randbits(64)
+    return engine
 
 
 async def _called(function: t.Callable[[], None]) -> None:
