@@ -6,7 +6,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 
 .DEFAULT_GOAL := help
-.PHONY: help venv bring-up twin-up twin-down test static test-oldest lint types sanity unit integration ansible-lint docs test-browser test-peers bench soak proto format lock build clean
+.PHONY: help venv bring-up twin-up twin-down test static test-oldest lint types sanity unit integration ansible-lint docs test-browser test-peers openstack-up openstack-down test-openstack bench soak proto format lock build clean
 
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -44,7 +44,7 @@ lint: venv ## style, stale contracts, changelog
 	antsibull-changelog lint
 
 types: venv ## mypy, strict
-	mypy src/openipu plugins/module_utils
+	mypy src/openipu plugins/module_utils tools/openstack
 
 unit: venv ## unit and property tests
 	pytest tests/unit -n 2
@@ -65,6 +65,22 @@ $(PEERS)/.ready: requirements/peers.txt | .venv/.ready
 
 test-peers: venv $(PEERS)/.ready ## arista.eos and Net-SNMP (apt install snmp), which nobody here wrote, against switches and PDUs of the twin
 	pytest tests/peers -n 2
+
+OPENSTACK := .cache/openstack/venv
+$(OPENSTACK)/.ready: requirements/openstack.txt | .venv/.ready
+	@echo "Installing OpenStack in $(OPENSTACK) …"
+	@uv venv --quiet --clear --python $(BIN)/python $(OPENSTACK)
+	@uv pip sync --quiet --compile-bytecode --python $(OPENSTACK)/bin/python --require-hashes requirements/openstack.txt
+	@touch $@
+
+openstack-up: venv $(OPENSTACK)/.ready ## start a real OpenStack on loopback (needs mariadb-server and rabbitmq-server)
+	@python -m tools.openstack up
+
+openstack-down: venv ## end it and leave nothing behind
+	@python -m tools.openstack down
+
+test-openstack: venv $(OPENSTACK)/.ready ## against that OpenStack, which is started when it does not run
+	pytest tests/openstack -n 0
 
 ansible-lint: venv ## playbooks and roles, production profile
 	ansible-lint --offline --profile production
@@ -97,10 +113,13 @@ lock: ## renew the locked requirements
 	  --custom-compile-command "make lock" requirements/browser.in -o requirements/browser.txt
 	.venv/bin/uv pip compile --quiet --upgrade --no-deps --python-version 3.11 --generate-hashes \
 	  --custom-compile-command "make lock" requirements/peers.in -o requirements/peers.txt
+	.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+	  --custom-compile-command "make lock" requirements/openstack.in -o requirements/openstack.txt
 
 build: venv ## the collection's archive and the wheel, in dist/
 	ansible-galaxy collection build --force --output-path dist .
 	uv build --wheel --no-build-isolation --quiet --out-dir dist .
 
 clean: ## remove what the tools leave, but not .venv
+	@if [ -d .cache/openstack/cloud ]; then python -m tools.openstack down; fi
 	rm -rf .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist docs/build

@@ -14,7 +14,7 @@ import os
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -39,25 +39,43 @@ class ProcessError(Exception):
 
 @dataclass(frozen=True)
 class Service:
-    """A process that the twin consists of: its pid file, its log and what runs."""
+    """A process that the twin consists of: its pid file, its log, what runs and in which environment."""
 
     title: str
     pid_file: Path
     log: Path
     command: Sequence[str]
+    environment: Mapping[str, str] | None = None  # none: that of who starts it
 
     def running(self) -> psutil.Process | None:
         """The process, when it runs."""
-        try:
-            record = json.loads(self.pid_file.read_text())
-            pid, mark = int(record["pid"]), str(record["started"])
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
+        pid, mark = self._record()
         with contextlib.suppress(psutil.NoSuchProcess):
             process = psutil.Process(pid)
             if _start_mark(pid) == mark and _alive(process):
                 return process
         return None
+
+    def members(self) -> list[psutil.Process]:
+        """Itself and what it started in its session, also when itself has ended: the system gives no
+        process the number of a session that still has members."""
+        pid, mark = self._record()
+        if not pid or _start_mark(pid) not in (mark, None):
+            return []
+        found = []
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.NoSuchProcess, ProcessLookupError):
+                if os.getsid(process.pid) == pid and _alive(process):
+                    found.append(process)
+        return found
+
+    def _record(self) -> tuple[int, str]:
+        """What the pid file says; no process has the number 0."""
+        try:
+            record = json.loads(self.pid_file.read_text())
+            return int(record["pid"]), str(record["started"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return 0, ""
 
     def start(self) -> None:
         """Start it in a session of its own. Raises ProcessError."""
@@ -69,6 +87,7 @@ class Service:
                     stdout=log,
                     stderr=log,
                     start_new_session=True,
+                    env=self.environment,
                     cwd=self.pid_file.parent,
                 )
             except OSError as error:
@@ -111,7 +130,7 @@ class Service:
         return lines[-1] if lines else "it said nothing"
 
 
-def check_free(endpoints: Iterable[Endpoint]) -> None:
+def check_free(endpoints: Iterable[Endpoint], remedy: str = "stop it, or give the twin another in pod.yml") -> None:
     """Raise ProcessError when somebody listens on one of these, or no address of this machine is there."""
     for host, port, udp in endpoints:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM if udp else socket.SOCK_STREAM) as probe:
@@ -124,8 +143,7 @@ def check_free(endpoints: Iterable[Endpoint]) -> None:
             except OSError as error:
                 if error.errno == errno.EADDRINUSE:
                     who = owner(host, port, udp)
-                    sentence = f"Port {port} on {host} is taken by {who}: stop it, or give the twin another in pod.yml."
-                    raise ProcessError(sentence) from None
+                    raise ProcessError(f"Port {port} on {host} is taken by {who}: {remedy}.") from None
                 raise ProcessError(f"Cannot listen on {host}:{port}: {error.strerror}.") from None
 
 

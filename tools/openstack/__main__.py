@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The command line: up, down."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import click
+
+from openipu.twin.processes import ProcessError
+
+from . import cloud
+from .site import ADMIN_CLOUD, CACHE, TENANTS
+
+STATE = CACHE / "cloud"
+
+state_dir = click.option(
+    "--state-dir",
+    type=click.Path(path_type=Path, file_okay=False, resolve_path=True),
+    default=STATE,
+    help="The folder of the running cloud; removed by down.",
+)
+
+
+@click.group()
+def main() -> None:
+    """A real OpenStack on loopback."""
+
+
+@main.command()
+@state_dir
+@click.option("--network-only", is_flag=True, help="Only Keystone and Neutron.")
+def up(state_dir: Path, network_only: bool) -> None:
+    """Start the cloud; what runs already stays as it is."""
+    begun = time.monotonic()
+    try:
+        site = cloud.up(state_dir, network_only)
+    except ProcessError as error:
+        raise click.ClickException(str(error)) from None
+    seconds = time.monotonic() - begun
+    click.echo(
+        f"OpenStack answers at {site.url('keystone', '/v3')} (ready after {seconds:.0f} s). To use it:\n"
+        f"  export OS_CLIENT_CONFIG_FILE={site.clouds} OS_CLOUD={ADMIN_CLOUD}\n"
+        f"  {site.program('openstack')} network agent list\n"
+        f"As a tenant: OS_CLOUD={TENANTS[0]} or {TENANTS[1]}. Its logs: {site.log}. To end it: make openstack-down"
+    )
+
+
+@main.command()
+@state_dir
+def down(state_dir: Path) -> None:
+    """End the cloud and remove all it has kept."""
+    try:
+        there = cloud.down(state_dir)
+    except ProcessError as error:
+        raise click.ClickException(str(error)) from None
+    click.echo("OpenStack has ended and left nothing." if there else "No OpenStack runs here.")
+
+
+if __name__ == "__main__":
+    main(prog_name="python -m tools.openstack")

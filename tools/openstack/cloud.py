@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The cloud as a whole: brought up, described, and taken down."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import yaml
+
+from openipu.twin.processes import ProcessError, private_folder
+
+from . import infrastructure
+from .daemons import Daemons
+from .parts import declare
+from .prepare import lay_out, prepared
+from .site import ADMIN_CLOUD, CACHE, REGION, TENANTS, Secrets, Site
+
+NOBODY = Secrets("", "", "", "", "")  # of a cloud that is not there yet
+
+
+def up(state: Path, network_only: bool = False) -> Site:
+    """Start what does not run yet and wait until it answers. Raises ProcessError."""
+    infrastructure.check_installed()
+    if not (CACHE / "venv" / "bin" / "keystone-manage").exists():
+        raise ProcessError("OpenStack is not installed: run make openstack-up, which installs it.")
+    with _alone():
+        known = state / "secrets.json"
+        if not known.exists():
+            _lay_out(state)
+        site = Site(state, Secrets.read(known))
+        parts = declare(site, network_only)
+        for part in parts:
+            part.write(site)
+        _write_clouds(site)
+        daemons = Daemons(site)
+        daemons.start(infrastructure.processes(site))
+        daemons.start([process for part in parts for process in part.processes])
+    return site
+
+
+def down(state: Path) -> bool:
+    """End every process and remove the folder; whether there was anything. Raises ProcessError."""
+    with _alone():
+        if not state.exists():
+            return False
+        Daemons(Site(state, NOBODY)).stop()
+        shutil.rmtree(state)
+        return True
+
+
+def _lay_out(state: Path) -> None:
+    """A new cloud: copies of the prepared databases. Its secrets come last, so that it is whole once they are there."""
+    site = Site(state, NOBODY)
+    folder = prepared(site)
+    private_folder(state)
+    for path in (site.etc, site.log, site.run, site.data):
+        path.mkdir(exist_ok=True)
+    lay_out(folder, site)
+    Secrets.read(folder / "secrets.json").write(state / "secrets.json")
+
+
+def _write_clouds(site: Site) -> None:
+    """The clouds.yaml, with the administrator and the tenants."""
+
+    def cloud(user: str, project: str, password: str) -> dict[str, object]:
+        auth = {
+            "auth_url": site.url("keystone", "/v3"),
+            "username": user,
+            "password": password,
+            "project_name": project,
+            "user_domain_id": "default",
+            "project_domain_id": "default",
+        }
+        return {"auth": auth, "region_name": REGION, "identity_api_version": "3"}
+
+    clouds = {ADMIN_CLOUD: cloud("admin", "admin", site.secrets.admin)}
+    clouds.update({tenant: cloud(tenant, tenant, site.secrets.tenant) for tenant in TENANTS})
+    site.clouds.touch(mode=0o600)
+    site.clouds.write_text(yaml.safe_dump({"clouds": clouds}, sort_keys=False))
+
+
+@contextlib.contextmanager
+def _alone() -> Iterator[None]:
+    """One command at a time."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with (CACHE / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

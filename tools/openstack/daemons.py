@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The processes of a cloud: started, waited for, and all ended, by their pid files."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Sequence
+
+import psutil
+
+from openipu.twin.processes import Endpoint, ProcessError, Service, check_free
+
+from .part import Process, everywhere
+from .site import PORTS, Site
+
+READY_SECONDS = 180.0  # on a busy machine; a process that ends is noticed at once
+BENEATH = {"mariadb", "rabbitmq", "epmd"}  # what all others stand on
+STOP_SECONDS = 15.0  # that a process has for ending itself, before it is killed
+
+
+class Daemons:
+    """Those of one site."""
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+
+    def start(self, processes: Sequence[Process]) -> None:
+        """Start those that do not run, all at once, and wait until they answer. Raises ProcessError."""
+        services = {process.name: self._service(process) for process in processes}
+        missing = [process for process in processes if services[process.name].running() is None]
+        check_free(
+            (Endpoint(self.site.address, PORTS[port]) for process in missing for port in process.ports),
+            remedy="stop it, and run the same command again",
+        )
+        for process in missing:
+            services[process.name].start()
+        for process in processes:
+            services[process.name].wait_ready(process.ready or (lambda: True), READY_SECONDS)
+
+    def running(self) -> list[str]:
+        """The names of those that run."""
+        return sorted(service.title for service in self._known() if service.running())
+
+    def stop(self) -> None:
+        """End all that were started, and what they started themselves. Raises ProcessError."""
+        known = self._known()
+        # Services first: they say goodbye over the queue and to the databases.
+        _end(service for service in known if service.title not in BENEATH)
+        _end(service for service in known if service.title in BENEATH)
+
+    def _known(self) -> list[Service]:
+        return [self._service(Process(path.stem, [])) for path in sorted(self.site.run.glob("*.json"))]
+
+    def _service(self, process: Process) -> Service:
+        return Service(
+            title=process.name,
+            pid_file=self.site.run / f"{process.name}.json",
+            log=self.site.log / f"{process.name}.log",
+            command=process.command,
+            environment={**everywhere(), **process.environment},
+        )
+
+
+def _end(services: Iterable[Service]) -> None:
+    """Ask them all to end, then make what is left end."""
+    services = list(services)
+    members = {service.title: service.members() for service in services}
+    for service in services:
+        leader = service.running()
+        if leader is not None:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                leader.terminate()
+    everyone = [process for processes in members.values() for process in processes]
+    _, left = psutil.wait_procs(everyone, timeout=STOP_SECONDS)
+    left += [process for service in services for process in service.members()]
+    for process in left:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
+    _, left = psutil.wait_procs(left, timeout=STOP_SECONDS)
+    if left:
+        raise ProcessError(f"Process {left[0].pid} ({left[0].name()}) cannot be ended.")
+    for service in services:
+        service.pid_file.unlink(missing_ok=True)

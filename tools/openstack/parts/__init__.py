@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The services of the cloud, one module each, in the order in which they start."""
+
+from __future__ import annotations
+
+from ..part import Part
+from ..site import Site
+from . import keystone, neutron
+
+NETWORK = (keystone, neutron)
+ALL = NETWORK
+
+
+def declare(site: Site, network_only: bool = False) -> list[Part]:
+    """The parts of a cloud."""
+    return [module.declare(site) for module in (NETWORK if network_only else ALL)]

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Keystone: who is who."""
+
+from __future__ import annotations
+
+import grp
+import os
+import pwd
+
+from ..part import Part, api
+from ..site import REGION, Site
+
+
+def declare(site: Site) -> Part:
+    """Tokens are Fernet's; the first administrator comes from `keystone-manage bootstrap`."""
+    config = site.etc / "keystone" / "keystone.conf"
+    manage = [site.program("keystone-manage"), "--config-file", str(config)]
+    keys = site.data / "keystone"
+    user, group = pwd.getpwuid(os.getuid()).pw_name, grp.getgrgid(os.getgid()).gr_name
+    owner = ["--keystone-user", user, "--keystone-group", group]
+    endpoints = [
+        argument
+        for interface in ("admin", "internal", "public")
+        for argument in (f"--bootstrap-{interface}-url", site.url("keystone", "/v3"))
+    ]
+    return Part(
+        name="keystone",
+        type="identity",
+        path="/v3",
+        databases=["keystone"],
+        folders=["fernet", "credential"],
+        config={
+            "keystone.conf": {
+                "database": {"connection": site.database("keystone")},
+                "fernet_tokens": {"key_repository": str(keys / "fernet")},
+                "credential": {"key_repository": str(keys / "credential")},
+                "token": {"provider": "fernet"},
+                "cache": {"enabled": True, "backend": "dogpile.cache.memory"},
+            }
+        },
+        migrations=[
+            [*manage, "db_sync"],
+            [*manage, "fernet_setup", *owner],
+            [*manage, "credential_setup", *owner],
+            [
+                *manage,
+                "bootstrap",
+                "--bootstrap-password",
+                site.secrets.admin,
+                "--bootstrap-region-id",
+                REGION,
+                *endpoints,
+            ],
+        ],
+        processes=[api(site, "keystone", "keystone.wsgi.api", {"OS_KEYSTONE_CONFIG_DIR": str(config.parent)})],
+    )
