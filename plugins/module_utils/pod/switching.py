@@ -10,6 +10,7 @@ not know is not in it, and so is left alone.
 from __future__ import annotations
 
 import ipaddress
+import itertools
 import typing as t
 
 from . import model
@@ -82,13 +83,17 @@ def _fabric(switch: model.Switch) -> Config:
 
 
 def _bonds(cables: t.Sequence[model.Cable], switch: model.Switch) -> dict[str, Config]:
-    """The port-channel of each device with a bond on this switch, numbered in the order of the ports."""
+    """The port-channel of each device with a bond on this switch, numbered in the order of the ports.
+
+    The number of the uplinks' own is left out.
+    """
     members: dict[str, list[model.Cable]] = {}
     for cable in cables:
         if bonded(cable.connector):
             members.setdefault(cable.device, []).append(cable)
     bonds = {}
-    for number, (device, ends) in enumerate(members.items(), 1):
+    free = (number for number in itertools.count(1) if number != switch.uplink_channel)
+    for number, (device, ends) in zip(free, members.items(), strict=False):
         vlans = sorted({vlan for cable in ends for vlan in cable.vlans})
         mtu = {"mtu": JUMBO} if switch.kind == model.DATA else {}
         bonds[device] = {

@@ -90,3 +90,15 @@ def test_several_uplinks_without_a_bundle(pod):
 def test_uplinks_that_cannot_be(pod, tor, more, told):
     with pytest.raises(PodError, match=told):
         config(pod, "tor", tor=tor, more=more)
+
+
+def test_bonds_keep_off_the_number_of_the_uplinks(pod):
+    found = config(pod, "tor", tor="uplinks: [Ethernet1/1], uplink_channel: 1")
+    ports = by_name(found)
+    assert [name for name in ports if name.startswith("Port-Channel")] == [
+        "Port-Channel2",
+        "Port-Channel3",
+        "Port-Channel1",
+    ]
+    assert ports["Port-Channel1"]["description"] == "uplinks"
+    assert ports["Ethernet1/1"]["port_channel"]["id"] == 1
