@@ -19,10 +19,10 @@ from ipaddress import IPv4Address
 from ..reconcile import SentenceError
 
 try:
+    from pyasn1.type.univ import Integer  # type: ignore[import-untyped]  # it has no types
     from pysnmp import error as snmp_error
     from pysnmp.hlapi.v3arch import asyncio as snmp
     from pysnmp.proto import errind
-    from pysnmp.proto.rfc1905 import EndOfMibView, NoSuchInstance, NoSuchObject
 except ImportError:
     HAS_PYSNMP = False
 else:
@@ -216,6 +216,8 @@ class Agent:
         credentials = self._credentials(community)
         if self._runner is None:
             self._runner = asyncio.Runner()
+            # pysnmp raises into the loop what arrives and cannot be read; it is as good as lost.
+            self._runner.get_loop().set_exception_handler(_ignore)
         self.requests += 1
         try:
             trouble, status, index, answer = self._runner.run(self._send(verb, batch, credentials, retries))
@@ -344,6 +346,10 @@ def _engine() -> t.Any:
     return engine
 
 
+def _ignore(*_error: t.Any) -> None:
+    """For what nobody can do anything about."""
+
+
 async def _called(function: t.Callable[[], None]) -> None:
     """For what must be called while the loop runs."""
     function()
@@ -377,10 +383,9 @@ def _typed(value: Value) -> t.Any:
 
 
 def _plain(value: t.Any) -> Value:
-    if isinstance(value, (NoSuchObject, NoSuchInstance, EndOfMibView, snmp.Null)):
-        return None
+    """What stands for no value is None, as is a kind of value that no variable of a PDU has."""
     if isinstance(value, snmp.IpAddress):
         return IPv4Address(bytes(value))
     if isinstance(value, snmp.OctetString):
         return bytes(value).rstrip(b"\0").decode(errors="replace")
-    return int(value)
+    return int(value) if isinstance(value, Integer) else None

@@ -14,6 +14,7 @@ from .client import Oid, Value
 from .tables import UNIT, Rows, encoded
 
 _THRESHOLDS = ("low_load", "near_overload", "overload")  # in rising order
+_MOST_ROWS = 256  # of a kind; the largest PDUs have 48 outlets
 _NOWHERE = "0.0.0.0"  # noqa: S104 - of a trap receiver that is not set
 _OUTLET_COLUMNS = ("name", "on_delay", "off_delay", "reboot_duration")
 _COMMANDS = {"on": "immediateOn", "off": "immediateOff", "reboot": "immediateReboot"}
@@ -87,7 +88,13 @@ def sizes(values: t.Mapping[Oid, Value], address: str) -> dict[str, int]:
             "%s speaks for %d PDUs that share its network port, which cannot be told apart here: give each of them an "
             "address of its own." % (address, units)
         )
-    return {name: value if isinstance(value, int) else 0 for name, value in found.items()}
+    counts = {name: value if isinstance(value, int) else 0 for name, value in found.items()}
+    for name, count in counts.items():
+        if not 0 <= count <= _MOST_ROWS:
+            raise SentenceError(
+                "%s says that it has %d %s, which no rack PDU has: check host." % (address, count, name)
+            )
+    return counts
 
 
 def called(name: str | None, model: str | None, address: str) -> str:

@@ -63,13 +63,13 @@ def _told(item: Object) -> Object:
 
 
 def decoded(column: Column, value: Value) -> t.Any:
-    """A value as people know it; None for what the model does not have."""
-    if value is None:
-        return None
+    """A value as people know it; None for what the model does not have, or answers with another kind of value."""
     if column.syntax is Syntax.ADDRESS:
-        return str(value)
+        return str(value) if isinstance(value, IPv4Address) else None
+    if column.syntax is Syntax.TEXT:
+        return value if isinstance(value, str) else None
     if not isinstance(value, int):
-        return str(value)
+        return None
     if column.names:
         word = column.text(value)
         if word.lower() == _NOT_SUPPORTED_WORD:

@@ -160,7 +160,7 @@ def garbage(served: ServedPdu) -> list[bytes]:
         whole = listener.recv(2000)
     cut = [whole[:length] for length in range(len(whole))]
     bent = [whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :] for place in range(len(whole))]
-    return [*cut, *bent, b"\0" * 1400, b"\xff" * 1400, b"0\x84\xff\xff\xff\xff", b"GET / HTTP/1.0\r\n\r\n"]
+    return [*cut, *bent, b"\0" * 1400, b"\xff" * 1400, b"0\x84\xff\xff\xff\xff", b"GET / HTTP/1.0\r\n\r\n", b"garbage"]
 
 
 def test_garbage_does_no_harm(agents: Agents) -> None:

@@ -10,6 +10,7 @@ import socket
 from collections.abc import Mapping
 from typing import Any
 
+import structlog
 from pysnmp.carrier.asyncio.dgram import udp
 from pysnmp.carrier.asyncio.dispatch import AsyncioDispatcher
 from pysnmp.entity import config
@@ -20,6 +21,8 @@ from openipu.twin.pdu.agent import Agent
 from openipu.twin.pdu.pdu import Pdu
 from openipu.twin.pdu.responder import LONGEST_MESSAGE, Responder
 from openipu.twin.pdu.traps import Traps
+
+_log: structlog.stdlib.BoundLogger = structlog.get_logger("twin.pdu")
 
 PORT = 161
 TRAP_PORT = 162
@@ -165,7 +168,10 @@ class _Transport(udp.UdpAsyncioTransport):  # type: ignore[misc]  # pysnmp has n
     def _hand_over(self, datagram: bytes, address: Any) -> None:
         if self._callback_function is not None:  # None when it was closed meanwhile
             self._server.prepare()
-            self._callback_function(self, address, datagram)
+            try:
+                self._callback_function(self, address, datagram)
+            except Exception as error:  # noqa: BLE001  pysnmp raises whatever it comes upon in what is no SNMP
+                _log.debug("datagram not read", pdu=self._server.pdu.name, sender=address[0], error=repr(error))
 
 
 def _engine(pdu: Pdu) -> Any:
