@@ -9,6 +9,7 @@ LLDP. Who has said nothing yet was not seen, which is no reason to call anything
 
 from __future__ import annotations
 
+import re
 import typing as t
 from dataclasses import asdict, dataclass
 
@@ -55,46 +56,68 @@ def seen(status: Object, lldp: Object, macs: Object) -> Seen:
 
 def check(cables: t.Sequence[Object], what: Seen) -> list[Object]:
     """Every cable that is wrong. A cable has ``device``, ``connector``, ``port``, and ``macs`` where they are known."""
-    devices = {_short(cable["device"]) for cable in cables}
+    own: dict[str, set[str]] = {}
+    for cable in cables:
+        places = own.setdefault(_short(cable["device"]), set())
+        places.update([cable["port"], *_learnt(cable, what).values()])
+    heard: dict[str, list[str]] = {}
+    for port in sorted(what.names, key=_natural):
+        for name in what.names[port]:
+            heard.setdefault(name, []).append(port)
+    # Where a device speaks and none of its cables belongs, or is known to be. It does not say by which connector:
+    # one place for each of its cables that are missing.
+    strays = {device: [port for port in heard.get(device, ()) if port not in ports] for device, ports in own.items()}
     findings = []
     for cable in cables:
-        finding = _check(cable, what, devices)
+        finding = _check(cable, what, strays)
         if finding:
             findings.append(asdict(finding))
     return findings
 
 
-def _check(cable: Object, what: Seen, devices: set[str]) -> Finding | None:
+def _check(cable: Object, what: Seen, strays: dict[str, list[str]]) -> Finding | None:
     device, connector, port = cable["device"], cable["connector"], cable["port"]
     end = "%s %s" % (device, connector)
 
     def finding(kind: str, found: str | None, reason: str) -> Finding:
         return Finding(kind, device, connector, port, found, reason)
 
+    def moved(found: str, how: str) -> Finding:
+        return finding(
+            "wrong_port", found, "%s is in %s (%s) and belongs in %s: move its cable." % (end, found, how, port)
+        )
+
     if port not in what.known:
         return finding("no_port", None, "The switch has no %s, where %s belongs." % (port, end))
     here = (port, what.members.get(port))
-    for mac in cable.get("macs") or ():
-        there = what.macs.get(mac.lower())
-        if there and there not in here:
-            reason = "%s is in %s (MAC %s was learnt there) and belongs in %s: move its cable." % (
-                end,
-                there,
-                mac,
-                port,
-            )
-            return finding("wrong_port", there, reason)
+    learnt = _learnt(cable, what)
+    for mac, there in learnt.items():
+        if there not in here:
+            return moved(there, "MAC %s was learnt there" % mac)
     heard = what.names.get(port, ())
-    others = [name for name in heard if name in devices and name != _short(device)]
-    if others and _short(device) not in heard:
-        return finding(
-            "wrong_port", None, "%s is in %s, where %s belongs (it said so by LLDP)." % (others[0], port, end)
-        )
+    if _short(device) not in heard and not learnt:
+        if strays[_short(device)]:
+            return moved(strays[_short(device)].pop(0), "it said so by LLDP")
+        others = [name for name in heard if name in strays]
+        if others:
+            return finding(
+                "wrong_port", None, "%s is in %s, where %s belongs (it said so by LLDP)." % (others[0], port, end)
+            )
     if port not in what.up:
         return finding(
             "link_down", None, "There is no link at %s: check the cable of %s, and whether it is on." % (port, end)
         )
     return None
+
+
+def _learnt(cable: Object, what: Seen) -> dict[str, str]:
+    """Where the MACs of a cable were learnt."""
+    return {mac: what.macs[mac.lower()] for mac in cable.get("macs") or () if mac.lower() in what.macs}
+
+
+def _natural(port: str) -> list[t.Any]:
+    """Names with numbers in them in the order of the numbers."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", port)]
 
 
 def _short(name: str) -> str:
