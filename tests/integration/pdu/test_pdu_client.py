@@ -10,11 +10,12 @@ from contextlib import closing
 from typing import Any
 
 import pytest
-from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.openipu.pod.plugins.module_utils.pdu import mib
 from ansible_collections.openipu.pod.plugins.module_utils.pdu.client import Agent, Connection, PduError, Refused
+from ansible_collections.openipu.pod.plugins.module_utils.pdu.infos import PDU_INFO
 from ansible_collections.openipu.pod.plugins.module_utils.pdu.tasks import PDU_TASK
 from pdu_agents import HOST, WITH_V2C, WRITES, Agents, ServedPdu
+from pdu_perform import perform
 from pyasn1.codec.ber import decoder
 from pysnmp.proto.api import v2c
 
@@ -90,6 +91,17 @@ def test_variables_go_together(switched: ServedPdu) -> None:
     assert [outlet.link for outlet in switched.pdu.settings.outlets] == [f"https://rack1/{row}" for row in range(1, 25)]
 
 
+def test_what_it_costs(agents: Agents) -> None:
+    metered = agents.pdu()
+    assert not perform(PDU_TASK, **metered.options(state="gathered")).get("failed")
+    assert metered.requests == {"get": 3}
+    assert not perform(PDU_INFO, **metered.options()).get("failed")
+    assert metered.requests == {"get": 6}
+    config = {"name": "left", "phases": [{"near_overload": 20}], "banks": [{"near_overload": 12}]}
+    assert perform(PDU_TASK, **metered.options(config=config))["changed"]
+    assert metered.requests == {"get": 10, "set": 1}  # the last one reads back
+
+
 def test_an_answer_that_is_too_big_comes_in_parts(switched: ServedPdu) -> None:
     for outlet in switched.pdu.settings.outlets:
         outlet.link = "x" * 200
@@ -129,9 +141,8 @@ def test_what_must_not_be_done_twice_is_not_sent_twice(switched: ServedPdu, loss
 
 def turn_off(port: int) -> dict[str, Any]:
     """Have the module turn off outlet 1."""
-    given = {**options(port), "config": {"outlets": [{"number": 1, "state": "off"}]}, "wait_timeout": 5.0}
-    params = ArgumentSpecValidator(PDU_TASK.argument_spec).validate(given).validated_parameters
-    return PDU_TASK.perform(params, check_mode=False, diff=False)
+    config = {"outlets": [{"number": 1, "state": "off"}]}
+    return perform(PDU_TASK, **options(port), config=config, wait_timeout=5.0)
 
 
 def test_a_command_whose_answer_was_lost_shows_in_the_outlet(switched: ServedPdu, lossy: Lossy) -> None:

@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.openipu.pod.plugins.module_utils.pdu import mib
 from ansible_collections.openipu.pod.plugins.module_utils.pdu.infos import PDU_INFO
 from pdu_agents import HOST
+from pdu_perform import perform
 from pyasn1.codec.ber import decoder, encoder
 from pysnmp.proto.api import v2c
 
@@ -71,8 +71,7 @@ def counts(oid: tuple[int, ...]) -> Any:
 def ask(port: int, **options: Any) -> dict[str, Any]:
     """Run `pdu_info`."""
     given = {"host": HOST, "port": port, "timeout": 0.2, "retries": 0, **options}
-    params = ArgumentSpecValidator(PDU_INFO.argument_spec).validate(given).validated_parameters
-    return PDU_INFO.perform(params, check_mode=False, diff=False)
+    return perform(PDU_INFO, **given)
 
 
 @pytest.mark.parametrize(
