@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 RECAP = re.compile(r"^localhost\s*: ok=(\d+)\s+changed=(\d+)\s+unreachable=0\s+failed=(\d+)", re.MULTILINE)
-RESULT = re.compile(r"^localhost \| ([A-Z]+)!? => (?=\{)", re.MULTILINE)
+RESULT = re.compile(r"^(\S+) \| ([A-Z]+)!? => (?=\{)", re.MULTILINE)
 
 
 @dataclass
@@ -39,21 +39,37 @@ def play(folder: Path, tasks: list[dict[str, Any]], *options: str, **variables: 
 
 def results(folder: Path, tasks: list[dict[str, Any]], *options: str, **variables: Any) -> list[dict[str, Any]]:
     """The results of all tasks, in order, with their diffs and whether they failed."""
-    output = _run(folder, tasks, [*options, "-vvv"], variables, {"ANSIBLE_STDOUT_CALLBACK": "minimal"})
+    return results_by_host(folder, {}, tasks, *options, **variables)["localhost"]
+
+
+def results_by_host(
+    folder: Path, hosts: dict[str, dict[str, Any]], tasks: list[dict[str, Any]], *options: str, **variables: Any
+) -> dict[str, list[dict[str, Any]]]:
+    """The same on many hosts at once, each with its variables; on this host when there are none."""
+    output = _run(folder, tasks, [*options, "-vvv"], variables, {"ANSIBLE_STDOUT_CALLBACK": "minimal"}, hosts)
     decoder = json.JSONDecoder()
-    found = [
-        {**decoder.raw_decode(output, match.end())[0], "failed": match[1] == "FAILED"}
-        for match in RESULT.finditer(output)
-    ]
+    found: dict[str, list[dict[str, Any]]] = {}
+    for match in RESULT.finditer(output):
+        result = {**decoder.raw_decode(output, match.end())[0], "failed": match[2] == "FAILED"}
+        found.setdefault(match[1], []).append(result)
     assert found, output
     return found
 
 
 def _run(
-    folder: Path, tasks: list[dict[str, Any]], options: Sequence[str], variables: dict[str, Any], env: dict[str, str]
+    folder: Path,
+    tasks: list[dict[str, Any]],
+    options: Sequence[str],
+    variables: dict[str, Any],
+    env: dict[str, str],
+    hosts: dict[str, dict[str, Any]] | None = None,
 ) -> str:
+    inventory = "localhost,"
+    if hosts:
+        inventory = str(folder / "hosts.yml")
+        Path(inventory).write_text(yaml.safe_dump({"all": {"hosts": hosts}}))
     book = {
-        "hosts": "localhost",
+        "hosts": "all",
         "connection": "local",
         "gather_facts": False,
         "vars": {"ansible_python_interpreter": sys.executable, **variables},
@@ -65,7 +81,7 @@ def _run(
     elsewhere = folder / "elsewhere"  # relative paths are those of the playbook, wherever it is started
     elsewhere.mkdir(exist_ok=True)
     done = subprocess.run(
-        [Path(sys.executable).parent / "ansible-playbook", "-i", "localhost,", file, *options],
+        [Path(sys.executable).parent / "ansible-playbook", "-i", inventory, file, *options],
         env={
             **{name: value for name, value in os.environ.items() if not name.startswith(("VIPU_", "ANSIBLE_"))},
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",

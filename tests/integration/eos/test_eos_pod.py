@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from eos_runs import delivered, patched, run, wanted
 from eos_switches import Rack, ServedSwitch
-from playbook import results
+from playbook import results, results_by_host
 
 
 class Counted:
@@ -105,3 +106,29 @@ def test_without_a_timer_and_without_saving(rack: Rack) -> None:
     assert run(switch, {"hostname": "mgmt1"}, confirm_timeout=0)["changed"]
     assert counted.since() == (4, 1)
     assert switch.saved() == switch.config()
+
+
+def test_many_switches_at_once(rack: Rack, tmp_path: Path) -> None:
+    count, slow = 8, 0.4
+    config = wanted("mgmt1")
+    served = [delivered(rack, "mgmt1") for _ in range(count)]
+    for switch in served:
+        switch.fault(slow=slow)
+    hosts = {f"mgmt{number}": {"eos": switch.options()} for number, switch in enumerate(served)}
+    # One cannot be logged in to: that is its own affair.
+    hosts["mgmt3"]["eos"]["password"] = "wrong"
+    task = {
+        "openipu.pod.eos_pod": {"config": "{{ wanted }}", "state": "replaced"},
+        "args": "{{ eos }}",
+        "ignore_errors": True,
+    }
+    start = time.monotonic()
+    found = results_by_host(tmp_path, hosts, [task, task], "--forks", str(count), wanted=config)
+    assert time.monotonic() - start < (count - 1) * 5 * slow  # what their requests take one after another
+    assert found.keys() == hosts.keys()
+    for (name, (first, second)), switch in zip(sorted(found.items()), served, strict=True):
+        if name == "mgmt3":
+            assert first["failed"] and first["msg"].endswith("does not let admin in: check username and password.")
+        else:
+            assert (first["failed"], first["changed"], second["changed"]) == (False, True, False)
+            assert switch.config() == served[0].config() == switch.saved()
