@@ -38,7 +38,9 @@ def _vlans(cli: Cli, values: tuple[str, ...]) -> Output:
             raise CliError(1000, f"VLAN {values[0]} not found in current VLAN database")
     rows, tree = [], {}
     for vlan, block in there.items():
-        ports = forwarding.carrying(vlan)
+        # The switch itself is in a VLAN that it has an interface of.
+        own = ["Cpu"] if f"Vlan{vlan}" in forwarding.interfaces else []
+        ports = [*own, *forwarding.carrying(vlan)]
         name = block.value("name") or ("default" if vlan == 1 else f"VLAN{vlan:04d}")
         status = {"suspend": "suspended"}.get(block.value("state") or "", "active")
         rows.append([str(vlan), name, status, ", ".join(map(short, ports))])
