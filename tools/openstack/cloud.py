@@ -38,7 +38,9 @@ def up(state: Path, network_only: bool = False) -> Site:
         _write_clouds(site)
         daemons = Daemons(site)
         daemons.start(infrastructure.processes(site))
-        daemons.start([process for part in parts for process in part.processes])
+        # Keystone by itself: what asks it while it answers its very first request may be refused.
+        for wave in (parts[:1], parts[1:]):
+            daemons.start([process for part in wave for process in part.processes])
     return site
 
 

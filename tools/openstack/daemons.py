@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Sequence
 
 import psutil
 
@@ -15,7 +16,10 @@ from .site import PORTS, Site
 
 READY_SECONDS = 180.0  # on a busy machine; a process that ends is noticed at once
 BENEATH = {"mariadb", "rabbitmq", "epmd"}  # what all others stand on
-STOP_SECONDS = 15.0  # that a process has for ending itself, before it is killed
+STOP_SECONDS = 3.0  # that a service has for ending itself, before it is killed
+BENEATH_SECONDS = 30.0  # the same for those: prepared databases must be whole
+KILL_SECONDS = 10.0  # that the system has for ending a process that was killed
+POLL_SECONDS = 0.05
 
 
 class Daemons:
@@ -45,8 +49,8 @@ class Daemons:
         """End all that were started, and what they started themselves. Raises ProcessError."""
         known = self._known()
         # Services first: they say goodbye over the queue and to the databases.
-        _end(service for service in known if service.title not in BENEATH)
-        _end(service for service in known if service.title in BENEATH)
+        _end([service for service in known if service.title not in BENEATH], STOP_SECONDS)
+        _end([service for service in known if service.title in BENEATH], BENEATH_SECONDS)
 
     def _known(self) -> list[Service]:
         return [self._service(Process(path.stem, [])) for path in sorted(self.site.run.glob("*.json"))]
@@ -61,23 +65,28 @@ class Daemons:
         )
 
 
-def _end(services: Iterable[Service]) -> None:
-    """Ask them all to end, then make what is left end."""
-    services = list(services)
-    members = {service.title: service.members() for service in services}
+def _end(services: Sequence[Service], seconds: float) -> None:
+    """Ask them all to end, and make what is left after so many seconds end."""
     for service in services:
         leader = service.running()
         if leader is not None:
             with contextlib.suppress(psutil.NoSuchProcess):
                 leader.terminate()
-    everyone = [process for processes in members.values() for process in processes]
-    _, left = psutil.wait_procs(everyone, timeout=STOP_SECONDS)
-    left += [process for service in services for process in service.members()]
-    for process in left:
+    for process in _left(services, seconds):
         with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()
-    _, left = psutil.wait_procs(left, timeout=STOP_SECONDS)
+    left = _left(services, KILL_SECONDS)
     if left:
         raise ProcessError(f"Process {left[0].pid} ({left[0].name()}) cannot be ended.")
     for service in services:
         service.pid_file.unlink(missing_ok=True)
+
+
+def _left(services: Sequence[Service], seconds: float) -> list[psutil.Process]:
+    """Who is still there after so many seconds; nobody, as soon as they are gone."""
+    deadline = time.monotonic() + seconds
+    while left := [process for service in services for process in service.members()]:
+        if time.monotonic() > deadline:
+            break
+        time.sleep(POLL_SECONDS)
+    return left

@@ -3,16 +3,20 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import time
 import urllib.error
 import urllib.request
 from typing import Any
 
 from openipu.twin.processes import ProcessError
 
+from .probes import Probe
 from .site import Site
 
-SECONDS = 60.0
+SECONDS = 60.0  # that one request may take
+PERIOD = 0.5  # seconds between two looks at what has registered
 
 
 class Admin:
@@ -59,3 +63,26 @@ class Admin:
             raise ProcessError(f"{service} refused {method} {path}: {error.code} {why}") from None
         except OSError as error:
             raise ProcessError(f"{service} did not answer {method} {path}: {error}.") from None
+
+
+@functools.cache
+def _signed_in(site: Site) -> Admin:
+    return Admin(site)
+
+
+def registered(site: Site, service: str, path: str, collection: str, **wanted: str) -> Probe:
+    """Whether a service lists something with these values: a process that has no API of its own, say."""
+    last = 0.0
+
+    def probe() -> bool:
+        nonlocal last
+        if time.monotonic() - last < PERIOD:
+            return False
+        last = time.monotonic()
+        try:
+            listed = _signed_in(site).get(service, path)[collection]
+        except ProcessError:
+            return False
+        return any(all(item.get(name) == value for name, value in wanted.items()) for item in listed)
+
+    return probe

@@ -13,6 +13,7 @@ CACHE = CHECKOUT / ".cache" / "openstack"  # what lasts: the installed packages 
 
 REGION = "RegionOne"
 TENANTS = ("tenant-a", "tenant-b")  # projects, and a user of the same name in each
+HOSTS = ("poplar1", "poplar2")  # Poplar servers: fake hypervisors of Nova, and hosts of Neutron's agents
 ADMIN_CLOUD = "openipu"  # the administrator's name in clouds.yaml
 
 # All on one loopback address of the cloud's own, so the ports can be those that everybody knows.

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from ..part import Part
 from ..site import Site
-from . import keystone, neutron
+from . import cinder, glance, keystone, neutron, nova, placement
 
 NETWORK = (keystone, neutron)
-ALL = NETWORK
+ALL = (*NETWORK, placement, glance, nova, cinder)
 
 
 def declare(site: Site, network_only: bool = False) -> list[Part]:

@@ -6,8 +6,10 @@ from __future__ import annotations
 import grp
 import os
 import pwd
+from dataclasses import replace
 
 from ..part import Part, api
+from ..rest import registered
 from ..site import REGION, Site
 
 
@@ -23,6 +25,7 @@ def declare(site: Site) -> Part:
         for interface in ("admin", "internal", "public")
         for argument in (f"--bootstrap-{interface}-url", site.url("keystone", "/v3"))
     ]
+    server = api(site, "keystone", "keystone.wsgi.api", {"OS_KEYSTONE_CONFIG_DIR": str(config.parent)})
     return Part(
         name="keystone",
         type="identity",
@@ -52,5 +55,5 @@ def declare(site: Site) -> Part:
                 *endpoints,
             ],
         ],
-        processes=[api(site, "keystone", "keystone.wsgi.api", {"OS_KEYSTONE_CONFIG_DIR": str(config.parent)})],
+        processes=[replace(server, ready=registered(site, "keystone", "/v3/services", "services", name="keystone"))],
     )

@@ -10,9 +10,7 @@ from __future__ import annotations
 
 from ..part import INSIDE, Part, Process, api, as_client, daemon, guarded
 from ..probes import exists
-from ..site import Site
-
-HOSTS = ("poplar1", "poplar2")  # Poplar servers, whose fake hypervisors Nova has
+from ..site import HOSTS, Site
 
 
 def declare(site: Site) -> Part:
