@@ -13,7 +13,7 @@ import ipaddress
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 from openipu.twin.eos.ports import Ports, vlan_set, vlan_text
 
@@ -41,7 +41,7 @@ class Element:
     key: bool = False
     optional: tuple[Element, ...] = ()
 
-    @property
+    @cached_property
     def literal(self) -> bool:
         """Whether the word stands for itself."""
         return bool(self.text) and "|" not in self.text and not self.text.isupper() and self.text[0] != "<"
@@ -123,6 +123,10 @@ def removal(syntax: str, slot: str = "") -> tuple[Element, ...]:
 
 def read(elements: Sequence[Element], reading: Reading, at: int = 0, whole: bool = True) -> Match | None:
     """The command as this syntax reads it, from the word `at` on, or None; `whole` wants every word used."""
+    # Nearly all syntaxes that a command is held against begin with another word.
+    if at < len(reading.words) and elements[0].literal and not elements[0].text.startswith(reading.words[at]):
+        reading.fell(at)
+        return None
     for match in _read(elements, reading, at, Match((), end=at)):
         if not whole or match.end == len(reading.words):
             return match
