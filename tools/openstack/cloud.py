@@ -16,9 +16,10 @@ from openipu.twin.processes import ProcessError, private_folder
 from . import infrastructure
 from .daemons import Daemons
 from .parts import declare
-from .prepare import lay_out, prepared
+from .prepare import fingerprint, lay_out, prepared
 from .site import ADMIN_CLOUD, CACHE, REGION, TENANTS, Secrets, Site
 
+MARK = "made-of"  # in the folder of a cloud: the prepared databases it began with
 NOBODY = Secrets("", "", "", "", "")  # of a cloud that is not there yet
 
 
@@ -32,6 +33,8 @@ def up(state: Path, network_only: bool = False) -> Site:
         if not known.exists():
             _lay_out(state)
         site = Site(state, Secrets.read(known))
+        if (state / MARK).read_text() != fingerprint(site):
+            raise ProcessError(f"The cloud in {state} is another release's: end it first, with make openstack-down.")
         parts = declare(site, network_only)
         for part in parts:
             part.write(site)
@@ -49,6 +52,8 @@ def down(state: Path) -> bool:
     with _alone():
         if not state.exists():
             return False
+        if not (state / MARK).exists():
+            raise ProcessError(f"{state} holds no cloud: nothing was removed.")
         Daemons(Site(state, NOBODY)).stop()
         shutil.rmtree(state)
         return True
@@ -58,7 +63,9 @@ def _lay_out(state: Path) -> None:
     """A new cloud: copies of the prepared databases. Its secrets come last, so that it is whole once they are there."""
     site = Site(state, NOBODY)
     folder = prepared(site)
-    private_folder(state)
+    if not private_folder(state) and not (state / MARK).exists() and any(state.iterdir()):
+        raise ProcessError(f"{state} holds something else than a cloud: name another folder with --state-dir.")
+    (state / MARK).write_text(folder.name)
     for path in (site.etc, site.log, site.run, site.data):
         path.mkdir(exist_ok=True)
     lay_out(folder, site)
