@@ -13,8 +13,7 @@ from .reading import ROUTER_PORTS, Seen
 from .resources import INTERFACE, NETWORK, PORT, ROUTER, SECURITY_GROUP, SHARE, SUBNET, SUBNET_POOL
 from .wanted import Objects
 
-Address = t.Union[ipaddress.IPv4Address, ipaddress.IPv6Address]
-Network = t.Union[ipaddress.IPv4Network, ipaddress.IPv6Network]
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 _HELD = ("network", "mac", "addresses")  # of a port in use: Nova and its guest rely on them
 
@@ -57,7 +56,7 @@ def _check_cidrs(objects: Objects) -> None:
 
 def _overlap(one: str, other: str) -> bool:
     a, b = ipaddress.ip_network(one), ipaddress.ip_network(other)
-    return a.version == b.version and a.overlaps(b)  # type: ignore[arg-type]
+    return a.version == b.version and a.overlaps(b)
 
 
 def check_names(objects: Objects, seen: Seen) -> None:
@@ -151,18 +150,17 @@ def check_vlans(steps: t.Iterable[Step], seen: Seen) -> None:
             )
 
 
-def check_ports(steps: t.Iterable[Step], objects: Objects, seen: Seen, owner: str) -> None:
+def check_ports(steps: t.Iterable[Step], objects: Objects, seen: Seen) -> None:
     """Refuse to disturb ports in use, and MACs and addresses that others have or that fit no subnet."""
     work = [step for step in steps if step.family is PORT]
     for step in work:
         _check_bound(step)
-    keeping = {step.before["uuid"] for step in work if step.before and step.wanted is None}
     moving = {step.before["uuid"] for step in work if step.before and step.action is not Action.NONE}
     names = seen.names(NETWORK)
     macs: dict[tuple[str, str], Object] = {}
     addresses: dict[tuple[str, str], Object] = {}
     for raw in seen.raw.get(PORT.kind, ()):
-        if raw["id"] in moving and raw["id"] not in keeping - moving:
+        if raw["id"] in moving:
             continue
         network = names.get(raw["network_id"], "")
         macs[network, raw["mac_address"]] = raw
