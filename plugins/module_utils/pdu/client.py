@@ -46,7 +46,7 @@ else:
 
 Oid = tuple[int, ...]
 # None is a variable that the agent does not have.
-Value = int | str | IPv4Address | None
+Value: t.TypeAlias = "int | str | IPv4Address | None"
 
 # Names of options, and pysnmp's. Keys of the longer AES are stretched as Net-SNMP does it.
 AUTH_PROTOCOLS = {
