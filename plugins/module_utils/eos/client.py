@@ -9,6 +9,7 @@ otherwise, the connection is kept between requests, and an error is a sentence w
 
 from __future__ import annotations
 
+import functools
 import http.client
 import logging
 import math
@@ -35,7 +36,7 @@ _LEFT = 5  # seconds of the commit timer that are left for the confirmation itse
 _CONFIRMED = 2  # commands that were carried out before it came to saving: enable, and the commit
 _NO_SUCH_COMMAND, _NOT_CONVERTED, _UNAUTHORISED = 1002, 1003, 1005
 
-Command = str | dict[str, str]
+Command: t.TypeAlias = "str | dict[str, str]"
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,11 @@ class Switch:
         self.connection = connection
         self.requests = 0
         self._channel: t.Any = None
+
+    @functools.cached_property
+    def _tls(self) -> ssl.SSLContext | None:
+        """For all its connections. Raises EosError."""
+        return _context(self.connection) if self.connection.https else None
 
     def close(self) -> None:
         """Let the connection go."""
@@ -214,7 +220,7 @@ class Switch:
         if not HAS_PYEAPI:
             raise EosError("The Python library pyeapi is missing on the host of the task: pip install pyeapi.")
         if self._channel is None:
-            self._channel = _channel(self.connection)
+            self._channel = _channel(self.connection, self._tls)
         transport = self._channel.transport
         transport.timeout = timeout or self.connection.timeout
         enable: Command = "enable"
@@ -287,7 +293,7 @@ class Switch:
         return "%s is not the eAPI of a switch (%s): check host and port." % (self.connection.address, why)
 
 
-def _channel(connection: Connection) -> t.Any:
+def _channel(connection: Connection, context: ssl.SSLContext | None) -> t.Any:
     """pyeapi's connection, on a transport that is kept open.
 
     Without a username it sends no login at all, for otherwise the switch would not look at a certificate.
@@ -296,8 +302,8 @@ def _channel(connection: Connection) -> t.Any:
     if connection.username:
         channel.authentication(connection.username, connection.password or "")
     where: dict[str, t.Any] = {"host": connection.host, "timeout": connection.timeout}
-    if connection.https:
-        channel.transport = _Secure("/command-api", port=connection.port or 443, context=_context(connection), **where)
+    if context:
+        channel.transport = _Secure("/command-api", port=connection.port or 443, context=context, **where)
     else:
         channel.transport = _Plain("/command-api", port=connection.port or 80, **where)
     return channel
