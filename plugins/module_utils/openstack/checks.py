@@ -283,12 +283,22 @@ def check_quotas(steps: t.Iterable[Step], quotas: t.Mapping[str, Object], projec
         used = quota["used"] + quota.get("reserved", 0)
         if used + more > quota["limit"]:
             raise SentenceError(
-                "This takes %d more %ss, and the project may have %d and has %d: raise its quota to %d at least "
+                "This takes %d more %s, and the project may have %d and has %d: raise its quota to %d at least "
                 "(openstack quota set %s %d %s)."
-                % (more, name.replace("_", " "), quota["limit"], used, used + more, _FLAGS[name], used + more, project)
+                % (
+                    more,
+                    _PLURALS.get(name, name.replace("_", " ") + "s"),
+                    quota["limit"],
+                    used,
+                    used + more,
+                    _FLAGS[name],
+                    used + more,
+                    project,
+                )
             )
 
 
+_PLURALS = {"rbac_policy": "shares (RBAC policies)", "subnetpool": "subnet pools"}
 _FLAGS = {
     "network": "--networks",
     "subnet": "--subnets",

@@ -75,8 +75,7 @@ class Writer:
         self._create(_of(steps, PORT, made))
         self._each(_of(steps, ROUTER, (Action.CHANGE,)), self._change)
         self._create(_of(steps, ROUTER, made))
-        for step in _of(steps, INTERFACE, made):  # one by one: they lock their router
-            self._each([step], self._attach)
+        self._attach_all(_of(steps, INTERFACE, made))
         self._each(_of(steps, SHARE, made), self._share)
         for family in (SECURITY_GROUP, SUBNET_POOL, ADDRESS_SCOPE):
             self._each(_of(steps, family, gone), self._delete)
@@ -246,6 +245,18 @@ class Writer:
         for key, id in there.items():
             if key not in asked:
                 self._remove("/security-group-rules", id)
+
+    def _attach_all(self, steps: list[Step]) -> None:
+        """Those of one router one by one, since they lock it."""
+        routers: dict[str, list[Step]] = {}
+        for step in steps:
+            routers.setdefault((step.wanted or {})["router"], []).append(step)
+
+        def attach(own: list[Step]) -> None:
+            for step in own:
+                self._attempt(step, self._attach)
+
+        self._cloud.together(attach, list(routers.values()))
 
     def _attach(self, step: Step) -> None:
         item = step.wanted or {}

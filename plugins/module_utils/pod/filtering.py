@@ -22,16 +22,14 @@ _BOTH = ("udp", "tcp")
 
 def security_groups(pod: model.Pod, cloud: model.Cloud) -> list[dict[str, t.Any]]:
     """The groups of controller VMs (on BMC, GW and management) and of Poplar VMs (on management and storage)."""
-    dns = [
-        _rule("egress", protocol, DNS, remote=server, description="names")
-        for server in cloud.dns_servers
-        for protocol in _BOTH
-    ]
     groups = {
-        "controller-bmc": ("vPOD controller VM on the BMC network", _controller_bmc(_subnet(pod, model.BMC)) + dns),
+        "controller-bmc": (
+            "vPOD controller VM on the BMC network",
+            _controller_bmc(_subnet(pod, model.BMC)) + _dns(cloud),
+        ),
         "controller-gw": (
             "vPOD controller VM on the GW network",
-            _controller_gw(_subnet(pod, model.GW), pod.agent_port, cloud.management_servers) + dns,
+            _controller_gw(_subnet(pod, model.GW), pod.agent_port, cloud.management_servers) + _dns(cloud),
         ),
         "controller-management": (
             "vPOD controller VM on the management network",
@@ -102,6 +100,14 @@ def _rule(
         if network.version == 6:
             rule["ethertype"] = "IPv6"
     return rule
+
+
+def _dns(cloud: model.Cloud) -> list[Rule]:
+    return [
+        _rule("egress", protocol, DNS, remote=server, description="names")
+        for server in cloud.dns_servers
+        for protocol in _BOTH
+    ]
 
 
 def _anywhere() -> list[Rule]:

@@ -1,0 +1,110 @@
+# Copyright (c) openipu.pod contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Reading what Neutron and Keystone hold: every collection once, some at a time."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from ..reconcile import Object, SentenceError
+from .client import Cloud, CloudError
+from .reading import Seen, owner_of
+from .resources import (
+    ADDRESS_SCOPE,
+    COLLECTIONS,
+    NETWORK,
+    PATHS,
+    PORT,
+    ROUTER,
+    SECURITY_GROUP,
+    SHARE,
+    SUBNET,
+    SUBNET_POOL,
+)
+
+EVERYBODY = "*"
+_ID = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_NETWORKS_PER_REQUEST = 40  # so that the address of the request does not get too long
+_OWN = (SECURITY_GROUP, ROUTER, SHARE)  # of which only the project's own are read
+
+
+def look(cloud: Cloud, kinds: t.Collection[str], networks: t.Collection[str], projects: t.Iterable[str]) -> Seen:
+    """What there is of these kinds, with ports on owned networks and on those named. Raises SentenceError.
+
+    A kind that the cloud does not know is one of which there is nothing.
+    """
+    project = cloud.authorize()
+    asked = [kind for kind in PATHS if kind in kinds and kind != PORT.kind]
+
+    def read(kind: str) -> list[Object]:
+        query = {"project_id": project} if kind in [family.kind for family in _OWN] else {}
+        try:
+            return cloud.list("network", PATHS[kind], COLLECTIONS[kind], **query)
+        except CloudError as error:
+            if error.status == 404:
+                return []
+            raise
+
+    seen = Seen(project, dict(zip(asked, cloud.together(read, asked), strict=True)))
+    names = sorted({name for name in projects if name != EVERYBODY})
+    found = dict(zip(names, cloud.together(lambda name: project_id(cloud, name), names), strict=True))
+    seen.projects = {name: id for name, id in found.items() if id}
+    seen.projects[EVERYBODY] = EVERYBODY
+    if PORT.kind in kinds:
+        seen.raw[PORT.kind] = _ports(cloud, seen, networks)
+    return seen
+
+
+def _ports(cloud: Cloud, seen: Seen, names: t.Collection[str]) -> list[Object]:
+    ids = [
+        raw["id"]
+        for raw in seen.raw.get(NETWORK.kind, ())
+        if raw["name"] in names or (raw["project_id"] == seen.project and owner_of(raw))
+    ]
+    parts = [ids[start : start + _NETWORKS_PER_REQUEST] for start in range(0, len(ids), _NETWORKS_PER_REQUEST)]
+    found = cloud.together(lambda part: cloud.list("network", "/ports", "ports", network_id=part), parts)
+    return [raw for part in found for raw in part]
+
+
+def project_id(cloud: Cloud, name: str) -> str | None:
+    """The id of a project by its name, or its id itself; None when there is none. Raises SentenceError."""
+    if _ID.fullmatch(name):
+        return name
+    found = cloud.list("identity", "/projects", "projects", name=name)
+    if len(found) > 1:
+        ids = ", ".join(sorted(raw["id"] for raw in found))
+        raise SentenceError(
+            "There are %d projects named '%s': name the one that is meant by its id (%s)." % (len(found), name, ids)
+        )
+    return str(found[0]["id"]) if found else None
+
+
+def quotas(cloud: Cloud, project: str) -> dict[str, Object]:
+    """What the project may have and has, by what Neutron calls it; empty when the cloud does not tell."""
+    try:
+        found = cloud.request("network", "GET", "/quotas/%s/details.json" % project)
+    except CloudError as error:
+        if error.status in (403, 404):
+            return {}
+        raise
+    return t.cast("dict[str, Object]", found["quota"])
+
+
+def network_names(config: Object) -> set[str]:
+    """The networks that an option ``config`` speaks of."""
+    names = {item["name"] for item in config.get(NETWORK.plural) or ()}
+    names.update(item["network"] for plural in (SUBNET.plural, PORT.plural) for item in config.get(plural) or ())
+    return names
+
+
+def kinds_for(config: Object, everything: bool) -> set[str]:
+    """The kinds that have to be read for an option ``config``."""
+    kinds = {family.kind for family in (NETWORK, SUBNET, PORT, SECURITY_GROUP, ROUTER)}
+    pools = config.get(SUBNET_POOL.plural) is not None or config.get(ADDRESS_SCOPE.plural) is not None
+    if everything or pools or any(item.get("subnet_pool") for item in config.get(SUBNET.plural) or ()):
+        kinds |= {SUBNET_POOL.kind, ADDRESS_SCOPE.kind}
+    if everything or config.get(SHARE.plural) is not None:
+        kinds |= {SHARE.kind}
+    return kinds
