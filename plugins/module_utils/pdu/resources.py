@@ -235,9 +235,9 @@ def _check_receivers(items: list[Object], there: Config) -> None:
         item.setdefault("enabled", True)
 
 
-def _free(there: Config) -> list[int]:
+def _free(there: Config) -> list[Object]:
     """Rows of trap receivers that are not set."""
-    return [item["row"] for item in there.objects[RECEIVER.plural] if item["address"] == _NOWHERE]
+    return [item for item in there.objects[RECEIVER.plural] if item["address"] == _NOWHERE]
 
 
 @dataclass(frozen=True)
@@ -280,27 +280,30 @@ def _stepwise(found: list[Write], now: Object, asked: Object) -> list[Write]:
     return found if falls else found[::-1]
 
 
-def _setting(item: Object, step: Step, free: list[int]) -> list[Write]:
+def _setting(item: Object, step: Step, free: list[Object]) -> list[Write]:
     column = tables.SETTINGS[item["id"]]
     value = encoded(column, item["value"], item["id"])
     return [Write(SETTING, item["id"], column.at(UNIT), value, _said(item["id"], column, item["value"]))]
 
 
-def _thresholds(item: Object, step: Step, free: list[int]) -> list[Write]:
+def _thresholds(item: Object, step: Step, free: list[Object]) -> list[Write]:
     before = step.before or {}
     changed = [f.name for f in step.family.fields if f.differs(item, before)]
     return _stepwise([_write(step, before["row"], name, item[name]) for name in changed], before, item)
 
 
-def _receiver(item: Object, step: Step, free: list[int]) -> list[Write]:
+def _receiver(item: Object, step: Step, free: list[Object]) -> list[Write]:
     if step.before is None:
         row = free.pop(0)
-        return [_write(step, row, name, item[name]) for name in ("address", "community", "enabled")]
-    changed = [f.name for f in RECEIVER.fields if f.differs(item, step.before)]
-    return [_write(step, step.before["row"], name, item[name]) for name in changed]
+        # What the row has already is not written, lest it count as done when the rest was refused.
+        names = [name for name in ("address", "community", "enabled") if item[name] != row.get(name)]
+    else:
+        row = step.before
+        names = [f.name for f in RECEIVER.fields if f.differs(item, row)]
+    return [_write(step, row["row"], name, item[name]) for name in names]
 
 
-def _outlet(item: Object, step: Step, free: list[int]) -> list[Write]:
+def _outlet(item: Object, step: Step, free: list[Object]) -> list[Write]:
     before = step.before or {}
     changed = [f.name for f in OUTLET.fields if f.differs(item, before)]
     found = [_write(step, before["row"], name, item[name]) for name in changed if name in _OUTLET_COLUMNS]
@@ -327,7 +330,7 @@ def _said(name: str, column: mib.Column, value: t.Any) -> str:
     return "%s '%s'" % (name, value) if isinstance(value, str) else "%s %g %s" % (name, value, column.unit)
 
 
-_WRITERS: dict[str, t.Callable[[Object, Step, list[int]], list[Write]]] = {
+_WRITERS: dict[str, t.Callable[[Object, Step, list[Object]], list[Write]]] = {
     "setting": _setting,
     "phase": _thresholds,
     "bank": _thresholds,

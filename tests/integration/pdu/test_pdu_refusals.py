@@ -6,8 +6,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
+from ansible_collections.openipu.pod.plugins.module_utils.pdu.tasks import PDU_TASK
 from pdu_agents import AUTH_KEY, HOST, PRIV_KEY, READER, READS, WITH_V2C, WRITES, Agents, trap_port
+from pdu_perform import perform
 from playbook import play, results
 
 Object = dict[str, Any]
@@ -128,23 +129,34 @@ def test_who_may_only_read(agents: Agents, tmp_path: Path) -> None:
     assert not change["changed"]
 
 
-@pytest.mark.parametrize("path", ["action", "module"])
-def test_secrets_are_nowhere(agents: Agents, tmp_path: Path, path: str) -> None:
+def test_a_refused_trap_receiver_is_no_change(agents: Agents) -> None:
+    served = agents.pdu()
+    config = {"trap_receivers": [{"address": "10.1.3.101", "community": TRAP}]}
+    result = perform(PDU_TASK, **served.options(config=config, **READER_OPTIONS))
+    assert (result["failed"], result["changed"]) == (True, False)
+    assert result["msg"].endswith("Not done: community of trap receiver 10.1.3.101. Nothing was changed.")
+
+
+def test_secrets_are_nowhere(agents: Agents, tmp_path: Path) -> None:
     served = agents.pdu(credentials=WITH_V2C)
-    receivers = {"trap_receivers": [{"address": "10.1.3.101", "community": TRAP}]}
     community = {"host": HOST, "port": served.port, "version": "v2c", "community": READS, "write_community": WRITES}
     wrong = {"auth_key": "wr0ng-of-nobody", "priv_key": "wr0ng-of-nobody"}
+
+    def told(number: int) -> Object:
+        return {"trap_receivers": [{"address": f"10.1.3.{number}", "community": TRAP}]}
+
     tasks = [
-        task("pdu", served.options(config=receivers), path),
-        task("pdu", {**community, "config": {"trap_receivers": [{"address": "10.1.3.102", "community": TRAP}]}}, path),
-        task("pdu", served.options(config=receivers, **READER_OPTIONS), path),
-        task("pdu", served.options(state="gathered"), path),
-        task("pdu_info", {**community, "retries": "many"}, path),
-        task("pdu_info", served.options(**wrong), path),
+        task("pdu", served.options(config=told(101))),
+        task("pdu", {**community, "config": told(102)}, "module"),
+        task("pdu", served.options(config=told(103), **READER_OPTIONS)),
+        task("pdu", served.options(state="gathered")),
+        task("pdu_info", {**community, "retries": "many"}),
+        task("pdu_info", served.options(**wrong)),
+        task("pdu_info", served.options(**wrong), "module"),
     ]
     played = play(tmp_path, tasks, "-vvv", "--diff")
-    assert (played.ok, played.changed) == (6, 2), played.output
-    assert "10.1.3.102" in played.output
+    assert (played.ok, played.changed) == (len(tasks), 2), played.output
+    assert "10.1.3.103" in played.output
     for secret in (AUTH_KEY, PRIV_KEY, READS, WRITES, TRAP, *wrong.values()):
         assert secret not in played.output
 

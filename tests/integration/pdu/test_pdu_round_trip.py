@@ -121,13 +121,13 @@ def go_round(pdu: Asked, asked: Object) -> None:
     assert not (pdu.served.requests - count)["set"]
 
 
-@settings(max_examples=10, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@settings(max_examples=8, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(asked=config(22000, 3, 6, 0))
 def test_a_metered_pdu(pdus: dict[str, Asked], asked: Object) -> None:
     go_round(pdus["AP8886"], asked)
 
 
-@settings(max_examples=10, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@settings(max_examples=5, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(asked=config(7400, 1, 2, 24))
 def test_a_switched_pdu(pdus: dict[str, Asked], asked: Object) -> None:
     go_round(pdus["AP8953"], asked)

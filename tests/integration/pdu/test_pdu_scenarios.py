@@ -6,7 +6,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
 from pdu_agents import HOST, READS, WITH_V2C, WRITES, Agents, ServedPdu
 from playbook import results
 
@@ -145,16 +144,19 @@ def test_the_module_path(agents: Agents, tmp_path: Path) -> None:
     play_steps(tmp_path, agents.pdu(), {"circuits": METERED["circuits"]}, "module")
 
 
-@pytest.mark.parametrize("model", ["AP8886", "AP8953"])
-def test_what_is_gathered_asks_for_nothing(agents: Agents, tmp_path: Path, model: str) -> None:
-    served = agents.pdu(model=model)
-    served.do(setattr, served.pdu.settings.receivers[2], "address", SINK)
-    gather = {**task(served.options(state="gathered")), "register": "seen"}
-    found = results(tmp_path, [gather, task(served.options(config="{{ seen.gathered }}"))])
-    assert found[0]["gathered"]["trap_receivers"] == [{"address": SINK, "enabled": True}]
-    assert len(found[0]["gathered"].get("outlets", [])) == (24 if model == "AP8953" else 0)
-    assert not found[1]["changed"]
-    assert "set" not in served.requests
+def test_what_is_gathered_asks_for_nothing(agents: Agents, tmp_path: Path) -> None:
+    metered, switched = agents.pdu(), agents.pdu("pdu2", "AP8953")
+    metered.do(setattr, metered.pdu.settings.receivers[2], "address", SINK)
+    tasks = []
+    for served in (metered, switched):
+        tasks.append({**task(served.options(state="gathered")), "register": "seen"})
+        tasks.append(task(served.options(config="{{ seen.gathered }}")))
+    seen, unchanged, seen2, unchanged2 = results(tmp_path, tasks)
+    assert seen["gathered"]["trap_receivers"] == [{"address": SINK, "enabled": True}]
+    assert "outlets" not in seen["gathered"]
+    assert len(seen2["gathered"]["outlets"]) == 24
+    assert (unchanged["changed"], unchanged2["changed"]) == (False, False)
+    assert "set" not in metered.requests + switched.requests
 
 
 def test_a_reboot_is_done_each_time_and_waited_for(agents: Agents, tmp_path: Path) -> None:
