@@ -34,7 +34,7 @@ else:
 _PAUSE = 0.5  # seconds between two tries to reach a switch that was just changed
 _LEFT = 5  # seconds of the commit timer that are left for the confirmation itself
 _CONFIRMED = 2  # commands that were carried out before it came to saving: enable, and the commit
-_NO_SUCH_COMMAND, _NOT_CONVERTED, _UNAUTHORISED = 1002, 1003, 1005
+_NO_SUCH_COMMAND, _UNAUTHORISED = 1002, 1005
 
 Command: t.TypeAlias = "str | dict[str, str]"
 
@@ -65,12 +65,21 @@ class EosError(SentenceError):
     """The switch could not be asked, or refused.
 
     ``lost`` when nobody knows whether it did what it was asked; ``refused`` is the place of the command that it
-    would not carry out, and those before it were; ``reason`` is the shortest way to say what happened.
+    would not carry out, and those before it were; ``reason`` is the shortest way to say what happened; and
+    ``changed`` tells that the configuration is another now all the same.
     """
 
-    def __init__(self, sentence: str, lost: bool = False, reason: str = "", refused: int | None = None) -> None:
+    def __init__(
+        self,
+        sentence: str,
+        lost: bool = False,
+        reason: str = "",
+        refused: int | None = None,
+        changed: bool = False,
+    ) -> None:
         super().__init__(sentence)
         self.lost = lost
+        self.changed = changed
         self.reason = reason or sentence
         self.refused = refused
 
@@ -121,7 +130,7 @@ class Switch:
         if confirm:
             self._confirm(session, confirm, save)
         elif save:
-            self._run(["write memory"], "text")
+            self._save()
         return diff
 
     def _fill(self, session: str, commands: t.Sequence[str]) -> str:
@@ -152,14 +161,11 @@ class Switch:
             except EosError as error:
                 self.close()
                 if error.refused == _CONFIRMED:
-                    raise EosError(
-                        "%s was changed, but what it starts with was not: %s"
-                        % (self.connection.address, error.sentence)
-                    ) from None
+                    raise self._unsaved(error) from None
                 # It was confirmed before, and only the answer was lost.
                 if lost and error.refused is not None and self._state(session) == "completed":
                     if save:
-                        self._run(["write memory"], "text")
+                        self._save()
                     return
                 lost = lost or error.lost
                 if not error.lost or time.monotonic() + _PAUSE > deadline:
@@ -168,6 +174,19 @@ class Switch:
                 time.sleep(_PAUSE)
             else:
                 return
+
+    def _save(self) -> None:
+        try:
+            self._run(["write memory"], "text")
+        except EosError as error:
+            raise self._unsaved(error) from None
+
+    def _unsaved(self, cause: EosError) -> EosError:
+        return EosError(
+            "%s was changed and could not save that (%s): until somebody does with 'write memory', it starts with "
+            "its old configuration." % (self.connection.address, cause.reason.rstrip(".")),
+            changed=True,
+        )
 
     def _until(self, deadline: float) -> float:
         """How long a request may take that has to be over by then; a second at least."""
@@ -195,7 +214,7 @@ class Switch:
 
         The switch does so by itself when its timer runs out, and may well be out of reach until then.
         """
-        fate = "and takes the change back by itself"
+        fate, changed = "and takes the change back by itself", False
         while True:
             self.close()
             try:
@@ -206,6 +225,7 @@ class Switch:
                     time.sleep(_PAUSE)
                     continue
                 if error.refused is not None:  # there is no such session any more
+                    changed = not timed
                     fate = "and the change was taken back" if timed else "and the change was made all the same"
                 elif not timed:
                     fate = "and nobody knows whether the change was made"
@@ -214,6 +234,7 @@ class Switch:
                 "%s %s (%s), %s: leave out what cuts off its management, or run it again if the network was at fault."
                 % (self.connection.address, what, cause.reason.rstrip("."), fate),
                 lost=True,
+                changed=changed,
             )
 
     def _run(self, commands: t.Sequence[Command], format: str, timeout: float | None = None) -> list[t.Any]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from ..reconcile import Action, ItemError, Object, Step, converge, plan
 from ..runner import Task, TaskError
+from .client import EosError
 from .config import without_secrets
 from .options import CONFIG_OPTIONS, EOS, Run
 from .resources import FAMILIES, Config, commands, interface_clauses, read, wanted
@@ -32,7 +33,10 @@ def _eos_pod(run: Run) -> Object:
     diffs: list[str] = []
 
     def configure(_work: list[Step]) -> list[ItemError]:
-        diffs.append(run.transport.configure(asked, params["confirm_timeout"], params["save"], run.check_mode))
+        try:
+            diffs.append(run.transport.configure(asked, params["confirm_timeout"], params["save"], run.check_mode))
+        except EosError as error:
+            raise TaskError(error.sentence, changed=error.changed) from None
         return []
 
     report = converge(steps, configure, run.check_mode, diff=False, foreteller=configure)

@@ -10,6 +10,9 @@ import pytest
 from eos_runs import run
 from eos_switches import ServedSwitch
 
+from openipu.twin.eos.cli import Dropped
+from openipu.twin.eos.grammar import CliError
+
 CONFIG = {"vlans": [{"id": 40, "name": "forty"}]}
 
 
@@ -47,13 +50,13 @@ def test_who_cuts_the_branch_he_sits_on_finds_it_grown_again(switch: ServedSwitc
 def test_a_connection_that_breaks_in_the_commit(switch: ServedSwitch, moment: str, confirm: int) -> None:
     before = switch.config()
     switch.fault(drop_commit=moment)
-    said = failed(switch, confirm_timeout=confirm)
-    assert said.startswith(f"127.0.0.1:{switch.port} fell silent when it was changed (")
+    result = run(switch, CONFIG, confirm_timeout=confirm)
+    assert result["failed"] and result["msg"].startswith(f"127.0.0.1:{switch.port} fell silent when it was changed (")
     if confirm or moment == "before":
-        assert "and the change was taken back:" in said
+        assert not result["changed"] and "and the change was taken back:" in result["msg"]
         assert (switch.config(), switch.saved(), switch.sessions()) == (before, before, {})
     else:  # nothing can be taken back that was committed for good, and the sentence says so
-        assert "and the change was made all the same:" in said
+        assert result["changed"] and "and the change was made all the same:" in result["msg"]
         assert "vlan 40" in switch.config()
     again = run(switch, CONFIG, confirm_timeout=confirm)
     assert "vlan 40" in switch.config() and "failed" not in again
@@ -95,6 +98,51 @@ def test_a_confirmation_that_is_refused(switch: ServedSwitch) -> None:
         assert time.monotonic() < deadline
         time.sleep(0.05)
     assert switch.sessions() == {}
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("request_number", [1, 2, 3, 4])
+def test_a_connection_that_breaks_at_any_time(switch: ServedSwitch, request_number: int, after: bool) -> None:
+    """A run that fails leaves everything as it was, and one that does not has done what it was asked."""
+    before, respond = switch.config(), switch.served._respond
+
+    def break_once(request: Any, body: bytes) -> Any:
+        at = switch.requests == request_number
+        if at and not after:
+            raise Dropped
+        response = respond(request, body)
+        if at:
+            raise Dropped
+        return response
+
+    switch.served._respond = break_once  # type: ignore[method-assign]
+    result = run(switch, CONFIG)
+    if request_number < 4:
+        assert result["failed"] and (switch.config(), switch.saved()) == (before, before), result
+        assert switch.sessions() == {}
+    else:
+        assert result["changed"] and "vlan 40" in switch.config(), result
+        assert switch.config() == switch.saved()
+        assert list(switch.sessions().values()) == ["completed"]
+
+
+@pytest.mark.parametrize("confirm", [60, 0], ids=["timed", "for-good"])
+def test_a_switch_that_has_no_room_to_save(switch: ServedSwitch, confirm: int) -> None:
+    before = switch.config()
+
+    def full(user: str) -> None:
+        raise CliError(1000, "Error copying system:/running-config to flash:/startup-config (No space left on device)")
+
+    switch.switch.save = full  # type: ignore[method-assign]
+    result = run(switch, CONFIG, confirm_timeout=confirm)
+    assert (result["failed"], result["changed"]) == (True, True)
+    assert result["msg"] == (
+        f"127.0.0.1:{switch.port} was changed and could not save that (Error copying system:/running-config to "
+        "flash:/startup-config (No space left on device)): until somebody does with 'write memory', it starts with "
+        "its old configuration."
+    )
+    assert "vlan 40" in switch.config() and switch.saved() == before
+    assert list(switch.sessions().values()) == ["completed"]
 
 
 def test_a_full_session_table(switch: ServedSwitch) -> None:
