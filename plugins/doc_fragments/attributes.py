@@ -58,6 +58,16 @@ attributes:
     support: full
 """
 
+    OPENSTACK = r"""
+options: {}
+attributes:
+  action_group:
+    description: Options in C(module_defaults) for this group apply to all modules for OpenStack.
+    membership:
+      - openipu.pod.openstack
+    support: full
+"""
+
     PDU = r"""
 options: {}
 attributes:
