@@ -32,6 +32,8 @@ class Daemons:
         """Start those that do not run, all at once, and wait until they answer. Raises ProcessError."""
         services = {process.name: self._service(process) for process in processes}
         missing = [process for process in processes if services[process.name].running() is None]
+        # What a process that was killed has left still holds its port.
+        _end([services[process.name] for process in missing], STOP_SECONDS)
         check_free(
             (Endpoint(self.site.address, PORTS[port]) for process in missing for port in process.ports),
             remedy="stop it, and run the same command again",

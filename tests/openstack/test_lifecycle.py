@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Bringing the OpenStack up and down: what runs stays, what died comes back, and down leaves nothing.
+
+A cloud of the test's own stands in a network namespace, where no address is taken.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from openipu.twin.processes import ProcessError
+from tools.openstack import infrastructure
+from tools.openstack.part import render
+from tools.openstack.site import CHECKOUT, PORTS, Secrets, Site
+
+ADDRESS = "127.6.0.1"
+TOOL = [sys.executable, "-m", "tools.openstack"]
+
+
+class Apart:
+    """A network namespace with loopback only; commands run in it."""
+
+    def __init__(self) -> None:
+        self.holder = subprocess.Popen(
+            ["unshare", "-n", "sh", "-c", "ip link set lo up && echo ready && exec sleep 900"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        assert self.holder.stdout is not None
+        self.there = self.holder.stdout.readline() == "ready\n"
+
+    def command(self, *line: str) -> list[str]:
+        return ["nsenter", "-n", "-t", str(self.holder.pid), *line]
+
+    def tool(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        line = self.command(*TOOL, *arguments)
+        return subprocess.run(line, cwd=CHECKOUT, capture_output=True, text=True, timeout=400, check=False)
+
+    def close(self) -> None:
+        self.holder.kill()
+        self.holder.wait()
+
+
+@pytest.fixture
+def apart() -> Iterator[Apart]:
+    if shutil.which("unshare") is None or shutil.which("nsenter") is None:
+        pytest.skip("needs unshare and nsenter")
+    made = Apart()
+    if not made.there:
+        made.close()
+        pytest.skip("needs the right to make a network namespace")
+    yield made
+    made.close()
+
+
+def pids(state: Path) -> dict[str, int]:
+    return {file.stem: json.loads(file.read_text())["pid"] for file in (state / "run").glob("*.json")}
+
+
+def processes_of(state: Path) -> list[str]:
+    """Command lines of the processes that have the folder in their arguments or stand in it."""
+    found = []
+    for process in psutil.process_iter(["cmdline", "cwd", "environ", "status"]):
+        told = [*(process.info["cmdline"] or []), process.info["cwd"] or "", *(process.info["environ"] or {}).values()]
+        if process.pid != os.getpid() and any(str(state) in one for one in told):
+            found.append(" ".join(process.info["cmdline"] or [process.info["status"]]))
+    return found
+
+
+@pytest.mark.timeout(900)
+def test_up_is_idempotent_heals_and_down_leaves_nothing(apart: Apart, tmp_path: Path) -> None:
+    state = tmp_path / "cloud"
+    try:
+        done = apart.tool("up", "--network-only", "--state-dir", str(state))
+        assert done.returncode == 0, done.stderr
+        assert f"OS_CLIENT_CONFIG_FILE={state}/clouds.yaml" in done.stdout
+        first = pids(state)
+        assert set(first) >= {"mariadb", "rabbitmq", "keystone-api", "neutron-api", "neutron-rpc-server"}
+
+        assert apart.tool("up", "--network-only", "--state-dir", str(state)).returncode == 0
+        assert pids(state) == first
+
+        os.kill(first["neutron-api"], signal.SIGKILL)
+        done = apart.tool("up", "--network-only", "--state-dir", str(state))
+        assert done.returncode == 0, done.stderr
+        changed = {name for name, pid in pids(state).items() if first[name] != pid}
+        assert changed == {"neutron-api"}
+        assert processes_of(state)
+    finally:
+        done = apart.tool("down", "--state-dir", str(state))
+    assert (done.returncode, done.stdout) == (0, "OpenStack has ended and left nothing.\n"), done.stderr
+    assert not state.exists()
+    assert processes_of(state) == []
+    listening = subprocess.run(apart.command("ss", "-Hltn"), capture_output=True, text=True, check=True)
+    assert listening.stdout == ""
+    again = apart.tool("down", "--state-dir", str(state))
+    assert (again.returncode, again.stdout) == (0, "No OpenStack runs here.\n")
+
+
+@pytest.mark.timeout(300)
+def test_a_busy_port_is_told_with_its_holder(apart: Apart, tmp_path: Path) -> None:
+    port = PORTS["mariadb"]
+    program = (
+        f"import socket, time; s = socket.create_server(('{ADDRESS}', {port})); print(1, flush=True); time.sleep(300)"
+    )
+    with subprocess.Popen(apart.command(sys.executable, "-c", program), stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        try:
+            done = apart.tool("up", "--network-only", "--state-dir", str(tmp_path / "cloud"))
+        finally:
+            holder.kill()
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"Error: Port {port} on {ADDRESS} is taken by process {holder.pid} (")
+    assert done.stderr.endswith("): stop it, and run the same command again.\n")
+
+
+def test_a_missing_package_is_told_with_the_remedy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(infrastructure, "everywhere", lambda: {"PATH": str(tmp_path)})
+    monkeypatch.setattr(infrastructure, "RABBITMQ", str(tmp_path / "rabbitmq-server"))
+    with pytest.raises(ProcessError) as told:
+        infrastructure.check_installed()
+    assert str(told.value) == (
+        "Not installed: mariadb-server rabbitmq-server. "
+        "Install with: apt install --no-install-recommends mariadb-server rabbitmq-server"
+    )
+
+
+def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
+    precious = tmp_path / "thesis.txt"
+    precious.write_text("years of work")
+    for arguments in (["down"], ["up", "--network-only"]):
+        line = [*TOOL, *arguments, "--state-dir", str(tmp_path)]
+        done = subprocess.run(line, cwd=CHECKOUT, capture_output=True, text=True, timeout=300, check=False)
+        assert done.returncode == 1
+        assert done.stderr.startswith(f"Error: {tmp_path} holds ")
+    assert [precious] == list(tmp_path.iterdir())
+
+
+def test_configuration_is_laid_out_as_oslo_reads_it() -> None:
+    laid_out = render({"DEFAULT": {"debug": True, "workers": 1}, "pci": {"alias": ["one", "two"]}})
+    assert laid_out == "[DEFAULT]\ndebug = True\nworkers = 1\n[pci]\nalias = one\nalias = two\n"
+
+
+def test_secrets_are_for_the_owner_only(tmp_path: Path) -> None:
+    made = Secrets.new()
+    file = tmp_path / "secrets.json"
+    made.write(file)
+    assert file.stat().st_mode & 0o077 == 0
+    assert Secrets.read(file) == made != Secrets.new()
+    assert made.database in Site(tmp_path, made).database("nova")
