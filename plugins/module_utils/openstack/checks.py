@@ -13,7 +13,7 @@ from .reading import ROUTER_PORTS, Seen
 from .resources import INTERFACE, NETWORK, PORT, ROUTER, SECURITY_GROUP, SHARE, SUBNET, SUBNET_POOL
 from .wanted import Objects
 
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+Network: t.TypeAlias = "ipaddress.IPv4Network | ipaddress.IPv6Network"
 
 _HELD = ("network", "mac", "addresses")  # of a port in use: Nova and its guest rely on them
 
