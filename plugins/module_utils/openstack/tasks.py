@@ -5,76 +5,52 @@
 
 from __future__ import annotations
 
-from ..reconcile import Action, Family, Object, Step, converge, nothing_done, plan
+from ..reconcile import Action, Object, Step, converge, nothing_done
 from ..runner import Task, TaskError
-from . import checks
+from .checks import check_asked, check_quotas
 from .looking import kinds_for, look, network_names, quotas
 from .options import OPENSTACK, Run
+from .planning import exact_routers, planned
 from .reading import Seen, read
-from .resources import CONFIG_OPTIONS, FAMILIES, INTERFACE, PORT, ROUTER
-from .wanted import Objects, match_ports, wanted
+from .resources import CONFIG_OPTIONS, FAMILIES, SHARE
+from .wanted import Objects, wanted
 from .writing import Writer
 
 
 def _network(run: Run) -> Object:
-    params = run.params
-    absent = params["state"] == "absent"
-    owner = params["pod"]
+    params, cloud = run.params, run.transport
+    absent, owner = params["state"] == "absent", params["pod"]
     config: Object = {plural: [] for plural in CONFIG_OPTIONS} if absent else params["config"]
     objects = wanted(config, owner)
-    checks.check_asked(objects)
-    projects = [item["project"] for item in config.get("shares") or ()]
+    check_asked(objects)
     prune = absent or params["prune"]
-    seen = look(run.transport, kinds_for(config, prune), network_names(config), projects)
+    projects = [item["project"] for item in objects.get(SHARE.kind, ())]
+    seen = look(cloud, kinds_for(config, prune), network_names(config), projects)
     read(seen, owner)
-    if PORT.kind in objects:
-        match_ports(objects[PORT.kind], seen, owner)
-    exact = {item["name"] for item in config.get(ROUTER.plural) or () if item.get("interfaces") is not None}
-    steps = _plan(objects, seen, owner, prune, exact)
-    _check(run, steps, objects, seen)
-    writer = Writer(run.transport, seen, owner)
+    steps = planned(objects, seen, owner, prune, exact_routers(config))
+    if any(step.action is Action.CREATE for step in steps):
+        check_quotas(steps, quotas(cloud, seen.project), seen.project)
+    if run.check_mode:
+        run.warnings.extend(_missing(objects, seen))
+    writer = Writer(cloud, seen, owner)
     report = converge(steps, writer, run.check_mode, run.diff)
     report.changed = report.changed or writer.wrote
-    concerned = [family for family in FAMILIES if family.kind in objects]
-    result = {**{family.plural: nothing_done() for family in concerned}, **report.result()}
-    if report.failed:
+    return _result(report.result(), objects, steps)
+
+
+def _missing(objects: Objects, seen: Seen) -> list[str]:
+    """What a task before this one may make, and must."""
+    unknown = sorted({item["project"] for item in objects.get(SHARE.kind, ())} - set(seen.projects))
+    names = ", ".join("'%s'" % name for name in unknown)
+    return ["Unless a task before this one makes what is missing: there is no project %s." % names] if unknown else []
+
+
+def _result(result: Object, objects: Objects, steps: list[Step]) -> Object:
+    kinds = {*objects, *(step.family.kind for step in steps)}
+    result = {**{family.plural: nothing_done() for family in FAMILIES if family.kind in kinds}, **result}
+    if result.pop("failed", False):
         raise TaskError(result.pop("msg"), **result)
     return result
-
-
-def _plan(objects: Objects, seen: Seen, owner: str, prune: bool, exact: set[str]) -> list[Step]:
-    """``exact`` are the routers whose interfaces are all listed."""
-    steps: list[Step] = []
-    for family in FAMILIES:
-        going = {step.key for step in steps if step.family is ROUTER and step.action is Action.DELETE}
-
-        def left(item: Object, family: Family = family, routers: set[str] = going | exact) -> bool:
-            if family is INTERFACE:
-                return item["router"] in routers
-            return prune and item.get("owner") == owner
-
-        if family.kind in objects or (family is INTERFACE and going):
-            asked = objects.get(family.kind, [])
-            steps += plan(family, asked, seen.objects.get(family.kind, []), prune=left, recreate=True)
-    return steps
-
-
-def _check(run: Run, steps: list[Step], objects: Objects, seen: Seen) -> None:
-    """Raises SentenceError for what would go wrong; nothing was written yet."""
-    checks.check_names(objects, seen)
-    checks.check_owners(steps, run.params["pod"])
-    checks.check_immutable(steps)
-    checks.check_vlans(steps, seen)
-    checks.check_subnets(steps, seen)
-    checks.check_ports(steps, objects, seen)
-    if any(step.action is Action.CREATE for step in steps):
-        checks.check_quotas(steps, quotas(run.transport, seen.project), seen.project)
-    unknown = sorted({item["project"] for item in objects.get("share", ())} - set(seen.projects))
-    if unknown and run.check_mode:
-        run.warnings.append(
-            "Unless a task before this one makes what is missing: there is no project %s."
-            % ", ".join("'%s'" % name for name in unknown)
-        )
 
 
 OPENSTACK_POD_NETWORK = Task(

@@ -1,0 +1,50 @@
+# Copyright (c) openipu.pod contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From what is asked for and what there is to what has to be done. Pure."""
+
+from __future__ import annotations
+
+from ..reconcile import Action, Family, Object, Step, plan
+from . import checks
+from .reading import Seen
+from .resources import FAMILIES, INTERFACE, PORT, ROUTER
+from .wanted import Objects, match_ports
+
+
+def planned(objects: Objects, seen: Seen, owner: str, prune: bool, exact: set[str]) -> list[Step]:
+    """The steps, in the order of families; ``exact`` are the routers whose interfaces are all listed.
+
+    Raises SentenceError for what would go wrong.
+    """
+    if PORT.kind in objects:
+        match_ports(objects[PORT.kind], seen, owner)
+    steps = _steps(objects, seen, owner, prune, exact)
+    checks.check_names(objects, seen)
+    checks.check_owners(steps, owner)
+    checks.check_immutable(steps)
+    checks.check_vlans(steps, seen)
+    checks.check_subnets(steps, seen)
+    checks.check_ports(steps, objects, seen)
+    return steps
+
+
+def exact_routers(config: Object) -> set[str]:
+    """The routers whose interfaces an option ``config`` lists."""
+    return {item["name"] for item in config.get(ROUTER.plural) or () if item.get("interfaces") is not None}
+
+
+def _steps(objects: Objects, seen: Seen, owner: str, prune: bool, exact: set[str]) -> list[Step]:
+    steps: list[Step] = []
+    for family in FAMILIES:
+        going = {step.key for step in steps if step.family is ROUTER and step.action is Action.DELETE}
+
+        def left(item: Object, family: Family = family, routers: set[str] = going | exact) -> bool:
+            if family is INTERFACE:
+                return item["router"] in routers
+            return prune and item.get("owner") == owner
+
+        if family.kind in objects or (family is INTERFACE and going):
+            asked = objects.get(family.kind, [])
+            steps += plan(family, asked, seen.objects.get(family.kind, []), prune=left, recreate=True)
+    return steps
