@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -27,6 +28,14 @@ VLAN = 2901  # outside of what tenants get, and of what racks use
 
 def unique(what: str) -> str:
     return f"{what}-{uuid.uuid4().hex[:8]}"
+
+
+def wait_for(look: Callable[[], Any], good: Callable[[Any], bool], seconds: float = 30) -> Any:
+    deadline = time.monotonic() + seconds
+    while not good(seen := look()):
+        assert time.monotonic() < deadline, seen
+        time.sleep(0.2)
+    return seen
 
 
 @pytest.fixture
@@ -156,7 +165,7 @@ def test_a_server_gets_a_virtual_function_dedicated_processors_and_a_volume(
     undo.callback(admin.delete_server, server.id, wait=True)
     admin.compute.wait_for_server(server, wait=120)
 
-    bound = admin.network.get_port(port.id)
+    bound = wait_for(lambda: admin.network.get_port(port.id), lambda seen: seen.status == "ACTIVE")
     assert (bound.binding_host_id, bound.binding_vif_type) == (HOSTS[1], "hw_veb")
     assert bound.binding_vif_details["vlan"] == str(VLAN)
     assert bound.binding_profile["physical_network"] == "physnet100g"

@@ -6,7 +6,6 @@ from __future__ import annotations
 import http.client
 import socket
 from collections.abc import Callable
-from pathlib import Path
 
 Probe = Callable[[], bool]
 SECONDS = 5.0  # that one question may take
@@ -53,8 +52,3 @@ def accepts(address: str, port: int) -> Probe:
             return False
 
     return probe
-
-
-def exists(path: Path) -> Probe:
-    """It has made a file."""
-    return path.exists

@@ -70,7 +70,7 @@ def _signed_in(site: Site) -> Admin:
     return Admin(site)
 
 
-def registered(site: Site, service: str, path: str, collection: str, **wanted: str) -> Probe:
+def registered(site: Site, service: str, path: str, collection: str, **wanted: object) -> Probe:
     """Whether a service lists something with these values: a process that has no API of its own, say."""
     last = 0.0
 

@@ -9,7 +9,7 @@ reports the agents of the hosts over Neutron's own messages, so that ports bind 
 from __future__ import annotations
 
 from ..part import INSIDE, Part, Process, api, as_client, daemon, guarded
-from ..probes import exists
+from ..rest import registered
 from ..site import HOSTS, Site
 
 
@@ -17,8 +17,8 @@ def declare(site: Site) -> Part:
     """ML2 with VLANs, security groups, DNS names, port security, routers, RBAC."""
     config = site.etc / "neutron" / "neutron.conf"
     from_file = ["--config-file", str(config)]
-    alive = site.run / "network-agents.alive"
-    agents = [site.program("python"), str(INSIDE / "network_agents.py"), str(config), str(alive), *HOSTS]
+    agents = [site.program("python"), str(INSIDE / "network_agents.py"), str(config), *HOSTS]
+    last = {"agent_type": "NIC Switch agent", "host": HOSTS[-1], "alive": True}  # that reports
     return Part(
         name="neutron",
         type="network",
@@ -62,6 +62,6 @@ def declare(site: Site) -> Part:
         processes=[
             api(site, "neutron", "neutron.wsgi.api", {}, *from_file),
             daemon(site, "neutron-rpc-server", config),
-            Process("network-agents", agents, ready=exists(alive)),
+            Process("network-agents", agents, ready=registered(site, "neutron", "/v2.0/agents", "agents", **last)),
         ],
     )
