@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A POD made known to a real Neutron, and read back with what nobody here wrote."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from neutron_pod import AccessLog, Plan, done, run
+from openstack.connection import Connection
+
+from tools.openstack.site import CACHE
+
+pytestmark = [
+    pytest.mark.timeout(600),
+    pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),  # of the SDK's releases to come
+]
+
+
+@pytest.fixture
+def log(cloud: Path) -> AccessLog:
+    return AccessLog(cloud / "log" / "neutron-access.log")
+
+
+@pytest.fixture
+def vlan() -> int:
+    """The first of ten VLANs of one's own."""
+    return random.randrange(3000, 4000, 10)
+
+
+@pytest.fixture
+def external(admin: Connection, vlan: int) -> Iterator[str]:
+    """A network to the outside."""
+    name = f"outside-{vlan}"
+    made = admin.network.create_network(
+        name=name,
+        provider_network_type="vlan",
+        provider_physical_network="physnet1g",
+        provider_segmentation_id=vlan + 9,
+        is_router_external=True,
+    )
+    admin.network.create_subnet(name=name, network_id=made.id, ip_version=4, cidr="192.0.2.0/24", is_dhcp_enabled=False)
+    yield name
+    admin.network.delete_network(made)
+
+
+@pytest.fixture
+def plan(admin: Connection, tmp_path: Path, vlan: int, external: str) -> Iterator[Plan]:
+    """A POD of four machines for one tenant; nothing is left of it."""
+    admin.network.update_quota(
+        admin.current_project_id, rbac_policies=100, security_groups=100, security_group_rules=500
+    )
+    made = Plan(tmp_path, vlan, external)
+    yield made
+    result = run(pod=made.name, state="absent")
+    assert not result.get("failed"), result
+    assert not [net.name for net in admin.network.networks() if net.name.startswith(made.name)]
+    assert not [group.name for group in admin.network.security_groups() if group.name.startswith(made.name)]
+
+
+def command_line(*arguments: str) -> Any:
+    """What the command line `openstack` says, as data."""
+    program = CACHE / "venv" / "bin" / "openstack"
+    line = subprocess.run([program, *arguments, "-f", "json"], capture_output=True, text=True, check=True)
+    return json.loads(line.stdout)
+
+
+def test_a_whole_pod_once_and_again(admin: Connection, plan: Plan, log: AccessLog) -> None:
+    options = plan.options()
+    with log.nothing_written():
+        foretold = run(check=True, diff=True, **options)
+    assert foretold["changed"]
+    first = run(diff=True, **options)
+    assert not first.get("failed"), first
+    assert (done(first), first["diff"]) == (done(foretold), foretold["diff"])
+    assert {name: len(verbs["created"]) for name, verbs in done(first).items()} == {
+        "networks": 4,
+        "subnets": 5,
+        "security_groups": 5,
+        "ports": 12,
+        "routers": 1,
+        "router_interfaces": 2,
+        "shares": 5,
+    }
+    for check in (False, True):
+        with log.nothing_written():
+            again = run(check=check, diff=True, **options)
+        assert not again["changed"]
+        assert {verb for verbs in done(again).values() for verb in verbs} == {"unchanged"}
+        assert again["diff"] == {"before": {}, "after": {}}
+
+    # What the command line makes of it.
+    data = command_line("network", "show", f"{plan.name}-data")
+    assert (data["provider:segmentation_id"], data["mtu"], data["port_security_enabled"]) == (
+        plan.vlan + 2,
+        9000,
+        False,
+    )
+    assert data["dns_domain"] == f"{plan.name}.example."
+    subnet = command_line("subnet", "show", f"{plan.name}-management")
+    assert subnet["allocation_pools"] == [{"start": "10.1.3.150", "end": "10.1.3.253"}]
+    assert (subnet["gateway_ip"], subnet["dns_nameservers"]) == ("10.1.3.254", ["10.1.2.101"])
+    for kind, address in (("bmc", "10.1.1.3"), ("gw", "10.1.2.3"), ("rnic", "10.1.5.3")):
+        port = command_line("port", "show", f"ipum03-{kind}")
+        assert port["mac_address"] == plan.mac(3, kind)
+        assert [fixed["ip_address"] for fixed in port["fixed_ips"]] == [address]
+        assert port["dns_assignment"][0]["fqdn"].startswith(f"ipum03-{kind}.")
+        assert (port["port_security_enabled"], port["tags"]) == (False, [f"openipu.pod={plan.name}"])
+    rules = command_line("security", "group", "rule", "list", f"{plan.name}-controller-bmc", "--ethertype", "IPv4")
+    assert sorted((rule["Direction"], rule["IP Protocol"], rule["Port Range"], rule["IP Range"]) for rule in rules) == [
+        ("egress", "icmp", "", "10.1.1.0/24"),
+        ("egress", "tcp", "22:22", "10.1.1.0/24"),
+        ("egress", "tcp", "443:443", "10.1.1.0/24"),
+        ("egress", "tcp", "53:53", "10.1.2.101/32"),
+        ("egress", "udp", "53:53", "10.1.2.101/32"),
+        ("ingress", "tcp", "514:514", "10.1.1.0/24"),
+        ("ingress", "udp", "514:514", "10.1.1.0/24"),
+    ]
+    router = command_line("router", "show", plan.name)
+    assert router["external_gateway_info"]["enable_snat"] is True
+    assert {item["ip_address"] for item in router["interfaces_info"]} == {"10.1.3.254", "10.1.5.254"}
+
+
+def test_what_somebody_changed_is_changed_back_and_nothing_else(admin: Connection, plan: Plan, log: AccessLog) -> None:
+    options = plan.options()
+    assert not run(**options).get("failed")
+    ports = plan.ports(admin)
+    admin.network.update_port(ports["ipum01-rnic"], dns_name="other", description="kept")
+    admin.network.update_subnet(admin.network.find_subnet(f"{plan.name}-data"), dns_nameservers=["192.0.2.1"])
+    group = admin.network.find_security_group(f"{plan.name}-poplar-storage")
+    admin.network.create_security_group_rule(security_group_id=group.id, direction="ingress", protocol="tcp")
+    admin.network.delete_port(ports["ipum02-gw"])
+    with log.requests() as requests:
+        result = run(**options)
+    assert not result.get("failed"), result
+    changes = {
+        name: {verb: keys for verb, keys in verbs.items() if verb != "unchanged"}
+        for name, verbs in done(result).items()
+    }
+    assert {name: verbs for name, verbs in changes.items() if verbs} == {
+        "subnets": {"updated": [f"{plan.name}-data"]},
+        "security_groups": {"updated": [f"{plan.name}-poplar-storage"]},
+        "ports": {"created": ["ipum02-gw"], "updated": ["ipum01-rnic"]},
+    }
+    writes = sorted(re.sub(r"/v2.0/([a-z-]+).*", r"\1", line) for line in requests if not line.startswith("GET "))
+    assert writes == ["DELETE security-group-rules", "POST ports", "PUT ports", "PUT ports", "PUT subnets"]
+    port = plan.ports(admin)["ipum01-rnic"]
+    assert (port.dns_name, port.description) == ("ipum01-rnic", "kept")
+
+
+def test_macs_that_changed_machines_take_their_ports_along(admin: Connection, plan: Plan) -> None:
+    options = plan.options()
+    assert not run(**options).get("failed")
+    before = plan.ports(admin)
+    ports = {port["name"]: port for port in options["config"]["ports"]}
+    one, two, three = (ports[f"ipum0{n}-rnic"] for n in (1, 2, 3))
+    one["mac"], two["mac"], three["mac"] = two["mac"], three["mac"], "0c:42:a1:00:09:09"
+    result = run(prune=True, **options)
+    assert not result.get("failed"), result
+    after = plan.ports(admin)
+    assert len(after) == len(before)
+    for name in ("ipum01-rnic", "ipum02-rnic", "ipum03-rnic"):
+        port = after[name]
+        assert (port.mac_address, port.dns_name) == (ports[name]["mac"], name)
+        assert [fixed["ip_address"] for fixed in port.fixed_ips] == ports[name]["addresses"]
+    assert after["ipum01-rnic"].id == before["ipum02-rnic"].id
+    assert after["ipum02-rnic"].id == before["ipum03-rnic"].id
+    assert not run(prune=True, **options)["changed"]
+
+
+def test_two_tenants_see_their_own_data_and_neither_bmc_nor_gw(
+    admin: Connection, plan: Plan, connect: Callable[[str], Connection]
+) -> None:
+    plan.tenants.append({"project": "tenant-b", "vlan": plan.vlan + 4, "allocation": "upper"})
+    result = run(**plan.options())
+    assert not result.get("failed"), result
+    common = {f"{plan.name}-management", f"{plan.name}-storage"}
+    for tenant, data in (("tenant-a", "data"), ("tenant-b", "data-tenant-b")):
+        names = {net.name for net in connect(tenant).network.networks() if net.name.startswith(plan.name)}
+        assert names == {*common, f"{plan.name}-{data}"}
+    ports = plan.ports(admin)
+    for number, name in ((1, "data"), (2, "data"), (3, "data-tenant-b"), (4, "data-tenant-b")):
+        assert ports[f"ipum0{number}-rnic"].network_id == plan.network(admin, name).id
+    # A tenant that leaves loses its share, and only that.
+    plan.tenants.pop()
+    result = run(prune=True, **plan.options())
+    assert not result.get("failed"), result
+    assert not [net for net in connect("tenant-b").network.networks() if net.name.startswith(plan.name)]
+    assert not admin.network.find_network(f"{plan.name}-data-tenant-b")
+    assert plan.ports(admin)["ipum03-rnic"].network_id == plan.network(admin, "data").id
+
+
+def test_address_scope_and_subnet_pool(admin: Connection, plan: Plan) -> None:
+    config = plan.options()["config"]
+    name = plan.name
+    part = {
+        "address_scopes": [{"name": name}],
+        "subnet_pools": [{"name": name, "prefixes": ["10.1.4.0/24", "10.1.5.0/24"], "address_scope": name}],
+        "networks": [net for net in config["networks"] if net["name"] == f"{name}-data"],
+        "subnets": [{**sub, "subnet_pool": name} for sub in config["subnets"] if sub["name"] == f"{name}-data"],
+    }
+    assert not run(pod=name, config=part).get("failed")
+    assert not run(pod=name, config=part)["changed"]
+    scope = admin.network.find_address_scope(name)
+    pool = admin.network.find_subnet_pool(name)
+    assert (pool.address_scope_id, pool.prefixes) == (scope.id, ["10.1.4.0/23"])
+    assert admin.network.find_subnet(f"{name}-data").subnet_pool_id == pool.id
+    assert not run(pod=name, state="absent").get("failed")
+    assert not admin.network.find_address_scope(name)
