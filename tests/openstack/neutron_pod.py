@@ -12,6 +12,7 @@ from typing import Any
 
 import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.infos import OPENSTACK_POD_NETWORK_INFO
 from ansible_collections.openipu.pod.plugins.module_utils.openstack.tasks import OPENSTACK_POD_NETWORK
 from ansible_collections.openipu.pod.plugins.module_utils.pod.load import load
 from ansible_collections.openipu.pod.plugins.module_utils.pod.networking import network_config
@@ -125,3 +126,8 @@ class Plan:
         networks = [net.id for net in admin.network.networks() if net.name.startswith(self.name)]
         found = [port for id in networks for port in admin.network.ports(network_id=id)]
         return {port.name: port for port in found if not port.device_owner.startswith("network:")}
+
+
+def look(task: Any = OPENSTACK_POD_NETWORK_INFO, **options: Any) -> dict[str, Any]:
+    """What the info module gives."""
+    return run(task=task, **options)

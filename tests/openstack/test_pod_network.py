@@ -4,11 +4,9 @@
 from __future__ import annotations
 
 import json
-import random
 import re
 import subprocess
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -21,47 +19,6 @@ pytestmark = [
     pytest.mark.timeout(600),
     pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),  # of the SDK's releases to come
 ]
-
-
-@pytest.fixture
-def log(cloud: Path) -> AccessLog:
-    return AccessLog(cloud / "log" / "neutron-access.log")
-
-
-@pytest.fixture
-def vlan() -> int:
-    """The first of ten VLANs of one's own."""
-    return random.randrange(3000, 4000, 10)
-
-
-@pytest.fixture
-def external(admin: Connection, vlan: int) -> Iterator[str]:
-    """A network to the outside."""
-    name = f"outside-{vlan}"
-    made = admin.network.create_network(
-        name=name,
-        provider_network_type="vlan",
-        provider_physical_network="physnet1g",
-        provider_segmentation_id=vlan + 9,
-        is_router_external=True,
-    )
-    admin.network.create_subnet(name=name, network_id=made.id, ip_version=4, cidr="192.0.2.0/24", is_dhcp_enabled=False)
-    yield name
-    admin.network.delete_network(made)
-
-
-@pytest.fixture
-def plan(admin: Connection, tmp_path: Path, vlan: int, external: str) -> Iterator[Plan]:
-    """A POD of four machines for one tenant; nothing is left of it."""
-    admin.network.update_quota(
-        admin.current_project_id, rbac_policies=100, security_groups=100, security_group_rules=500
-    )
-    made = Plan(tmp_path, vlan, external)
-    yield made
-    result = run(pod=made.name, state="absent")
-    assert not result.get("failed"), result
-    assert not [net.name for net in admin.network.networks() if net.name.startswith(made.name)]
-    assert not [group.name for group in admin.network.security_groups() if group.name.startswith(made.name)]
 
 
 def command_line(*arguments: str) -> Any:
