@@ -47,7 +47,7 @@ def prepared(site: Site) -> Path:
     """The folder of the prepared databases; made, when there is none yet. Raises ProcessError."""
     folder = CACHE / "prepared" / fingerprint(site)
     if not folder.exists():
-        print("Preparing the databases, once: this takes about a minute and a half …", flush=True)
+        print("Preparing the databases, once: this takes about a minute …", flush=True)
         _prepare(folder)
         for other in folder.parent.iterdir():
             if other != folder:

@@ -36,6 +36,7 @@ def declare(site: Site) -> Part:
             "keystone.conf": {
                 "database": {"connection": site.database("keystone")},
                 "fernet_tokens": {"key_repository": str(keys / "fernet")},
+                "fernet_receipts": {"key_repository": str(keys / "fernet")},
                 "credential": {"key_repository": str(keys / "credential")},
                 "token": {"provider": "fernet"},
                 "cache": {"enabled": True, "backend": "dogpile.cache.memory"},
