@@ -131,7 +131,7 @@ class Cloud:
             yield
         except CloudError:
             raise
-        except auth_errors.Unauthorized as error:
+        except (auth_errors.Unauthorized, auth_errors.NotFound) as error:  # a token that is gone is not found
             raise CloudError(
                 "Keystone does not let this user in: check the credentials, or ask for a new token (%s)."
                 % _said(error),
@@ -172,7 +172,8 @@ _CALLED = {
 
 
 def _said(error: Exception) -> str:
-    return " ".join(str(error).split()).rstrip(".")
+    """What went wrong, without what that came from."""
+    return " ".join(str(error).split()).partition(": (")[0].partition(": HTTP")[0].rstrip(".")
 
 
 def _refusal(service: str, answer: t.Any) -> CloudError:

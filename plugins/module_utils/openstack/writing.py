@@ -109,7 +109,7 @@ class Writer:
     def _fail(self, step: Step, error: CloudError) -> None:
         place = _place(step)
         if error.fatal:
-            self._fatal = error
+            error = self._fatal = self._fatal or error  # the first one tells, since the others are of the same cause
         verb = {Action.CREATE: "create", Action.DELETE: "remove", Action.CHANGE: "change"}.get(step.action, "make anew")
         sentence = error.sentence if error.fatal else "Cannot %s %s: %s" % (verb, _named(step), error.sentence)
         left = Failure.HALF_DONE if place in self._removed else Failure.REFUSED
