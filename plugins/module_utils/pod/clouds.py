@@ -8,9 +8,11 @@ from __future__ import annotations
 import ipaddress
 import re
 import typing as t
+from dataclasses import replace
 
 from . import model, spec
 from .addresses import Once
+from .cabling import bonded
 from .source import Block, unknown
 
 _LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -26,6 +28,22 @@ def read(
     if top.get("openstack") is None:
         return None
     return _Reader(top, networks, racks, allocations).cloud()
+
+
+def tagged(cables: tuple[model.Cable, ...], cloud: model.Cloud | None, data: int) -> tuple[model.Cable, ...]:
+    """The cables with the data VLANs of tenants: on machines instead of the POD's, on servers beside it."""
+    own = {machine.name: tenant.vlan for tenant in cloud.tenants for machine in tenant.machines} if cloud else {}
+    more = tuple(tenant.vlan for tenant in cloud.tenants if tenant.vlan) if cloud else ()
+
+    def vlans(cable: model.Cable) -> tuple[int, ...]:
+        if data not in cable.vlans:
+            return cable.vlans
+        vlan = own.get(cable.device)
+        if vlan:
+            return tuple(vlan if each == data else each for each in cable.vlans)
+        return (*cable.vlans, *more) if bonded(cable.connector) else cable.vlans
+
+    return tuple(replace(cable, vlans=vlans(cable)) for cable in cables) if more else cables
 
 
 class _Reader:

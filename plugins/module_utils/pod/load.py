@@ -49,6 +49,8 @@ class _Loader:
         machines = self._machines({block["name"]: block for block in blocks})
         racks = tuple(self._rack(block, machines[block["name"]]) for block in blocks)
         tenancy = Tenancy(self.top, racks)
+        cloud = clouds.read(self.top, self.plan.networks, racks, tenancy.allocations)
+        cables = cabling.cables(list(zip(racks, blocks, strict=True)), self.plan.networks)
         host, port = self._controller(racks)
         return model.Pod(
             name=self.top["name"],
@@ -59,12 +61,12 @@ class _Loader:
             agent_port=_port(self.top, "agent_port"),
             networks=self.plan.networks,
             racks=racks,
-            cables=cabling.cables(list(zip(racks, blocks, strict=True)), self.plan.networks),
+            cables=clouds.tagged(cables, cloud, self.plan.networks[model.DATA].vlan),
             clusters=tuple(tenancy.clusters.values()),
             allocations=tuple(tenancy.allocations.values()),
             partitions=tenancy.partitions,
             users=tenancy.users,
-            cloud=clouds.read(self.top, self.plan.networks, racks, tenancy.allocations),
+            cloud=cloud,
         )
 
     def _machines(self, racks: dict[str, Block]) -> dict[str, tuple[model.Machine, ...]]:

@@ -19,6 +19,7 @@ from .cabling import bonded
 JUMBO = 9214  # bytes: the largest that the reference switches carry, above the RNICs' 9000
 # The RNICs of IPU-Machines have priority flow control on in all classes, and the PFC-settings test expects it.
 PFC_PRIORITIES = list(range(8))
+_VLAN_NAME = 32  # characters
 
 Config = dict[str, t.Any]
 
@@ -52,7 +53,10 @@ def _vlan_names(pod: model.Pod) -> dict[int, str]:
     names: dict[int, list[str]] = {}
     for network in pod.networks.values():
         names.setdefault(network.vlan, []).append(network.name)
-    return {vlan: "-".join(each) for vlan, each in names.items()}
+    for tenant in pod.cloud.tenants if pod.cloud else ():
+        if tenant.vlan:
+            names.setdefault(tenant.vlan, []).append("%s-%s" % (model.DATA, tenant.project))
+    return {vlan: "-".join(each)[:_VLAN_NAME] for vlan, each in names.items()}
 
 
 def _member(cable: model.Cable, switch: model.Switch, bond: Config) -> Config:

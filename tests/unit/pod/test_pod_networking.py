@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.pod.load import PodError
 from ansible_collections.openipu.pod.plugins.module_utils.pod.networking import network_config
+from ansible_collections.openipu.pod.plugins.module_utils.pod.switching import switch_config
 
 FACTORY = (
     "networks: {bmc: {subnet: 10.1.1.0/24}, gw: {subnet: 10.1.2.0/24}, "
@@ -157,6 +158,16 @@ def test_a_second_tenant_has_a_data_network_and_a_router_of_its_own(pod):
         "test-data-beta",
         "test-management",
     ]
+
+
+def test_switches_follow_the_tenants(pod):
+    loaded = pod.load(networks=FACTORY, rack_tail=SERVERS, tail=f"openstack: {TWO}\n{HALVES}")
+    tor = next(switch for switch in loaded.racks[0].switches if switch.name == "tor")
+    found = switch_config(loaded, tor)
+    assert {vlan["id"]: vlan["name"] for vlan in found["vlans"]} == {11: "data", 12: "storage", 21: "data-beta"}
+    ports = named(found["interfaces"])
+    assert [ports[f"Ethernet{8 + unit}/1"]["access_vlan"] for unit in (1, 2, 3, 4)] == [11, 11, 21, 21]
+    assert ports["Port-Channel1"]["trunk_vlans"] == [11, 12, 21]
 
 
 def rules(found, group):
