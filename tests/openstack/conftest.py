@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import openstack
 import pytest
+from apart import Apart
 from neutron_pod import AccessLog, Plan, run
 from openstack.connection import Connection
 
@@ -101,3 +103,17 @@ def plan(admin: Connection, tmp_path: Path, vlan: int, external: str) -> Iterato
     assert not result.get("failed"), result
     assert not [net.name for net in admin.network.networks() if net.name.startswith(made.name)]
     assert not [group.name for group in admin.network.security_groups() if group.name.startswith(made.name)]
+
+
+@pytest.fixture
+def apart() -> Iterator[Apart]:
+    """A network namespace for a cloud of the test's own."""
+    if shutil.which("unshare") is None or shutil.which("nsenter") is None:
+        pytest.skip("needs unshare and nsenter: apt install util-linux")
+    made = Apart()
+    try:
+        if not made.there:
+            pytest.skip("needs the right to make a network namespace")
+        yield made
+    finally:
+        made.close()

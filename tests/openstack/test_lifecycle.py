@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
+from apart import TOOL, Apart
 
 from openipu.twin.processes import ProcessError
 from tools.openstack import infrastructure
@@ -24,44 +23,6 @@ from tools.openstack.part import render
 from tools.openstack.site import CHECKOUT, PORTS, Secrets, Site
 
 ADDRESS = "127.6.0.1"
-TOOL = [sys.executable, "-m", "tools.openstack"]
-
-
-class Apart:
-    """A network namespace with loopback only; commands run in it."""
-
-    def __init__(self) -> None:
-        self.holder = subprocess.Popen(
-            ["unshare", "-n", "sh", "-c", "ip link set lo up && echo ready && exec sleep 900"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
-        assert self.holder.stdout is not None
-        self.there = self.holder.stdout.readline() == "ready\n"
-
-    def command(self, *line: str) -> list[str]:
-        return ["nsenter", "-n", "-t", str(self.holder.pid), *line]
-
-    def tool(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        line = self.command(*TOOL, *arguments)
-        return subprocess.run(line, cwd=CHECKOUT, capture_output=True, text=True, timeout=400, check=False)
-
-    def close(self) -> None:
-        self.holder.kill()
-        self.holder.wait()
-
-
-@pytest.fixture
-def apart() -> Iterator[Apart]:
-    if shutil.which("unshare") is None or shutil.which("nsenter") is None:
-        pytest.skip("needs unshare and nsenter")
-    made = Apart()
-    if not made.there:
-        made.close()
-        pytest.skip("needs the right to make a network namespace")
-    yield made
-    made.close()
 
 
 def pids(state: Path) -> dict[str, int]:

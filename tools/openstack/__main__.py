@@ -31,11 +31,12 @@ def main() -> None:
 @main.command()
 @state_dir
 @click.option("--network-only", is_flag=True, help="Only Keystone and Neutron.")
-def up(state_dir: Path, network_only: bool) -> None:
+@click.option("--network-node", is_flag=True, help="With Open vSwitch and Neutron's DHCP agent; needs root.")
+def up(state_dir: Path, network_only: bool, network_node: bool) -> None:
     """Start the cloud; what runs already stays as it is."""
     begun = time.monotonic()
     try:
-        site = cloud.up(state_dir, network_only)
+        site = cloud.up(state_dir, network_only, network_node)
     except ProcessError as error:
         raise click.ClickException(str(error)) from None
     seconds = time.monotonic() - begun

@@ -13,7 +13,7 @@ import yaml
 
 from openipu.twin.processes import ProcessError, private_folder
 
-from . import infrastructure
+from . import infrastructure, network_node
 from .daemons import Daemons
 from .parts import declare
 from .prepare import fingerprint, lay_out, prepared
@@ -23,9 +23,11 @@ MARK = "made-of"  # in the folder of a cloud: the prepared databases it began wi
 NOBODY = Secrets("", "", "", "", "")  # of a cloud that is not there yet
 
 
-def up(state: Path, network_only: bool = False) -> Site:
+def up(state: Path, network_only: bool = False, with_network_node: bool = False) -> Site:
     """Start what does not run yet and wait until it answers. Raises ProcessError."""
     infrastructure.check_installed()
+    if with_network_node:
+        network_node.check_possible()
     if not (CACHE / "venv" / "bin" / "keystone-manage").exists():
         raise ProcessError("OpenStack is not installed: run make openstack-up, which installs it.")
     with _alone():
@@ -44,6 +46,8 @@ def up(state: Path, network_only: bool = False) -> Site:
         # Keystone by itself: what asks it while it answers its very first request may be refused.
         for wave in (parts[:1], parts[1:]):
             daemons.start([process for part in wave for process in part.processes])
+        if with_network_node:
+            network_node.start(site, daemons)
     return site
 
 
@@ -54,7 +58,9 @@ def down(state: Path) -> bool:
             return False
         if not (state / MARK).exists():
             raise ProcessError(f"{state} holds no cloud: nothing was removed.")
-        Daemons(Site(state, NOBODY)).stop()
+        site = Site(state, NOBODY)
+        Daemons(site).stop()
+        network_node.clean(site)
         shutil.rmtree(state)
         return True
 

@@ -12,7 +12,7 @@ import psutil
 from openipu.twin.processes import Endpoint, ProcessError, Service, check_free
 
 from .part import Process, everywhere
-from .site import PORTS, Site
+from .site import Site
 
 READY_SECONDS = 180.0  # on a busy machine; a process that ends is noticed at once
 BENEATH = {"mariadb", "rabbitmq", "epmd"}  # what all others stand on
@@ -35,7 +35,7 @@ class Daemons:
         # What a process that was killed has left still holds its port.
         _end([services[process.name] for process in missing], STOP_SECONDS)
         check_free(
-            (Endpoint(self.site.address, PORTS[port]) for process in missing for port in process.ports),
+            (Endpoint(self.site.address, port) for process in missing for port in process.ports),
             remedy="stop it, and run the same command again",
         )
         for process in missing:

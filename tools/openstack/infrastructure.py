@@ -51,7 +51,7 @@ def mariadb(site: Site, *options: str) -> Process:
     command = ["mariadbd", *MARIADB, *_mariadb_user(), *options]
     command += [f"--datadir={site.data / 'mysql'}", "--socket=mysql.sock", f"--pid-file={site.run / 'mariadbd.pid'}"]
     command += [f"--bind-address={site.address}", f"--port={PORTS['mariadb']}"]
-    return Process("mariadb", command, {}, ["mariadb"], greets(site.address, PORTS["mariadb"]))
+    return Process("mariadb", command, {}, [PORTS["mariadb"]], greets(site.address, PORTS["mariadb"]))
 
 
 def make_databases(site: Site, names: Iterable[str]) -> Process:
@@ -107,12 +107,12 @@ def rabbitmq(site: Site) -> list[Process]:
     }
     epmd = ["epmd", "-address", site.address, "-port", str(PORTS["epmd"])]
     return [
-        Process("epmd", epmd, {}, ["epmd"], accepts(site.address, PORTS["epmd"])),
+        Process("epmd", epmd, {}, [PORTS["epmd"]], accepts(site.address, PORTS["epmd"])),
         Process(
             "rabbitmq",
             [RABBITMQ],
             environment,
-            ["rabbitmq", "erlang"],
+            [PORTS["rabbitmq"], PORTS["erlang"]],
             greets(site.address, PORTS["rabbitmq"], AMQP),
         ),
     ]

@@ -24,7 +24,7 @@ class Process:
     name: str
     command: Sequence[str]
     environment: Mapping[str, str] = field(default_factory=dict)
-    ports: Sequence[str] = ()  # by their names in the site: what must be free before it starts
+    ports: Sequence[int] = ()  # that must be free before it starts
     ready: Probe | None = None  # whether it answers, when that can be asked
 
 
@@ -67,7 +67,7 @@ def api(site: Site, service: str, module: str, environment: Mapping[str, str], *
     command = [site.program("python"), str(INSIDE / "api.py"), f"{site.address}:{PORTS[service]}"]
     command += [str(site.log / f"{service}-access.log"), module, *arguments]
     ready = http_answers(site.address, PORTS[service])
-    return Process(f"{service}-api", command, environment, [service], ready)
+    return Process(f"{service}-api", command, environment, [PORTS[service]], ready)
 
 
 def daemon(site: Site, name: str, config: Path) -> Process:
