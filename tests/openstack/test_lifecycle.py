@@ -52,11 +52,13 @@ def test_up_is_idempotent_heals_and_down_leaves_nothing(apart: Apart, tmp_path: 
         assert apart.tool("up", "--network-only", "--state-dir", str(state)).returncode == 0
         assert pids(state) == first
 
-        os.kill(first["neutron-api"], signal.SIGKILL)
+        died = {"neutron-api", "rabbitmq"}
+        for name in died:
+            os.kill(first[name], signal.SIGKILL)
         done = apart.tool("up", "--network-only", "--state-dir", str(state))
         assert done.returncode == 0, done.stderr
         changed = {name for name, pid in pids(state).items() if first[name] != pid}
-        assert changed == {"neutron-api"}
+        assert changed == died
         assert processes_of(state)
     finally:
         done = apart.tool("down", "--state-dir", str(state))

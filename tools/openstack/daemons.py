@@ -19,6 +19,7 @@ BENEATH = {"mariadb", "rabbitmq", "epmd"}  # what all others stand on
 STOP_SECONDS = 3.0  # that a service has for ending itself, before it is killed
 BENEATH_SECONDS = 30.0  # the same for those: prepared databases must be whole
 KILL_SECONDS = 10.0  # that the system has for ending a process that was killed
+PORT_SECONDS = 3.0  # until a port that is taken counts as somebody else's
 POLL_SECONDS = 0.05
 
 
@@ -34,10 +35,7 @@ class Daemons:
         missing = [process for process in processes if services[process.name].running() is None]
         # What a process that was killed has left still holds its port.
         _end([services[process.name] for process in missing], STOP_SECONDS)
-        check_free(
-            (Endpoint(self.site.address, port) for process in missing for port in process.ports),
-            remedy="stop it, and run the same command again",
-        )
+        _wait_free([Endpoint(self.site.address, port) for process in missing for port in process.ports])
         for process in missing:
             services[process.name].start()
         for process in processes:
@@ -65,6 +63,18 @@ class Daemons:
             command=process.command,
             environment={**everywhere(), **process.environment},
         )
+
+
+def _wait_free(endpoints: Sequence[Endpoint]) -> None:
+    """A process that was killed may hold its port for a moment longer. Raises ProcessError when somebody keeps one."""
+    deadline = time.monotonic() + PORT_SECONDS
+    while True:
+        try:
+            return check_free(endpoints, remedy="stop it, and run the same command again")
+        except ProcessError:
+            if time.monotonic() > deadline:
+                raise
+        time.sleep(POLL_SECONDS)
 
 
 def _end(services: Sequence[Service], seconds: float) -> None:
