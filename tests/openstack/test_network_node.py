@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -20,6 +21,7 @@ from tools.openstack.site import CACHE
 NEEDED = {
     "ovs-vsctl": "openvswitch-switch",
     "dnsmasq": "dnsmasq-base",
+    "iptables": "iptables",
     "udhcpc": "udhcpc",
     "ethtool": "ethtool",
     "dig": "bind9-dnsutils",
@@ -34,82 +36,135 @@ pytestmark = [
 
 MACHINE = {"name": "ipum1", "mac": "04:3f:72:0a:00:01", "address": "10.5.1.1"}
 OTHER = {"name": "ipum2", "mac": "04:3f:72:0a:00:02", "address": "10.5.1.2"}
-VLAN = 11
-DHCP = "data/network-node/dhcp/*"  # a folder for each network that the agent serves
+DATA, MANAGEMENT = 11, 99  # VLANs
 LEASE = """#!/bin/sh
 [ "$1" = bound ] || exit 0
 ip addr add "$ip/$mask" dev "$interface"
-echo "ip=$ip" "mask=$mask" "hostname=$hostname" "domain=$domain" "mtu=$mtu" "dns=$dns"
+ip route add default via "$router"
+echo "ip=$ip" "mask=$mask" "hostname=$hostname" "domain=$domain" "mtu=$mtu" "dns=$dns" "router=$router"
 """
 
 
 @pytest.fixture
 def node(apart: Apart, tmp_path: Path) -> Iterator[Path]:
-    """A cloud with a network node, and the data network with two machines."""
+    """A cloud with a network node: the data network with two machines, routed to management and, by SNAT, outside."""
     state = tmp_path / "cloud"
     arguments = ["up", "--network-only", "--network-node", "--state-dir", str(state)]
     try:
         done = apart.tool(*arguments)
         assert done.returncode == 0, done.stderr
-        environment = {"OS_CLIENT_CONFIG_FILE": str(state / "clouds.yaml"), "OS_CLOUD": "openipu"}
-        program = ["env", *(f"{name}={value}" for name, value in environment.items())]
-        program.append(str(CACHE / "venv" / "bin" / "openstack"))
-
-        def openstack(*line: str) -> None:
-            apart.run(*program, *line)
-
-        provider = ["--provider-network-type", "vlan", "--provider-physical-network", "physnet100g"]
-        provider += ["--provider-segment", str(VLAN), "--mtu", "9000", "--dns-domain", "ipupod.example."]
-        openstack("network", "create", *provider, "ipu-data")
-        openstack("subnet", "create", "--network", "ipu-data", "--subnet-range", "10.5.0.0/22", "ipu-data")
-        for machine in (MACHINE, OTHER):
-            port = ["--mac-address", machine["mac"], "--fixed-ip", f"ip-address={machine['address']}"]
-            port += ["--dns-name", machine["name"], "--disable-port-security", "--no-security-group"]
-            openstack("port", "create", "--network", "ipu-data", *port, machine["name"])
+        show = done.stdout.splitlines()[-1].partition(": ")[2].split()
+        make_networks(apart, state / "clouds.yaml")
         again = apart.tool(*arguments)
         assert again.returncode == 0, again.stderr
+        kinds = sorted(line.partition("-")[0] for line in apart.run(*show).splitlines())
+        assert kinds == ["qdhcp", "qdhcp", "qrouter"]
         yield state
     finally:
-        namespaces = [Path("/run/netns", f"qdhcp-{network.name}") for network in state.glob(DHCP)]
         done = apart.tool("down", "--state-dir", str(state))
     assert done.returncode == 0, done.stderr
     interfaces = {link["ifname"] for link in json.loads(apart.run("ip", "-json", "link"))}
-    assert not interfaces & {"br-int", *BRIDGES.values()}
+    assert interfaces == {"lo"}
     left = subprocess.run(["pgrep", "--full", str(state)], capture_output=True, text=True, check=False).stdout
     assert left == ""
-    assert namespaces
-    assert not [namespace for namespace in namespaces if namespace.exists()]
+
+
+def make_networks(apart: Apart, clouds: Path) -> None:
+    """With the command line of OpenStack, which nobody here wrote."""
+    program = ["env", f"OS_CLIENT_CONFIG_FILE={clouds}", "OS_CLOUD=openipu", str(CACHE / "venv" / "bin" / "openstack")]
+
+    def openstack(*line: str) -> None:
+        apart.run(*program, *line)
+
+    def network(name: str, physical: str, vlan: int | None, subnet: str, *more: str) -> None:
+        provider = ["--provider-physical-network", physical, "--provider-network-type", "vlan" if vlan else "flat"]
+        provider += ["--provider-segment", str(vlan)] if vlan else []
+        openstack("network", "create", *provider, *more, name)
+        dhcp = [] if vlan else ["--no-dhcp"]
+        openstack("subnet", "create", "--network", name, "--subnet-range", subnet, *dhcp, name)
+
+    network("ipu-data", "physnet100g", DATA, "10.5.0.0/22", "--mtu", "9000", "--dns-domain", "ipupod.example.")
+    network("management", "physnet1g", MANAGEMENT, "10.1.3.0/24")
+    network("external", "external", None, "192.0.2.0/24", "--external")
+    for machine in (MACHINE, OTHER):
+        port = ["--mac-address", machine["mac"], "--fixed-ip", f"ip-address={machine['address']}"]
+        port += ["--dns-name", machine["name"], "--disable-port-security", "--no-security-group"]
+        openstack("port", "create", "--network", "ipu-data", *port, machine["name"])
+    gateway = ["--external-gateway", "external", "--enable-snat", "--fixed-ip", "ip-address=192.0.2.10"]
+    openstack("router", "create", *gateway, "ipu-data")
+    for subnet in ("ipu-data", "management"):
+        openstack("router", "add", "subnet", "ipu-data", subnet)
+
+
+class Bench:
+    """Where things are plugged into the switch of the network node: each in a namespace of its own."""
+
+    def __init__(self, apart: Apart, undo: ExitStack) -> None:
+        self.apart, self.undo = apart, undo
+
+    def plug(self, name: str, bridge: str, *port: str) -> list[str]:
+        """How a command is run on what was plugged in."""
+        namespace = f"{name}-{os.getpid()}"
+        run = self.apart.run
+        run("ip", "netns", "add", namespace)
+        self.undo.callback(run, "ip", "netns", "delete", namespace)
+        run("ip", "link", "add", name, "type", "veth", "peer", "name", "eth0", "netns", namespace)
+        run("ip", "link", "set", name, "up")
+        inside = ["ip", "netns", "exec", namespace]
+        # Open vSwitch in user space hands packets on as they are, without the checksum that a veth leaves out.
+        run(*inside, "ethtool", "-K", "eth0", "tx", "off")
+        run("ovs-vsctl", "--db=tcp:127.6.0.1:6640", "add-port", bridge, name, *port)
+        return inside
 
 
 @pytest.fixture
-def plugged(apart: Apart, node: Path, tmp_path: Path) -> Iterator[str]:
-    """The name of a namespace with the machine's interface, in a port of the switch with the network's VLAN."""
-    name = f"ipum-{os.getpid()}"
+def bench(apart: Apart, node: Path) -> Iterator[Bench]:
+    with ExitStack() as undo:
+        yield Bench(apart, undo)
+
+
+def test_a_machine_gets_its_address_resolves_another_and_is_routed(apart: Apart, bench: Bench, tmp_path: Path) -> None:
+    machine = bench.plug("machine", BRIDGES["physnet100g"], f"tag={DATA}")
+    apart.run(*machine, "ip", "link", "set", "eth0", "address", MACHINE["mac"], "up")
     script = tmp_path / "lease"
     script.write_text(LEASE)
     script.chmod(0o755)
-    with ExitStack() as undo:
-        apart.run("ip", "netns", "add", name)
-        undo.callback(apart.run, "ip", "netns", "delete", name)
-        apart.run("ip", "link", "add", "machine1", "type", "veth", "peer", "name", "eth0", "netns", name)
-        apart.run("ip", "link", "set", "machine1", "up")
-        inside = ["ip", "netns", "exec", name]
-        # Open vSwitch in user space hands packets on as they are, without the checksum that a veth leaves out.
-        apart.run(*inside, "ethtool", "-K", "eth0", "tx", "off")
-        apart.run(*inside, "ip", "link", "set", "eth0", "address", MACHINE["mac"], "up")
-        bridge = BRIDGES["physnet100g"]
-        apart.run("ovs-vsctl", "--db=tcp:127.6.0.1:6640", "add-port", bridge, "machine1", f"tag={VLAN}")
-        yield name
-
-
-def test_a_machine_gets_its_address_its_name_and_resolves_another(apart: Apart, plugged: str, tmp_path: Path) -> None:
-    inside = ["ip", "netns", "exec", plugged]
-    ask = ["udhcpc", "-i", "eth0", "-f", "-n", "-q", "-t", "20", "-T", "1", "-s", str(tmp_path / "lease")]
+    ask = ["udhcpc", "-i", "eth0", "-f", "-n", "-q", "-t", "20", "-T", "1", "-s", str(script)]
     ask += ["-O", "mtu", "-O", "hostname", "-O", "domain", "-O", "dns"]
-    lease = dict(item.split("=", 1) for item in apart.run(*inside, *ask).split() if "=" in item)
+    lease = dict(item.split("=", 1) for item in apart.run(*machine, *ask).split() if "=" in item)
     assert lease["ip"] == MACHINE["address"]
     assert (lease["mask"], lease["hostname"], lease["domain"]) == ("22", MACHINE["name"], "ipupod.example")
-    assert lease["mtu"] == "9000"
+    assert (lease["mtu"], lease["router"]) == ("9000", "10.5.0.1")
+
     query = ["dig", "+short", "+time=2", "+tries=5", f"@{lease['dns']}"]
-    assert apart.run(*inside, *query, f"{OTHER['name']}.ipupod.example", "A").strip() == OTHER["address"]
-    assert apart.run(*inside, *query, "-x", OTHER["address"]).strip() == f"{OTHER['name']}.ipupod.example."
+    assert apart.run(*machine, *query, f"{OTHER['name']}.ipupod.example", "A").strip() == OTHER["address"]
+    assert apart.run(*machine, *query, "-x", OTHER["address"]).strip() == f"{OTHER['name']}.ipupod.example."
+
+    server = bench.plug("server", BRIDGES["physnet1g"], f"tag={MANAGEMENT}")
+    apart.run(*server, "ip", "link", "set", "eth0", "up")
+    apart.run(*server, "ip", "addr", "add", "10.1.3.200/24", "dev", "eth0")
+    apart.run(*server, "ip", "route", "add", "default", "via", "10.1.3.1")
+    assert caller(apart, machine, server, "10.1.3.200") == MACHINE["address"]
+
+    outside = bench.plug("outside", BRIDGES["external"])
+    apart.run(*outside, "ip", "link", "set", "eth0", "up")
+    apart.run(*outside, "ip", "addr", "add", "192.0.2.200/24", "dev", "eth0")
+    assert caller(apart, machine, outside, "192.0.2.200") == "192.0.2.10"
+
+
+def caller(apart: Apart, machine: list[str], server: list[str], address: str) -> str:
+    """Whom a server takes a machine for that connects to it."""
+    listen = (
+        f"import socket; s = socket.create_server(('{address}', 7777)); print(1, flush=True); print(s.accept()[1][0])"
+    )
+    with subprocess.Popen(
+        apart.command(*server, sys.executable, "-c", listen), stdout=subprocess.PIPE, text=True
+    ) as it:
+        assert it.stdout is not None
+        it.stdout.readline()
+        try:
+            dial = f"import socket; socket.create_connection(('{address}', 7777), timeout=20)"
+            apart.run(*machine, sys.executable, "-c", dial)
+            return it.stdout.readline().strip()
+        finally:
+            it.kill()

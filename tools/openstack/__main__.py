@@ -11,6 +11,8 @@ import click
 from openipu.twin.processes import ProcessError
 
 from . import cloud
+from .daemons import Daemons
+from .network_node import NAMESPACES
 from .site import ADMIN_CLOUD, CACHE, TENANTS
 
 STATE = CACHE / "cloud"
@@ -46,6 +48,9 @@ def up(state_dir: Path, network_only: bool, network_node: bool) -> None:
         f"  {site.program('openstack')} network agent list\n"
         f"As a tenant: OS_CLOUD={TENANTS[0]} or {TENANTS[1]}. Its logs: {site.log}. To end it: make openstack-down"
     )
+    if network_node:
+        keeper = Daemons(site).pid(NAMESPACES)
+        click.echo(f"Namespaces of its networks and routers: nsenter --mount --target {keeper} ip netns")
 
 
 @main.command()

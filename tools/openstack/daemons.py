@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import psutil
 
@@ -45,9 +45,16 @@ class Daemons:
         """The names of those that run."""
         return sorted(service.title for service in self._known() if service.running())
 
-    def stop(self) -> None:
-        """End all that were started, and what they started themselves. Raises ProcessError."""
-        known = self._known()
+    def pid(self, name: str) -> int:
+        """The number of one that runs."""
+        process = self._service(Process(name, [])).running()
+        if process is None:
+            raise ProcessError(f"{name} does not run.")
+        return int(process.pid)
+
+    def stop(self, names: Collection[str] | None = None) -> None:
+        """End those, or all, that were started, and what they started themselves. Raises ProcessError."""
+        known = [service for service in self._known() if names is None or service.title in names]
         # Services first: they say goodbye over the queue and to the databases.
         _end([service for service in known if service.title not in BENEATH], STOP_SECONDS)
         _end([service for service in known if service.title in BENEATH], BENEATH_SECONDS)

@@ -2,17 +2,22 @@
 """A network node: where packets of the provider networks really flow, as Linux namespaces see them.
 
 Open vSwitch in user space, so that no kernel module is needed, with a bridge for each physical network,
-and Neutron's own Open vSwitch and DHCP agents on top. What is plugged into a bridge with a VLAN tag is
-on that network: gets its lease from Neutron, and resolves names there.
+and Neutron's own agents on top: Open vSwitch, DHCP, L3. What is plugged into a bridge with a VLAN tag is
+on that network: it gets its lease from Neutron, resolves names there, and reaches what a router leads to.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import socket
 import subprocess
+import time
+from dataclasses import replace
 from pathlib import Path
+
+import psutil
 
 from openipu.twin.processes import ProcessError
 
@@ -23,52 +28,69 @@ from .rest import registered
 from .site import Site
 
 HOST = "network1"
-BRIDGES = {"physnet100g": "br-100g", "physnet1g": "br-1g"}
+BRIDGES = {"physnet100g": "br-100g", "physnet1g": "br-1g", "external": "br-ex"}
 INTEGRATION = "br-int"
 DATAPATH = "ovs-netdev"
 OVSDB_PORT = 6640
 OPENFLOW_PORT = 6633
 SCHEMA = "/usr/share/openvswitch/vswitch.ovsschema"
-NAMESPACE = "qdhcp-"  # Neutron names those of its DHCP agent so, and then by network
+NAMESPACES = "namespaces"  # the process that keeps those of the agents
+_KILL_SECONDS = 10.0  # that the system has for ending a process that was killed
+_POLL_SECONDS = 0.05
 _VSWITCHD_SECONDS = 30  # that it has for making a bridge
 
 
 def start(site: Site, daemons: Daemons) -> None:
-    """Start what does not run, and wait until both agents are alive. Raises ProcessError."""
+    """Start what does not run, and wait until the agents are alive. Raises ProcessError."""
     part = _declare(site)
     part.write(site)
     # As somebody else it could not read the leases again, which are in the cloud's own folder.
     _dnsmasq_file(site).write_text("user=root\n")
-    switch, agents = part.processes[:2], part.processes[2:]
-    if not any(name in daemons.running() for name in ("ovsdb-server", "ovs-vswitchd")):
+    beneath, agents = part.processes[:3], part.processes[3:]
+    if not {process.name for process in beneath} <= set(daemons.running()):
+        # Half of it is no use: ports and namespaces that have lost their switch are not taken up again.
+        daemons.stop({process.name for process in part.processes})
+        clean(site)
         _new_database(site)
-    daemons.start(switch)
+    daemons.start(beneath)
     _run("ovs-vsctl", f"--db={_database(site)}", f"--timeout={_VSWITCHD_SECONDS}", *_bridges())
-    daemons.start(agents)
+    # The agents' namespaces go with the process that keeps them, whatever becomes of the agents.
+    enter = ["nsenter", "--mount", "--target", str(daemons.pid(NAMESPACES))]
+    daemons.start([replace(agent, command=[*enter, *agent.command]) for agent in agents])
 
 
 def clean(site: Site) -> None:
-    """Remove the namespaces of this cloud's networks, whose processes are no children of the agent, and interfaces.
-
-    Those of Open vSwitch in user space outlive it.
-    """
-    for network in sorted((site.data / "network-node" / "dhcp").glob("*")):
-        namespace = f"{NAMESPACE}{network.name}"
-        if not Path("/run/netns", namespace).exists():
-            continue
-        for pid in _run("ip", "netns", "pids", namespace).split():
-            _run("kill", "-KILL", pid)
-        _run("ip", "netns", "delete", namespace)
+    """End what the agents have left to itself, and remove the interfaces; once all others have ended."""
+    deadline = time.monotonic() + _KILL_SECONDS
+    while serving := _serving(site):
+        for process in serving:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
+        if time.monotonic() > deadline:
+            raise ProcessError(f"Process {serving[0].pid} (dnsmasq) cannot be ended.")
+        time.sleep(_POLL_SECONDS)
     if _database_file(site).exists():
         for interface in _interfaces():
             _run("ip", "link", "delete", interface)
+
+
+def _serving(site: Site) -> list[psutil.Process]:
+    """The name servers of this cloud's networks, which are no children of their agent."""
+    folder = str(_data(site))
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if process.name() == "dnsmasq" and any(folder in argument for argument in process.cmdline()):
+                found.append(process)
+    return found
 
 
 def check_possible() -> None:
     """Raise ProcessError when who runs this may not, or a package is missing."""
     if os.geteuid() != 0:
         raise ProcessError("A network node makes interfaces and namespaces: run the same command as root.")
-    needed = {"ovs-vswitchd": "openvswitch-switch", "dnsmasq": "dnsmasq-base", "ip": "iproute2"}
+    needed = {"ovs-vswitchd": "openvswitch-switch", "dnsmasq": "dnsmasq-base"}
+    needed.update({"ip": "iproute2", "iptables": "iptables"})
     missing = {package for program, package in needed.items() if not shutil.which(program, path=everywhere()["PATH"])}
     if missing:
         names = " ".join(sorted(missing))
@@ -76,9 +98,7 @@ def check_possible() -> None:
 
 
 def _new_database(site: Site) -> None:
-    """After an Open vSwitch of this cloud that has died, everything begins anew."""
     path = _database_file(site)
-    clean(site)
     for interface in _interfaces():
         raise ProcessError(f"Interface {interface} is there already: another Open vSwitch has it; end that first.")
     path.unlink(missing_ok=True)
@@ -104,7 +124,11 @@ def _database(site: Site) -> str:
 
 
 def _database_file(site: Site) -> Path:
-    return site.data / "network-node" / "switch" / "conf.db"
+    return _data(site) / "switch" / "conf.db"
+
+
+def _data(site: Site) -> Path:
+    return site.data / "network-node"
 
 
 def _dnsmasq_file(site: Site) -> Path:
@@ -113,7 +137,7 @@ def _dnsmasq_file(site: Site) -> Path:
 
 def _declare(site: Site) -> Part:
     """Not a service of the catalogue, but written and started like one."""
-    data = site.data / "network-node"
+    data = _data(site)
     switch = data / "switch"
     config = site.etc / "network-node" / "agent.conf"
     # Neutron calls ovs-vsctl, which finds its database by this.
@@ -125,6 +149,8 @@ def _declare(site: Site) -> Part:
 
     ovsdb = ["ovsdb-server", str(_database_file(site)), f"--remote=punix:{switch / 'db.sock'}"]
     ovsdb += [f"--remote=ptcp:{OVSDB_PORT}:{site.address}", f"--unixctl={switch / 'ovsdb.ctl'}", "-vconsole:warn"]
+    keeper = ["unshare", "--mount", "--propagation", "private", "sh", "-c"]
+    keeper += ["mkdir -p /run/netns && mount -t tmpfs tmpfs /run/netns && exec sleep infinity"]
     vswitchd = ["ovs-vswitchd", _database(site), f"--unixctl={switch / 'vswitchd.ctl'}", "-vconsole:warn"]
     return Part(
         name="network-node",
@@ -145,6 +171,7 @@ def _declare(site: Site) -> Part:
                     "dns_domain": "ipupod.example",
                     "enable_isolated_metadata": False,
                     "enable_metadata_network": False,
+                    "enable_metadata_proxy": False,
                 },
                 # A command that runs others as they are: there is no other user to become.
                 "AGENT": {"root_helper": "env", "tunnel_types": ""},
@@ -160,10 +187,12 @@ def _declare(site: Site) -> Part:
             }
         },
         processes=[
+            Process(NAMESPACES, keeper),
             Process("ovsdb-server", ovsdb, {}, [OVSDB_PORT], accepts(site.address, OVSDB_PORT)),
             Process("ovs-vswitchd", vswitchd, environment),
             agent("neutron-openvswitch-agent", "Open vSwitch agent"),
             agent("neutron-dhcp-agent", "DHCP agent"),
+            agent("neutron-l3-agent", "L3 agent"),
         ],
     )
 
