@@ -218,6 +218,10 @@ options:
             description: Its addresses.
             type: list
             elements: str
+          subnets:
+            description: Subnets from which a new port gets any address each, beside O(config.ports[].addresses).
+            type: list
+            elements: str
           dns_name:
             description: Its name in DNS.
             type: str

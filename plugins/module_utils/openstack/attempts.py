@@ -30,6 +30,10 @@ class Attempts:
         self._fatal: CloudError | None = None
         self.wrote = False  # whether anything was changed at all
 
+    def __call__(self, steps: list[Step]) -> list[ItemError]:
+        """Carry the steps out; the errors are those of steps that were not."""
+        raise NotImplementedError
+
     @property
     def errors(self) -> list[ItemError]:
         """Those of the steps that were not carried out."""

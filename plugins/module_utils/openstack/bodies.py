@@ -74,6 +74,9 @@ def new(step: Step, find: Find) -> Object:
             body["subnetpool_id"] = find(SUBNET_POOL, item["subnet_pool"])
     elif step.family is PORT:
         body["network_id"] = find(NETWORK, item["network"])
+        if item.get("subnets"):
+            fixed = [{"subnet_id": find(SUBNET, name)} for name in item["subnets"]]
+            body["fixed_ips"] = [*body.get("fixed_ips", ()), *fixed]
         if not body.get("security_groups") and item.get("port_security") is False:
             body.pop("security_groups", None)
     return body

@@ -79,6 +79,8 @@ def check_names(objects: Objects, seen: Seen) -> None:
             check(SUBNET_POOL, subnet["subnet_pool"], "Subnet '%s'" % subnet["name"])
     for port in objects.get(PORT.kind, ()):
         check(NETWORK, port["network"], "Port '%s'" % port["name"])
+        for subnet in port.get("subnets") or ():
+            check(SUBNET, subnet, "Port '%s'" % port["name"])
         for group in port.get("security_groups") or ():
             check(SECURITY_GROUP, group, "Port '%s'" % port["name"])
     for group in objects.get(SECURITY_GROUP.kind, ()):

@@ -89,6 +89,7 @@ PORT = Family(
         Field("network", immutable=True),
         Field("mac"),
         Field("addresses", Mode.SET),
+        Field("subnets", Mode.WRITE_ONLY),  # from which a new port gets an address each
         Field("dns_name"),
         Field("port_security"),
         Field("security_groups", Mode.SET),
@@ -195,6 +196,7 @@ CONFIG_OPTIONS: dict[str, t.Any] = {
             "network": _NAME,
             "mac": _STR,
             "addresses": _LIST,
+            "subnets": _LIST,
             "dns_name": _STR,
             "port_security": _BOOL,
             "security_groups": _LIST,

@@ -197,7 +197,10 @@ def match_ports(asked: list[Object], seen: Seen, owner: str) -> None:
             if not port["name"] or port["name"] in keys:
                 port["name"] = ("%s (%s)" % (port["name"], port["uuid"])).strip()
             keys.add(port["name"])
-        elif port["name"] != item["name"]:
+            continue
+        if "subnets" in item and set(item.get("addresses", ())) <= set(port["addresses"]):
+            item["addresses"] = port["addresses"]  # those of the subnets were chosen when it was made
+        if port["name"] != item["name"]:
             port["former_name"], port["name"] = port["name"] or port["uuid"], item["name"]
             item["former_name"] = ""
 

@@ -71,12 +71,16 @@ class Writer(Attempts):
             self.each(of(steps, family, gone), self._delete)
         return self.errors
 
-    def _find(self, family: Family, name: str) -> str:
+    def id(self, family: Family, name: str) -> str | None:
+        """The id behind a name, of what was made just now too."""
         made = self._made.get((family.kind, name))
-        id = made["id"] if made else self._seen.id(family, name)
+        return str(made["id"]) if made else self._seen.id(family, name)
+
+    def _find(self, family: Family, name: str) -> str:
+        id = self.id(family, name)
         if not id:
             raise MissingError(family, name)
-        return str(id)
+        return id
 
     # What goes
 

@@ -1,0 +1,123 @@
+# Copyright (c) openipu.pod contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the module openstack_pod_server does: ports first, then the servers that have them; and back."""
+
+from __future__ import annotations
+
+from ..reconcile import Object, Report, Step, converge, plan
+from ..runner import Task, TaskError
+from .attempts import Attempts
+from .checks import check_asked
+from .looking import look as look_at_networks
+from .options import OPENSTACK, Run
+from .planning import planned
+from .reading import Seen, read
+from .resources import NETWORK, PORT, SECURITY_GROUP, SUBNET
+from .servers import OPTIONS, SERVER, ports, wanted
+from .servers_cloud import Names, ServerWriter, look
+from .wanted import wanted as wanted_of_neutron
+from .writing import Writer
+
+_KINDS = [family.kind for family in (NETWORK, SUBNET, PORT, SECURITY_GROUP)]
+
+
+def _server(run: Run) -> Object:
+    params, cloud = run.params, run.transport
+    asked = wanted(params)
+    names = Names(cloud)
+    seen, port_steps = _ports(run, asked)
+    there = look(cloud, asked, names)
+    _check_owners(there, params["pod"])
+    steps = _steps(params, asked, there)
+
+    def port(name: str) -> str | None:
+        return port_writer.id(PORT, name)
+
+    port_writer = Writer(cloud, seen, params["pod"])
+    server_writer = ServerWriter(cloud, names, params["pod"], params["wait_timeout"], port)
+    plans: list[tuple[list[Step], Attempts]] = [(port_steps, port_writer), (steps, server_writer)]
+    if params["state"] == "absent":
+        plans.reverse()
+    reports: list[Report] = []
+    for each, writer in plans:
+        report = converge(each, writer, run.check_mode, run.diff)
+        report.changed = report.changed or writer.wrote
+        reports.append(report)
+        if report.failed:
+            break
+    result = _joined(reports)
+    if result.pop("failed", False):
+        raise TaskError(result.pop("msg"), **result)
+    if params["state"] == "present":
+        now = there if run.check_mode or not result["changed"] else look(cloud, asked, names)
+        result["details"] = {
+            item["name"]: {"id": item["uuid"], "status": item["status"], "addresses": item["addresses"]} for item in now
+        }
+    return result
+
+
+def _ports(run: Run, asked: list[Object]) -> tuple[Seen, list[Step]]:
+    """What has to be done to the ports of servers."""
+    params = run.params
+    config = {"ports": ports(asked)}
+    objects = wanted_of_neutron(config, params["pod"])
+    check_asked(objects)
+    networks = {item["network"] for item in config["ports"]}
+    seen = look_at_networks(run.transport, _KINDS, networks, ())
+    read(seen, params["pod"])
+    if params["state"] == "present":
+        return seen, planned(objects, seen, params["pod"], False, set())
+    keys = [item["name"] for item in config["ports"]]
+    own = [item for item in seen.objects[PORT.kind] if item["owner"] == params["pod"]]
+    return seen, plan(PORT, [], own, absent=keys)
+
+
+def _check_owners(there: list[Object], owner: str) -> None:
+    for item in there:
+        if item["owner"] != owner:
+            raise TaskError(
+                "Server '%s' was not made for '%s': give this one another name, or remove that one."
+                % (item["name"], owner)
+            )
+
+
+def _steps(params: Object, asked: list[Object], there: list[Object]) -> list[Step]:
+    """One that could not be started is always made anew."""
+    if params["state"] == "absent":
+        return plan(SERVER, [], there, absent=[item["name"] for item in asked])
+    broken = {item["name"] for item in there if not item["usable"]}
+    steps: list[Step] = []
+    for recreate, items in (
+        (params["recreate"], [item for item in asked if item["name"] not in broken]),
+        (True, [item for item in asked if item["name"] in broken]),
+    ):
+        steps += plan(SERVER, items, there, recreate=recreate)
+    return steps
+
+
+def _joined(reports: list[Report]) -> Object:
+    """Ports and servers in one result."""
+    result: Object = {"changed": False}
+    diff: dict[str, Object] = {"before": {}, "after": {}}
+    for report in reports:
+        part = report.result()
+        for side, told in part.pop("diff", {}).items():
+            diff[side].update(told)
+        changed = result["changed"] or part.pop("changed")
+        result.update(part, changed=changed)
+    if any(report.diff is not None for report in reports):
+        result["diff"] = diff
+    return result
+
+
+OPENSTACK_POD_SERVER = Task(
+    OPENSTACK,
+    {
+        **OPTIONS,
+        "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+        "recreate": {"type": "bool", "default": False},
+        "wait_timeout": {"type": "float", "default": 300.0},
+    },
+    _server,
+)

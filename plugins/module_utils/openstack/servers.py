@@ -1,0 +1,75 @@
+# Copyright (c) openipu.pod contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Servers on the networks of a POD, as a family of the reconcile engine, with the ports that they have. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..reconcile import Family, Field, Mode, Object
+from .resources import CONFIG_OPTIONS, PORT
+
+SERVER = Family(
+    "server",
+    (
+        Field("usable", immutable=True),  # one whose start failed is none
+        Field("image", immutable=True),
+        Field("flavor", immutable=True),
+        Field("host", immutable=True),
+        Field("networks", Mode.WRITE_ONLY),
+        Field("key_pair", Mode.WRITE_ONLY),
+        Field("user_data", Mode.WRITE_ONLY),
+        Field("config_drive", Mode.WRITE_ONLY),
+    ),
+    key="name",
+)
+
+_STR: dict[str, t.Any] = {"type": "str"}
+_NAME: dict[str, t.Any] = {"type": "str", "required": True}
+_PORT: dict[str, t.Any] = CONFIG_OPTIONS[PORT.plural]["options"]
+NETWORK_OPTIONS: dict[str, t.Any] = {
+    "network": _NAME,
+    "name": _STR,
+    **{name: _PORT[name] for name in ("addresses", "subnets", "port_security", "security_groups", "vnic_type")},
+}
+OPTIONS: dict[str, t.Any] = {
+    "pod": _NAME,
+    "servers": {
+        "type": "list",
+        "elements": "dict",
+        "required": True,
+        "options": {
+            "name": _NAME,
+            "image": _STR,
+            "flavor": _STR,
+            "host": _STR,
+            "key_pair": {"type": "str", "no_log": False},  # its name
+            "user_data": {"type": "str", "no_log": True},
+            "config_drive": {"type": "bool"},
+            "networks": {"type": "list", "elements": "dict", "options": NETWORK_OPTIONS},
+        },
+    },
+}
+
+
+def wanted(params: Object) -> list[Object]:
+    """The servers that the options ask for."""
+    return [
+        {**{name: value for name, value in item.items() if value is not None}, "usable": True}
+        for item in params["servers"]
+    ]
+
+
+def ports(servers: t.Iterable[Object]) -> list[Object]:
+    """The ports of servers, in the words of the option of ``openstack_pod_network``."""
+    return [
+        {**network, "name": port_name(server, network)}
+        for server in servers
+        for network in server.get("networks") or ()
+    ]
+
+
+def port_name(server: Object, network: Object) -> str:
+    """What the port of a server on a network is called."""
+    return "%s-%s" % (server["name"], network.get("name") or network["network"])

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Servers on the networks of a POD, started by a real Nova on the host that was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.server_task import OPENSTACK_POD_SERVER
+from neutron_pod import Plan, run
+from openstack.connection import Connection
+
+from tools.openstack.site import HOSTS
+
+pytestmark = [
+    pytest.mark.timeout(600),
+    pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),  # of the SDK's releases to come
+]
+
+
+def servers(check: bool = False, **options: Any) -> dict[str, Any]:
+    return run(task=OPENSTACK_POD_SERVER, check=check, diff=True, **options)
+
+
+@pytest.fixture
+def asked(admin: Connection, plan: Plan) -> Iterator[dict[str, Any]]:
+    """A Poplar VM and a controller VM, with all that they need; nothing is left of them."""
+    assert not run(**plan.options()).get("failed")
+    name = plan.name
+    image = admin.create_image(name, data=b"\0" * 1024, disk_format="raw", wait=True)
+    flavor = admin.compute.create_flavor(name=name, vcpus=1, ram=64, disk=1)
+    admin.compute.create_flavor_extra_specs(flavor, {"hw:cpu_policy": "dedicated"})
+    options = {
+        "pod": f"{name}-vpod",
+        "servers": [
+            {
+                "name": f"{name}-poplar",
+                "image": name,
+                "flavor": name,
+                "host": HOSTS[1],
+                "user_data": "#cloud-config\n{}\n",
+                "networks": [
+                    {"network": f"{name}-data", "name": "data", "vnic_type": "direct"},
+                    {
+                        "network": f"{name}-management",
+                        "name": "management",
+                        "security_groups": [f"{name}-poplar-management"],
+                    },
+                ],
+            },
+            {
+                "name": f"{name}-controller",
+                "image": name,
+                "flavor": name,
+                "networks": [
+                    {
+                        "network": f"{name}-bmc-gw",
+                        "name": "machines",
+                        "addresses": ["10.1.2.240"],
+                        "subnets": [f"{name}-bmc"],
+                        "security_groups": [f"{name}-controller-bmc", f"{name}-controller-gw"],
+                    }
+                ],
+            },
+        ],
+    }
+    yield options
+    gone = servers(state="absent", **options)
+    admin.image.delete_image(image)
+    admin.compute.delete_flavor(flavor)
+    assert not gone.get("failed"), gone
+    assert not [server.name for server in admin.compute.servers() if server.name.startswith(name)]
+
+
+def test_servers_come_and_go(admin: Connection, plan: Plan, asked: dict[str, Any]) -> None:
+    name = plan.name
+    foretold = servers(check=True, **asked)
+    assert not list(admin.compute.servers(name=name))
+    made = servers(**asked)
+    assert not made.get("failed"), made
+    assert (made["diff"], made["servers"], made["ports"]) == (foretold["diff"], foretold["servers"], foretold["ports"])
+    poplar = admin.compute.find_server(f"{name}-poplar", ignore_missing=False)
+    assert (poplar.status, poplar.hypervisor_hostname) == ("ACTIVE", HOSTS[1])
+    ports = plan.ports(admin)
+    data = ports[f"{name}-poplar-data"]
+    assert (data.binding_vnic_type, data.binding_vif_type, data.device_id) == ("direct", "hw_veb", poplar.id)
+    assert data.is_port_security_enabled is False
+    machines = ports[f"{name}-controller-machines"]
+    addresses = sorted(fixed["ip_address"] for fixed in machines.fixed_ips)
+    assert addresses[1] == "10.1.2.240"
+    assert addresses[0].startswith("10.1.1.")
+    assert len(machines.security_group_ids) == 2
+    assert made["details"][f"{name}-poplar"]["status"] == "ACTIVE"
+
+    again = servers(**asked)
+    assert not again["changed"], again
+    assert again["servers"]["unchanged"] == [f"{name}-poplar", f"{name}-controller"]
+    # To be on another host is to be another server.
+    asked["servers"][0]["host"] = HOSTS[0]
+    refused = servers(**asked)
+    assert refused["msg"].startswith(f"Server '{name}-poplar' has host {HOSTS[1]} and cannot be changed to {HOSTS[0]}")
+    moved = servers(recreate=True, **asked)
+    assert moved["servers"]["recreated"] == [f"{name}-poplar"]
+    assert admin.compute.find_server(f"{name}-poplar").hypervisor_hostname == HOSTS[0]
+    assert plan.ports(admin)[f"{name}-poplar-data"].id == data.id
+    # Somebody else's server of the same name is not ours to touch.
+    assert "was not made for 'other'" in servers(**{**asked, "pod": "other", "state": "absent"})["msg"]
+
+
+def test_a_server_that_fits_nowhere_says_so_and_is_made_anew(
+    admin: Connection, plan: Plan, asked: dict[str, Any]
+) -> None:
+    name = plan.name
+    asked["servers"].pop()
+    huge = admin.compute.create_flavor(name=f"{name}-huge", vcpus=1, ram=64, disk=1)
+    admin.compute.create_flavor_extra_specs(huge, {"trait:HW_CPU_X86_SGX": "required"})
+    try:
+        asked["servers"][0]["flavor"] = f"{name}-huge"
+        result = servers(**asked)
+        assert result["msg"].startswith(f"Cannot create server '{name}-poplar': it could not be started: ")
+        assert result["ports"]["created"] == [f"{name}-poplar-data", f"{name}-poplar-management"]
+        assert result["changed"]
+        asked["servers"][0]["flavor"] = name
+        again = servers(**asked)
+        assert again["servers"]["recreated"] == [f"{name}-poplar"], again
+        assert admin.compute.find_server(f"{name}-poplar").status == "ACTIVE"
+    finally:
+        admin.compute.delete_flavor(huge)
+
+
+def test_what_it_takes_is_told(plan: Plan, asked: dict[str, Any]) -> None:
+    server = asked["servers"][0]
+    server["flavor"] = "none-such"
+    assert "There is no flavor 'none-such' for this project" in servers(**asked)["msg"]
+    server.update(flavor=plan.name, image="none-such")
+    assert "There are 0 images named 'none-such'" in servers(**asked)["msg"]
+    del server["image"]
+    assert "a new server needs image." in servers(**asked)["msg"]
+    server["networks"][0]["network"] = "none-such"
+    assert "names network 'none-such', which does not exist" in servers(**asked)["msg"]
+    server["networks"][0]["network"] = f"{plan.name}-data"
+    server["image"] = plan.name
