@@ -30,10 +30,17 @@ _NETWORKS_PER_REQUEST = 40  # so that the address of the request does not get to
 _OWN = (SECURITY_GROUP, ROUTER, SHARE)  # of which only the project's own are read
 
 
-def look(cloud: Cloud, kinds: t.Collection[str], networks: t.Collection[str], projects: t.Iterable[str]) -> Seen:
+def look(
+    cloud: Cloud,
+    kinds: t.Collection[str],
+    networks: t.Collection[str],
+    projects: t.Iterable[str],
+    groups: t.Collection[str] = (),
+) -> Seen:
     """What there is of these kinds, with ports on owned networks and on those named. Raises SentenceError.
 
-    A kind that the cloud does not know is one of which there is nothing.
+    ``groups`` are security groups that are named, which may be others' that are shared. A kind that the cloud does
+    not know is one of which there is nothing.
     """
     project = cloud.authorize()
     asked = [kind for kind in PATHS if kind in kinds and kind != PORT.kind]
@@ -48,6 +55,10 @@ def look(cloud: Cloud, kinds: t.Collection[str], networks: t.Collection[str], pr
             raise
 
     seen = Seen(project, dict(zip(asked, cloud.together(read, asked), strict=True)))
+    lost = sorted(set(groups) - {raw["name"] for raw in seen.raw.get(SECURITY_GROUP.kind, ())})
+    if lost:
+        kind = SECURITY_GROUP.kind
+        seen.raw[kind] += cloud.list("network", PATHS[kind], COLLECTIONS[kind], name=lost)
     names = sorted({name for name in projects if name != EVERYBODY})
     found = dict(zip(names, cloud.together(lambda name: project_id(cloud, name), names), strict=True))
     seen.projects = {name: id for name, id in found.items() if id}
@@ -97,6 +108,13 @@ def network_names(config: Object) -> set[str]:
     names = {item["name"] for item in config.get(NETWORK.plural) or ()}
     names.update(item["network"] for plural in (SUBNET.plural, PORT.plural) for item in config.get(plural) or ())
     return names
+
+
+def group_names(config: Object) -> set[str]:
+    """The security groups that the ports of an option ``config`` name, and that are not in it themselves."""
+    own = {item["name"] for item in config.get(SECURITY_GROUP.plural) or ()}
+    named = {name for item in config.get(PORT.plural) or () for name in item.get("security_groups") or ()}
+    return named - own
 
 
 def kinds_for(config: Object, everything: bool) -> set[str]:

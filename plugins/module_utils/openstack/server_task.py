@@ -9,6 +9,7 @@ from ..reconcile import Object, Report, Step, converge, plan
 from ..runner import Task, TaskError
 from .attempts import Attempts
 from .checks import check_asked
+from .looking import group_names
 from .looking import look as look_at_networks
 from .options import OPENSTACK, Run
 from .planning import planned
@@ -64,7 +65,7 @@ def _ports(run: Run, asked: list[Object]) -> tuple[Seen, list[Step]]:
     objects = wanted_of_neutron(config, params["pod"])
     check_asked(objects)
     networks = {item["network"] for item in config["ports"]}
-    seen = look_at_networks(run.transport, _KINDS, networks, ())
+    seen = look_at_networks(run.transport, _KINDS, networks, (), group_names(config))
     read(seen, params["pod"])
     if params["state"] == "present":
         return seen, planned(objects, seen, params["pod"], False, set())

@@ -8,7 +8,7 @@ from __future__ import annotations
 from ..reconcile import Action, Object, Step, converge, nothing_done
 from ..runner import Task, TaskError
 from .checks import check_asked, check_quotas
-from .looking import kinds_for, look, network_names, quotas
+from .looking import group_names, kinds_for, look, network_names, quotas
 from .options import OPENSTACK, Run
 from .planning import exact_routers, planned
 from .reading import Seen, read
@@ -25,7 +25,7 @@ def _network(run: Run) -> Object:
     check_asked(objects)
     prune = absent or params["prune"]
     projects = [item["project"] for item in objects.get(SHARE.kind, ())]
-    seen = look(cloud, kinds_for(config, prune), network_names(config), projects)
+    seen = look(cloud, kinds_for(config, prune), network_names(config), projects, group_names(config))
     read(seen, owner)
     steps = planned(objects, seen, owner, prune, exact_routers(config))
     if any(step.action is Action.CREATE for step in steps):

@@ -47,7 +47,7 @@ def network_config(pod: model.Pod, cloud: model.Cloud) -> Config:
             _ports(pod, {name: network_name(pod, names) for names in merged.values() for name in names}, data)
         ),
         "routers": _routers(pod, cloud, own),
-        "shares": _shares(pod, cloud, merged),
+        "shares": _shares(pod, cloud),
     }
     if cloud.address_scope:
         config.update(_scope(pod, subnets))
@@ -198,20 +198,22 @@ def _address(cloud: model.Cloud, name: str) -> Config:
     return {"address": "any"} if name in cloud.gateways else {}
 
 
-def _shares(pod: model.Pod, cloud: model.Cloud, merged: dict[tuple[str, int], list[str]]) -> list[Config]:
-    """What every tenant may use: never BMC or GW."""
-    shares = []
-    for tenant in cloud.tenants:
-        names = [network_name(pod, each) for each in merged.values() if set(each) & set(model.TENANT_NETWORKS)]
-        if tenant.vlan:
-            names = [data_name(pod, tenant) if name == network_name(pod, [model.DATA]) else name for name in names]
-        shares += [{"kind": "network", "name": name, "project": tenant.project} for name in names]
-        shares += [
-            {"kind": "security_group", "name": group["name"], "project": tenant.project}
-            for group in security_groups(pod, cloud)
-            if group["name"].startswith("%s-poplar-" % pod.name)
-        ]
-    return shares
+def tenant_shares(pod: model.Pod, cloud: model.Cloud, tenant: model.Tenant | None = None) -> list[Config]:
+    """What a tenant may use, but for its name: never BMC or GW. The data network is the POD's, or its own."""
+    names = [network_name(pod, each) for each in _merged(pod).values() if set(each) & set(model.TENANT_NETWORKS)]
+    if tenant and tenant.vlan:
+        names = [data_name(pod, tenant) if name == network_name(pod, [model.DATA]) else name for name in names]
+    groups = [group["name"] for group in security_groups(pod, cloud)]
+    return [
+        *({"kind": "network", "name": name} for name in names),
+        *({"kind": "security_group", "name": name} for name in groups if name.startswith("%s-poplar-" % pod.name)),
+    ]
+
+
+def _shares(pod: model.Pod, cloud: model.Cloud) -> list[Config]:
+    return [
+        {**share, "project": tenant.project} for tenant in cloud.tenants for share in tenant_shares(pod, cloud, tenant)
+    ]
 
 
 def _scope(pod: model.Pod, subnets: list[Config]) -> Config:

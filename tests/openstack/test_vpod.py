@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The use case whole: a vPOD ordered, looked at and destroyed, on a real OpenStack and the controller of a twin."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import own_twin
+import pytest
+import yaml
+from ansible_collections.openipu.pod.plugins.module_utils.pod.load import load
+from ansible_collections.openipu.pod.plugins.module_utils.pod.networking import tenant_shares
+from ansible_collections.openipu.pod.plugins.module_utils.vipu.client import Client, Connection
+from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import virmgrpc
+from neutron_pod import Plan, run
+from openstack.connection import Connection as Cloud
+from own_twin import OwnTwin, changed
+
+from tools.openstack.site import HOSTS
+
+pytestmark = [
+    pytest.mark.timeout(900),
+    pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),  # of the SDK's releases to come
+]
+
+
+@pytest.fixture(scope="module")
+def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnTwin]:
+    """A rack with a cluster, and nothing in it allocated."""
+    made = own_twin.make(tmp_path_factory.mktemp("vpod"))
+    pod = yaml.safe_load(made.inventory.read_text())
+    for name in ("allocations", "partitions"):
+        del pod[name]
+    made.inventory.write_text(yaml.safe_dump(pod))
+    made.twin("up")
+    made.playbook("vipu.yml")
+    yield made
+    made.twin("down")
+
+
+@pytest.fixture
+def order(admin: Cloud, plan: Plan, tmp_path: Path) -> Iterator[dict[str, Any]]:
+    """An order of 16 IPUs by tenant-a; what it takes is there, and is gone after it."""
+    plan.tenants = []
+    options = plan.options()
+    assert not run(**options).get("failed")
+    loaded = load(str(plan.folder / "pod.yml"))
+    assert loaded.cloud
+    image = admin.create_image(plan.name, data=b"\0" * 1024, disk_format="raw", visibility="public", wait=True)
+    flavor = admin.compute.create_flavor(name=plan.name, vcpus=1, ram=64, disk=1)
+    yield {
+        "pod_name": plan.name,
+        "pod_openstack_config": options["config"],
+        "pod_openstack_shares": tenant_shares(loaded, loaded.cloud),
+        "openstack_connection": {"cloud": "openipu"},
+        "vpod_name": f"{plan.name}v",
+        "vpod_tenant": "tenant-a",
+        "vpod_ipus": 16,
+        "vpod_image": plan.name,
+        "vpod_flavor": plan.name,
+        "vpod_controller_flavor": plan.name,
+        "vpod_poplar_server": HOSTS[0],
+        "vpod_public_keys": ["ssh-ed25519 AAAA alice"],
+    }
+    admin.image.delete_image(image)
+    admin.compute.delete_flavor(flavor)
+    for tenant in ("tenant-a", "tenant-b"):
+        project = admin.identity.find_project(tenant)
+        admin.identity.unassign_project_role_from_user(
+            project, admin.current_user_id, admin.identity.find_role("admin")
+        )
+
+
+@pytest.fixture
+def play(twin: OwnTwin, order: dict[str, Any], tmp_path: Path) -> Iterator[Callable[..., Any]]:
+    """Runs one of the playbooks for the order; whatever became of it is destroyed in the end."""
+
+    def play(name: str, *options: str, check: bool = True, **more: Any) -> Any:
+        file = tmp_path / "order.json"
+        file.write_text(json.dumps({**order, **more}))
+        return twin.playbook(name, "-e", f"@{file}", *options, check=check)
+
+    yield play
+    play("vpod_destroy.yml")
+
+
+def partitions(twin: OwnTwin) -> dict[str, int]:
+    with Client(Connection(twin.controller)) as client:
+        found = client.call(client.user.ListPartitions, virmgrpc.ListPartitionsRequest()).partitions
+        return {partition.id: partition.ready_state for partition in found}
+
+
+def servers(admin: Cloud, order: dict[str, Any]) -> dict[str, Any]:
+    found = admin.compute.servers(all_projects=True)
+    return {server.name: server for server in found if server.name.startswith(order["vpod_name"])}
+
+
+def test_create_look_and_destroy(
+    admin: Cloud, plan: Plan, twin: OwnTwin, order: dict[str, Any], play: Callable[..., Any], connect: Any
+) -> None:
+    name = order["vpod_name"]
+    play("vpod_create.yml", "--check")
+    assert (partitions(twin), servers(admin, order)) == ({}, {})
+    play("vpod_create.yml")
+    assert partitions(twin) == {name: virmgrpc.PS_ACTIVE}
+    found = servers(admin, order)
+    assert {server: one.status for server, one in found.items()} == {
+        f"{name}-poplar": "ACTIVE",
+        f"{name}-controller": "ACTIVE",
+    }
+    poplar = found[f"{name}-poplar"]
+    assert (poplar.project_id, poplar.hypervisor_hostname) == (admin.identity.find_project("tenant-a").id, HOSTS[0])
+    told = yaml.safe_load(base64.b64decode(poplar.user_data))
+    (file,) = told["write_files"]
+    assert file["path"] == f"/etc/ipuof.conf.d/{name}.conf"
+    assert name in base64.b64decode(file["content"]).decode()
+    assert told["ssh_authorized_keys"] == ["ssh-ed25519 AAAA alice"]
+    tenant = connect("tenant-a")
+    seen = {net.name for net in tenant.network.networks() if net.name.startswith(plan.name)}
+    assert seen == {f"{plan.name}-{network}" for network in ("data", "management", "storage")}
+    data = next(port for port in tenant.network.ports() if port.name == f"{name}-poplar-data")
+    assert (data.binding_vnic_type, data.device_id) == ("direct", poplar.id)
+    machines = plan.ports(admin)[f"{name}-controller-{plan.name}-bmc-gw"]
+    assert sorted(fixed["ip_address"].rsplit(".", 2)[1] for fixed in machines.fixed_ips) == ["1", "2"]
+
+    assert changed(play("vpod_create.yml")) == 0
+    shown = play("vpod_info.yml").stdout
+    for word in (name, f"{plan.name}-data", f"{name}-poplar", "ACTIVE"):
+        assert word in shown
+    refused = play("vpod_create.yml", check=False, vpod_name=f"{name}2", vpod_tenant="tenant-b").stdout
+    assert f"Network {plan.name}-data is that of tenant-a: destroy their vPODs first" in " ".join(refused.split())
+
+    play("vpod_destroy.yml")
+    assert (partitions(twin), servers(admin, order)) == ({}, {})
+    assert not [net for net in tenant.network.networks() if net.name.startswith(plan.name)]
+    assert not [port for port in admin.network.ports() if port.name.startswith(name)]
+    assert changed(play("vpod_destroy.yml")) == 0
+
+
+def test_what_failed_half_way_is_finished_or_released(
+    admin: Cloud, twin: OwnTwin, order: dict[str, Any], play: Callable[..., Any]
+) -> None:
+    failed = play("vpod_create.yml", check=False, vpod_flavor="none-such")
+    assert failed.returncode != 0
+    assert "There is no flavor 'none-such' for this project" in " ".join(failed.stdout.split())
+    assert list(partitions(twin)) == [order["vpod_name"]]
+    play("vpod_create.yml")
+    assert len(servers(admin, order)) == 2
+    # More IPUs than there are.
+    play("vpod_destroy.yml")
+    failed = play("vpod_create.yml", check=False, vpod_ipus=128)
+    assert failed.returncode != 0
+    play("vpod_destroy.yml", vpod_ipus=128)
+    assert (partitions(twin), servers(admin, order)) == ({}, {})
