@@ -6,7 +6,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 
 .DEFAULT_GOAL := help
-.PHONY: help venv bring-up twin-up twin-down test static test-oldest lint types sanity unit integration ansible-lint docs test-browser test-peers openstack-up openstack-down test-openstack bench soak proto format lock build clean
+.PHONY: help venv bring-up twin-up twin-down test static test-oldest lint types sanity unit integration ansible-lint docs test-browser test-peers openstack-up openstack-down test-openstack bench bench-openstack soak proto format lock build clean
 
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -79,8 +79,23 @@ openstack-up: venv $(OPENSTACK)/.ready ## start a real OpenStack on loopback (ne
 openstack-down: venv ## end it and leave nothing behind
 	@python -m tools.openstack down
 
-test-openstack: venv $(OPENSTACK)/.ready ## against that OpenStack, which is started when it does not run
+KOLLA := .cache/kolla
+$(KOLLA)/.ready: requirements/kolla.txt | .venv/.ready
+	@rm -rf $(KOLLA)
+	@uv pip install --quiet --no-deps --require-hashes --target $(KOLLA) -r requirements/kolla.txt
+	@touch $@
+
+test-openstack: venv $(OPENSTACK)/.ready $(KOLLA)/.ready ## against that OpenStack, which is started when it does not run
 	pytest tests/openstack -n 0
+
+PEERS_OPENSTACK := .cache/peers-openstack
+$(PEERS_OPENSTACK)/.ready: requirements/peers-openstack.txt | .venv/.ready
+	@uv venv --quiet --clear --python $(BIN)/python $(PEERS_OPENSTACK)
+	@uv pip sync --quiet --python $(PEERS_OPENSTACK)/bin/python --require-hashes requirements/peers-openstack.txt
+	@touch $@
+
+bench-openstack: venv $(OPENSTACK)/.ready $(PEERS)/.ready $(PEERS_OPENSTACK)/.ready ## the figures of Neutron beside openstack.cloud
+	python -m tests.benchmark.neutron
 
 ansible-lint: venv ## playbooks and roles, production profile
 	ansible-lint --offline --profile production
@@ -115,6 +130,10 @@ lock: ## renew the locked requirements
 	  --custom-compile-command "make lock" requirements/peers.in -o requirements/peers.txt
 	.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 	  --custom-compile-command "make lock" requirements/openstack.in -o requirements/openstack.txt
+	.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+	  --custom-compile-command "make lock" requirements/peers-openstack.in -o requirements/peers-openstack.txt
+	.venv/bin/uv pip compile --quiet --upgrade --no-deps --python-version 3.11 --generate-hashes \
+	  --custom-compile-command "make lock" requirements/kolla.in -o requirements/kolla.txt
 
 build: venv ## the collection's archive and the wheel, in dist/
 	ansible-galaxy collection build --force --output-path dist .

@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Neutron: the ports and the whole network of a POD64, beside ``openstack.cloud`` and one raw request, and four PODs.
+
+``python -m tests.benchmark.neutron``, against the OpenStack that ``make openstack-up`` starts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+import openstack
+import yaml
+from ansible_collections.openipu.pod.plugins.module_utils.pod.load import load
+from ansible_collections.openipu.pod.plugins.module_utils.pod.networking import network_config
+from openstack.connection import Connection
+
+from tools.openstack import cloud
+from tools.openstack.site import ADMIN_CLOUD, CACHE, Site
+
+from .measure import Sample, Table, Target, command
+
+ROOT = Path(__file__).parents[2]
+PEERS = ROOT / ".cache/peers"
+PEER_PYTHON = ROOT / ".cache/peers-openstack/bin/python"
+PLAYBOOK = str(Path(sys.executable).with_name("ansible-playbook"))
+VLAN = 3990  # and those after it: nobody else's
+Json = dict[str, Any]
+
+
+class NeutronLab:
+    """The running cloud, a folder for files, and plays on this host."""
+
+    def __init__(self, site: Site, folder: Path) -> None:
+        """The clients find the cloud in the environment."""
+        self.folder = folder
+        self._log = site.log / "neutron-access.log"
+        self.admin: Connection = openstack.connect(cloud=ADMIN_CLOUD)
+        self.admin.network.update_quota(
+            self.admin.current_project_id,
+            **dict.fromkeys(("ports", "networks", "subnets", "rbac_policies", "security_groups"), 1000),
+            security_group_rules=5000,
+        )
+
+    def pod(self, name: str, racks: int, external: str) -> Json:
+        """The options of the module for a POD of so many racks of 16 machines."""
+        folder = self.folder / name
+        folder.mkdir()
+        networks = {"bmc": 0, "gw": 1, "management": 2, "data": 3, "storage": 4}
+        plan = {"bmc": "10.1.0.0/16", "gw": "10.2.0.0/16", "management": "10.3.0.0/16", "data": "10.5.0.0/16"}
+        pod = {
+            "plugin": "openipu.pod.pod",
+            "name": name,
+            "controller": {"host": "10.3.1.101"},
+            "networks": {
+                net: {"vlan": VLAN + number, "subnet": plan.get(net, "10.6.0.0/16")} for net, number in networks.items()
+            },
+            "racks": [{"name": f"rack{rack}", "number": rack} for rack in range(1, racks + 1)],
+            "openstack": {
+                "dns_domain": "pod.example",
+                "dns_servers": ["10.2.1.101"],
+                "external_network": external,
+                "tenants": [{"project": "tenant-a"}],
+            },
+        }
+        rows = ["name,rack,unit,bmc_mac,gw_mac,rnic_mac"]
+        for rack in range(1, racks + 1):
+            for unit in range(1, 17):
+                macs = ",".join(f"0c:42:a1:{rack:02x}:0{net}:{unit:02x}" for net in (1, 2, 5))
+                rows.append(f"m{rack}-{unit},rack{rack},{unit},{macs}")
+        (folder / "pod.yml").write_text(yaml.safe_dump(pod))
+        (folder / "machines.csv").write_text("\n".join(rows) + "\n")
+        loaded = load(str(folder / "pod.yml"))
+        if loaded.cloud is None:
+            raise RuntimeError("the POD has nothing for OpenStack")
+        return {"pod": name, "config": network_config(loaded, loaded.cloud), "prune": True}
+
+    def play(self, name: str, tasks: list[Json], python: str = sys.executable) -> list[str]:
+        """The command that runs these tasks on this host."""
+        book = self.folder / f"{name}.yml"
+        local = {"hosts": "localhost", "connection": "local", "gather_facts": False}
+        book.write_text(json.dumps([{**local, "vars": {"ansible_python_interpreter": python}, "tasks": tasks}]))
+        return [PLAYBOOK, "-i", "localhost,", str(book)]
+
+    def ours(self, name: str, options: Json, changed: bool) -> tuple[Sample, int]:
+        """One run of the module by a playbook, and how many requests of it wrote."""
+        before = self._log.stat().st_size
+        arguments = self.play(name, [{"openipu.pod.openstack_pod_network": options}])
+        sample = command(arguments, expect=f"changed={int(changed)} ")
+        with self._log.open() as stream:
+            stream.seek(before)
+            lines = [line.split('"')[1] for line in stream if '"' in line]
+        return sample, len([line for line in lines if not line.startswith("GET ")])
+
+    def remove(self, pod: str) -> None:
+        """All that is tagged with this name."""
+        command(self.play("remove", [{"openipu.pod.openstack_pod_network": {"pod": pod, "state": "absent"}}]))
+
+
+def bench_ports(lab: NeutronLab, table: Table) -> None:
+    """48 ports on networks that are there."""
+    options = lab.pod("ports", 1, "")
+    config = options["config"]
+    base = {name: config[name] for name in ("networks", "subnets")}
+    lab.ours("base", {"pod": "ports", "config": base}, changed=True)
+    try:
+        ids = {net.name: net.id for net in lab.admin.network.networks()}
+        bodies = [
+            {
+                "name": port["name"],
+                "network_id": ids[port["network"]],
+                "mac_address": port["mac"],
+                "fixed_ips": [{"ip_address": address} for address in port["addresses"]],
+                "dns_name": port["dns_name"],
+                "is_port_security_enabled": False,
+            }
+            for port in config["ports"]
+        ]
+        raw = min(_timed(lambda: list(lab.admin.network.create_ports(bodies)), lambda: _clear(lab, ids)) for _ in "12")
+        only = {"pod": "ports", "config": {"ports": config["ports"]}}
+        first, _writes = lab.ours("ports", only, changed=True)
+        again, writes = lab.ours("ports", only, changed=False)
+        _clear(lab, ids)
+        peer_first, peer_again = _peer(lab, config["ports"])
+        _clear(lab, ids)
+    finally:
+        lab.remove("ports")
+    count = len(bodies)
+    looped = f"openstack.cloud.port looped: {peer_first.wall:.0f} s"
+    share = first.wall / peer_first.wall
+    table.add(f"{count} ports, first run", f"{first.wall:.1f} s", looped, Target("≤ 1/15 of it", 1 / 15), share)
+    bulk = f"one raw bulk POST: {raw:.1f} s"
+    table.add("the same", f"{first.wall / raw:.2f} ×", bulk, Target("≤ 2 ×", 2), first.wall / raw)
+    looped = f"openstack.cloud.port looped: {peer_again.wall:.0f} s"
+    table.add(f"{count} ports, second run", f"{again.wall:.1f} s", looped, Target("≤ 3 s", 3), again.wall)
+    table.add("the same, requests that write", str(writes), "", Target("0", 0.5), writes)
+
+
+def bench_pod(lab: NeutronLab, table: Table) -> None:
+    """The whole network of a POD64, and of four of them."""
+    outside = lab.admin.network.create_network(
+        name="bench-outside",
+        provider_network_type="vlan",
+        provider_physical_network="physnet1g",
+        provider_segmentation_id=VLAN + 9,
+        is_router_external=True,
+    )
+    lab.admin.network.create_subnet(
+        name="bench-outside", network_id=outside.id, ip_version=4, cidr="192.0.2.0/24", is_dhcp_enabled=False
+    )
+    taken: dict[int, tuple[Sample, Sample]] = {}
+    try:
+        for racks in (1, 4):
+            options = lab.pod(f"pod{racks}", racks, "bench-outside")
+            try:
+                first, _writes = lab.ours("pod", options, changed=True)
+                again, writes = lab.ours("pod", options, changed=False)
+            finally:
+                lab.remove(f"pod{racks}")
+            if writes:
+                raise RuntimeError(f"the second run wrote {writes} times")
+            taken[racks] = (first, again)
+    finally:
+        lab.admin.network.delete_network(outside)
+    (first, again), (first4, again4) = taken[1], taken[4]
+    table.add("network of a POD64, first run", f"{first.wall:.1f} s", "", Target("≤ 20 s", 20), first.wall)
+    table.add("the same, second run", f"{again.wall:.1f} s", "", Target("≤ 4 s", 4), again.wall)
+    growth = first4.wall / first.wall / 4
+    table.add("four racks, first run", f"{first4.wall:.1f} s", f"{growth:.2f} × per rack", Target("≤ 1 ×", 1), growth)
+    growth = again4.wall / again.wall / 4
+    table.add("four racks, second run", f"{again4.wall:.1f} s", f"{growth:.2f} × per rack", Target("≤ 1 ×", 1), growth)
+
+
+def _peer(lab: NeutronLab, ports: list[Json]) -> tuple[Sample, Sample]:
+    """The same ports by a loop over ``openstack.cloud.port``."""
+    options = {
+        "name": "{{ item.name }}",
+        "network": "{{ item.network }}",
+        "mac_address": "{{ item.mac }}",
+        "fixed_ips": [{"ip_address": "{{ item.addresses[0] }}"}],
+        "dns_name": "{{ item.dns_name }}",
+        "port_security_enabled": False,
+    }
+    label = {"label": "{{ item.name }}"}
+    task = {"openstack.cloud.port": options, "loop": ports, "loop_control": label}
+    arguments = lab.play("peer", [task], str(PEER_PYTHON))
+    environment = {"ANSIBLE_COLLECTIONS_PATH": str(PEERS)}
+    first = command(arguments, expect="changed=1 ", env=environment)
+    return first, command(arguments, expect="failed=0 ", env=environment)
+
+
+def _timed(work: Callable[[], object], after: Callable[[], None]) -> float:
+    start = time.perf_counter()
+    work()
+    taken = time.perf_counter() - start
+    after()
+    return taken
+
+
+def _clear(lab: NeutronLab, networks: dict[str, str]) -> None:
+    for name, id in networks.items():
+        if name.startswith("ports-"):
+            for port in lab.admin.network.ports(network_id=id):
+                if not port.device_owner:
+                    lab.admin.network.delete_port(port)
+
+
+@contextmanager
+def _laboratory() -> Iterator[NeutronLab]:
+    state = CACHE / "cloud"
+    ran = state.exists()
+    site = cloud.up(state)
+    os.environ.update(OS_CLIENT_CONFIG_FILE=str(site.clouds), OS_CLOUD=ADMIN_CLOUD)
+    try:
+        with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+            yield NeutronLab(site, Path(folder))
+    finally:
+        if not ran:
+            cloud.down(state)
+
+
+@click.command()
+def main() -> None:
+    """Measure, and print each figure beside its peer; fail when one misses its target."""
+    os.environ["ANSIBLE_CONFIG"] = str(ROOT / "ansible.cfg")
+    table = Table(f"Neutron, on {os.cpu_count()} processors, Python {platform.python_version()}")
+    with _laboratory() as lab:
+        bench_ports(lab, table)
+        bench_pod(lab, table)
+    click.echo(table.text())
+    if table.missed:
+        raise click.ClickException("Missed: " + ", ".join(table.missed))
+
+
+if __name__ == "__main__":
+    main()
