@@ -295,9 +295,13 @@ options:
     choices: [present, absent]
     default: present
   prune:
-    description: Also remove what is tagged with O(pod) and not in O(config), of the kinds that O(config) has lists of.
-    type: bool
-    default: false
+    description:
+      - The kinds of which also is removed what is tagged with O(pod) and not in O(config). A kind that O(config) has no list of is left alone.
+      - Shares have no tags. It is those of objects that are tagged, whoever made them, as for vPODs that were ordered since.
+    type: list
+    elements: str
+    choices: [address_scopes, subnet_pools, networks, subnets, security_groups, ports, routers, shares]
+    default: []
 seealso:
   - module: openstack.cloud.port
 """
@@ -308,7 +312,7 @@ EXAMPLES = r"""
     cloud: admin
     pod: "{{ pod_name }}"
     config: "{{ pod_openstack_config }}"
-    prune: true
+    prune: [networks, subnets, security_groups, ports, routers]
 
 - name: A data network with one IPU-Machine, for one tenant
   openipu.pod.openstack_pod_network:

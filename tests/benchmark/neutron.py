@@ -82,7 +82,7 @@ class NeutronLab:
         loaded = load(str(folder / "pod.yml"))
         if loaded.cloud is None:
             raise RuntimeError("the POD has nothing for OpenStack")
-        return {"pod": name, "config": network_config(loaded, loaded.cloud), "prune": True}
+        return {"pod": name, "config": network_config(loaded, loaded.cloud), "prune": ["networks", "subnets", "ports"]}
 
     def play(self, name: str, tasks: list[Json], python: str = sys.executable) -> list[str]:
         """The command that runs these tasks on this host."""

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import time
+import urllib.error
+import urllib.request
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,6 +16,7 @@ from typing import Any
 import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.openipu.pod.plugins.module_utils.openstack.infos import OPENSTACK_POD_NETWORK_INFO
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.resources import CONFIG_OPTIONS
 from ansible_collections.openipu.pod.plugins.module_utils.openstack.tasks import OPENSTACK_POD_NETWORK
 from ansible_collections.openipu.pod.plugins.module_utils.pod.load import load
 from ansible_collections.openipu.pod.plugins.module_utils.pod.networking import network_config
@@ -22,7 +26,9 @@ LISTS = ("networks", "subnets", "security_groups", "ports", "routers", "router_i
 
 
 def run(check: bool = False, diff: bool = False, task: Any = OPENSTACK_POD_NETWORK, **options: Any) -> dict[str, Any]:
-    """What the module gives for these options."""
+    """What the module gives for these options; ``prune`` may be True for all kinds."""
+    if options.get("prune") in (True, False):
+        options["prune"] = list(CONFIG_OPTIONS) if options["prune"] else []
     checked = ArgumentSpecValidator(task.argument_spec, **task.constraints).validate(options)
     assert not checked.error_messages, checked.error_messages
     return task.perform(checked.validated_parameters, check, diff)
@@ -39,6 +45,7 @@ class AccessLog:
     """The requests that Neutron answered."""
 
     file: Path
+    url: str
 
     @contextmanager
     def requests(self) -> Iterator[list[str]]:
@@ -47,7 +54,16 @@ class AccessLog:
             stream.seek(0, 2)
             found: list[str] = []
             yield found
-            found += [line.split('"')[1] for line in stream if '"' in line]
+            # A line is written after its answer: wait for that of a request of our own.
+            mark = f"mark={uuid.uuid4().hex}"
+            with suppress(urllib.error.HTTPError):  # it is refused, and noted
+                urllib.request.urlopen(f"{self.url}/?{mark}")
+            deadline = time.monotonic() + 10
+            lines: list[str] = []
+            while not any(mark in line for line in lines):
+                assert time.monotonic() < deadline, f"{self.file} lacks a request that was made"
+                lines += stream.readlines()
+            found += [line.split('"')[1] for line in lines if '"' in line and mark not in line]
 
     @contextmanager
     def nothing_written(self) -> Iterator[None]:

@@ -88,7 +88,7 @@ def test_a_leak_fails_the_playbook(admin: Connection, plan: Plan) -> None:
         target_project_id=admin.identity.find_project("tenant-a").id,
     )
     try:
-        _made, looked = play(plan, fails=True, openstack_prune=False)
+        _made, looked = play(plan, fails=True, openstack_prune=[])
     finally:
         admin.network.delete_rbac_policy(leak)
     assert f"Tenant 'tenant-a' may make ports on network '{plan.name}-bmc-gw': remove its share." in looked["msg"]

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import typing as t
+
 from ..reconcile import Action, Family, Object, Step, plan
 from . import checks
 from .reading import Seen
@@ -12,10 +14,11 @@ from .resources import FAMILIES, INTERFACE, PORT, ROUTER
 from .wanted import Objects, match_ports
 
 
-def planned(objects: Objects, seen: Seen, owner: str, prune: bool, exact: set[str]) -> list[Step]:
-    """The steps, in the order of families; ``exact`` are the routers whose interfaces are all listed.
+def planned(objects: Objects, seen: Seen, owner: str, prune: t.Collection[str], exact: set[str]) -> list[Step]:
+    """The steps, in the order of families.
 
-    Raises SentenceError for what would go wrong.
+    ``prune`` are kinds, in the plural; ``exact`` are the routers whose interfaces are all listed. Raises SentenceError
+    for what would go wrong.
     """
     if PORT.kind in objects:
         match_ports(objects[PORT.kind], seen, owner)
@@ -34,7 +37,7 @@ def exact_routers(config: Object) -> set[str]:
     return {item["name"] for item in config.get(ROUTER.plural) or () if item.get("interfaces") is not None}
 
 
-def _steps(objects: Objects, seen: Seen, owner: str, prune: bool, exact: set[str]) -> list[Step]:
+def _steps(objects: Objects, seen: Seen, owner: str, prune: t.Collection[str], exact: set[str]) -> list[Step]:
     steps: list[Step] = []
     for family in FAMILIES:
         going = {step.key for step in steps if step.family is ROUTER and step.action is Action.DELETE}
@@ -42,7 +45,7 @@ def _steps(objects: Objects, seen: Seen, owner: str, prune: bool, exact: set[str
         def left(item: Object, family: Family = family, routers: set[str] = going | exact) -> bool:
             if family is INTERFACE:
                 return item["router"] in routers
-            return prune and item.get("owner") == owner
+            return family.plural in prune and item.get("owner") == owner
 
         if family.kind in objects or (family is INTERFACE and going):
             asked = objects.get(family.kind, [])

@@ -68,7 +68,7 @@ def _ports(run: Run, asked: list[Object]) -> tuple[Seen, list[Step]]:
     seen = look_at_networks(run.transport, _KINDS, networks, (), group_names(config))
     read(seen, params["pod"])
     if params["state"] == "present":
-        return seen, planned(objects, seen, params["pod"], False, set())
+        return seen, planned(objects, seen, params["pod"], (), set())
     keys = [item["name"] for item in config["ports"]]
     own = [item for item in seen.objects[PORT.kind] if item["owner"] == params["pod"]]
     return seen, plan(PORT, [], own, absent=keys)

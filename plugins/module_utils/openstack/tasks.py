@@ -23,9 +23,9 @@ def _network(run: Run) -> Object:
     config: Object = {plural: [] for plural in CONFIG_OPTIONS} if absent else params["config"]
     objects = wanted(config, owner)
     check_asked(objects)
-    prune = absent or params["prune"]
+    prune = list(CONFIG_OPTIONS) if absent else params["prune"]
     projects = [item["project"] for item in objects.get(SHARE.kind, ())]
-    seen = look(cloud, kinds_for(config, prune), network_names(config), projects, group_names(config))
+    seen = look(cloud, kinds_for(config, absent), network_names(config), projects, group_names(config))
     read(seen, owner)
     steps = planned(objects, seen, owner, prune, exact_routers(config))
     if any(step.action is Action.CREATE for step in steps):
@@ -59,7 +59,7 @@ OPENSTACK_POD_NETWORK = Task(
         "pod": {"type": "str", "required": True},
         "config": {"type": "dict", "options": CONFIG_OPTIONS},
         "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
-        "prune": {"type": "bool", "default": False},
+        "prune": {"type": "list", "elements": "str", "choices": list(CONFIG_OPTIONS), "default": []},
     },
     _network,
     {"required_if": [("state", "present", ("config",))]},

@@ -8,6 +8,7 @@ from typing import Any
 from ansible_collections.openipu.pod.plugins.module_utils.openstack.checks import check_asked
 from ansible_collections.openipu.pod.plugins.module_utils.openstack.planning import exact_routers, planned
 from ansible_collections.openipu.pod.plugins.module_utils.openstack.reading import Seen, read
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.resources import CONFIG_OPTIONS
 from ansible_collections.openipu.pod.plugins.module_utils.openstack.wanted import wanted
 
 OWNER, PROJECT = "pod", "p1"
@@ -118,7 +119,7 @@ def steps(config: dict[str, Any], there: Seen, prune: bool = False, owner: str =
     """What has to be done, checked."""
     objects = wanted(config, owner)
     check_asked(objects)
-    return planned(objects, there, owner, prune, exact_routers(config))
+    return planned(objects, there, owner, CONFIG_OPTIONS if prune else (), exact_routers(config))
 
 
 def told(found: list[Any]) -> list[tuple[str, str, str]]:
