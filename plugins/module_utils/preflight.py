@@ -31,6 +31,7 @@ LIBRARIES = {
     "PyYAML": "6.0",
     "pyeapi": "1.0",
     "pysnmp": "7.1",
+    "openstacksdk": "4.0",
 }
 PYTHON = "3.11"
 ANSIBLE_CORE = "2.18"
