@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The page about metrics tells what the catalog says."""
+
+import re
+from itertools import chain
+
+from openipu.vipu.metrics.catalog import CONTROLLER, MACHINE, PROCESS
+from tools.metrics import PAGE, TABLES, written
+
+
+def test_the_page_is_as_the_catalog_says() -> None:
+    page = PAGE.read_text()
+    assert written(page) == page, "run python tools/metrics.py"
+    for name in chain(*TABLES.values()):
+        assert f"| `{name}` |" in page
+
+
+def test_a_page_that_is_stale_is_seen() -> None:
+    page = PAGE.read_text()
+    assert written(page.replace("| `vipu_agents` | gauge |", "| `vipu_agents` | counter |")) == page
+    assert written(page.replace("| `vipu_agents` |", "| `vipu_machines` |")) == page
+
+
+def test_names_follow_the_conventions() -> None:
+    for name, metric in chain(CONTROLLER.items(), MACHINE.items(), PROCESS.items()):
+        assert re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)+", name)
+        assert name.startswith("vipu_" if name in CONTROLLER else "ipum_" if name in MACHINE else "process_")
+        assert name.endswith("_total") == (metric.type == "counter")
+        assert name.endswith("_info") == (metric.type == "info")
+        assert bool(metric.buckets) == (metric.type == "histogram")
+        assert list(metric.buckets) == sorted(set(metric.buckets))
+        assert metric.help.endswith(".")
+        assert len(set(metric.labels)) == len(metric.labels)
+        assert not {"le", "quantile", "job", "instance"} & set(metric.labels)
