@@ -125,6 +125,8 @@ lock: ## renew the locked requirements
 	.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 	  --custom-compile-command "make lock" --extra twin pyproject.toml requirements/dev.in -o requirements/dev.txt
 	.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+	  --custom-compile-command "make lock" --constraint requirements/dev.txt pyproject.toml -o roles/openipu/files/requirements.txt
+	.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 	  --custom-compile-command "make lock" requirements/browser.in -o requirements/browser.txt
 	.venv/bin/uv pip compile --quiet --upgrade --no-deps --python-version 3.11 --generate-hashes \
 	  --custom-compile-command "make lock" requirements/peers.in -o requirements/peers.txt
@@ -135,9 +137,12 @@ lock: ## renew the locked requirements
 	.venv/bin/uv pip compile --quiet --upgrade --no-deps --python-version 3.11 --generate-hashes \
 	  --custom-compile-command "make lock" requirements/kolla.in -o requirements/kolla.txt
 
-build: venv ## the collection's archive and the wheel, in dist/
-	ansible-galaxy collection build --force --output-path dist .
+build: venv ## the collection's archive, which carries the wheel, and the wheel, in dist/
+	@rm -f roles/openipu/files/openipu-*.whl
 	uv build --wheel --no-build-isolation --quiet --out-dir dist .
+	cp "dist/openipu-$$(hatchling version)-py3-none-any.whl" roles/openipu/files/
+	ansible-galaxy collection build --force --output-path dist .
+	@rm -f roles/openipu/files/openipu-*.whl
 
 clean: ## remove what the tools leave, but not .venv
 	@if [ -d .cache/openstack/cloud ]; then python -m tools.openstack down; fi
