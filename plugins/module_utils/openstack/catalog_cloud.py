@@ -5,47 +5,16 @@
 
 from __future__ import annotations
 
-import hashlib
-from pathlib import Path
+from functools import partial
 
-from ..reconcile import Action, ItemError, Object, SentenceError, Step
+from ..reconcile import Action, ItemError, Object, Step
 from .attempts import Attempts, of, place
-from .catalog import CHECKSUM, FLAVOR, IMAGE, VOLUME_TYPE
+from .catalog import FLAVOR, IMAGE, VOLUME_TYPE
 from .client import Cloud, CloudError
-from .looking import project_id
+from .images_cloud import change_image, images
+from .types_cloud import find_access, let_in, set_specs
 
 _EXTRA_SPECS = {"microversion": "2.61"}  # since when Nova lists flavors with them
-_BLOCK = 1 << 20
-# What Glance says of every image, beside the properties that it was given.
-_OF_EVERY_IMAGE = frozenset(
-    (
-        "checksum",
-        "container_format",
-        "created_at",
-        "direct_url",
-        "disk_format",
-        "file",
-        "id",
-        "locations",
-        "min_disk",
-        "min_ram",
-        "name",
-        "os_hash_algo",
-        "os_hash_value",
-        "os_hidden",
-        "owner",
-        "protected",
-        "schema",
-        "self",
-        "size",
-        "status",
-        "stores",
-        "tags",
-        "updated_at",
-        "virtual_size",
-        "visibility",
-    )
-)
 
 
 def look(cloud: Cloud, objects: dict[str, list[Object]]) -> dict[str, list[Object]]:
@@ -54,7 +23,7 @@ def look(cloud: Cloud, objects: dict[str, list[Object]]) -> dict[str, list[Objec
     there: dict[str, list[Object]] = {}
     if IMAGE.kind in objects:
         names = [item["name"] for item in objects[IMAGE.kind]]
-        there[IMAGE.kind] = _images(cloud, names, project)
+        there[IMAGE.kind] = images(cloud, names, project)
     if FLAVOR.kind in objects:
         found = cloud.request("compute", "GET", "/flavors/detail", params={"is_public": "None"}, **_EXTRA_SPECS)
         there[FLAVOR.kind] = [_flavor(raw) for raw in found["flavors"]]
@@ -65,39 +34,8 @@ def look(cloud: Cloud, objects: dict[str, list[Object]]) -> dict[str, list[Objec
         (FLAVOR, "compute", "/flavors/%s/os-flavor-access", "flavor_access"),
         (VOLUME_TYPE, "block_storage", "/types/%s/os-volume-type-access", "volume_type_access"),
     ):
-        _access(cloud, objects.get(family.kind, []), there.get(family.kind, []), service, path, key)
+        find_access(cloud, objects.get(family.kind, []), there.get(family.kind, []), service, path, key)
     return there
-
-
-def _images(cloud: Cloud, names: list[str], project: str) -> list[Object]:
-    def find(name: str) -> list[Object]:
-        found = cloud.request("image", "GET", "/images", params={"name": name, "limit": 100})["images"]
-        return [raw for raw in found if raw["owner"] == project and raw["status"] == "active"]
-
-    images = []
-    for name, found in zip(names, cloud.together(find, names), strict=True):
-        if len(found) > 1:
-            raise SentenceError(
-                "There are %d images named '%s' (%s): rename all but one, or remove them."
-                % (len(found), name, ", ".join(sorted(raw["id"] for raw in found)))
-            )
-        images += [_image(raw) for raw in found]
-    return images
-
-
-def _image(raw: Object) -> Object:
-    own = {
-        key: value
-        for key, value in raw.items()
-        if key not in _OF_EVERY_IMAGE and key != CHECKSUM and not key.startswith(("owner_specified.", "os_glance_"))
-    }
-    names = ("name", "disk_format", "container_format", "visibility", "min_disk", "min_ram")
-    image = {"uuid": raw["id"], "properties": own, **{name: raw[name] for name in names}}
-    # Glance's own digest tells for sha512; for others, what was verified before.
-    checksum = raw.get(CHECKSUM)
-    digest = "%s:%s" % (raw.get("os_hash_algo"), raw.get("os_hash_value"))
-    image["checksum"] = checksum if checksum and not checksum.startswith("sha512:") else digest
-    return image
 
 
 def _flavor(raw: Object) -> Object:
@@ -124,32 +62,6 @@ def _volume_type(raw: Object) -> Object:
     }
 
 
-def _access(cloud: Cloud, asked: list[Object], there: list[Object], service: str, path: str, key: str) -> None:
-    """Put ids for names of projects, and find who may use what is not public."""
-    by_name = {item["name"]: item for item in there}
-    for item in asked:
-        if item.get("projects") is None:
-            continue
-        item["project_ids"] = {}
-        for name in item["projects"]:
-            id = project_id(cloud, name)
-            if id is None:
-                raise SentenceError(
-                    "There is no project '%s' for '%s': make it first, or correct the name." % (name, item["name"])
-                )
-            item["project_ids"][name] = id
-        actual = by_name.get(item["name"])
-        if actual is None:
-            continue
-        actual["projects"] = []
-        if not actual["public"]:
-            names = {id: name for name, id in item["project_ids"].items()}
-            found = cloud.request(service, "GET", path % actual["uuid"])[key]
-            ids = [raw.get("tenant_id") or raw["project_id"] for raw in found]
-            actual["projects"] = [names.get(id, id) for id in ids]
-            actual["project_ids"] = {names.get(id, id): id for id in ids}
-
-
 class CatalogWriter(Attempts):
     """Carries steps out."""
 
@@ -158,51 +70,11 @@ class CatalogWriter(Attempts):
 
     def __call__(self, steps: list[Step]) -> list[ItemError]:
         """Write; the errors are those of steps that were not carried out."""
-        for family, change in ((IMAGE, self._image), (FLAVOR, self._flavor), (VOLUME_TYPE, self._volume_type)):
+        image = partial(change_image, self)
+        for family, change in ((IMAGE, image), (FLAVOR, self._flavor), (VOLUME_TYPE, self._volume_type)):
             for step in of(steps, family, tuple(Action)):  # images have megabytes, and the rest is little
                 self.attempt(step, change)
         return self.errors
-
-    # Images
-
-    def _image(self, step: Step) -> None:
-        item, before = step.wanted or {}, step.before or {}
-        if step.action is Action.DELETE:
-            self.remove("/images/%s" % before["uuid"])
-        elif step.action is Action.CHANGE:
-            patch = _patch(step)
-            header = {"Content-Type": "application/openstack-images-v2.1-json-patch"}
-            self.write("PATCH", "/images/%s" % before["uuid"], json=patch, headers=header)
-        else:
-            self._upload({**before, **item})
-            if step.action is Action.RECREATE:  # servers of the old one keep it
-                self.remove("/images/%s" % before["uuid"])
-
-    def _upload(self, item: Object) -> None:
-        file = Path(item.get("file") or "")
-        if not item.get("file"):
-            raise CloudError("it is not there, and there is no file to make it from: give file.", 400)
-        own, glance = _digests(file, item.get("checksum", ""))
-        checksum = item.get("checksum")
-        if checksum and checksum != own:
-            raise CloudError("the file %s has %s, and not %s: get it again." % (file, own, checksum), 400)
-        names = ("name", "disk_format", "container_format", "visibility", "min_disk", "min_ram")
-        body = {name: item[name] for name in names if name in item}
-        body.setdefault("disk_format", "qcow2" if file.suffix in (".qcow2", ".img") else "raw")
-        body.setdefault("container_format", "bare")
-        body.update(item.get("properties", {}), **({CHECKSUM: checksum} if checksum else {}))
-        id = self.write("POST", "/images", json=body)["id"]
-        try:
-            with file.open("rb") as stream:
-                header = {"Content-Type": "application/octet-stream"}
-                self.write("PUT", "/images/%s/file" % id, data=stream, headers=header)
-            raw = self.cloud.request("image", "GET", "/images/%s" % id)
-            if raw.get("os_hash_algo") == "sha512" and raw["os_hash_value"] != glance:
-                raise CloudError("Glance has something else than the file %s: run again." % file, 400)
-        except CloudError as error:
-            if not error.fatal:
-                self.remove("/images/%s" % id)
-            raise
 
     # Flavors
 
@@ -232,8 +104,8 @@ class CatalogWriter(Attempts):
             }
             id = self.write("POST", "/flavors", "compute", json={"flavor": body})["flavor"]["id"]
             there = {"extra_specs": {}, "projects": []}
-        self._specs(item, there, "compute", "/flavors/%s/os-extra_specs" % id)
-        self._let_in(item, there, "compute", "/flavors/%s/action" % id, "TenantAccess", "tenant")
+        set_specs(self, item, there, "compute", "/flavors/%s/os-extra_specs" % id)
+        let_in(self, item, there, "compute", "/flavors/%s/action" % id, "TenantAccess", "tenant")
 
     # Volume types
 
@@ -256,64 +128,5 @@ class CatalogWriter(Attempts):
             own = {"is_public": "public"}
             if any(before.get(own.get(name, name)) != value for name, value in changes.items()):
                 self.write("PUT", "/types/%s" % id, service, json={"volume_type": changes})
-        self._specs(item, there, service, "/types/%s/extra_specs" % id)
-        self._let_in(item, there, service, "/types/%s/action" % id, "ProjectAccess", "project")
-
-    # Both
-
-    def _specs(self, item: Object, there: Object, service: str, path: str) -> None:
-        if "extra_specs" not in item:
-            return
-        asked, actual = item["extra_specs"], there["extra_specs"]
-        for name in actual.keys() - asked.keys():
-            self.remove("%s/%s" % (path, name), service)
-        more = {name: value for name, value in asked.items() if actual.get(name) != value}
-        if more:
-            self.write("POST", path, service, json={"extra_specs": more})
-
-    def _let_in(self, item: Object, there: Object, service: str, path: str, action: str, target: str) -> None:
-        if item.get("projects") is None:
-            return
-        actual = there.get("projects") or []
-        for name in set(item["projects"]) - set(actual):
-            self.write("POST", path, service, json={"add" + action: {target: item["project_ids"][name]}})
-        for name in set(actual) - set(item["projects"]):
-            self.write("POST", path, service, json={"remove" + action: {target: there["project_ids"][name]}})
-
-
-def _patch(step: Step) -> list[Object]:
-    """What changes an image, as JSON patch."""
-    item, before = step.wanted or {}, step.before or {}
-    patch: list[Object] = [
-        {"op": "replace", "path": "/%s" % name, "value": item[name]}
-        for name in ("visibility", "min_disk", "min_ram")
-        if name in item and item[name] != before.get(name)
-    ]
-    asked, actual = item.get("properties"), before["properties"]
-    if asked is not None:
-        patch += [{"op": "remove", "path": "/%s" % _escaped(name)} for name in sorted(actual.keys() - asked.keys())]
-        patch += [
-            {"op": "replace" if name in actual else "add", "path": "/%s" % _escaped(name), "value": value}
-            for name, value in asked.items()
-            if actual.get(name) != value
-        ]
-    return patch
-
-
-def _escaped(name: str) -> str:
-    return name.replace("~", "~0").replace("/", "~1")
-
-
-def _digests(file: Path, checksum: str) -> tuple[str, str]:
-    """Of a file, the checksum of the kind that is asked for, and the one that Glance makes."""
-    kind = checksum.partition(":")[0] or "sha512"
-    own, glance = hashlib.new(kind), hashlib.sha512()
-    try:
-        with file.open("rb") as stream:
-            while block := stream.read(_BLOCK):
-                own.update(block)
-                if kind != "sha512":
-                    glance.update(block)
-    except OSError as error:
-        raise CloudError("the file %s cannot be read: %s." % (file, error.strerror), 400) from error
-    return "%s:%s" % (kind, own.hexdigest()), own.hexdigest() if kind == "sha512" else glance.hexdigest()
+        set_specs(self, item, there, service, "/types/%s/extra_specs" % id)
+        let_in(self, item, there, service, "/types/%s/action" % id, "ProjectAccess", "project")

@@ -9,13 +9,9 @@ import ipaddress
 import typing as t
 
 from ..reconcile import Action, Object, SentenceError, Step
-from .reading import ROUTER_PORTS, Seen
+from .reading import Seen
 from .resources import INTERFACE, NETWORK, PORT, ROUTER, SECURITY_GROUP, SHARE, SUBNET, SUBNET_POOL
 from .wanted import Objects
-
-Network: t.TypeAlias = "ipaddress.IPv4Network | ipaddress.IPv6Network"
-
-_HELD = ("network", "mac", "addresses")  # of a port in use: Nova and its guest rely on them
 
 
 def check_asked(objects: Objects) -> None:
@@ -152,82 +148,6 @@ def check_vlans(steps: t.Iterable[Step], seen: Seen) -> None:
             )
 
 
-def check_ports(steps: t.Iterable[Step], objects: Objects, seen: Seen) -> None:
-    """Refuse to disturb ports in use, and MACs and addresses that others have or that fit no subnet."""
-    work = [step for step in steps if step.family is PORT]
-    for step in work:
-        _check_bound(step)
-    moving = {step.before["uuid"] for step in work if step.before and step.action is not Action.NONE}
-    names = seen.names(NETWORK)
-    macs: dict[tuple[str, str], Object] = {}
-    addresses: dict[tuple[str, str], Object] = {}
-    for raw in seen.raw.get(PORT.kind, ()):
-        if raw["id"] in moving:
-            continue
-        network = names.get(raw["network_id"], "")
-        macs[network, raw["mac_address"]] = raw
-        for fixed in raw["fixed_ips"]:
-            addresses[network, fixed["ip_address"]] = raw
-    subnets = _subnets(objects, seen)
-    for step in work:
-        item = step.wanted
-        if item is None or step.action is Action.NONE:
-            continue
-        network = item["network"]
-        for value, taken, what in (
-            *((mac, macs, "MAC") for mac in filter(None, [item.get("mac")])),
-            *((address, addresses, "Address") for address in item.get("addresses") or ()),
-        ):
-            other = taken.get((network, value))
-            if other and other["id"] != (step.before or {}).get("uuid"):
-                raise SentenceError(
-                    "%s %s of port '%s' is that of %s on network '%s': remove that one, or correct this one."
-                    % (what, value, step.key, _described(other), network)
-                )
-        for address in item.get("addresses") or ():
-            if not any(ipaddress.ip_address(address) in cidr for cidr in subnets.get(network, ())):
-                raise SentenceError(
-                    "Address %s of port '%s' is in no subnet of network '%s': correct it, or add a subnet."
-                    % (address, step.key, network)
-                )
-
-
-def _check_bound(step: Step) -> None:
-    before = step.before or {}
-    if not before.get("bound") or step.action is Action.NONE:
-        return
-    held = [f.name for f in step.family.fields if f.name in _HELD and step.wanted and f.differs(step.wanted, before)]
-    if step.wanted is None or held or step.action is Action.RECREATE:
-        raise SentenceError(
-            "Port '%s' is in use by %s, so %s: detach it first."
-            % (
-                step.key,
-                before["bound"],
-                "its %s cannot be changed" % " and ".join(held) if held else "it cannot be removed",
-            )
-        )
-
-
-def _described(raw: Object) -> str:
-    if raw["device_owner"] in ROUTER_PORTS:
-        return "a router"
-    if raw["device_owner"] == "network:dhcp":
-        return "a DHCP server"
-    use = ", in use by %s," % raw["device_owner"] if raw["device_owner"] else ""
-    return "port '%s'%s" % (raw["name"] or raw["id"], use)
-
-
-def _subnets(objects: Objects, seen: Seen) -> dict[str, list[Network]]:
-    """The subnets of every network, by its name, those that are asked for among them."""
-    names = seen.names(NETWORK)
-    found: dict[str, list[Network]] = {}
-    for raw in seen.raw.get(SUBNET.kind, ()):
-        found.setdefault(names.get(raw["network_id"], ""), []).append(ipaddress.ip_network(raw["cidr"]))
-    for item in objects.get(SUBNET.kind, ()):
-        found.setdefault(item["network"], []).append(ipaddress.ip_network(item["cidr"]))
-    return found
-
-
 def check_subnets(steps: t.Iterable[Step], seen: Seen) -> None:
     """Refuse a new subnet that overlaps one that the network has already."""
     going = {step.before["uuid"] for step in steps if step.action is Action.DELETE and step.before}
@@ -244,70 +164,3 @@ def check_subnets(steps: t.Iterable[Step], seen: Seen) -> None:
                     "Subnet '%s' (%s) would overlap subnet '%s' (%s) of network '%s': give it another cidr, or remove "
                     "that one." % (step.key, item["cidr"], raw["name"] or raw["id"], raw["cidr"], item["network"])
                 )
-
-
-_QUOTAS = {  # what Neutron counts, and how a step counts
-    "network": NETWORK.kind,
-    "subnet": SUBNET.kind,
-    "security_group": SECURITY_GROUP.kind,
-    "router": ROUTER.kind,
-    "rbac_policy": SHARE.kind,
-    "subnetpool": SUBNET_POOL.kind,
-}
-_DEFAULT_RULES = 2  # of a new security group, until they are removed
-
-
-def needed(steps: t.Iterable[Step]) -> dict[str, int]:
-    """How many more of what Neutron counts there will be, at the most at a time."""
-    count = dict.fromkeys([*_QUOTAS, "port", "security_group_rule"], 0)
-    kinds = {kind: name for name, kind in _QUOTAS.items()}
-    for step in steps:
-        change = {Action.CREATE: 1, Action.DELETE: -1}.get(step.action, 0)
-        if step.family.kind in kinds:
-            count[kinds[step.family.kind]] += change
-        if step.family in (PORT, INTERFACE):
-            count["port"] += change
-        if step.family is ROUTER and change == 1 and (step.wanted or {}).get("external_network", "none") != "none":
-            count["port"] += 1
-        if step.family is SECURITY_GROUP and step.wanted is not None and step.wanted.get("rules") is not None:
-            before = len((step.before or {}).get("rules", ())) if step.before else 0
-            count["security_group_rule"] += max(0, len(step.wanted["rules"]) - before)
-            count["security_group_rule"] += _DEFAULT_RULES * (step.action is Action.CREATE)
-    return count
-
-
-def check_quotas(steps: t.Iterable[Step], quotas: t.Mapping[str, Object], project: str) -> None:
-    """Refuse what is more than the project may have."""
-    for name, more in needed(steps).items():
-        quota = quotas.get(name)
-        if not quota or quota["limit"] < 0 or more <= 0:
-            continue
-        used = quota["used"] + quota.get("reserved", 0)
-        if used + more > quota["limit"]:
-            raise SentenceError(
-                "This takes %d more %s, and the project may have %d and has %d: raise its quota to %d at least "
-                "(openstack quota set %s %d %s)."
-                % (
-                    more,
-                    _PLURALS.get(name, name.replace("_", " ") + "s"),
-                    quota["limit"],
-                    used,
-                    used + more,
-                    _FLAGS[name],
-                    used + more,
-                    project,
-                )
-            )
-
-
-_PLURALS = {"rbac_policy": "shares (RBAC policies)", "subnetpool": "subnet pools"}
-_FLAGS = {
-    "network": "--networks",
-    "subnet": "--subnets",
-    "port": "--ports",
-    "router": "--routers",
-    "security_group": "--secgroups",
-    "security_group_rule": "--secgroup-rules",
-    "rbac_policy": "--rbac-policies",
-    "subnetpool": "--subnetpools",
-}

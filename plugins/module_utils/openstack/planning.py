@@ -9,6 +9,7 @@ import typing as t
 
 from ..reconcile import Action, Family, Object, Step, plan
 from . import checks
+from .port_checks import check_ports
 from .reading import Seen
 from .resources import FAMILIES, INTERFACE, PORT, ROUTER
 from .wanted import Objects, match_ports
@@ -28,7 +29,7 @@ def planned(objects: Objects, seen: Seen, owner: str, prune: t.Collection[str], 
     checks.check_immutable(steps)
     checks.check_vlans(steps, seen)
     checks.check_subnets(steps, seen)
-    checks.check_ports(steps, objects, seen)
+    check_ports(steps, objects, seen)
     return steps
 
 

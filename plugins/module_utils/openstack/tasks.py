@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from ..reconcile import Action, Object, Step, converge, nothing_done
 from ..runner import Task, TaskError
-from .checks import check_asked, check_quotas
+from .checks import check_asked
 from .looking import group_names, kinds_for, look, network_names, quotas
 from .options import OPENSTACK, Run
 from .planning import exact_routers, planned
+from .quotas import check_quotas
 from .reading import Seen, read
 from .resources import CONFIG_OPTIONS, FAMILIES, SHARE
 from .wanted import Objects, wanted

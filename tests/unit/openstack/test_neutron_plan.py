@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.openipu.pod.plugins.module_utils.openstack.checks import check_quotas, needed
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.quotas import check_quotas, needed
 from ansible_collections.openipu.pod.plugins.module_utils.reconcile import SentenceError
 from neutron_raw import group, network, port, router, rule, seen, steps, subnet, told
 
