@@ -149,21 +149,21 @@ CONTROLLER = _table(
     (
         "vipu_cluster_test_ok{cluster,test}",
         "gauge",
-        "Whether a test found nothing wrong in the last run of a cluster: 1 or 0; absent when it did not run.",
+        "Whether a test found nothing wrong when it ran last on a cluster: 1 or 0; absent when it has not run.",
     ),
     (
         "vipu_cluster_test_checks{cluster,test}",
         "gauge",
-        "What a test looked at last time: cables, links, machines.",
+        "What a test looked at when it ran last: cables, links, machines.",
     ),
     ("vipu_cluster_test_checks_passed{cluster,test}", "gauge", "How many of those were good."),
     (
         "vipu_cluster_test_failures{cluster,test,kind}",
         "gauge",
-        "What a test found wrong in the last run, by kind (no_cable, wrong_port, no_sync, link_down, corrected_errors, "
-        "version, pfc_classes, agent_unreachable); absent for kinds that were not found.",
+        "What a test found wrong when it ran last, by kind (no_cable, wrong_port, no_sync, link_down, "
+        "corrected_errors, version, pfc_classes, agent_unreachable); absent for kinds that were not found.",
     ),
-    ("vipu_cluster_test_duration_seconds{cluster,test}", "gauge", "How long a test took in the last run."),
+    ("vipu_cluster_test_duration_seconds{cluster,test}", "gauge", "How long a test took when it ran last."),
 )
 
 MACHINE = _table(
