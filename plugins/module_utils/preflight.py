@@ -31,6 +31,7 @@ LIBRARIES = {
     "PyYAML": "6.0",
     "pyeapi": "1.0",
     "pysnmp": "7.1",
+    "cryptography": "42",  # for pysnmp, which encrypts with it
     "openstacksdk": "4.0",
 }
 PYTHON = "3.11"

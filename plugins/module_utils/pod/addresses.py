@@ -81,8 +81,8 @@ class Plan:
         if text:
             try:
                 subnet = netaddr.IPNetwork(text)
-            except (netaddr.AddrFormatError, ValueError) as error:
-                raise self._bad_subnet(block, name, text) from error
+            except (netaddr.AddrFormatError, ValueError):
+                raise self._bad_subnet(block, name, text) from None
             if subnet.version != 4 or "/" not in text:
                 raise self._bad_subnet(block, name, text)
             if subnet.ip != subnet.network:
@@ -147,8 +147,8 @@ class Plan:
     def _address(block: Block, key: str, text: str, label: str) -> t.Any:
         try:
             value = netaddr.IPAddress(text)
-        except (netaddr.AddrFormatError, ValueError) as error:
-            raise block.error("'%s' (%s) is not an IPv4 address" % (text, label), key) from error
+        except (netaddr.AddrFormatError, ValueError):
+            raise block.error("'%s' (%s) is not an IPv4 address" % (text, label), key) from None
         if value.version != 4:
             raise block.error("'%s' (%s) is not an IPv4 address" % (text, label), key)
         return value
@@ -156,8 +156,8 @@ class Plan:
     def _mac(self, block: Block, key: str, text: str, label: str) -> str:
         try:
             value = netaddr.EUI(text, version=48, dialect=netaddr.mac_unix_expanded)
-        except (netaddr.AddrFormatError, ValueError, TypeError) as error:
-            raise block.error("'%s' (%s) is not a MAC such as 0c:42:a1:00:00:01" % (text, label), key) from error
+        except (netaddr.AddrFormatError, ValueError, TypeError):
+            raise block.error("'%s' (%s) is not a MAC such as 0c:42:a1:00:00:01" % (text, label), key) from None
         if not int(value) or value.words[0] & 1:
             raise block.error("MAC %s (%s) cannot be that of one device" % (value, label), key)
         self._macs.take(str(value), label, block.error("", key))

@@ -114,8 +114,8 @@ class _Reader:
         for text in self.block.get(key) or ():
             try:
                 found.append(str(ipaddress.ip_address(text)))
-            except ValueError as error:
-                raise self.block.error("'%s' of %s is not an address" % (text, key), key) from error
+            except ValueError:
+                raise self.block.error("'%s' of %s is not an address" % (text, key), key) from None
         return tuple(found)
 
     def _inside(self, details: dict[str, Block], key: str) -> dict[str, str]:
@@ -126,8 +126,8 @@ class _Reader:
         subnet = self.networks[network].subnet
         try:
             address = ipaddress.ip_address(text)
-        except ValueError as error:
-            raise block.error("%s '%s' of network '%s' is not an address" % (key, text, network), key) from error
+        except ValueError:
+            raise block.error("%s '%s' of network '%s' is not an address" % (key, text, network), key) from None
         if subnet is None or address not in ipaddress.ip_network(subnet):
             sentence = "%s %s is outside the subnet of network '%s' (%s): correct one of them"
             raise block.error(sentence % (key, address, network, subnet or "it has none"), key)

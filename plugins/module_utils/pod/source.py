@@ -74,9 +74,9 @@ def read_yaml(path: str) -> Block:
         with Path(path).open(encoding="utf-8-sig") as stream:
             loader = _PARSER(stream.read())
     except (OSError, UnicodeDecodeError) as error:
-        raise unreadable(path, error) from error
+        raise unreadable(path, error) from None
     except yaml.reader.ReaderError as error:
-        raise PodError(path, None, "is not a text file: %s" % error.reason) from error
+        raise PodError(path, None, "is not a text file: %s" % error.reason) from None
     try:
         root = loader.get_single_node()
         if not isinstance(root, yaml.MappingNode):
@@ -84,11 +84,11 @@ def read_yaml(path: str) -> Block:
         return _Tree(path, loader).block(root)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise PodError(path, mark.line + 1 if mark else None, "is not YAML: %s" % error.problem) from error
+        raise PodError(path, mark.line + 1 if mark else None, "is not YAML: %s" % error.problem) from None
     except yaml.YAMLError as error:
-        raise PodError(path, None, "is not YAML: %s" % error) from error
+        raise PodError(path, None, "is not YAML: %s" % error) from None
     except RecursionError as error:
-        raise PodError(path, None, "is nested too deeply") from error
+        raise PodError(path, None, "is nested too deeply") from None
     finally:
         loader.dispose()
 
@@ -138,7 +138,7 @@ class _Tree:
         try:
             return self.loader.construct_object(node)
         except ValueError as error:
-            raise PodError(self.path, node.start_mark.line + 1, "cannot read '%s': %s" % (node.value, error)) from error
+            raise PodError(self.path, node.start_mark.line + 1, "cannot read '%s': %s" % (node.value, error)) from None
 
 
 def read_csv(path: str, columns: t.Collection[str], required: t.Iterable[str]) -> list[Block]:
@@ -147,7 +147,7 @@ def read_csv(path: str, columns: t.Collection[str], required: t.Iterable[str]) -
         with Path(path).open(encoding="utf-8-sig", newline="") as stream:
             return list(_rows(path, csv.reader(stream, strict=True), columns, required))
     except (OSError, UnicodeDecodeError) as error:
-        raise unreadable(path, error) from error
+        raise unreadable(path, error) from None
 
 
 def _rows(path: str, reader: t.Any, columns: t.Collection[str], required: t.Iterable[str]) -> t.Iterator[Block]:
@@ -170,7 +170,7 @@ def _rows(path: str, reader: t.Any, columns: t.Collection[str], required: t.Iter
                     row.put(column, cell, line)
             yield row
     except csv.Error as error:
-        raise PodError(path, reader.line_num, "is not CSV: %s" % error) from error
+        raise PodError(path, reader.line_num, "is not CSV: %s" % error) from None
     if header is None:
         raise PodError(path, None, "is empty: start it with a header line: %s" % ",".join(required))
 
@@ -193,9 +193,8 @@ def unreadable(path: str, error: Exception) -> PodError:
     if isinstance(error, UnicodeDecodeError):
         return PodError(path, None, "is not UTF-8 text: save it in that encoding")
     if isinstance(error, FileNotFoundError):
-        return PodError(
-            path, None, "there is no such file: write it, or name another (machines: in pod.yml names machines.csv)"
-        )
+        named = " ('machines' in pod.yml names it)" if path.endswith(".csv") else ""
+        return PodError(path, None, "there is no such file: write it, or name another%s" % named)
     return PodError(path, None, "cannot be read: %s" % (getattr(error, "strerror", None) or error))
 
 
@@ -231,8 +230,8 @@ class Shape:
         """The mapping with its values in their types and defaults filled in. Raises PodError at the line at fault."""
         for name in block:
             if name not in self.spec:
-                sentence = "%s: %s%s" % (self._named(block), unknown("key", name, self.spec), self._missing(block))
-                raise block.error(sentence, name)
+                told = unknown("key", name, self.spec)
+                raise block.error("%s: %s%s" % (self._named(block), told, self._missing(block, told)), name)
             self._check_form(block, name)
         result = self._validator.validate(dict(block))
         if result.error_messages:
@@ -262,9 +261,10 @@ class Shape:
         """The mappings of a list in a mapping that was checked. Raises PodError."""
         return [self.check(item) for item in block.get(key) or ()]
 
-    def _missing(self, block: Block) -> str:
-        """What a mapping with a wrong key lacks too: the right one perhaps, or something else besides."""
-        names = [name for name, option in self.spec.items() if option.get("required") and name not in block]
+    def _missing(self, block: Block, told: str) -> str:
+        """What a mapping with a wrong key lacks too: what was not told already as the right one."""
+        required = [name for name, option in self.spec.items() if option.get("required") and name not in block]
+        names = [name for name in required if "'%s'" % name not in told]
         return " (missing: %s)" % ", ".join(names) if names else ""
 
     def _named(self, block: Block) -> str:

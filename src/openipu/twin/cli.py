@@ -23,6 +23,7 @@ from openipu.twin.generate import Shape
 from openipu.twin.twin import Twin, TwinError
 
 _INVENTORY = Path("inventory/twin/pod.yml")
+_STATE = Path(".twin")
 _SHOWN_DEVICES = 4
 _SHOWN_FAULTS = 10
 _Command = Callable[..., None]
@@ -39,7 +40,7 @@ def _command(function: _Command) -> _Command:
     @click.option(
         "--state-dir",
         type=click.Path(path_type=Path, file_okay=False),
-        default=Path(".twin"),
+        default=_STATE,
         show_default=True,
         envvar="TWIN_STATE_DIR",
         help="Folder of the running twin.",
@@ -54,7 +55,19 @@ def _command(function: _Command) -> _Command:
     return run
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class _Group(click.Group):
+    """Says of a fault that it is one."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does."""
+        if args and args[0] in fault_lines.VERBS and args[0] not in self.commands:
+            raise click.UsageError(f"No such command {args[0]!r}: faults are made with 'twin fault {args[0]}'.", ctx)
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
 def main() -> None:
     """A rack twin: the IPU-Machines and the V-IPU controller of a POD as processes on loopback."""
 
@@ -91,9 +104,15 @@ def up(twin: Twin, inventory: Path | None, faults: Path | None, **shape: Any) ->
     if made_up:
         racks = made_up.get("ilds", 1) * made_up.pop("clusters", 1)
         twin.up(Shape(**made_up, racks=racks, devices=True), _say, lines)
-        _say(f"Bring it up: {_here('ansible-playbook')} playbooks/site.yml -i {twin.pod / 'pod.yml'}")
     else:
         twin.up(inventory or _INVENTORY, _say, lines)
+    identity = twin.identity()
+    if identity and (made_up or twin.folder != _STATE.absolute()):
+        # The inventories of twins find the switches' authority in this folder.
+        folder = "" if made_up else f"TWIN_STATE_DIR={shlex.quote(str(twin.folder))} "
+        _say(
+            f"Bring it up: {folder}{_here('ansible-playbook')} playbooks/site.yml -i {shlex.quote(identity.inventory)}"
+        )
 
 
 @main.command()
@@ -131,7 +150,7 @@ def status(twin: Twin, as_json: bool) -> None:
         return
     _say(found.text())
     _say(_devices(twin))
-    folder = "" if twin.folder == Path(".twin").absolute() else f" --state-dir {twin.folder}"
+    folder = "" if twin.folder == _STATE.absolute() else f" --state-dir {twin.folder}"
     if wrong:
         _say(
             "\n".join(("", f"Wrong on purpose (heal with: {_here('twin')} heal{folder}):", *sentences[:_SHOWN_FAULTS]))
@@ -189,12 +208,12 @@ def fault(twin: Twin, verb: str, words: tuple[str, ...]) -> None:
 
 
 @main.command()
-@click.argument("agents", nargs=-1)
+@click.argument("agents", nargs=-1, metavar="[AGENT|DEVICE]...")
 @_command
 def heal(twin: Twin, agents: tuple[str, ...]) -> None:
-    """Make everything good again, of all IPU-Machines or of these."""
+    """Make everything good again, of all IPU-Machines, switches and PDUs or of these (as 'twin fault heal' does)."""
     twin.control("MakeFaults", api.MakeFaultsRequest(faults=[shlex.join(("heal", *agents))]))
-    _say(f"Healed: {', '.join(agents) or 'all machines'}.")
+    _say(f"Healed: {', '.join(agents) or 'everything'}.")
 
 
 @main.command()
@@ -233,9 +252,8 @@ def generate(folder: Path, **shape: Any) -> None:
         path = wanted.write(folder)
     except OSError as error:
         raise click.ClickException(f"Cannot write {error.filename}: {error.strerror}.") from None
-    _say(
-        f"Wrote {path}: {asdict(wanted)['racks'] * wanted.machines} IPU-Machines. Start it: twin up --inventory {path}"
-    )
+    machines = wanted.racks * wanted.machines
+    _say(f"Wrote {path}: {machines} IPU-Machines. Start it: {_here('twin')} up --inventory {shlex.quote(str(path))}")
 
 
 def _here(command: str) -> str:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 REFUSAL = "the IPUs do not come up (fault of the twin)"
 IPU_FAILURE = "uncorrectable memory error (fault of the twin)"
 SLOWEST = 3600.0  # seconds
+PFC_CLASSES = frozenset("01234567")
 
 
 class FaultError(ValueError):
@@ -223,8 +224,8 @@ class Faults:
 
     def _pfc(self, agent: str, interface: str, classes: str) -> None:
         numbers = [] if classes == "none" else classes.split(",")
-        if not all(number.isascii() and number.isdigit() and len(number) < 3 for number in numbers):
-            raise FaultError(f"pfc {agent} {interface} {classes}: write classes like 0,2, or none.")
+        if not all(number in PFC_CLASSES for number in numbers):
+            raise FaultError(f"pfc {agent} {interface} {classes}: classes are 0 to 7, written like 0,2, or none.")
         hardware = self.machine(agent).hardware
         if interface not in hardware.pfc:
             known = ", ".join(hardware.pfc)

@@ -130,7 +130,10 @@ class Service:
         return lines[-1] if lines else "it said nothing"
 
 
-def check_free(endpoints: Iterable[Endpoint], remedy: str = "stop it, or give the twin another in pod.yml") -> None:
+def check_free(
+    endpoints: Iterable[Endpoint],
+    remedy: str = "stop it, or take a twin of other addresses (twin up --offset 10, or another pod.yml)",
+) -> None:
     """Raise ProcessError when somebody listens on one of these, or no address of this machine is there."""
     for host, port, udp in endpoints:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM if udp else socket.SOCK_STREAM) as probe:

@@ -46,6 +46,10 @@ class TwinError(Exception):
     """What is wrong, as one sentence."""
 
 
+class _Refused(TwinError):
+    """What was asked for makes no sense, so that nothing of the twin is of use; no log says more of it."""
+
+
 @dataclass(frozen=True)
 class Identity:
     """What ``twin.json`` tells of a twin that was started."""
@@ -60,7 +64,7 @@ class Twin:
 
     def __init__(self, folder: Path) -> None:
         """Nothing is read or made yet."""
-        self.folder = folder.absolute()
+        self.folder = Path(os.path.abspath(folder))  # noqa: PTH100 - it takes ".." out, and leaves links as they are
         self.socket = self.folder / "control.sock"
         self.data = self.folder / "controller"
         self.database = self.data / "vipu-server.db"
@@ -104,7 +108,9 @@ class Twin:
                 inventory = wanted if isinstance(wanted, Path) else self._make_up(wanted)
                 self._start(pod or _loopback_pod(inventory), inventory, say, faults)
         except (ProcessError, TwinError) as error:
-            if made:
+            if made and isinstance(error, _Refused):
+                self._remove(keep_data=False)
+            elif made:
                 shutil.rmtree(self.pod, ignore_errors=True)
                 with contextlib.suppress(OSError):  # it has logs in it when something was started
                     self.folder.rmdir()
@@ -173,7 +179,7 @@ class Twin:
             try:
                 self.control("MakeFaults", twin.MakeFaultsRequest(faults=[fault.line]))
             except TwinError as error:
-                raise TwinError(f"{fault.place}: {error}") from None
+                raise _Refused(f"{fault.place}: {error}") from None
 
     def _initialise(self) -> None:
         """Make the controller's database when there is none; one that is there is used as it is."""

@@ -22,8 +22,8 @@ def initialise(database: Path) -> bool:
     return new
 
 
-def first_admin(database: Path, host: str, port: int) -> Path | None:
-    """Make the user who makes all others, when there is no administrator.
+def first_admin(database: Path, connection: Connection) -> Path | None:
+    """Make the user who makes all others and calls by this connection, when there is no administrator.
 
     Gives the command line configuration file with its access key, written beside the database for its
     owner only; None when there is an administrator already. Raises StoreError.
@@ -41,7 +41,7 @@ def first_admin(database: Path, host: str, port: int) -> Path | None:
             )
         path = database.parent / f"{FIRST_ADMIN}.vipu-cli.hcl"
         # The file first: without it nobody would ever know the key of a user that is there.
-        write_config(path, Connection(host, port), user.id, key)
+        write_config(path, connection, user.id, key)
         changes = [Put(user)]
         state.apply(changes)
         transaction = store.transaction()

@@ -17,6 +17,7 @@ from ansible_collections.openipu.pod.plugins.module_utils.vipu.client import (
     ACCESS_KEY_METADATA,
     DEFAULT_PORT,
     USER_ID_METADATA,
+    Connection,
 )
 
 from openipu.vipu import lifecycle, log, ports, tls
@@ -234,7 +235,7 @@ def main(
         tls.create(tls_init, [*own, "localhost", "127.0.0.1", "::1", *names])
         click.echo(f"Certificates written: {tls_init / 'server'} and {tls_init / 'client'}")
     if init:
-        _initialise(database, host, port, secure)
+        _initialise(database, host, port, certs if secure else None)
     if init or tls_init is not None:
         return
     admin = None
@@ -286,12 +287,14 @@ def _serve(settings: Settings) -> None:
     _log.info("stopped")
 
 
-def _initialise(database: Path, host: str, port: int, secure: bool) -> None:
+def _initialise(database: Path, host: str, port: int, certs: Path | None) -> None:
     new = initialise(database)
     click.echo(f"{'Initialised storage' if new else 'Storage is initialised already'}: {database}")
-    if not secure:
+    if certs is None:
         return
-    path = first_admin(database, "localhost" if _everywhere(host) else host, port)
+    # Certificates that come from elsewhere are not in this folder: then whoever uses the file adds them.
+    shown = tls.client_files(certs) if (certs / "client").is_dir() else {}
+    path = first_admin(database, Connection("localhost" if _everywhere(host) else host, port, **shown))
     if path is not None:
         click.echo(f"vipu configuration file for the user 'admin' written: {path}")
 

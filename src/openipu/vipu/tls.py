@@ -78,6 +78,13 @@ def server_credentials(directory: Path) -> grpc.ServerCredentials:
     )
 
 
+def client_files(directory: Path) -> dict[str, str]:
+    """What ``create`` made for clients, by the names that a connection has for it."""
+    client = directory / "client"
+    files = {"ca_path": client / CA, "client_cert": client / "client.crt", "client_key": client / "client.key"}
+    return {name: str(path) for name, path in files.items()}
+
+
 def mutual(ca_file: Path, certificate_file: Path, key_file: Path, remedy: str = "") -> grpc.ServerCredentials:
     """Mutual TLS with PEM files; ``remedy`` ends the sentence of a TlsError."""
     from cryptography import x509

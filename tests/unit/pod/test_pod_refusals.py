@@ -141,7 +141,7 @@ TAILS = [
         "a typing error in a key that is needed",
         ALLOCATIONS + "partitions:\n  - {id: p, allocatoin: a}\n",
         12,
-        "partition 'p': unknown key 'allocatoin': did you mean 'allocation'? (missing: allocation, size)",
+        "partition 'p': unknown key 'allocatoin': did you mean 'allocation'? (missing: size)",
     ),
     (
         "a size that is no power of two",

@@ -92,7 +92,7 @@ def test_every_fault_is_told_and_healed(running: Running) -> None:
             "errors ag01:sync6 400: traffic runs over IPU-Links only; name an IPU-Link port, like ag03:5.",
         ),
         ("errors ag01:internal16 400", "'ag01:internal16': the links inside of a machine are internal0 to internal15."),
-        ("pfc ag01 eth1 all", "pfc ag01 eth1 all: write classes like 0,2, or none."),
+        ("pfc ag01 eth1 all", "pfc ag01 eth1 all: classes are 0 to 7, written like 0,2, or none."),
         ("slow ag01 soon", "slow ag01 soon: seconds are a number from 0 to 3600."),
         ("slow ag01 nan", "slow ag01 nan: seconds are a number from 0 to 3600."),
         ("ipu ag01 4", "An IPU-Machine has IPUs 0 to 3, and no IPU 4."),

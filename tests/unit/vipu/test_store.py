@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from alembic.config import Config
 from alembic.script import ScriptDirectory
+from ansible_collections.openipu.pod.plugins.module_utils.vipu.client import Connection
 from rules_support import agents, partition, pod, user
 
 from openipu.vipu import migrations
@@ -301,11 +302,11 @@ def test_initialise_never_loses_anything(store: Store) -> None:
 
 def test_first_admin_is_made_once(path: Path) -> None:
     initialise(path)
-    written = first_admin(path, "10.3.1.101", 8090)
+    written = first_admin(path, Connection("10.3.1.101", 8090))
     assert written == path.parent / "admin.vipu-cli.hcl"
     assert stat.S_IMODE(written.stat().st_mode) == 0o600
     assert 'api-host="10.3.1.101"\napi-port=8090\napi-user-id="admin"\napi-access-key="' in written.read_text()
-    assert first_admin(path, "10.3.1.101", 8090) is None
+    assert first_admin(path, Connection("10.3.1.101", 8090)) is None
     opened = Store(path)
     assert [(user.id, user.role) for user in opened.load().users.values()] == [("admin", Role.ADMIN)]
     opened.close()

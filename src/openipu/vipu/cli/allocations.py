@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from openipu.vipu.cli import listing, output
-from openipu.vipu.cli.grammar import Id, Ids, command
+from openipu.vipu.cli.grammar import Count, Id, Ids, command
 from openipu.vipu.cli.removal import removal
 from openipu.vipu.cli.session import Session
 
@@ -16,7 +16,7 @@ from openipu.vipu.cli.session import Session
 @command("create", "allocation")
 @click.argument("id", type=Id("allocation", existing=False))
 @click.option("--cluster", type=Id("cluster"), required=True, help="Where to take the IPU-Machines from.")
-@click.option("--size", type=click.IntRange(min=1), help="How many; the controller chooses consecutive ones.")
+@click.option("--size", type=Count(), help="How many; the controller chooses consecutive ones.")
 @click.option("--agents", type=Ids("agent"), help="Which, in the order of the cluster.")
 def create_allocation(
     session: Session, id: str, cluster: str, size: int | None, agents: tuple[str, ...] | None

@@ -71,7 +71,28 @@ def run(session: Session, ctx: click.Context, function: Callable[[], Any]) -> No
     ctx.exit(1)
 
 
-class Verb(click.Group):
+class Group(click.Group):
+    """Names the program that has a word which this one does not know."""
+
+    elsewhere: tuple[str, frozenset[str]] = ("", frozenset())  # a program and its own nouns and verbs
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError:
+            program, words = self.elsewhere
+            if args[0].removesuffix("s") in words:
+                verb = f"{ctx.info_name} " if ctx.parent else ""
+                raise click.UsageError(
+                    f"No such command {args[0]!r} here: it is {program} {verb}{args[0]}.", ctx
+                ) from None
+            raise
+
+
+class Verb(Group):
     """All nouns of a verb; singular and plural are one."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -80,8 +101,10 @@ class Verb(click.Group):
         return next((leaf for noun, leaf in self.commands.items() if noun.removesuffix("s") == wanted), None)
 
 
-def program(name: str, help: str, leaves: Iterable[Leaf]) -> click.Group:
-    """The command of a program."""
+def program(
+    name: str, help: str, leaves: Iterable[Leaf], elsewhere: tuple[str, frozenset[str]] = Group.elsewhere
+) -> click.Group:
+    """The command of a program; ``elsewhere`` are the words that another program knows."""
 
     @click.pass_context
     def root(ctx: click.Context, /, server_version: bool, **_: Any) -> None:
@@ -93,7 +116,7 @@ def program(name: str, help: str, leaves: Iterable[Leaf]) -> click.Group:
             click.echo(ctx.get_help(), err=True)
             ctx.exit(2)
 
-    group = click.Group(
+    group = Group(
         name,
         callback=root,
         help=help,
@@ -104,11 +127,13 @@ def program(name: str, help: str, leaves: Iterable[Leaf]) -> click.Group:
             click.Option(["--server-version"], is_flag=True, help="Show the version of the controller, and exit."),
         ],
     )
+    group.elsewhere = elsewhere
     group = click.version_option(package_name="openipu", prog_name=name, message="%(prog)s %(version)s")(group)
     for leaf in leaves:
         verb = group.commands.get(leaf.verb)
         if not isinstance(verb, Verb):
             verb = Verb(leaf.verb, help=VERBS[leaf.verb], context_settings=CONTEXT)
+            verb.elsewhere = elsewhere
             group.add_command(verb)
         verb.add_command(leaf)
     return group
@@ -156,6 +181,15 @@ class Id(click.ParamType[Any]):
         except (VipuError, ConfigError):
             return []
         return [CompletionItem(id) for id in found if id.startswith(incomplete)]
+
+
+class Count(click.IntRange):
+    """A whole number from 1 on."""
+
+    name = "number"
+
+    def __init__(self) -> None:
+        super().__init__(min=1)
 
 
 class Ids(Id):

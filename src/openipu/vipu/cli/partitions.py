@@ -10,11 +10,11 @@ import click
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.names import GW_ROUTING, ROUTING, SYNC_TYPE
 
 from openipu.vipu.cli import conffiles, listing, output
-from openipu.vipu.cli.grammar import Id, Named, command
+from openipu.vipu.cli.grammar import Count, Id, Named, command
 from openipu.vipu.cli.session import Failed, Session
 
 _F = TypeVar("_F", bound=Callable[..., Any])
-_COUNT = click.IntRange(min=1)
+_COUNT = Count()
 PARTITION = Id("partition")
 LIST_HEADER = (
     "Allocation",
@@ -88,8 +88,8 @@ def create_partition(
             "this controller has no choice of places by --index: leave it out, or name the IPUs with ipus "
             "of the module openipu.pod.vipu_partition or with a PartitionSpec of the API."
         )
-    if allocation and cluster:
-        raise click.UsageError("Give --allocation or --cluster, not both.")
+    if bool(allocation) == bool(cluster):
+        raise click.UsageError("Say where to take the IPUs from: give --allocation, or the deprecated --cluster, not both.")
     wanted = {
         "id": id,
         "size": size,
@@ -156,7 +156,24 @@ def remove_partition(session: Session, id: str, force: bool) -> None:
 def list_partitions(session: Session, allocation: str | None) -> None:
     """Show all partitions."""
     found = listing.read(session, "partition", allocation_id=allocation or "")
+    if allocation and not found:
+        _check_there(session, allocation)
     session.show(found, output.table(LIST_HEADER, map(list_row, found), ruled=False))
+
+
+def _check_there(session: Session, allocation: str) -> None:
+    """Raise Failed when there is no such allocation, which the public API lists as if it were an empty one."""
+    from ansible_collections.openipu.pod.plugins.module_utils.vipu.client import VipuError
+
+    try:
+        known = listing.ids(session, "allocation")
+    except VipuError as error:
+        if error.code != "UNIMPLEMENTED":
+            raise
+        return
+    if allocation not in known:
+        among = f"choose from {', '.join(known)}" if known else "there is none that you may use"
+        raise Failed(f"there is no allocation {allocation!r}: {among}.")
 
 
 @command("get", "partition")

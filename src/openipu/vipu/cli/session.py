@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from ansible_collections.openipu.pod.plugins.module_utils.vipu.client import Client
 
 
+# The client's sentences name options as modules have them.
+_OPTIONS = re.compile(r"\b(ca_path|client_cert|client_key|api_user_id|api_access_key)\b")
+
+
 class Failed(Exception):
     """Why a command failed, in one sentence; for what is wrong on this side of the wire."""
 
@@ -80,6 +84,7 @@ class Session:
         """Print why it was not done: the line for people on standard error, JSON on standard output."""
         # The line names the command and its subject already.
         subject = f"{self._noun} {self._id!r}" if self._id else self._noun
+        sentence = _OPTIONS.sub(lambda option: "--" + option[0].replace("_", "-"), sentence)
         reason = re.sub(rf"^Cannot [^:']*{re.escape(subject)}: ", "", sentence)
         if self.json:
             click.echo(output.as_json({**self._json_subject, "result": "failed", "reason": reason, "code": code}))

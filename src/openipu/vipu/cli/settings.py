@@ -7,6 +7,7 @@ before ``/etc/vipu/vipu-cli.hcl``, that before the default.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -94,8 +95,19 @@ class Settings:
         yield None, self._given
         if self._given["config"]:
             path = Path(self._given["config"])
-            yield path, config.read(path)
-        yield config.SYSTEM_FILE, config.read(config.SYSTEM_FILE, optional=True)
+            yield path, _known(path, config.read(path))
+        yield config.SYSTEM_FILE, _known(config.SYSTEM_FILE, config.read(config.SYSTEM_FILE, optional=True))
+
+
+def _known(path: Path, values: dict[str, Any]) -> dict[str, Any]:
+    """The values; warns of one that no flag has, which a slip of the pen must not hide."""
+    flags = [name for name, *_ in _CONNECTION]
+    for name in values:
+        if name not in flags:
+            near = difflib.get_close_matches(name, flags, 1)
+            meant = f"did you mean {near[0]}?" if near else f"known are {', '.join(flags)}."
+            click.echo(f"Warning: {name} in {str(path)!r} is not used: {meant}", err=True)
+    return values
 
 
 def _checked(path: Path | None, name: str, value: Any, type: Any) -> Any:

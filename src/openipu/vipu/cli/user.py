@@ -24,7 +24,12 @@ LEAVES = (
     list_allocations,
     list_ipu_attrs,
 )
-vipu = program("vipu", "Partitions of an IPU-POD: make, use, remove them.", LEAVES)
+vipu = program(
+    "vipu",
+    "Partitions of an IPU-POD: make, use, remove them.",
+    LEAVES,
+    ("vipu-admin", frozenset({"agent", "cluster", "allocation", "user", "test", "discover"})),
+)
 
 
 def main() -> None:

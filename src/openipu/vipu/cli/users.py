@@ -33,6 +33,8 @@ def create_user(session: Session, id: str, allocations: tuple[str, ...] | None, 
             f"The user is there with the access key {key!r}, but the file {path!r} cannot be written "
             f"({error.strerror}): note the key, it is not told again."
         ) from None
+    if not session.client.connection.secure:
+        click.echo("Note: this controller runs without --secure and does not ask who calls.", err=True)
     session.succeed(
         f"create user ({id}): success. Access key is '{key}'.\n"
         f"vipu configuration file for the user '{id}' written: {path}\n"
