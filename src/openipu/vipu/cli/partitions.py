@@ -89,7 +89,7 @@ def create_partition(
             "of the module openipu.pod.vipu_partition or with a PartitionSpec of the API."
         )
     if bool(allocation) == bool(cluster):
-        raise click.UsageError("Say where to take the IPUs from: give --allocation, or the deprecated --cluster, not both.")
+        raise click.UsageError("Say where to take the IPUs from: --allocation, or the deprecated --cluster, not both.")
     wanted = {
         "id": id,
         "size": size,
