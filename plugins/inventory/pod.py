@@ -19,7 +19,8 @@ description:
     and C(pod_ports), the switch ports that it is cabled to. IPU-Machines also get C(pod_unit), C(pod_agent_id),
     C(pod_rack_unit) and C(pod_serial), switches C(pod_cables) and C(pod_switch_config) (for the module
     C(openipu.pod.eos_pod)), switches and PDUs C(pod_model).
-  - All hosts get C(pod_networks), the controller's C(vipu_api_host) and C(vipu_api_port), C(vipu_connection) with
+  - All hosts get C(pod_networks), C(pod_services) (names, addresses and MACs, for the role
+    C(openipu.pod.management_server)), the controller's C(vipu_api_host) and C(vipu_api_port), C(vipu_connection) with
     these two as C(api_host) and C(api_port) for C(module_defaults), and what the controller is to hold in the words of
     the module C(openipu.pod.vipu_pod), as C(vipu_pod_agents), C(vipu_pod_clusters),
     C(vipu_pod_allocations), C(vipu_pod_partitions) and C(vipu_pod_users). With V(openstack), they also get
@@ -128,6 +129,7 @@ from ansible_collections.openipu.pod.plugins.module_utils.pod import model
 from ansible_collections.openipu.pod.plugins.module_utils.pod.cabling import cable_macs
 from ansible_collections.openipu.pod.plugins.module_utils.pod.load import PodError, load
 from ansible_collections.openipu.pod.plugins.module_utils.pod.networking import network_config, tenant_shares
+from ansible_collections.openipu.pod.plugins.module_utils.pod.services import network_services
 from ansible_collections.openipu.pod.plugins.module_utils.pod.source import beside
 from ansible_collections.openipu.pod.plugins.module_utils.pod.switching import switch_config
 
@@ -147,7 +149,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         try:
             data = self._data(path, cache)
         except PodError as error:
-            raise AnsibleParserError(str(error)) from error
+            raise AnsibleParserError(str(error)) from None
         self._populate(data)
 
     def _data(self, path: str, cache: bool) -> dict[str, t.Any]:
@@ -238,6 +240,7 @@ def _describe(pod: model.Pod) -> dict[str, t.Any]:
         "pod_file": pod.file,
         "pod_machines_file": pod.machines_file,
         "pod_networks": {name: dataclasses.asdict(network) for name, network in pod.networks.items()},
+        "pod_services": network_services(pod),
         "vipu_api_host": pod.controller_host,
         "vipu_api_port": pod.controller_port,
         "vipu_connection": {"api_host": pod.controller_host, "api_port": pod.controller_port},
@@ -251,10 +254,10 @@ def _describe(pod: model.Pod) -> dict[str, t.Any]:
 
 def _host(device: model.Device) -> tuple[list[str], dict[str, t.Any]]:
     """The groups of a device and the variables of its kind; Ansible reaches it by ``ansible_host``."""
-    addresses = device.addresses
+    host = {"ansible_host": device.addresses.get(device.reached_by)}
     if isinstance(device, model.Machine):
         return ["machines"], {
-            "ansible_host": addresses.get("gw"),
+            **host,
             "pod_kind": "machine",
             "pod_unit": device.unit,
             "pod_agent_id": device.agent,
@@ -263,11 +266,7 @@ def _host(device: model.Device) -> tuple[list[str], dict[str, t.Any]]:
         }
     if isinstance(device, model.Server):
         groups = [_ROLES[role] for role in device.roles]
-        return groups, {"ansible_host": addresses.get("p2"), "pod_kind": "server"}
+        return groups, {**host, "pod_kind": "server"}
     if isinstance(device, model.Switch):
-        return ["%s_switches" % device.kind], {
-            "ansible_host": addresses.get("management"),
-            "pod_kind": "switch",
-            "pod_model": device.model,
-        }
-    return ["pdus"], {"ansible_host": addresses.get("management"), "pod_kind": "pdu", "pod_model": device.model}
+        return ["%s_switches" % device.kind], {**host, "pod_kind": "switch", "pod_model": device.model}
+    return ["pdus"], {**host, "pod_kind": "pdu", "pod_model": device.model}

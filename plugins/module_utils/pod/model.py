@@ -26,6 +26,7 @@ SWITCHES = {BMC: MANAGEMENT, GW: MANAGEMENT, MANAGEMENT: MANAGEMENT, DATA: DATA,
 TENANT_NETWORKS = (DATA, STORAGE, MANAGEMENT)
 # The rule 10.x.y.z: x says which network, y is the logical rack, z the unit.
 SUBNETS = {BMC: "10.1.0.0/16", GW: "10.2.0.0/16", MANAGEMENT: "10.3.0.0/16", DATA: "10.5.0.0/16"}
+DATA_MTU = 9000  # bytes, of packets on the data switches: RoCE wants jumbo frames
 
 # The last part of an address: an IPU-Machine's is its number in the rack. Servers 101 to 104 are the
 # reference design's; the other numbers are ours, chosen so that nothing meets.
@@ -62,6 +63,8 @@ class Device:
     rack: str
     interfaces: tuple[Interface, ...]
 
+    reached_by: t.ClassVar[str] = MANAGEMENT  # the interface that it is managed by
+
     def interface(self, name: str) -> Interface:
         """One interface; raises KeyError."""
         for interface in self.interfaces:
@@ -84,6 +87,7 @@ class Device:
 class Machine(Device):
     """An IPU-Machine: interfaces bmc, gw (one cable carries both) and rnic."""
 
+    reached_by = "gw"
     unit: int = 0  # its number in the rack, 1 the lowest
     agent: str = ""  # id of its V-IPU agent
     rack_unit: int | None = None  # height at which it is mounted, in U from the floor
@@ -94,6 +98,7 @@ class Machine(Device):
 class Server(Device):
     """A Poplar or management server: interfaces p1 (gw), p2 and idrac (management), data (bonded, also storage)."""
 
+    reached_by = "p2"
     roles: tuple[str, ...] = ()
 
 

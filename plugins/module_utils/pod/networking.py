@@ -160,9 +160,9 @@ def _ports(pod: model.Pod, networks: dict[str, str], data: dict[str, str]) -> t.
             }
 
 
-def dns_name(device: str, interface: str) -> str:
-    """The DNS label of an interface, like ipum01-rnic."""
-    return _NO_NAME.sub("-", ("%s-%s" % (device, interface)).lower()).strip("-")[:63]
+def dns_name(*parts: str) -> str:
+    """The DNS label of a device, or of an interface of it, like ipum01-rnic."""
+    return _NO_NAME.sub("-", "-".join(parts).lower())[:63].strip("-")
 
 
 def _routers(pod: model.Pod, cloud: model.Cloud, own: t.Sequence[model.Tenant]) -> list[Config]:

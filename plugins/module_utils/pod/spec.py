@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from .model import AGENT_PORT, CONTROLLER_PORT, DATA, MANAGEMENT, VLANS
+from .model import AGENT_PORT, CONTROLLER_PORT, DATA, DATA_MTU, MANAGEMENT, VLANS
 from .source import Shape, Spec
 
 # Read item by item, each with its own shape.
@@ -55,7 +55,7 @@ OPENSTACK = Shape(
     "openstack",
     {
         "physical_networks": {"type": "dict"},
-        "mtu": {"type": "int", "default": 9000},
+        "mtu": {"type": "int", "default": DATA_MTU},
         "dns_domain": {},
         "dns_servers": _NAMES,
         "management_servers": _NAMES,

@@ -1,0 +1,86 @@
+# Copyright (c) openipu.pod contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: served_by
+short_description: What one host is to serve to the networks of a POD
+version_added: 0.1.0
+author:
+  - openipu.pod contributors (@openipu)
+description:
+  - Makes leases, names and zones for a DHCP and DNS server from what the inventory plugin P(openipu.pod.pod#inventory) tells of a POD.
+positional: _input, host
+options:
+  _input:
+    description: The variable C(pod_services) of the inventory plugin.
+    type: dict
+    required: true
+  host:
+    description: The name of the host in the inventory.
+    type: str
+    required: true
+  facts:
+    description: The facts of the host, with the subset C(network).
+    type: dict
+    required: true
+  networks:
+    description:
+      - What is served, by network of the POD, each with C(interface) and perhaps C(gateway), C(mtu), C(dns_servers) and C(ntp_servers).
+      - The address of the host in the network is what its interface has.
+    type: dict
+    required: true
+  hosts:
+    description: Hosts beside those of the POD, each with C(name), C(network), C(address) and perhaps C(aliases) and C(mac).
+    type: list
+    elements: dict
+    default: []
+  domain:
+    description: The DNS domain. That of the POD unless given.
+    type: str
+"""
+
+EXAMPLES = r"""
+- name: Tell who gets which address
+  ansible.builtin.debug:
+    msg: "{{ (pod_services | openipu.pod.served_by(inventory_hostname, facts=ansible_facts, networks=served)).leases }}"
+  vars:
+    served:
+      management: {interface: eno2, gateway: 10.1.3.1}
+"""
+
+RETURN = r"""
+_value:
+  description:
+    - C(problems), sentences; where there are some, the rest is of no use.
+    - C(domain), and C(zones) that are answered for here and nowhere else.
+    - C(networks), each with C(name), C(interface), C(subnet), C(start), C(netmask), C(address), C(gateway), C(mtu), C(dns_servers), C(ntp_servers).
+    - C(leases), each with C(mac), C(address) and C(name), and C(names), each with C(address) and C(names).
+  type: dict
+"""
+
+import typing as t
+
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.openipu.pod.plugins.module_utils.pod.serving import serve
+
+
+def served_by(
+    services: t.Any,
+    host: str,
+    facts: dict[str, t.Any],
+    networks: dict[str, dict[str, t.Any]],
+    hosts: t.Sequence[dict[str, t.Any]] = (),
+    domain: str | None = None,
+) -> dict[str, t.Any]:
+    if not isinstance(services, t.Mapping) or "hosts" not in services:
+        raise AnsibleFilterError("served_by takes the variable pod_services of the inventory plugin openipu.pod.pod.")
+    return serve(services, host, facts, networks, hosts, domain or services["domain"])
+
+
+class FilterModule:
+    def filters(self) -> dict[str, t.Callable[..., t.Any]]:
+        return {"served_by": served_by}
