@@ -15,7 +15,7 @@ from ansible_collections.openipu.pod.plugins.module_utils.vipu.userfile import w
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openipu.vipu.cli import conffiles, config
+from openipu.vipu.cli import check_config, conffiles, config
 from openipu.vipu.cli.config import ConfigError
 from openipu.vipu.cli.settings import Settings
 from openipu.vipu.cli.user import vipu
@@ -175,3 +175,24 @@ def test_files_of_partitions_with_like_names_do_not_harm_each_other(
     conffiles.remove("p", 1)
     conffiles.remove("q", 2)
     assert [path.name for path in conffiles.folder().iterdir()] == ["p_gcd0_ipuof.conf"]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ('api-host="10.3.1.101"\napi-port=8090\n', None),
+        ('api-hots="10.3.1.101"\n', "api-hots in '{}' is not used: did you mean api-host?"),
+        ("api-port=70000\n", "In '{}', api-port is no port: 70000 is not in the range 1<=x<=65535."),
+        ("api-host=true\n", "In '{}', api-host is neither text nor a number."),
+        ('api-host="10.3.1.101\n', "The configuration file '{}' is not HCL"),
+    ],
+)
+def test_a_file_is_judged_before_it_is_used(text: str, sentence: str | None, tmp_path: Path) -> None:
+    file = tmp_path / "vipu-cli.hcl"
+    file.write_text(text)
+    if sentence is None:
+        check_config.main(str(file))
+        return
+    with pytest.raises(SystemExit) as refused:
+        check_config.main(str(file))
+    assert str(refused.value).startswith(sentence.format(file))

@@ -99,15 +99,31 @@ class Settings:
         yield config.SYSTEM_FILE, _known(config.SYSTEM_FILE, config.read(config.SYSTEM_FILE, optional=True))
 
 
+def check(path: Path) -> None:
+    """Raise ConfigError unless every setting of a file is one, and has a value that it may have."""
+    values = config.read(path)
+    for sentence in _unknown(path, values):
+        raise config.ConfigError(sentence)
+    for name, _, type, _ in _CONNECTION:
+        if name in values:
+            _checked(path, name, values[name], type)
+
+
 def _known(path: Path, values: dict[str, Any]) -> dict[str, Any]:
     """The values; warns of one that no flag has, which a slip of the pen must not hide."""
+    for sentence in _unknown(path, values):
+        click.echo(f"Warning: {sentence}", err=True)
+    return values
+
+
+def _unknown(path: Path, values: dict[str, Any]) -> Iterator[str]:
+    """A sentence for each setting that no flag has."""
     flags = [name for name, *_ in _CONNECTION]
     for name in values:
         if name not in flags:
             near = difflib.get_close_matches(name, flags, 1)
             meant = f"did you mean {near[0]}?" if near else f"known are {', '.join(flags)}."
-            click.echo(f"Warning: {name} in {str(path)!r} is not used: {meant}", err=True)
-    return values
+            yield f"{name} in {str(path)!r} is not used: {meant}"
 
 
 def _checked(path: Path | None, name: str, value: Any, type: Any) -> Any:

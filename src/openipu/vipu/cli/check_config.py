@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""``python -m openipu.vipu.cli.check_config FILE``: judge a configuration file before it is used."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from openipu.vipu.cli.config import ConfigError
+from openipu.vipu.cli.settings import check
+
+
+def main(path: str) -> None:
+    """End with a sentence and status 1 when the command lines could not use all of the file."""
+    try:
+        check(Path(path))
+    except ConfigError as error:
+        sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: python -m openipu.vipu.cli.check_config FILE")
+    main(sys.argv[1])
