@@ -185,7 +185,9 @@ def test_server_version(cli: Cli, lab: Any) -> None:
 
 
 def test_users(cli: Cli) -> None:
-    lines = cli.out("vipu-admin create user alice --allocations a,b").splitlines()
+    made = cli("vipu-admin create user alice --allocations a,b")
+    assert made.stderr == "Note: this controller runs without --secure and does not ask who calls.\n"
+    lines = made.stdout.splitlines()
     key = re.fullmatch(r"create user \(alice\): success\. Access key is '([^']{11})'\.", lines[0])
     assert key
     assert lines[1:] == [
@@ -210,6 +212,7 @@ def test_what_was_made_is_removed_again(cli: Cli, lab: Any) -> None:
     assert cli.out("vipu-admin remove allocation c --force") == "remove allocation (c): success.\n"
     assert "cluster 'cl0' has it" in cli.failed(f"vipu-admin remove agent {spare.id}")
     assert [item["id"] for item in cli.json("vipu list allocations")] == ["a", "b"]
+    assert "no allocation 'c': choose from a, b" in cli.failed("vipu list partitions --allocation c")
 
 
 def test_ids_are_completed_from_the_controller(cli: Cli) -> None:

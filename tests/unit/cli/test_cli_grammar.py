@@ -104,6 +104,8 @@ def test_ids_that_are_real(id: str) -> None:
     [
         ("create partition p", "Missing option '--size'"),
         ("create partition p --size 0", "'--size'"),
+        ("create partition p --size x --allocation a", "'x' is not a valid number"),
+        ("create partition p --size 4", "Say where to take the IPUs from"),
         ("create partition p --size 4 --routing up", "There is no IPU-Link routing 'up': choose from dnc, swnc"),
         ("create partition p --size 4 --sync-type x", "choose from c2-compatible"),
         ("create partition p --size 4 --allocation a --cluster c", "not both"),
@@ -123,6 +125,20 @@ def test_ids_that_are_real(id: str) -> None:
 def test_usage_errors_say_what_is_wrong(line: str, complaint: str) -> None:
     status, text = run(*line.split())
     assert status == 2 and complaint in text
+
+
+@pytest.mark.parametrize(
+    ("line", "instead"),
+    [
+        ("list agents", "vipu-admin list agents"),
+        ("test cluster cl0", "vipu-admin test"),
+        ("create user u", "vipu-admin create user"),
+    ],
+)
+def test_a_word_of_the_other_program_is_told(line: str, instead: str) -> None:
+    status, text = run(*line.split(), program=vipu)
+    assert status == 2 and f"it is {instead}." in text
+    assert "vipu-admin" not in run("list", "frobs", program=vipu)[1]
 
 
 def test_the_access_key_is_in_no_output() -> None:

@@ -105,6 +105,13 @@ def test_comments_blanks_and_unknown_names_do_no_harm(tmp_path: Path) -> None:
     assert config.read(file) == {"api-host": "a b", "log_level": "debug", "number": 3, "flag": True}
 
 
+def test_a_slip_of_the_pen_in_a_file_is_told(system: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "own.hcl"
+    file.write_text('api-hots="a"\nlog-level="debug"\napi-port=1\n')
+    assert connection("--config", str(file)).port == 1
+    assert capsys.readouterr().err == f"Warning: api-hots in {str(file)!r} is not used: did you mean api-host?\n"
+
+
 def test_what_is_more_than_lines_is_read_by_the_library(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text('/* all\n of it */\napi-host = "say \\"hi\\""\napi-port=8090\nother { x = 1 }\n')

@@ -110,20 +110,13 @@ def check(path: Path) -> None:
 
 
 def _known(path: Path, values: dict[str, Any]) -> dict[str, Any]:
-    """The values; warns of one that no flag has, which a slip of the pen must not hide."""
-    for sentence in _unknown(path, values):
-        click.echo(f"Warning: {sentence}", err=True)
-    return values
-
-
-def _unknown(path: Path, values: dict[str, Any]) -> Iterator[str]:
-    """A sentence for each setting that no flag has."""
+    """The values; warns of a slip of the pen. Other programs may have settings of their own in a file."""
     flags = [name for name, *_ in _CONNECTION]
     for name in values:
-        if name not in flags:
-            near = difflib.get_close_matches(name, flags, 1)
-            meant = f"did you mean {near[0]}?" if near else f"known are {', '.join(flags)}."
-            yield f"{name} in {str(path)!r} is not used: {meant}"
+        near = difflib.get_close_matches(name, flags, 1) if name not in flags else ()
+        if near:
+            click.echo(f"Warning: {name} in {str(path)!r} is not used: did you mean {near[0]}?", err=True)
+    return values
 
 
 def _checked(path: Path | None, name: str, value: Any, type: Any) -> Any:
