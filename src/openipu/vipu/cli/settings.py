@@ -102,7 +102,7 @@ class Settings:
 def check(path: Path) -> None:
     """Raise ConfigError unless every setting of a file is one, and has a value that it may have."""
     values = config.read(path)
-    for sentence in _unknown(path, values):
+    for sentence, _ in _unknown(path, values):
         raise config.ConfigError(sentence)
     for name, _, type, _ in _CONNECTION:
         if name in values:
@@ -110,13 +110,21 @@ def check(path: Path) -> None:
 
 
 def _known(path: Path, values: dict[str, Any]) -> dict[str, Any]:
-    """The values; warns of a slip of the pen. Other programs may have settings of their own in a file."""
+    """The values; warns of slips of the pen. Other programs may have settings of their own in a file."""
+    for sentence, near in _unknown(path, values):
+        if near:
+            click.echo(f"Warning: {sentence}", err=True)
+    return values
+
+
+def _unknown(path: Path, values: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
+    """A sentence for each setting that no flag has, and the flag that may have been meant."""
     flags = [name for name, *_ in _CONNECTION]
     for name in values:
-        near = difflib.get_close_matches(name, flags, 1) if name not in flags else ()
-        if near:
-            click.echo(f"Warning: {name} in {str(path)!r} is not used: did you mean {near[0]}?", err=True)
-    return values
+        if name not in flags:
+            near = difflib.get_close_matches(name, flags, 1)
+            meant = f"did you mean {near[0]}?" if near else f"known are {', '.join(flags)}."
+            yield f"{name} in {str(path)!r} is not used: {meant}", near
 
 
 def _checked(path: Path | None, name: str, value: Any, type: Any) -> Any:
