@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where the hosts live, and which programs they need."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from openipu.twin.processes import ProcessError
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+CACHE = CHECKOUT / ".cache" / "hosts"  # what lasts: root file systems and images made of them
+STATE = CACHE / "rig"  # the folder of running hosts, unless another is named
+
+# Programs, and the Debian packages that they are in.
+PROGRAMS = {
+    "aardvark": "aardvark-dns",  # names of hosts
+    "catatonit": "catatonit",  # looks after what has lost its parent
+    "flock": "util-linux",
+    "ip": "iproute2",
+    "iptables": "iptables",  # how podman's networks are routed
+    "mmdebstrap": "mmdebstrap",  # makes the root file system
+    "netavark": "netavark",  # podman's networks
+    "nsenter": "util-linux",
+    "podman": "podman",
+    "runc": "runc",  # Debian's crun refuses what a host with an init needs
+    "slirp4netns": "slirp4netns",  # the hosts' way to package mirrors
+    "ssh": "openssh-client",
+}
+_ELSEWHERE = {"aardvark": "/usr/lib/podman/aardvark-dns", "netavark": "/usr/lib/podman/netavark"}
+
+
+def missing() -> list[str]:
+    """The packages that are needed and not installed."""
+    found = {name: _ELSEWHERE.get(name) or shutil.which(name, path=environment()["PATH"]) for name in PROGRAMS}
+    return sorted({PROGRAMS[name] for name, path in found.items() if not path or not Path(path).exists()})
+
+
+def check_possible() -> None:
+    """Raise ProcessError when hosts cannot run here."""
+    if os.geteuid() != 0:
+        raise ProcessError("Hosts need root, for namespaces and mounts: run the same command as root.")
+    if packages := missing():
+        names = " ".join(packages)
+        raise ProcessError(f"Not installed: {names}. Install with: apt install --no-install-recommends {names}")
+
+
+@contextlib.contextmanager
+def alone() -> Iterator[None]:
+    """One command at a time."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with (CACHE / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def environment() -> dict[str, str]:
+    """The environment of programs of the system: nothing of the caller's Python or podman settings."""
+    kept = {name: value for name, value in os.environ.items() if name in ("HOME", "LANG", "LC_ALL", "TERM", "TZ")}
+    return {**kept, "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
+
+
+def run(command: Sequence[str], what: str, env: dict[str, str] | None = None) -> str:
+    """What a program printed. Raises ProcessError, which says what could not be done, with its last words."""
+    done = subprocess.run(  # noqa: S603  ours
+        command, env=env or environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        raise ProcessError(f"Cannot {what}: {command[0]} says: {last}")
+    return done.stdout
