@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import datetime
 import ipaddress
 import signal
 from collections.abc import Callable
@@ -20,11 +21,15 @@ from ansible_collections.openipu.pod.plugins.module_utils.vipu.client import (
     Connection,
 )
 
-from openipu.vipu import lifecycle, log, ports, tls
+from openipu.vipu import lifecycle, log, options, ports, tls
 from openipu.vipu.auth import Authenticator
+from openipu.vipu.backup import BackupError
 from openipu.vipu.controller import Controller
+from openipu.vipu.health import NotServingError
 from openipu.vipu.initialise import first_admin, initialise
+from openipu.vipu.maintenance import COMMANDS
 from openipu.vipu.model import DISCOVERY_GROUP, DISCOVERY_PORT
+from openipu.vipu.notify import notify
 from openipu.vipu.ports import AgentTls, LifecycleOptions, Records
 from openipu.vipu.services import EndpointOptions, Endpoints, Listen, ListenError
 from openipu.vipu.store import Store, StoreError
@@ -107,38 +112,33 @@ class Server:
 _DEFAULTS = LifecycleOptions()
 
 
-class _Commandline(click.Command):
+class _Commandline(click.Group):
     """Turns what a user can cure into one sentence and exit status 1."""
 
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
-        except (StoreError, ListenError, tls.TlsError, OSError) as error:
+        except (StoreError, BackupError, NotServingError, ListenError, tls.TlsError, OSError) as error:
             raise click.ClickException(str(error)) from None
 
 
-@click.command(
+@click.group(
     cls=_Commandline,
+    invoke_without_command=True,
     context_settings={
         "help_option_names": ["-h", "--help"],
         "auto_envvar_prefix": "VIPU_SERVER",
         "max_content_width": 100,
     },
 )
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", default=DEFAULT_PORT, show_default=True, type=click.IntRange(0, 65535), help="Its port.")
+@options.HOST
+@options.PORT
 @click.option("--admin-host", help="Listen for administrators here, and offer users no admin service.")
 @click.option("--admin-port", type=click.IntRange(0, 65535), help="Port for administrators; alone: on --host.")
 @click.option("--no-admin", is_flag=True, help="Offer the public user API only, and nothing of this implementation.")
-@click.option(
-    "--database",
-    default="vipu-server.db",
-    show_default=True,
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Where all records are.",
-)
+@options.DATABASE
 @click.option("--init", is_flag=True, help="Create the database (with --secure an administrator too), and end.")
-@click.option("--secure", is_flag=True, help="Mutual TLS, users and access keys.")
+@options.SECURE
 @click.option(
     "--tls-init",
     is_flag=False,
@@ -147,14 +147,9 @@ class _Commandline(click.Command):
     type=click.Path(file_okay=False, path_type=Path),
     help="Create certificates for --secure in DIR (vipu-certs), and end.",
 )
-@click.option("--tls-san", "names", multiple=True, help="Another name or address of this server in its certificate.")
-@click.option(
-    "--certs",
-    default="vipu-certs",
-    show_default=True,
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Directory with the certificates of --tls-init.",
-)
+@options.NAMES
+@options.DAYS
+@options.CERTS
 @click.option("--insecure-network", is_flag=True, help="Listen without --secure on addresses that are not loopback.")
 @click.option("--default-user-id", default="", help="Whose calls those are that come without a user id (--secure).")
 @click.option("--metadata-user-id-key", default=USER_ID_METADATA, show_default=True, help="Metadata key of user ids.")
@@ -193,7 +188,9 @@ class _Commandline(click.Command):
 @click.option("--log-format", default="text", show_default=True, type=click.Choice(["text", "json"]))
 @click.option("--log-level", default="info", show_default=True, type=click.Choice(log.LEVELS))
 @click.version_option(package_name="openipu", prog_name="vipu-server", message="%(prog)s %(version)s")
+@click.pass_context
 def main(
+    context: click.Context,
     host: str,
     port: int,
     admin_host: str | None,
@@ -204,6 +201,7 @@ def main(
     secure: bool,
     tls_init: Path | None,
     names: tuple[str, ...],
+    tls_days: int,
     certs: Path,
     insecure_network: bool,
     default_user_id: str,
@@ -225,14 +223,15 @@ def main(
     Every option can be set by the environment too: --log-level by VIPU_SERVER_LOG_LEVEL, and so on.
     """
     log.configure(log_format, log_level)
+    if context.invoked_subcommand:
+        return
     if tls_init is not None:
-        if _everywhere(host) and not names:
+        if options.everywhere(host) and not names:
             raise click.ClickException(
                 f"A certificate for {host} fits no name that a client would use: give the names and addresses of this "
                 "server with --tls-san."
             )
-        own = [] if _everywhere(host) else [host]
-        tls.create(tls_init, [*own, "localhost", "127.0.0.1", "::1", *names])
+        tls.create(tls_init, options.certificate_names(host, names), datetime.timedelta(days=tls_days))
         click.echo(f"Certificates written: {tls_init / 'server'} and {tls_init / 'client'}")
     if init:
         _initialise(database, host, port, certs if secure else None)
@@ -281,7 +280,9 @@ def _serve(settings: Settings) -> None:
         _log.warning("not secure: everybody who reaches this controller may do everything; see --secure")
     # Others wait for this line.
     click.echo(f"vipu-server {version} listening on {where}")
+    notify("READY=1")
     number = signal.sigwait(ending)
+    notify("STOPPING=1")
     _log.info("stopping", signal=signal.Signals(number).name)
     server.stop()
     _log.info("stopped")
@@ -294,17 +295,9 @@ def _initialise(database: Path, host: str, port: int, certs: Path | None) -> Non
         return
     # Certificates that come from elsewhere are not in this folder: then whoever uses the file adds them.
     shown = tls.client_files(certs) if (certs / "client").is_dir() else {}
-    path = first_admin(database, Connection("localhost" if _everywhere(host) else host, port, **shown))
+    path = first_admin(database, Connection("localhost" if options.everywhere(host) else host, port, **shown))
     if path is not None:
         click.echo(f"vipu configuration file for the user 'admin' written: {path}")
-
-
-def _everywhere(host: str) -> bool:
-    """Whether a host to listen on is the wildcard address, which nobody can connect to from elsewhere."""
-    try:
-        return ipaddress.ip_address(host).is_unspecified
-    except ValueError:
-        return False
 
 
 def _check_exposure(hosts: list[str], insecure_network: bool) -> None:
@@ -327,6 +320,10 @@ def _agent_tls(ca: Path | None, certificate: Path | None, key: Path | None) -> A
     if ca or certificate or key:
         raise click.UsageError("--agent-tls-ca, --agent-tls-certificate and --agent-tls-key belong together.")
     return None
+
+
+for _command in COMMANDS:
+    main.add_command(_command)
 
 
 if __name__ == "__main__":

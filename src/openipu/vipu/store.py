@@ -36,7 +36,7 @@ class Store:
                 f"There is no database {str(path)!r}; create it with 'vipu-server --init --database {path}'."
             )
         try:
-            self._lock = _lock(path)
+            self._lock = lock(path)
         except OSError as error:
             raise StoreError(f"Cannot open database {str(path)!r}: {error.strerror}.") from None
         try:
@@ -180,18 +180,18 @@ _PUT: dict[Kind, Any] = {
 }
 
 
-def _lock(path: Path) -> BinaryIO:
-    """Keep other processes away from a database as long as the file given back is open.
+def lock(path: Path) -> BinaryIO:
+    """Keep other processes away from a database as long as the file given back is open; raises StoreError, OSError.
 
     The lock stands beside the database: closing any descriptor of the file itself would drop the
     locks that SQLite holds on it.
     """
-    lock = os.fdopen(os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT, 0o600), "rb+")
+    file = os.fdopen(os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT, 0o600), "rb+")
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        lock.close()
+        file.close()
         raise StoreError(
             f"Database {str(path)!r} is in use by another vipu-server; stop that one, or give another --database."
         ) from None
-    return lock
+    return file

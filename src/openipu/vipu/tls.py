@@ -13,13 +13,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import grpc
+import structlog
 
 if TYPE_CHECKING:  # cryptography is loaded where it is needed: not on a controller without TLS
     from cryptography import x509
     from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.hazmat.primitives.asymmetric.types import CertificatePublicKeyTypes as PublicKeyTypes
 
 CA = "ca.crt"
 VALIDITY = datetime.timedelta(days=825)
+AUTHORITY_VALIDITY = datetime.timedelta(days=3650)
+CLIENT, SERVER = "client", "server"
+
+_log = structlog.get_logger("tls")
 
 
 class TlsError(Exception):
@@ -29,17 +35,14 @@ class TlsError(Exception):
 def create(directory: Path, names: Iterable[str], validity: datetime.timedelta = VALIDITY) -> None:
     """Make an authority of our own, a certificate of the server for these names, and one for clients.
 
+    ``validity`` is that of the two certificates; ``tls_renewal`` makes new ones before they end.
     ``directory`` gets ``ca``, ``server`` and ``client``; whoever has the files of ``client`` may
     connect, whoever has the key of ``ca`` may make more. Raises TlsError, also when it exists already.
     It appears when it is complete: after a failure nothing of it is there.
     """
-    from cryptography import x509
-    from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
-
     ca_key = _new_key()
-    ca_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "vipu-server authority")])
-    ca = _sign(ca_name, ca_key, ca_name, ca_key, validity, [(x509.BasicConstraints(ca=True, path_length=0), True)])
-    alternatives = x509.SubjectAlternativeName([_general_name(name) for name in dict.fromkeys(names)])
+    ca = authority(ca_key, max(validity, AUTHORITY_VALIDITY))
+    names = list(names)
     folder = None
     try:
         if os.path.lexists(directory):
@@ -49,16 +52,9 @@ def create(directory: Path, names: Iterable[str], validity: datetime.timedelta =
         draft = folder / directory.name
         draft.mkdir()
         _write(draft / "ca", "ca", ca, ca, ca_key)
-        for role, usage in (
-            ("server", ExtendedKeyUsageOID.SERVER_AUTH),
-            ("client", ExtendedKeyUsageOID.CLIENT_AUTH),
-        ):
+        for role in (SERVER, CLIENT):
             key = _new_key()
-            subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"vipu {role}")])
-            extensions: list[tuple[x509.ExtensionType, bool]] = [(x509.ExtendedKeyUsage([usage]), False)]
-            if role == "server":
-                extensions.append((alternatives, False))
-            certificate = _sign(subject, key, ca_name, ca_key, validity, extensions)
+            certificate = issue(role, names, key.public_key(), ca, ca_key, validity)
             _write(draft / role, role, ca, certificate, key)
         draft.rename(directory)
     except FileExistsError:
@@ -86,17 +82,51 @@ def client_files(directory: Path) -> dict[str, str]:
 
 
 def mutual(ca_file: Path, certificate_file: Path, key_file: Path, remedy: str = "") -> grpc.ServerCredentials:
-    """Mutual TLS with PEM files; ``remedy`` ends the sentence of a TlsError."""
+    """Mutual TLS with PEM files; ``remedy`` ends the sentence of a TlsError.
+
+    Files that are replaced count from the next connection on. While the new ones cannot be used, the
+    log says why, and the old ones count.
+    """
+    files = (ca_file, certificate_file, key_file)
+    seen = _stamps(files)
+
+    def renewed() -> grpc.ServerCertificateConfiguration | None:
+        nonlocal seen
+        now = _stamps(files)
+        if now == seen:
+            return None
+        seen = now
+        try:
+            configuration = _configuration(files, remedy)
+        except TlsError as error:
+            _log.warning("new certificates cannot be used", reason=str(error))
+            return None
+        _log.info("new certificates", file=str(certificate_file))
+        return configuration
+
+    return grpc.dynamic_ssl_server_credentials(_configuration(files, remedy), renewed, True)
+
+
+def _stamps(files: tuple[Path, ...]) -> list[tuple[int, int] | None]:
+    """What tells whether files were replaced."""
+    stamps: list[tuple[int, int] | None] = []
+    for file in files:
+        try:
+            status = file.stat()
+        except OSError:
+            stamps.append(None)
+        else:
+            stamps.append((status.st_ino, status.st_mtime_ns))
+    return stamps
+
+
+def _configuration(files: tuple[Path, ...], remedy: str) -> grpc.ServerCertificateConfiguration:
+    """Read and check the files of ``mutual``; raises TlsError."""
     from cryptography import x509
     from cryptography.hazmat.primitives import serialization
 
-    contents = []
-    for file in (ca_file, certificate_file, key_file):
-        try:
-            contents.append(file.read_bytes())
-        except OSError as error:
-            raise TlsError(f"Cannot read {str(file)!r}: {error.strerror}{remedy}.") from None
-    ca, certificate, key = contents
+    ca_file, certificate_file, key_file = files
+    ca, certificate, key = (read(file, remedy) for file in files)
     try:
         x509.load_pem_x509_certificates(ca)
         parsed = x509.load_pem_x509_certificate(certificate)
@@ -114,7 +144,46 @@ def mutual(ca_file: Path, certificate_file: Path, key_file: Path, remedy: str = 
             f"The certificate {str(certificate_file)!r} is valid from {parsed.not_valid_before_utc:%Y-%m-%d} "
             f"to {parsed.not_valid_after_utc:%Y-%m-%d} only{remedy}."
         )
-    return grpc.ssl_server_credentials([(key, certificate)], root_certificates=ca, require_client_auth=True)
+    return grpc.ssl_server_certificate_configuration([(key, certificate)], root_certificates=ca)
+
+
+def read(file: Path, remedy: str = "") -> bytes:
+    """The contents of a file; raises TlsError, whose sentence ends with ``remedy``."""
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise TlsError(f"Cannot read {str(file)!r}: {error.strerror}{remedy}.") from None
+
+
+def authority(key: ec.EllipticCurvePrivateKey, validity: datetime.timedelta) -> x509.Certificate:
+    """The certificate of an authority with this key. Another one with the same key may take its place."""
+    from cryptography import x509
+    from cryptography.x509.oid import NameOID
+
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "vipu-server authority")])
+    extensions: list[tuple[x509.ExtensionType, bool]] = [(x509.BasicConstraints(ca=True, path_length=0), True)]
+    return _sign(name, key.public_key(), name, key, validity, extensions)
+
+
+def issue(
+    role: str,
+    names: Iterable[str],
+    key: PublicKeyTypes,
+    ca: x509.Certificate,
+    ca_key: ec.EllipticCurvePrivateKey,
+    validity: datetime.timedelta,
+) -> x509.Certificate:
+    """A certificate for SERVER, which has these names, or CLIENT, which has none; raises TlsError."""
+    from cryptography import x509
+    from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+    usage = {SERVER: ExtendedKeyUsageOID.SERVER_AUTH, CLIENT: ExtendedKeyUsageOID.CLIENT_AUTH}[role]
+    extensions: list[tuple[x509.ExtensionType, bool]] = [(x509.ExtendedKeyUsage([usage]), False)]
+    if role == SERVER:
+        alternatives = [_general_name(name) for name in dict.fromkeys(names)]
+        extensions.append((x509.SubjectAlternativeName(alternatives), False))
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"vipu {role}")])
+    return _sign(subject, key, ca.subject, ca_key, validity, extensions)
 
 
 def _new_key() -> ec.EllipticCurvePrivateKey:
@@ -138,7 +207,7 @@ def _general_name(name: str) -> x509.GeneralName:
 
 def _sign(
     subject: x509.Name,
-    key: ec.EllipticCurvePrivateKey,
+    key: PublicKeyTypes,
     issuer: x509.Name,
     issuer_key: ec.EllipticCurvePrivateKey,
     validity: datetime.timedelta,
@@ -154,11 +223,11 @@ def _sign(
         x509.CertificateBuilder()
         .subject_name(subject)
         .issuer_name(issuer)
-        .public_key(key.public_key())
+        .public_key(key)
         .serial_number(x509.random_serial_number())
         .not_valid_before(start)
         .not_valid_after(end)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), False)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), False)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key()), False)
     )
     for extension, critical in extensions:
