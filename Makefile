@@ -6,7 +6,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 
 .DEFAULT_GOAL := help
-.PHONY: help venv bring-up twin-up twin-down test static test-oldest lint types sanity unit integration ansible-lint docs test-browser test-peers openstack-up openstack-down test-openstack bench bench-openstack soak proto format lock build clean
+.PHONY: help venv bring-up twin-up twin-down test static test-oldest lint types sanity unit integration ansible-lint docs test-browser test-peers openstack-up openstack-down test-openstack test-roles bench bench-openstack soak proto format lock build clean
 
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -44,7 +44,7 @@ lint: venv ## style, stale contracts, changelog
 	antsibull-changelog lint
 
 types: venv ## mypy, strict
-	mypy src/openipu plugins/module_utils tools/openstack
+	mypy src/openipu plugins/module_utils tools/openstack tools/hosts
 
 unit: venv ## unit and property tests
 	pytest tests/unit -n 2
@@ -97,6 +97,13 @@ $(PEERS_OPENSTACK)/.ready: requirements/peers-openstack.txt | .venv/.ready
 bench-openstack: venv $(OPENSTACK)/.ready $(PEERS)/.ready $(PEERS_OPENSTACK)/.ready ## the figures of Neutron beside openstack.cloud
 	python -m tests.benchmark.neutron
 
+ROLE ?=
+test-roles: venv ## the scenarios of the roles, or of ROLE=…, on real systemd hosts (root; installs podman and what else it needs)
+	@python -m tools.hosts install
+	@python -m tools.hosts up --state-dir $(CURDIR)/.cache/hosts/tests
+	@python -m tools.hosts run --state-dir $(CURDIR)/.cache/hosts/tests pytest tests/roles -n 2 --durations=0 -k "$(ROLE)"; \
+	  status=$$?; python -m tools.hosts down --state-dir $(CURDIR)/.cache/hosts/tests; exit $$status
+
 ansible-lint: venv ## playbooks and roles, production profile
 	ansible-lint --offline --profile production
 
@@ -146,4 +153,5 @@ build: venv ## the collection's archive, which carries the wheel, and the wheel,
 
 clean: ## remove what the tools leave, but not .venv
 	@if [ -d .cache/openstack/cloud ]; then python -m tools.openstack down; fi
+	@for state in rig tests; do if [ -d .cache/hosts/$$state ]; then python -m tools.hosts down --state-dir .cache/hosts/$$state; fi; done
 	rm -rf .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist docs/build

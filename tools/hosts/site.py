@@ -14,8 +14,10 @@ from pathlib import Path
 from openipu.twin.processes import ProcessError
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-CACHE = CHECKOUT / ".cache" / "hosts"  # what lasts: root file systems and images made of them
-STATE = CACHE / "rig"  # the folder of running hosts, unless another is named
+_FOLDER = CHECKOUT / ".cache" / "hosts"
+STATE = _FOLDER / "rig"  # the folder of running hosts, unless another is named
+# What lasts: root file systems and images made of them. Several checkouts may have one in common.
+CACHE = Path(os.environ.get("HOSTS_CACHE") or _FOLDER).absolute()
 
 # Programs, and the Debian packages that they are in.
 PROGRAMS = {
