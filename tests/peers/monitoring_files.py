@@ -24,6 +24,7 @@ def written(folder: Path, inventory: Path = ROOT / "inventory/twin/pod.yml", **v
     play = [
         {
             "hosts": "controllers",
+            "connection": "local",
             "gather_facts": False,
             "vars_files": [str(ROLE / name) for name in ("defaults/main.yml", "vars/Debian.yml", "vars/Debian-12.yml")]
             + [str(ROLE / "vars/main.yml")],
@@ -51,7 +52,9 @@ def written(folder: Path, inventory: Path = ROOT / "inventory/twin/pod.yml", **v
     book = folder / "write.yml"
     book.write_text(yaml.safe_dump(play, sort_keys=False))
     settings = folder / "settings.yml"
-    settings.write_text(yaml.safe_dump(variables))
+    # Nobody is logged in to: addresses of a POD are only written down.
+    here = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
+    settings.write_text(yaml.safe_dump({**variables, **here}))
     done = subprocess.run(
         [Path(sys.executable).parent / "ansible-playbook", "-i", inventory, "-e", f"@{settings}", book],
         env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_NOCOLOR": "true"},
