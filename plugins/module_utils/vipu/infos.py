@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 from pathlib import Path
 
+from ..files import write_private
 from ..reconcile import Object
 from ..runner import Task, TaskError
 from . import ipuof
@@ -119,7 +120,7 @@ def _ipuof_config(run: Run) -> Object:
     if actual != wanted and not run.check_mode:
         try:
             if wanted:
-                ipuof.write_private(dest, *wanted)
+                write_private(dest, *wanted)
             else:
                 dest.unlink()
         except OSError as error:

@@ -6,8 +6,6 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 import typing as t
 from pathlib import Path
 
@@ -56,23 +54,3 @@ def files(partition_id: str, config: t.Any) -> dict[str, str]:
     """File name to text for all GCDs of a PartitionConfig message."""
     count = len(config.gcd_configs)
     return {file_name(partition_id, n, count): text(gcd_config(gcd)) for n, gcd in enumerate(config.gcd_configs)}
-
-
-def write_private(path: Path, content: str, mode: int = 0o600) -> None:
-    """Write a file whole or not at all; only its owner can read it unless the mode says otherwise.
-
-    A folder that is missing is made for the same readers.
-    """
-    readers = mode & 0o444
-    path.parent.mkdir(mode=0o700 | readers | readers >> 2, parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".%s." % path.name)
-    try:
-        with os.fdopen(descriptor, "w") as file:
-            os.fchmod(file.fileno(), mode)
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink()
-        raise

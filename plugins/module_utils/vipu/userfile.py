@@ -9,8 +9,8 @@ import json
 import tempfile
 from pathlib import Path
 
+from ..files import write_private
 from .client import Connection, VipuError
-from .ipuof import write_private
 
 # Settings that have a place in the file only when the connection has them, and its fields.
 _FILES = {"ca-path": "ca_path", "client-cert": "client_cert", "client-key": "client_key"}

@@ -22,13 +22,14 @@ def folder() -> Path:
 
 def write(id: str, config: Any) -> list[Path]:
     """Write the files of a PartitionConfig message, for the user only; raises Failed."""
+    from ansible_collections.openipu.pod.plugins.module_utils.files import write_private
     from ansible_collections.openipu.pod.plugins.module_utils.vipu import ipuof
 
     where = folder()
     paths = []
     try:
         for name, text in ipuof.files(id, config).items():
-            ipuof.write_private(where / name, text)
+            write_private(where / name, text)
             paths.append(where / name)
     except OSError as error:
         raise Failed(
