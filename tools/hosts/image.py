@@ -107,7 +107,7 @@ def packages() -> list[str]:
 
 def image(say: Callable[[str], None]) -> Image:
     """The image, made when it is not there; see site.alone. Raises ProcessError."""
-    sources, options = _mirror()
+    sources, options = mirror()
     described = "\n".join([SUITE, *packages(), _FINISH, *_LEFT_OUT, *map(str, sources), *options])
     made = Image(CACHE / f"{_PREFIX}{hashlib.sha256(described.encode()).hexdigest()[:12]}")
     if made.folder.exists():
@@ -131,7 +131,7 @@ def _remove_unused() -> None:
             shutil.rmtree(folder)
 
 
-def _mirror() -> tuple[list[Path], list[str]]:
+def mirror() -> tuple[list[Path], list[str]]:
     """Where this machine's own apt fetches from, when it is of the same release, and with which settings."""
     candidates = [_ETC_APT / "sources.list", *sorted((_ETC_APT / "sources.list.d").glob("*"))]
     sources = [

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The hardware of the guest, as QEMU's command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from .site import DATA, MANAGEMENT, NVME_DISKS, SRIOV_BUS, SRIOV_VFS, SWITCH, Site
+
+PROGRAM = "qemu-system-x86_64"
+MEMORY = 1024  # MiB in each of two NUMA nodes, with one processor each
+KERNEL = "root=/dev/vda rw console=ttyS0 quiet systemd.show_status=auto"
+
+
+def command(site: Site, image: Path, accelerator: str, ssh_port: int, outside: bool) -> list[str]:
+    """The whole command; ``outside`` lets the guest reach what this host reaches."""
+    return [
+        *(PROGRAM, "-nodefaults", "-no-user-config", "-display", "none", "-machine", "q35"),
+        *_processors(accelerator),
+        *("-kernel", str(image / "vmlinuz"), "-initrd", str(image / "initrd"), "-append", KERNEL),
+        *("-serial", f"file:{site.console}", "-device", "virtio-rng-pci"),
+        # Keys come as a credential of systemd, by a file, so that they are in no argument and no image.
+        *("-fw_cfg", f"name=opt/io.systemd.credentials/tmpfiles.extra,file={site.credentials}"),
+        *("-drive", f"file={site.root_disk},if=virtio,cache=unsafe"),
+        *_network(ssh_port, outside),
+        *_disks(site),
+    ]
+
+
+def _processors(accelerator: str) -> list[str]:
+    nodes = []
+    for node in (0, 1):
+        nodes += ["-object", f"memory-backend-ram,id=m{node},size={MEMORY}M"]
+        nodes += ["-numa", f"node,nodeid={node},cpus={node},memdev=m{node}"]
+    model = ["-accel", "kvm", "-cpu", "host"] if accelerator == "kvm" else ["-accel", "tcg,thread=multi", "-cpu", "max"]
+    return [*model, "-smp", "2", "-m", f"{2 * MEMORY}M", *nodes]
+
+
+def _network(ssh_port: int, outside: bool) -> list[str]:
+    """Management by way of QEMU's user network; each data port by a cable of its own to a port of the switch."""
+    user = f"user,id=management,restrict={'off' if outside else 'on'},hostfwd=tcp:127.0.0.1:{ssh_port}-:22"
+    args = ["-netdev", user, *_nic("management", MANAGEMENT)]
+    for cable, (server, switch) in enumerate(zip(DATA, SWITCH, strict=True)):
+        for interface in (server, switch):
+            args += ["-netdev", f"hubport,id={interface},hubid={cable}"]
+            # 802.3ad bundles ports of one speed only, and a virtual one has none unless told.
+            args += _nic(interface, interface, ",speed=100000,duplex=full,host_mtu=9000")
+    return args
+
+
+def _nic(netdev: str, interface: str, more: str = "") -> list[str]:
+    """The slot makes the name, the number of the slot the address."""
+    slot = int(interface.removeprefix("enp0s"))
+    return ["-device", f"virtio-net-pci,netdev={netdev},addr={slot:#x},mac=52:54:00:64:00:{slot:02x}{more}"]
+
+
+def _disks(site: Site) -> list[str]:
+    args = []
+    for number in range(NVME_DISKS):
+        args += ["-drive", f"file={site.nvme(number)},if=none,id=nvme{number},format=raw,cache=unsafe,discard=unmap"]
+        args += ["-device", f"nvme,drive=nvme{number},serial=openipu{number},addr={0x10 + number:#x}"]
+    virtual = f"sriov_max_vfs={SRIOV_VFS},sriov_vq_flexible={2 * SRIOV_VFS},sriov_vi_flexible={SRIOV_VFS}"
+    args += ["-device", f"pcie-root-port,id={SRIOV_BUS},addr=0x1c", "-device", "nvme-subsys,id=subsystem"]
+    args += ["-device", f"nvme,subsys=subsystem,bus={SRIOV_BUS},serial=virtual,{virtual},max_ioqpairs=12,msix_qsize=13"]
+    return args
