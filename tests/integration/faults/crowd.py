@@ -24,11 +24,11 @@ ENVIRONMENT = {"MALLOC_ARENA_MAX": "2"}
 
 
 def check(server: Process, connections: int, processes: int) -> None:
-    """Let a crowd come three times; others are served meanwhile, and nothing is left of it afterwards."""
+    """Let a crowd come six times; others are served meanwhile, and nothing is left of it afterwards."""
     process = psutil.Process(server.process.pid)
     served(server)
     files, memory = process.num_fds(), []
-    for _ in range(3):
+    for _ in range(6):
         crowd = [start(server.address, connections // processes) for _ in range(processes)]
         try:
             for part in crowd:
@@ -41,7 +41,8 @@ def check(server: Process, connections: int, processes: int) -> None:
         wait_until(lambda: process.num_fds() <= files + FEW, 60)
         served(server)
         memory.append(process.memory_info().rss)
-    assert memory[2] < memory[1] + 32 * MEGABYTE, memory
+    # How much the library keeps for the next crowd is settled after some of them.
+    assert memory[5] < memory[2] + 32 * MEGABYTE, memory
     assert server.stop() == 0
     assert "Traceback" not in "".join(server.errors)
 
