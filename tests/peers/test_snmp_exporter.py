@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Prometheus' SNMP exporter with the modules that the role `monitoring` writes for it, against PDUs and a switch."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from ansible_collections.openipu.pod.plugins.plugin_utils.snmp_exporter import configuration
+from ansible_collections.openipu.pod.plugins.plugin_utils.snmp_exporter import metrics as told
+from exporters import HOST, answers, fetched, free_port, metrics, running
+from pdu_agents import AUTH_KEY, PRIV_KEY, READER, READS, WITH_V2C, WRITER, ServedPdu, agents_of_pdus
+
+EXPORTER, SNMPD = "prometheus-snmp-exporter", "/usr/sbin/snmpd"
+pytestmark = [
+    pytest.mark.peers,
+    pytest.mark.skipif(
+        not (shutil.which(EXPORTER) and Path(SNMPD).exists()), reason=f"apt-get install {EXPORTER} snmpd"
+    ),
+]
+WATTS = {1: 1000.0, 8: 230.0}
+WAYS: dict[str, dict[str, Any]] = {
+    "v3": {"username": WRITER, "auth_key": AUTH_KEY, "priv_key": PRIV_KEY},
+    "v3-sha256-aes256": {
+        "username": READER,
+        "auth_key": AUTH_KEY,
+        "priv_key": PRIV_KEY,
+        "auth_protocol": "sha256",
+        "priv_protocol": "aes256",
+    },
+    "v2c": {"version": "v2c", "community": READS},
+}
+Found = dict[str, list[tuple[dict[str, str], float]]]
+
+
+def split() -> bool:
+    """Whether the exporter that is installed has credentials apart from modules."""
+    done = subprocess.run([EXPORTER, "--version"], capture_output=True, text=True, check=True)
+    release = re.search(r"version (\d+)\.(\d+)", done.stdout + done.stderr)
+    assert release, done
+    return (int(release[1]), int(release[2])) >= (0, 23)
+
+
+@pytest.fixture(scope="module")
+def pdu() -> Iterator[ServedPdu]:
+    with agents_of_pdus() as agents:
+        yield agents.pdu("pdu1", "AP8886", WITH_V2C, WATTS)
+
+
+def asked(folder: Path, kind: str, connection: dict[str, Any], address: str) -> Found:
+    """What the exporter tells of a device, with this login."""
+    file, port = folder / "snmp.yml", free_port()
+    file.write_text(yaml.safe_dump(configuration({kind: connection}, split())))
+    url = f"http://{HOST}:{port}"
+    command = [EXPORTER, f"--config.file={file}", f"--web.listen-address={HOST}:{port}"]
+    with running(command, folder / "exporter.log", answers(f"{url}/metrics")):
+        return metrics(fetched(f"{url}/snmp?module={kind}&auth={kind}&target={address}"))
+
+
+@pytest.mark.parametrize("connection", WAYS.values(), ids=WAYS)
+def test_a_pdu(pdu: ServedPdu, tmp_path: Path, connection: dict[str, Any]) -> None:
+    found = asked(tmp_path, "pdu", connection, f"{HOST}:{pdu.port}")
+    assert set(told("pdu")) <= set(found)
+    # Numbers of the MIB: hundredths of kW, tenths of A
+    assert found["rPDU2DeviceStatusPower"] == [({"index": "1"}, 123.0)]
+    currents = {labels["bank"]: value for labels, value in found["rPDU2BankStatusCurrent"]}
+    assert len(currents) == 6
+    assert currents["1"] == 44.0
+    assert {labels["phase"] for labels, _ in found["rPDU2PhaseStatusVoltage"]} == {"1", "2", "3"}
+    assert found["rPDU2IdentModelNumber"][0][0]["rPDU2IdentModelNumber"] == "AP8886"
+    assert found["rPDU2BankPropertiesBreakerRating"][0][1] == 16.0
+
+
+def test_who_may_not_ask_learns_nothing(pdu: ServedPdu, tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="error collecting metric"):
+        asked(tmp_path, "pdu", {**WAYS["v3"], "auth_key": "of somebody else"}, f"{HOST}:{pdu.port}")
+
+
+@pytest.fixture
+def switch(tmp_path: Path) -> Iterator[str]:
+    """An agent with the interfaces of this machine, as switches have them: Net-SNMP's own."""
+    port = free_port(socket.SOCK_DGRAM)
+    file = tmp_path / "snmpd.conf"
+    file.write_text(f"agentaddress udp:{HOST}:{port}\nrocommunity {READS}\n")
+    command = [SNMPD, "-f", "-Le", "-C", "-c", file, "-p", tmp_path / "pid", "-I", "-smux"]
+    ask = ["snmpget", "-v2c", "-c", READS, "-r", "0", "-t", "1", f"{HOST}:{port}", "1.3.6.1.2.1.1.3.0"]
+
+    def ready() -> bool:
+        return subprocess.run(ask, capture_output=True, check=False).returncode == 0
+
+    with ExitStack() as stack:
+        stack.enter_context(running(command, tmp_path / "snmpd.log", ready))
+        yield f"{HOST}:{port}"
+
+
+def test_a_switch(switch: str, tmp_path: Path) -> None:
+    found = asked(tmp_path, "switch", {"version": "v2c", "community": READS}, switch)
+    # Net-SNMP knows how busy a processor was only when it has run for a minute.
+    assert set(told("switch")) - set(found) <= {"hrProcessorLoad"}
+    state = {labels["ifName"]: value for labels, value in found["ifOperStatus"]}
+    assert state["lo"] == 1
+    assert all({"ifName", "ifAlias", "ifIndex"} <= set(labels) for labels, _ in found["ifHCInOctets"])
