@@ -34,6 +34,9 @@ def test_scenario(scenario: str) -> None:
             check=False,
         )
     assert done.returncode == 0, f"{' '.join(line)} failed; the whole log is {log}\n" + tail(log)
+    assert "side_effect: Executed: Missing playbook" not in log.read_text(errors="replace"), (
+        f"a step was left out: {log}"
+    )
 
 
 def tail(log: Path, lines: int = 120) -> str:
