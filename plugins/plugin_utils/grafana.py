@@ -233,7 +233,6 @@ def _alerts() -> dict[str, t.Any]:
         "enable": True,
         "iconColor": "red",
         "expr": 'ALERTS{alertstate="firing",severity="critical"}',
-        "titleFormat": "{{alertname}} {{host}}",
     }
 
 
