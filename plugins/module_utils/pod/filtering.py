@@ -1,8 +1,9 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What may pass to and from the VMs of a POD: security groups, one for each kind of interface. Pure.
+"""What may pass to and from the hosts of a POD, by kind of host and network. Pure.
 
+One table for two: the security groups that OpenStack puts before VMs (here), and the firewall of hosts (`firewall`).
 VMs have one interface per network. On the data network nothing is filtered.
 """
 
@@ -13,65 +14,126 @@ import typing as t
 
 from . import model
 
-Rule = dict[str, t.Any]
+Rule = dict[str, t.Any]  # direction; perhaps protocol, port, remote (a subnet), ethertype, description
 
 DNS, SSH, HTTPS, SYSLOG, SUNRPC, NFS = 53, 22, 443, 514, 111, 2049
 NODE_EXPORTER, MACHINE_EXPORTER, GRAFANA, PROMETHEUS = 9100, 2112, 3000, 9090
-_BOTH = ("udp", "tcp")
+BOTH = ("udp", "tcp")
 
 
 def security_groups(pod: model.Pod, cloud: model.Cloud) -> list[dict[str, t.Any]]:
     """The groups of controller VMs (on BMC, GW and management) and of Poplar VMs (on management and storage)."""
+    poplars, controllers = ({"remote_group": _name(pod, "%s-management" % kind)} for kind in ("poplar", "controller"))
     groups = {
         "controller-bmc": (
             "vPOD controller VM on the BMC network",
-            _controller_bmc(_subnet(pod, model.BMC)) + _dns(cloud),
+            controller_bmc(_subnet(pod, model.BMC), cloud.dns_servers),
         ),
         "controller-gw": (
             "vPOD controller VM on the GW network",
-            _controller_gw(_subnet(pod, model.GW), pod.agent_port, cloud.management_servers) + _dns(cloud),
+            controller_gw(_subnet(pod, model.GW), pod.agent_port, cloud.management_servers, cloud.dns_servers),
         ),
         "controller-management": (
             "vPOD controller VM on the management network",
-            [
-                *_anywhere(),
-                _rule("ingress", "tcp", SSH, description="shell"),
-                _rule(
-                    "ingress",
-                    "tcp",
-                    pod.controller_port,
-                    remote_group=_name(pod, "poplar-management"),
-                    description="V-IPU server",
-                ),
-            ],
+            controller_management(pod.controller_port, poplars),
         ),
-        "poplar-management": (
-            "Poplar VM on the management network",
-            [
-                *_anywhere(),
-                _rule("ingress", "tcp", SSH, description="shell"),
-                _rule(
-                    "ingress",
-                    "tcp",
-                    NODE_EXPORTER,
-                    remote_group=_name(pod, "controller-management"),
-                    description="node exporter",
-                ),
-            ],
-        ),
-        "poplar-storage": (
-            "Poplar VM on the storage network",
-            [
-                _rule("egress", "tcp", port, remote=server, description=what)
-                for server in cloud.nfs_servers
-                for port, what in ((NFS, "NFS"), (SUNRPC, "portmapper of NFS"))
-            ],
-        ),
+        "poplar-management": ("Poplar VM on the management network", poplar_management(controllers)),
+        "poplar-storage": ("Poplar VM on the storage network", poplar_storage(cloud.nfs_servers)),
     }
     return [
         {"name": _name(pod, name), "description": description, "rules": rules}
         for name, (description, rules) in groups.items()
     ]
+
+
+def controller_bmc(bmcs: str | None, dns_servers: t.Iterable[str]) -> list[Rule]:
+    """Of a controller, to and from BMCs."""
+    rules = []
+    if bmcs:
+        rules = [
+            rule("egress", "icmp", remote=bmcs, description="reachability"),
+            rule("egress", "tcp", SSH, bmcs, description="shell"),
+            rule("egress", "tcp", HTTPS, bmcs, description="Redfish"),
+            *(rule("ingress", protocol, SYSLOG, bmcs, description="logs") for protocol in BOTH),
+        ]
+    return rules + names(dns_servers)
+
+
+def controller_gw(
+    gateways: str | None, agent_port: int, management_servers: t.Iterable[str], dns_servers: t.Iterable[str]
+) -> list[Rule]:
+    """Of a controller, to and from IPU-Gateways."""
+    rules = []
+    if gateways:
+        rules = [
+            rule("egress", "icmp", remote=gateways, description="reachability"),
+            rule("egress", "tcp", SSH, gateways, description="shell"),
+            rule("egress", "tcp", MACHINE_EXPORTER, gateways, description="metrics of IPU-Machines"),
+            rule("egress", "tcp", agent_port, gateways, description="V-IPU agents"),
+            *(rule("ingress", protocol, SYSLOG, gateways, description="logs") for protocol in BOTH),
+        ]
+    served = ((SSH, "shell"), (NODE_EXPORTER, "node exporter"), (GRAFANA, "Grafana"), (PROMETHEUS, "Prometheus"))
+    rules += [
+        rule("ingress", "tcp", port, server, description=what) for server in management_servers for port, what in served
+    ]
+    return rules + names(dns_servers)
+
+
+def controller_management(port: int, poplars: t.Mapping[str, str]) -> list[Rule]:
+    """Of a controller, on the management network; ``poplars`` is who they are, a remote or a remote_group."""
+    return [*anywhere(), shell(), rule("ingress", "tcp", port, **poplars, description="V-IPU server")]
+
+
+def poplar_management(controllers: t.Mapping[str, str]) -> list[Rule]:
+    """Of a Poplar server, on the management network; ``controllers`` as above."""
+    return [*anywhere(), shell(), rule("ingress", "tcp", NODE_EXPORTER, **controllers, description="node exporter")]
+
+
+def poplar_storage(nfs_servers: t.Iterable[str]) -> list[Rule]:
+    """Of a Poplar server, to its NFS servers."""
+    return [
+        rule("egress", "tcp", port, remote=server, description=what)
+        for server in nfs_servers
+        for port, what in ((NFS, "NFS"), (SUNRPC, "portmapper of NFS"))
+    ]
+
+
+def names(dns_servers: t.Iterable[str]) -> list[Rule]:
+    """To servers of names."""
+    return [
+        rule("egress", protocol, DNS, remote=server, description="names") for server in dns_servers for protocol in BOTH
+    ]
+
+
+def anywhere() -> list[Rule]:
+    """To everybody."""
+    return [rule("egress"), rule("egress", ethertype="IPv6")]
+
+
+def shell() -> Rule:
+    """From everybody, to ssh."""
+    return rule("ingress", "tcp", SSH, description="shell")
+
+
+def rule(
+    direction: str,
+    protocol: str | None = None,
+    port: int | None = None,
+    remote: str | None = None,
+    **more: str,
+) -> Rule:
+    """One rule, in the words of Neutron. Raises ValueError for a remote that is no subnet."""
+    made: Rule = {"direction": direction, **more}
+    if protocol:
+        made["protocol"] = protocol
+    if port:
+        made["port"] = port
+    if remote:
+        network = ipaddress.ip_network(remote)
+        made["remote"] = str(network)
+        if network.version == 6:
+            made["ethertype"] = "IPv6"
+    return made
 
 
 def _name(pod: model.Pod, group: str) -> str:
@@ -80,64 +142,3 @@ def _name(pod: model.Pod, group: str) -> str:
 
 def _subnet(pod: model.Pod, network: str) -> str | None:
     return pod.networks[network].subnet
-
-
-def _rule(
-    direction: str,
-    protocol: str | None = None,
-    port: int | None = None,
-    remote: str | None = None,
-    **more: str,
-) -> Rule:
-    rule: Rule = {"direction": direction, **more}
-    if protocol:
-        rule["protocol"] = protocol
-    if port:
-        rule["port"] = port
-    if remote:
-        network = ipaddress.ip_network(remote)
-        rule["remote"] = str(network)
-        if network.version == 6:
-            rule["ethertype"] = "IPv6"
-    return rule
-
-
-def _dns(cloud: model.Cloud) -> list[Rule]:
-    return [
-        _rule("egress", protocol, DNS, remote=server, description="names")
-        for server in cloud.dns_servers
-        for protocol in _BOTH
-    ]
-
-
-def _anywhere() -> list[Rule]:
-    return [_rule("egress"), _rule("egress", ethertype="IPv6")]
-
-
-def _controller_bmc(bmcs: str | None) -> list[Rule]:
-    if not bmcs:
-        return []
-    return [
-        _rule("egress", "icmp", remote=bmcs, description="reachability"),
-        _rule("egress", "tcp", SSH, bmcs, description="shell"),
-        _rule("egress", "tcp", HTTPS, bmcs, description="Redfish"),
-        *(_rule("ingress", protocol, SYSLOG, bmcs, description="logs") for protocol in _BOTH),
-    ]
-
-
-def _controller_gw(gateways: str | None, agent_port: int, management_servers: t.Iterable[str]) -> list[Rule]:
-    rules = []
-    if gateways:
-        rules = [
-            _rule("egress", "icmp", remote=gateways, description="reachability"),
-            _rule("egress", "tcp", SSH, gateways, description="shell"),
-            _rule("egress", "tcp", MACHINE_EXPORTER, gateways, description="metrics of IPU-Machines"),
-            _rule("egress", "tcp", agent_port, gateways, description="V-IPU agents"),
-            *(_rule("ingress", protocol, SYSLOG, gateways, description="logs") for protocol in _BOTH),
-        ]
-    served = ((SSH, "shell"), (NODE_EXPORTER, "node exporter"), (GRAFANA, "Grafana"), (PROMETHEUS, "Prometheus"))
-    return rules + [
-        _rule("ingress", "tcp", port, server, description=what)
-        for server in management_servers
-        for port, what in served
-    ]
