@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 REFUSAL = "the IPUs do not come up (fault of the twin)"
 IPU_FAILURE = "uncorrectable memory error (fault of the twin)"
 SLOWEST = 3600.0  # seconds
+HOTTEST = 200.0  # degrees Celsius
 PFC_CLASSES = frozenset("01234567")
 
 
@@ -55,11 +56,14 @@ VERBS = {
     "move": Verb("PORT TO", "move the end of a cable to a free port"),
     "swap": Verb("PORT PORT", "exchange the cables in two ports"),
     "break": Verb("PORT|AGENT:internalN", "break the cable in a port, or a link inside of a machine"),
-    "errors": Verb("PORT|AGENT:internalN COUNT", "let an IPU-Link correct so many errors in every run of traffic"),
+    "errors": Verb(
+        "PORT|AGENT:internalN COUNT", "let an IPU-Link correct so many errors, now and in every run of traffic"
+    ),
     "version": Verb("AGENT COMPONENT VERSION", "give a component another version"),
     "versions": Verb("AGENT COMPONENT=VERSION…", "give a machine these components, and no others"),
     "pfc": Verb("AGENT INTERFACE CLASSES", "set the PFC classes of an interface: 0,2 or none"),
     "slow": Verb("AGENT|DEVICE SECONDS", "let every answer take so much longer"),
+    "hot": Verb("AGENT DEGREES", "let a machine be so much warmer than it should be"),
     "refuse": Verb("AGENT|DEVICE", "let a machine refuse to bring IPUs up, a switch or PDU refuse to answer"),
     "hang": Verb("AGENT", "let a machine answer nothing, and close nothing"),
     "ipu": Verb("AGENT IPU", "let an IPU fail now, under whatever partition holds it"),
@@ -107,6 +111,7 @@ class Faults:
             "versions": self._versions,
             "pfc": self._pfc,
             "slow": self._slow,
+            "hot": self._hot,
             "refuse": self._refuse,
             "hang": lambda agent: self._alive(agent).hang(),
             "ipu": self._ipu,
@@ -190,6 +195,7 @@ class Faults:
         if inside:
             hardware, link = inside
             hardware.noisy_links[link] = int(count)
+            hardware.use(link)
             return
         place = self._wiring.place(text)
         if place.kind is not CableKind.IPU_LINK:
@@ -197,6 +203,10 @@ class Faults:
                 f"errors {text} {count}: traffic runs over IPU-Links only; name an IPU-Link port, like ag03:5."
             )
         self._wiring.degrade(place, corrected_errors=int(count))
+        cable = self._wiring.at(place)
+        for end in cable.ends if cable else ():
+            if end is not None:
+                self.machine(end.agent).hardware.use(str(end.port))
 
     def _inside(self, text: str) -> tuple[TwinHardware, str] | None:
         """The machine and the name of a link inside of it; None for what is written like a port."""
@@ -233,16 +243,19 @@ class Faults:
         hardware.pfc[interface] = tuple(map(int, numbers))
 
     def _slow(self, agent: str, seconds: str) -> None:
-        try:
-            value = float(seconds)
-        except ValueError:
-            value = -1.0
-        if not 0 <= value <= SLOWEST:
+        value = _number(seconds, SLOWEST)
+        if value is None:
             raise FaultError(f"slow {agent} {seconds}: seconds are a number from 0 to {SLOWEST:.0f}.")
         if device := self._found(agent):
             device.slow(value)
         else:
             self.machine(agent).hardware.slowness = value
+
+    def _hot(self, agent: str, degrees: str) -> None:
+        value = _number(degrees, HOTTEST)
+        if value is None:
+            raise FaultError(f"hot {agent} {degrees}: degrees Celsius are a number from 0 to {HOTTEST:.0f}.")
+        self.machine(agent).hardware.warmth = value
 
     def _refuse(self, agent: str) -> None:
         if device := self._found(agent):
@@ -277,6 +290,15 @@ class Faults:
                 await device.start()
 
 
+def _number(text: str, most: float) -> float | None:
+    """A number from 0 to ``most``; None for what is none."""
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if 0 <= value <= most else None
+
+
 def _ailments(machine: Machine) -> Iterator[Wrong]:
     hardware = machine.hardware
 
@@ -293,6 +315,9 @@ def _ailments(machine: Machine) -> Iterator[Wrong]:
     if hardware.slowness:
         seconds = f"{hardware.slowness:g}"
         yield wrong("slow", f"answers {seconds} seconds late", found=seconds, expected="0")
+    if hardware.warmth:
+        degrees = f"{hardware.warmth:g}"
+        yield wrong("hot", f"is {degrees} °C warmer than it should be", found=degrees, expected="0")
     for link in sorted(hardware.broken_links):
         yield wrong("break", f"the link {link} is broken", link)
     for link, errors in sorted(hardware.noisy_links.items()):

@@ -6,10 +6,12 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import secrets
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from ansible_collections.openipu.pod.plugins.module_utils.pod.topology import INTERNAL_LINKS, CableKind
 
+from openipu.twin.power import MACHINE_PER_BUSY_IPU
 from openipu.twin.wiring import CHASSIS_PORTS, Place, Wiring
 from openipu.vipu.agent.hardware import (
     CablePort,
@@ -23,6 +25,7 @@ from openipu.vipu.agent.hardware import (
     Pulses,
     Share,
 )
+from openipu.vipu.metrics.exporter import PATH, PORT
 from openipu.vipu.model import IPUS_PER_MACHINE, Device
 
 # Component -> version: what the version test compares between machines.
@@ -37,13 +40,18 @@ VERSIONS = {
 IPUM_SOFTWARE = "2.0.0"
 DRIVER = "1.0.58"
 HDF_HASH = hashlib.sha1(f"hdf {VERSIONS['HDF']}".encode(), usedforsecurity=False).hexdigest()
-EXPORTER_PORT = 2112
 # Where the IPUoF server of IPU 0 listens on the RNIC; those of the others follow.
 SERVER_PORT = 10100
 RDMA_PORT = 10200
 ARCH_ID = 2  # GC200
 TILES = 1472
 TILE_MEMORY = 638976  # bytes
+
+# Degrees Celsius at an idle machine in a cool room, and how much warmer an IPU and its board get in a partition.
+DIE_TEMPERATURE, BOARD_TEMPERATURE = 39.0, 30.0
+DIE_HEATING, BOARD_HEATING = 16.0, 8.0
+# Watts of one IPU, as ``openipu.twin.power`` has it for the machine.
+IDLE_POWER = 40.0
 
 # Interface of the RNIC -> classes with priority flow control: one port is cabled, with all eight.
 HEALTHY_PFC = {"eth1": tuple(range(8))}
@@ -79,6 +87,7 @@ class TwinHardware(Hardware):
         self.agent_id = agent_id or host
         self.powered = True
         self.slowness = 0.0  # seconds by which every answer is late
+        self.warmth = 0.0  # degrees by which everything in it is warmer than it should be
         self.versions = dict(VERSIONS)
         self.pfc = dict(HEALTHY_PFC)
         self.broken_links: set[str] = set()  # inside of the machine
@@ -86,6 +95,7 @@ class TwinHardware(Hardware):
         self._wiring = wiring or Wiring()
         self._wiring.machines[self.agent_id] = self
         self._pulses: dict[tuple[CableKind, int], int] = {}
+        self._corrected: Counter[str] = Counter()  # errors by link, of all traffic since it started
         self._callbacks: list[Callable[[PartitionFault], None]] = []
         self._answers = asyncio.Event()
         self._answers.set()
@@ -98,6 +108,7 @@ class TwinHardware(Hardware):
         self._shares: dict[str, Share] = {}
         self._failed: set[int] = set()
         self._pulses.clear()
+        self._corrected.clear()
         self.heal()
 
     def heal(self) -> None:
@@ -118,6 +129,7 @@ class TwinHardware(Hardware):
         """Be as it was delivered, but for what it holds."""
         self.heal()
         self.slowness = 0.0
+        self.warmth = 0.0
         self.versions = dict(VERSIONS)
         self.pfc = dict(HEALTHY_PFC)
         self.broken_links.clear()
@@ -153,6 +165,10 @@ class TwinHardware(Hardware):
             await asyncio.sleep(self.slowness)
         await self._answers.wait()
 
+    def use(self, link: str) -> None:
+        """Let traffic run over one link."""
+        self._carry(each for each in self._all_links() if each.link == link)
+
     def fail_ipu(self, ipu: int, reason: str) -> None:
         """Let an IPU fail now, under whatever partition holds it."""
         if not 0 <= ipu < IPUS_PER_MACHINE:
@@ -182,7 +198,7 @@ class TwinHardware(Hardware):
         """Identity and versions."""
         await self._react()
         facts = (
-            ("Exporter", f"http://{self.host}:{EXPORTER_PORT}/metrics"),
+            ("Exporter", f"http://{self.host}:{PORT}{PATH}"),
             ("Platform", "ipum-p2"),
             ("Manufacturer", "Graphcore"),
             ("Discovery Mode", "DM_GCDA"),
@@ -241,6 +257,11 @@ class TwinHardware(Hardware):
         await self._react()
         return [CablePort(place.kind, place.port, self._wiring.serial(place)) for place in self._places(CHASSIS_PORTS)]
 
+    async def links(self) -> Sequence[LinkState]:
+        """Every link, with all errors that it corrected since the start."""
+        await self._react()
+        return [LinkState(each.link, each.up, self._corrected[each.link]) for each in self._all_links()]
+
     async def train_links(self, kinds: Collection[CableKind]) -> Sequence[LinkState]:
         """The links inside, and one for every port of these kinds."""
         await self._react()
@@ -271,7 +292,9 @@ class TwinHardware(Hardware):
         await self._react()
         for port in sorted(set(ports).difference(CHASSIS_PORTS[CableKind.IPU_LINK])):
             raise HardwareError(f"there is no IPU-Link port {port}")
-        return self._inside() + [self._link(Place(self.agent_id, CableKind.IPU_LINK, port)) for port in sorted(ports)]
+        links = self._inside() + [self._link(Place(self.agent_id, CableKind.IPU_LINK, port)) for port in sorted(ports)]
+        self._carry(links)
+        return links
 
     async def pfc_classes(self) -> Mapping[str, Sequence[int]]:
         """All eight classes on the cabled port of the RNIC, unless somebody changed them."""
@@ -288,6 +311,13 @@ class TwinHardware(Hardware):
     def _link(self, place: Place) -> LinkState:
         name = f"gw{place.port}" if place.kind is CableKind.GW_LINK else str(place.port)
         return LinkState(name, self._wiring.trains(place), self._wiring.errors(place))
+
+    def _all_links(self) -> list[LinkState]:
+        return self._inside() + [self._link(place) for place in self._places((CableKind.IPU_LINK, CableKind.GW_LINK))]
+
+    def _carry(self, links: Iterable[LinkState]) -> None:
+        """Traffic runs over links."""
+        self._corrected.update({each.link: each.corrected_errors for each in links if each.up})
 
     def _inside(self) -> list[LinkState]:
         return [
@@ -336,8 +366,14 @@ class TwinHardware(Hardware):
 
     def _attributes(self, ipu: int) -> dict[str, str]:
         major, minor, patch = (*self._version("IPU firmware").split("."), "0", "0")[:3]
+        partition = next(
+            (id for id, share in self._shares.items() if any(placed.ipu == ipu for placed in share.ipus)), ""
+        )
+        busy = bool(partition)
         return {
             "architecture": "ipu2",
+            "average board temp": f"{BOARD_TEMPERATURE + busy * BOARD_HEATING + self.warmth:.1f} C",
+            "average die temp": f"{DIE_TEMPERATURE + busy * DIE_HEATING + self.warmth:.1f} C",
             "board ipu index": str(ipu % 2),
             "board serial number": self._board(ipu),
             "board type": "M2000",
@@ -349,11 +385,11 @@ class TwinHardware(Hardware):
             "firmware patch version": patch,
             "firmware version": self._version("IPU firmware"),
             "hexopt active size (bytes)": "268435456",
+            "ipu power": f"{IDLE_POWER + busy * MACHINE_PER_BUSY_IPU:.1f} W",
             "ipu state": "failed" if ipu in self._failed else "ready",
+            "ipu utilisation": "0.00%",  # no program runs on a twin
             "number of tiles": str(TILES),
-            "partition id": next(
-                (id for id, share in self._shares.items() if any(placed.ipu == ipu for placed in share.ipus)), ""
-            ),
+            "partition id": partition,
             "tile memory size (bytes)": str(TILE_MEMORY),
         }
 

@@ -9,13 +9,13 @@ configuration is JSON:
     ]}
 
 ``machines`` stand in the order of the cluster: the lowest in the rack first, IPU-Link domain by
-domain. ``port`` (8080), ``rnic_address`` (the host) and ``serial`` (made from the id) may be left
-out, and so may at the top level ``topology`` (mesh), ``ilds`` (1), ``bring_up_seconds`` (0: how long
-it takes to bring up a share), ``announce_interfaces`` (none: where presence is multicast) and the
-paths ``tls_ca``, ``tls_certificate``, ``tls_key``. Several clusters, each cabled in itself, stand as a
-list ``clusters`` of mappings with ``topology``, ``ilds`` and ``machines``. Under ``devices`` stand switches
-and PDUs, as ``openipu.twin.racked`` writes them; they keep their state in the folder ``devices`` beside the
-file. When the socket answers, all of them listen.
+domain. ``port`` (8080), ``rnic_address`` (the host), ``serial`` (made from the id) and ``metrics_port``
+(none: no metrics) may be left out, and so may at the top level ``topology`` (mesh), ``ilds`` (1),
+``bring_up_seconds`` (0: how long it takes to bring up a share), ``announce_interfaces`` (none: where
+presence is multicast) and the paths ``tls_ca``, ``tls_certificate``, ``tls_key``. Several clusters, each
+cabled in itself, stand as a list ``clusters`` of mappings with ``topology``, ``ilds`` and ``machines``.
+Under ``devices`` stand switches and PDUs, as ``openipu.twin.racked`` writes them; they keep their state in
+the folder ``devices`` beside the file. When the socket answers, all of them listen.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ from openipu.twin.wiring import Wiring
 from openipu.vipu import tls
 from openipu.vipu.agent.presence import Announcer
 from openipu.vipu.agent.server import AgentServer, stop_signal
+from openipu.vipu.metrics.exporter import Listen
 from openipu.vipu.model import DEFAULT_AGENT_PORT, Topology
 
 if TYPE_CHECKING:  # its libraries are loaded for a rack that has such devices
@@ -60,6 +61,7 @@ class MachineSpec:
     port: int = DEFAULT_AGENT_PORT
     rnic_address: str = ""  # empty: the host
     serial: str = ""  # of the board; empty: made from the id
+    metrics_port: int | None = None  # on its host; None: it tells none
 
 
 class Machine:
@@ -116,7 +118,8 @@ class Rack:
                 agent_id=spec.agent_id,
                 wiring=self.wiring,
             )
-            server = AgentServer(hardware, spec.host, spec.port, credentials)
+            metrics = None if spec.metrics_port is None else Listen(spec.host, spec.metrics_port)
+            server = AgentServer(hardware, spec.host, spec.port, credentials, metrics)
             self.machines[spec.agent_id] = Machine(spec.agent_id, hardware, server, announce_interfaces)
 
     def take(self, other: Rack) -> None:
@@ -223,6 +226,7 @@ def _machine(entry: Mapping[str, Any]) -> MachineSpec:
         port=int(entry.get("port", DEFAULT_AGENT_PORT)),
         rnic_address=str(entry.get("rnic_address", "")),
         serial=str(entry.get("serial", "")),
+        metrics_port=None if entry.get("metrics_port") is None else int(entry["metrics_port"]),
     )
 
 

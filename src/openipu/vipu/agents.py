@@ -223,7 +223,7 @@ class Supervisor:
         def up(info: Any) -> None:
             nonlocal failures
             failures = 0
-            link.turned(AgentStatus(AgentState.UP, "", info))
+            link.turned(AgentStatus(AgentState.UP, "", info, link.status.losses))
             self.unavailable -= {link.id}
             _log.info("agent up", agent=link.id, host=link.agent.host, port=link.agent.port)
             self._watcher.agent_up(link)
@@ -249,7 +249,8 @@ class Supervisor:
 
     def _down(self, link: Link, reason: str) -> None:
         before = link.status
-        link.turned(AgentStatus(AgentState.DOWN, reason, before.info))
+        losses = before.losses + (before.state is AgentState.UP)
+        link.turned(AgentStatus(AgentState.DOWN, reason, before.info, losses))
         if before.state is not AgentState.DOWN:
             self.unavailable |= {link.id}
             _log.warning("agent down", agent=link.id, host=link.agent.host, port=link.agent.port, reason=reason)

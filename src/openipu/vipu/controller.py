@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import queue
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ from typing import Any
 
 import structlog
 
+from openipu.vipu.metrics.catalog import CONTROLLER
+from openipu.vipu.metrics.meters import Meters
 from openipu.vipu.model import Change, Delete, Partition, State
 from openipu.vipu.ports import Command, Result, StoppedError
 from openipu.vipu.store import Store, Transaction
@@ -44,6 +47,10 @@ class Controller:
         self._working = self._committed.copy()
         self._tasks: queue.SimpleQueue[_Task | None] = queue.SimpleQueue()
         self._callbacks: list[Callable[[Sequence[Change]], None]] = []
+        self.meters = Meters(CONTROLLER)
+        self._commits = self.meters.histogram("vipu_store_commit_duration_seconds")
+        self._failures = self.meters.counter("vipu_store_commit_failures_total")
+        self._changes = self.meters.counter("vipu_store_changes_total")
         self._lock = threading.Lock()
         self._submitting = threading.Lock()
         self._stopped = False
@@ -54,6 +61,11 @@ class Controller:
     def state(self) -> State:
         """The committed records. Single look-ups and ``list(table.values())`` need no lock."""
         return self._committed
+
+    @property
+    def waiting(self) -> int:
+        """How many commands wait for the writer now."""
+        return self._tasks.qsize()
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[State]:
@@ -129,13 +141,16 @@ class Controller:
                     self._take_over(made, transaction)
                     changes += made
                     done.append((task, result))
+            start = time.perf_counter()
             transaction.commit()
         except Exception as trouble:  # noqa: BLE001 - the writer must live on
             self._working = self._committed.copy()
             for task in tasks:
                 task.future.set_exception(trouble)
+            self._failures.inc()
             _log.error("transaction failed", error=str(trouble), commands=len(tasks))
             return
+        committed = time.perf_counter()
         if changes:
             with self._lock:
                 self._committed.apply(changes)
@@ -145,6 +160,8 @@ class Controller:
         for task, reason in failed:
             task.future.set_exception(reason)
         if changes:
+            self._commits.observe(committed - start)
+            self._changes.inc(len(changes))
             # Who asked for what is told by the services.
             _log.debug("committed", changes=_summary(changes))
 

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
-from collections.abc import Callable
 from typing import Any, Protocol
 
 import grpc
@@ -78,6 +78,9 @@ class Receiver(Protocol):
 
     def release_answered(self, partition_id: str, agent_id: str, error: str) -> None:
         """A partition is off a machine, or an agent refused to take it off."""
+
+    def call_answered(self, method: str, code: grpc.StatusCode, seconds: float) -> None:
+        """A call of an agent has ended, with this code and after so long."""
 
 
 class Turns:
@@ -208,7 +211,7 @@ class Courier:
         ids = list(self._releases)[:MOST_PARTITIONS_PER_CALL]
         if not ids:
             return
-        reply = await self._call(self.link.stub.Release, contract.ReleaseRequest(partition_ids=ids))
+        reply = await self._call("Release", contract.ReleaseRequest(partition_ids=ids))
         for index, id in enumerate(ids):
             self._releases.pop(id, None)
             error = reply if isinstance(reply, str) else reply.results[index].error
@@ -225,21 +228,28 @@ class Courier:
         request = contract.ConfigureRequest(shares=[drive.share(agent_id) for drive in drives])
         for drive in drives:
             drive.tried.add(agent_id)
-        reply = await self._call(self.link.stub.Configure, request)
+        reply = await self._call("Configure", request)
         for index, drive in enumerate(drives):
             if self._drives.get(drive.record.id) is drive:
                 del self._drives[drive.record.id]
                 result = contract.ShareResult(error=reply) if isinstance(reply, str) else reply.results[index]
                 self._receiver.share_answered(drive, agent_id, result)
 
-    async def _call(self, method: Callable[..., Any], request: Any) -> Any:
+    async def _call(self, method: str, request: Any) -> Any:
         """The reply, or the clause with which the agent refuses the whole call."""
+        start, code = time.perf_counter(), grpc.StatusCode.OK
         try:
-            reply = await method(request, timeout=self._timeout)
+            reply = await getattr(self.link.stub, method)(request, timeout=self._timeout)
         except grpc.aio.AioRpcError as error:
-            if error.code() in _UNANSWERED:
+            code = error.code()
+            if code in _UNANSWERED:
                 raise
             return plain(error)
+        except asyncio.CancelledError:  # it went down meanwhile
+            code = grpc.StatusCode.CANCELLED
+            raise
+        finally:
+            self._receiver.call_answered(method, code, time.perf_counter() - start)
         if len(reply.results) != len(getattr(request, "shares", None) or request.partition_ids):
             return "it answered something else than it was asked"
         self.link.known_as_of(reply)

@@ -14,12 +14,15 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import Any
 
+import grpc
 import structlog
 
 from openipu.vipu import life
 from openipu.vipu.agents import Link, Supervisor, retire
 from openipu.vipu.checks import Code, RuleError, shown
 from openipu.vipu.courier import Courier, Drive, Turns
+from openipu.vipu.metrics.catalog import CONTROLLER
+from openipu.vipu.metrics.meters import Meters
 from openipu.vipu.model import Agent, Change, Device, Operation, Partition, Put, State
 from openipu.vipu.outbox import Outbox, Transition
 from openipu.vipu.ports import AgentState, LifecycleOptions, Records, StoppedError
@@ -37,6 +40,8 @@ class Driver:
 
     def __init__(self, records: Records, options: LifecycleOptions, loop: asyncio.AbstractEventLoop) -> None:
         """See the class."""
+        self.meters = Meters(CONTROLLER)
+        self._calls = self.meters.histogram("vipu_agent_request_duration_seconds")
         self.supervisor = Supervisor(self, options.heartbeat, options.agent_tls)
         self._records = records
         self._options = options
@@ -258,6 +263,10 @@ class Driver:
         drive.waiting.discard(agent_id)
         if not drive.waiting:
             self._conclude(drive, lambda record: None)
+
+    def call_answered(self, method: str, code: grpc.StatusCode, seconds: float) -> None:
+        """See ``courier.Receiver``."""
+        self._calls.labels(method, code.name).observe(seconds)
 
     def _release_again(self, drive: Drive, agent_id: str) -> None:
         drive.refused.discard(agent_id)

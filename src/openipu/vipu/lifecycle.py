@@ -6,8 +6,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+import time
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 
 import grpc
@@ -18,9 +19,11 @@ from openipu.vipu.agent.contract import agent as contract
 from openipu.vipu.agents import Link
 from openipu.vipu.checks import Context, Refused, RuleError, not_there, shown
 from openipu.vipu.cluster_test.plan import Test
-from openipu.vipu.cluster_test.runs import Run, Runs
+from openipu.vipu.cluster_test.runs import Results, Run, Runs
 from openipu.vipu.discovery import Discovery
 from openipu.vipu.driver import Driver
+from openipu.vipu.life_meters import LifeMeters
+from openipu.vipu.metrics.meters import Meters
 from openipu.vipu.model import Agent, Change, Delete, Kind, Partition, Put, State
 from openipu.vipu.ports import AgentStatus, DiscoveredAgent, LifecycleOptions, Records, StoppedError
 from openipu.vipu.specs import Removal
@@ -42,12 +45,18 @@ class Lifecycle:
         self._thread = threading.Thread(target=self._run, name="lifecycle", daemon=True)
         self._driver = Driver(records, options, self._loop)
         self._tests = Runs(self._loop, lambda: self._driver.supervisor.links)
-        self._inbox: deque[Sequence[Change]] = deque()
+        self._meters = LifeMeters()
+        self._inbox: deque[tuple[float, Sequence[Change]]] = deque()  # and when they were committed
         self._reading = False  # it is going to read the inbox
         self._stopped = False
         self._discovery: Discovery | None = None
 
     # -- for the services, in any thread
+
+    @property
+    def meters(self) -> list[Meters]:
+        """What is counted here."""
+        return [self._meters, self._driver.meters]
 
     def start(self) -> None:
         """Supervise all agents and take up what was interrupted. Raises OSError with a sentence."""
@@ -89,6 +98,10 @@ class Lifecycle:
     def cluster_test(self) -> Run | None:
         """The last run, of whatever cluster."""
         return self._tests.last
+
+    def cluster_test_results(self) -> Mapping[str, Results]:
+        """See ``ports.Lifecycle``."""
+        return self._tests.results
 
     def wait_cluster_test(self, known: int, seconds: float) -> Run | None:
         """See ``ports.Lifecycle``."""
@@ -170,12 +183,13 @@ class Lifecycle:
             self._discovery.listen()
         for agent in list(state.agents.values()):
             self._driver.add_agent(agent)
-        for id in list(state.partitions):
-            self._driver.look(id)
+        for record in list(state.partitions.values()):
+            self._meters.put(record, time.monotonic())
+            self._driver.look(record.id)
 
     def _committed(self, changes: Sequence[Change]) -> None:
         """Called in the writer thread."""
-        self._inbox.append(changes)
+        self._inbox.append((time.monotonic(), changes))
         if not self._reading and not self._stopped:
             self._reading = True
             with contextlib.suppress(RuntimeError):  # it was stopped this moment
@@ -184,13 +198,16 @@ class Lifecycle:
     def _read_inbox(self) -> None:
         self._reading = False
         while self._inbox:
-            for change in self._inbox.popleft():
+            now, changes = self._inbox.popleft()
+            for change in changes:
                 if isinstance(change, Delete):
                     if change.kind is Kind.PARTITION:
+                        self._meters.delete(change.id, now)
                         self._driver.forget(change.id)
                     elif change.kind is Kind.AGENT:
                         self._driver.drop_agent(change.id)
                 elif isinstance(change.record, Partition):
+                    self._meters.put(change.record, now)
                     self._driver.look(change.record.id)
                 elif isinstance(change.record, Agent):
                     self._driver.add_agent(change.record)

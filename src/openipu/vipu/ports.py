@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -13,7 +13,8 @@ from openipu.vipu.model import DISCOVERY_GROUP, DISCOVERY_PORT, Change, State
 
 if TYPE_CHECKING:
     from openipu.vipu.cluster_test.plan import Test
-    from openipu.vipu.cluster_test.runs import Run
+    from openipu.vipu.cluster_test.runs import Results, Run
+    from openipu.vipu.metrics.meters import Meters
 
 Result = TypeVar("Result")
 Command = Callable[[State], tuple[Sequence[Change], Result]]
@@ -59,12 +60,13 @@ class AgentStatus:
     """What the supervision knows of an agent.
 
     ``reason`` says why it is not up; ``info`` is the last ``MachineInfo`` message, None until it was
-    reached for the first time.
+    reached for the first time. ``losses``: how often it was up, and then was not.
     """
 
     state: AgentState = AgentState.UNKNOWN
     reason: str = ""
     info: Any = None
+    losses: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +135,13 @@ class Lifecycle(Protocol):
 
     def cluster_test(self) -> Run | None:
         """The last run, of whatever cluster."""
+
+    @property
+    def meters(self) -> Sequence[Meters]:
+        """What it counts."""
+
+    def cluster_test_results(self) -> Mapping[str, Results]:
+        """What is known of all clusters that were tested since the start, by cluster."""
 
     def wait_cluster_test(self, known: int, seconds: float) -> Run | None:
         """The last run, once it is over or has more verdicts than ``known``, or after so many seconds."""

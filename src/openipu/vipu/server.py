@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import click
 import grpc
@@ -28,7 +29,10 @@ from openipu.vipu.controller import Controller
 from openipu.vipu.health import NotServingError
 from openipu.vipu.initialise import first_admin, initialise
 from openipu.vipu.maintenance import COMMANDS
+from openipu.vipu.metrics import exporter
+from openipu.vipu.metrics.options import metrics_options, wanted
 from openipu.vipu.model import DISCOVERY_GROUP, DISCOVERY_PORT
+from openipu.vipu.monitoring import ControllerMetrics
 from openipu.vipu.notify import notify
 from openipu.vipu.ports import AgentTls, LifecycleOptions, Records
 from openipu.vipu.services import EndpointOptions, Endpoints, Listen, ListenError
@@ -52,6 +56,7 @@ class Settings:
     user_id_metadata: str = USER_ID_METADATA
     access_key_metadata: str = ACCESS_KEY_METADATA
     lifecycle: LifecycleOptions = field(default_factory=LifecycleOptions)
+    metrics: exporter.Listen | None = None
 
 
 class Server:
@@ -86,6 +91,11 @@ class Server:
                 max_retries=settings.lifecycle.max_auto_reset_retries,
             ),
         )
+        self.exporter: exporter.Exporter | None = None
+        if settings.metrics is not None:
+            found = ControllerMetrics(self.controller, self.lifecycle, settings.database)
+            counted = [self._endpoints.meters, self.controller.meters, *self.lifecycle.meters]
+            self.exporter = exporter.Exporter(settings.metrics, [found, *counted])
 
     def start(self) -> list[Listen]:
         """Begin; where the user end-point is, and the admin end-point when that is another.
@@ -95,16 +105,22 @@ class Server:
         self.controller.start()
         try:
             bound = self._endpoints.bind()
+            if self.exporter is not None:
+                self.exporter.bind()
             self.lifecycle.start()
         except (ListenError, OSError):
             self.stop(0)
             raise
         self._endpoints.start()
+        if self.exporter is not None:
+            self.exporter.start()
         return bound
 
     def stop(self, grace: float = STOP_SECONDS) -> None:
         """Refuse new calls, wait up to ``grace`` seconds for those under way, and close the database."""
         self._endpoints.stop(grace)
+        if self.exporter is not None:
+            self.exporter.stop()
         self.lifecycle.stop()
         self.controller.stop()
 
@@ -185,12 +201,14 @@ class _Commandline(click.Group):
     "--agent-tls-certificate", type=click.Path(dir_okay=False, path_type=Path), help="What agents are shown, PEM."
 )
 @click.option("--agent-tls-key", type=click.Path(dir_okay=False, path_type=Path), help="Its private key, PEM.")
+@metrics_options
 @click.option("--log-format", default="text", show_default=True, type=click.Choice(["text", "json"]))
 @click.option("--log-level", default="info", show_default=True, type=click.Choice(log.LEVELS))
 @click.version_option(package_name="openipu", prog_name="vipu-server", message="%(prog)s %(version)s")
 @click.pass_context
 def main(
     context: click.Context,
+    /,
     host: str,
     port: int,
     admin_host: str | None,
@@ -217,6 +235,7 @@ def main(
     agent_tls_key: Path | None,
     log_format: log.LogFormat,
     log_level: str,
+    **metrics: Any,
 ) -> None:
     """Control the IPU-Machines of a POD until told to stop (SIGTERM, SIGINT).
 
@@ -264,6 +283,7 @@ def main(
             discovery_group=discovery_group,
             discovery_port=discovery_port,
         ),
+        metrics=wanted(**metrics),
     )
     _serve(settings)
 
@@ -278,6 +298,8 @@ def _serve(settings: Settings) -> None:
     where = f"{bound[0]}, for administrators on {bound[1]}" if len(bound) > 1 else f"{bound[0]}"
     if settings.credentials is None:
         _log.warning("not secure: everybody who reaches this controller may do everything; see --secure")
+    if server.exporter is not None:
+        _log.info("telling metrics", url=server.exporter.listen.url)
     # Others wait for this line.
     click.echo(f"vipu-server {version} listening on {where}")
     notify("READY=1")

@@ -16,6 +16,8 @@ from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
 
 from openipu.vipu.auth import Authenticator
 from openipu.vipu.controller import Controller
+from openipu.vipu.metrics.catalog import CONTROLLER
+from openipu.vipu.metrics.meters import Calls
 from openipu.vipu.ports import Lifecycle
 from openipu.vipu.services_admin import AdminService, TenantService
 from openipu.vipu.services_guard import Guard
@@ -86,6 +88,7 @@ class Endpoints:
     def __init__(self, controller: Controller, lifecycle: Lifecycle, options: EndpointOptions) -> None:
         """Nothing happens before ``bind``."""
         self._options = options
+        self.meters = Calls(CONTROLLER, "vipu")
         self._servers: list[tuple[grpc.Server, health.HealthServicer]] = []
         self._slow = ThreadPoolExecutor(_SLOW_THREADS, "slow")
         self._side = ThreadPoolExecutor(_SIDE_THREADS, "side")
@@ -138,6 +141,7 @@ class Endpoints:
             without_user=[_VERSION],
             admin_only=[_ADMIN],
             slow=self._slow,
+            meters=self.meters,
         )
         server.add_generic_rpc_handlers([guard])
         side = self._add_side_services(server, services)

@@ -15,6 +15,7 @@ from google.protobuf.message import DecodeError
 
 from openipu.vipu.auth import ANYBODY, Authenticator, AuthError
 from openipu.vipu.checks import Code, RuleError
+from openipu.vipu.metrics.meters import Calls
 from openipu.vipu.ports import StoppedError
 from openipu.vipu.store import StoreError
 
@@ -63,16 +64,18 @@ class Guard(grpc.GenericRpcHandler):  # type: ignore[misc]
         without_user: Iterable[str],
         admin_only: Iterable[str],
         slow: ThreadPoolExecutor,
+        meters: Calls,
     ) -> None:
         """Guard services, by full name; without authenticator everybody may do everything.
 
-        Methods that wait for agents run in the pool ``slow``.
+        Methods that wait for agents run in the pool ``slow``. All calls count in ``meters``.
         """
         self._authenticator = authenticator
         self._handlers = dict(handlers)
         self._without_user = frozenset(without_user)
         self._admin_only = frozenset(admin_only)
         self._slow = slow
+        self._meters = meters
         self._wrapped: dict[str, Any] = {}
 
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> Any:
@@ -93,6 +96,7 @@ class Guard(grpc.GenericRpcHandler):  # type: ignore[misc]
         admin_only = service in self._admin_only
         bounded = not getattr(behaviour, "large_requests", False)
         writes = not method.rpartition("/")[2].startswith(_READS)
+        answered = self._meters.of(method)
 
         def call(data: bytes, context: grpc.ServicerContext) -> Any:
             start = time.perf_counter()
@@ -117,6 +121,8 @@ class Guard(grpc.GenericRpcHandler):  # type: ignore[misc]
                 code, sentence = _status(error, method)
                 if isinstance(error, AuthError):
                     user = error.user[:_LONGEST_ID]  # that it claims to be
+            seconds = time.perf_counter() - start
+            answered(code.name, seconds)
             if code in _REFUSED:
                 _log.warning("refused", method=method, user=user, peer=context.peer(), reason=sentence)
             elif writes and code is grpc.StatusCode.OK and _changed(request, reply):
@@ -128,7 +134,7 @@ class Guard(grpc.GenericRpcHandler):  # type: ignore[misc]
                 peer=context.peer(),
                 code=code.name,
                 error=sentence,
-                milliseconds=round((time.perf_counter() - start) * 1000, 3),
+                milliseconds=round(seconds * 1000, 3),
             )
             return reply if code is grpc.StatusCode.OK else context.abort(code, sentence)
 

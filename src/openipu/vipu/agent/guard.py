@@ -1,13 +1,22 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Before the handlers of an agent: what is no request is the caller's mistake and not an internal error."""
+"""Before the handlers of an agent: what is no request is the caller's mistake, and every answer counts."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import grpc
 from google.protobuf.message import DecodeError
+
+from openipu.vipu.metrics.catalog import MACHINE
+from openipu.vipu.metrics.meters import Calls
+
+# What a handler may have set before it raised; without that the caller is told UNKNOWN.
+_FAILURES = {code.value[0]: code for code in grpc.StatusCode if code is not grpc.StatusCode.OK}
 
 
 class Guard(grpc.GenericRpcHandler):  # type: ignore[misc]
@@ -16,6 +25,8 @@ class Guard(grpc.GenericRpcHandler):  # type: ignore[misc]
     def __init__(self, handler: grpc.GenericRpcHandler) -> None:
         """See the class."""
         self._handler = handler
+        self.meters = Calls(MACHINE, "ipum")
+        self._answered: dict[str, Callable[[str, float], None]] = {}
 
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> Any:
         """The guarded handler of a call, None for what is not ours."""
@@ -23,13 +34,18 @@ class Guard(grpc.GenericRpcHandler):  # type: ignore[misc]
         if handler is None:
             return None
         method, read = handler_call_details.method, handler.request_deserializer
+        answered = self._answered.get(method)
+        if answered is None:
+            answered = self._answered[method] = self.meters.of(method, timed=not handler.response_streaming)
 
         async def one(data: bytes, context: Any) -> Any:
-            return await handler.unary_unary(await _read(read, data, method, context), context)
+            with _counted(answered, context):
+                return await handler.unary_unary(await _read(read, data, method, context), context)
 
         async def many(data: bytes, context: Any) -> AsyncIterator[Any]:
-            async for reply in handler.unary_stream(await _read(read, data, method, context), context):
-                yield reply
+            with _counted(answered, context):
+                async for reply in handler.unary_stream(await _read(read, data, method, context), context):
+                    yield reply
 
         if handler.response_streaming:
             return grpc.unary_stream_rpc_method_handler(many, response_serializer=handler.response_serializer)
@@ -41,3 +57,18 @@ async def _read(read: Any, data: bytes, method: str, context: Any) -> Any:
         return read(data)
     except DecodeError:
         await context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"What was sent is no request of {method}.")
+
+
+@contextlib.contextmanager
+def _counted(answered: Callable[[str, float], None], context: Any) -> Iterator[None]:
+    start, code = time.perf_counter(), grpc.StatusCode.OK
+    try:
+        yield
+    except (asyncio.CancelledError, GeneratorExit):  # the caller went away
+        code = grpc.StatusCode.CANCELLED
+        raise
+    except BaseException:
+        code = _FAILURES.get(context.code(), grpc.StatusCode.UNKNOWN)
+        raise
+    finally:
+        answered(code.name, time.perf_counter() - start)

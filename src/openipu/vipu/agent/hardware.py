@@ -86,7 +86,7 @@ class Pulses:
 
 @dataclass(frozen=True, slots=True)
 class LinkState:
-    """A link after training: "5" is IPU-Link port 5, "gw1" GW-Link port 1, other names are inside the machine."""
+    """A link: "5" is IPU-Link port 5, "gw1" GW-Link port 1, other names are inside the machine."""
 
     link: str
     up: bool
@@ -142,6 +142,10 @@ class Hardware(abc.ABC):
     @abc.abstractmethod
     async def cables(self) -> Sequence[CablePort]:
         """All chassis ports."""
+
+    @abc.abstractmethod
+    async def links(self) -> Sequence[LinkState]:
+        """All links as they are, with the errors that they corrected since the machine started; disturbs nothing."""
 
     @abc.abstractmethod
     async def train_links(self, kinds: Collection[CableKind]) -> Sequence[LinkState]:

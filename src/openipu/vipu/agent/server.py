@@ -8,6 +8,7 @@ import contextlib
 import ipaddress
 import signal
 from pathlib import Path
+from typing import Any
 
 import click
 import grpc
@@ -18,8 +19,11 @@ from openipu.vipu.agent import hardware as kinds
 from openipu.vipu.agent.contract import agent
 from openipu.vipu.agent.guard import Guard
 from openipu.vipu.agent.hardware import Hardware
+from openipu.vipu.agent.metrics import MachineMetrics
 from openipu.vipu.agent.presence import INTERVAL, Announcer
 from openipu.vipu.agent.service import AgentService
+from openipu.vipu.metrics import exporter
+from openipu.vipu.metrics.options import metrics_options, wanted
 from openipu.vipu.model import DEFAULT_AGENT_PORT, DISCOVERY_GROUP, DISCOVERY_PORT
 
 # Two agents on one end-point must be an error, not a lottery; requests are small; a controller may
@@ -39,14 +43,21 @@ class AgentServer:
     """One agent on one end-point."""
 
     def __init__(
-        self, hardware: Hardware, host: str, port: int, credentials: grpc.ServerCredentials | None = None
+        self,
+        hardware: Hardware,
+        host: str,
+        port: int,
+        credentials: grpc.ServerCredentials | None = None,
+        metrics: exporter.Listen | None = None,
     ) -> None:
-        """Port 0 takes a free one; ``port`` tells which, once it was started."""
+        """Port 0 takes a free one; ``port`` and ``metrics`` tell which, once it was started."""
         self.host = host
         self.port = port
         self._hardware = hardware
+        self.metrics = metrics
         self._credentials = credentials
         self._server: grpc.aio.Server | None = None
+        self._exporter: exporter.Exporter | None = None
 
     @property
     def running(self) -> bool:
@@ -56,7 +67,9 @@ class AgentServer:
     async def start(self) -> None:
         """Listen; raises OSError with a sentence when the end-point cannot be had."""
         server = grpc.aio.server(options=_OPTIONS)
-        server.add_generic_rpc_handlers([Guard(agent.handler("AgentService", AgentService(self._hardware)))])
+        service = AgentService(self._hardware)
+        guard = Guard(agent.handler("AgentService", service))
+        server.add_generic_rpc_handlers([guard])
         address = f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
         try:
             if self._credentials is None:
@@ -69,12 +82,28 @@ class AgentServer:
             raise OSError(
                 f"Cannot listen on {address}: another program has that port, or this machine has no such address."
             )
+        if self.metrics is not None:
+            try:
+                self._tell_metrics(service, guard, self.metrics)
+            except OSError:
+                await server.stop(None)
+                raise
         self.port = bound
         await server.start()
         self._server = server
 
+    def _tell_metrics(self, service: AgentService, guard: Guard, listen: exporter.Listen) -> None:
+        loop = asyncio.get_running_loop()
+        machine = MachineMetrics(self._hardware, loop, lambda: service.watchers)
+        self._exporter = exporter.Exporter(listen, [machine, service.meters, guard.meters])
+        self.metrics = self._exporter.bind()
+        service.exporter = self.metrics.url
+        self._exporter.start_in(loop)
+
     async def stop(self, grace: float | None = None) -> None:
         """Close all connections, after ``grace`` seconds for the calls under way (None: at once)."""
+        if self._exporter is not None:
+            self._exporter.stop()
         server, self._server = self._server, None
         if server is not None:
             await server.stop(grace)
@@ -118,6 +147,7 @@ def _values(options: tuple[str, ...]) -> dict[str, str]:
 @click.option("--announce-interval", default=INTERVAL, show_default=True, type=click.FloatRange(0.1, 3600))
 @click.option("--announce-group", default=DISCOVERY_GROUP, show_default=True, help="Multicast group.")
 @click.option("--announce-port", default=DISCOVERY_PORT, show_default=True, type=click.IntRange(1, 65535))
+@metrics_options
 def main(
     host: str,
     port: int,
@@ -131,6 +161,7 @@ def main(
     announce_interval: float,
     announce_group: str,
     announce_port: int,
+    **metrics: Any,
 ) -> None:
     """Run the agent of one IPU-Machine until it is told to stop (SIGTERM, SIGINT)."""
     files = (tls_certificate, tls_key, tls_ca)
@@ -143,7 +174,7 @@ def main(
         credentials = None
         if tls_certificate and tls_key and tls_ca:
             credentials = tls.mutual(tls_ca, tls_certificate, tls_key)
-        server = AgentServer(hardware, host, port, credentials)
+        server = AgentServer(hardware, host, port, credentials, wanted(**metrics))
         await server.start()
         announcer = Announcer(
             host,
@@ -157,6 +188,8 @@ def main(
         try:
             announcer.start()
             _log.info("listening", host=host, port=server.port, tls=credentials is not None, hardware=kind)
+            if server.metrics is not None:
+                _log.info("telling metrics", url=server.metrics.url)
             await stop_signal()
         finally:
             await announcer.stop()

@@ -21,10 +21,13 @@ from openipu.vipu.agent.hardware import (
     Share,
     ShareIpu,
 )
+from openipu.vipu.metrics.catalog import MACHINE
+from openipu.vipu.metrics.meters import Meters
 from openipu.vipu.model import MOST_PARTITIONS_PER_CALL, Device, GwRouting, Routing, SyncType
 
 DEFAULT_HEARTBEAT = 2000  # milliseconds
 SHORTEST_HEARTBEAT = 50
+_EXPORTER = "Exporter"  # the fact that says where metrics are told
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger("virm-agent")
 
@@ -39,7 +42,15 @@ class AgentService:
         self._revision = 0
         self._revision_of = hardware.boot_id
         self._watchers: set[asyncio.Queue[PartitionFault]] = set()
+        self.exporter = "off"  # where metrics of this machine are told, which the hardware cannot know
+        self.meters = Meters(MACHINE)
+        self._ipu_faults = self.meters.counter("ipum_ipu_faults_total")
         hardware.on_fault(self._tell)
+
+    @property
+    def watchers(self) -> int:
+        """How many callers follow the events."""
+        return len(self._watchers)
 
     async def Watch(self, request: Any, context: Any) -> AsyncIterator[Any]:  # noqa: N802
         """Heartbeats with what is held, and faults at once, until the caller goes away."""
@@ -60,7 +71,9 @@ class AgentService:
         return agent.MachineInfo(
             boot_id=self._hardware.boot_id,
             num_ipus=len(info.ipus),
-            facts=[agent.Fact(name=name, value=value) for name, value in info.facts],
+            facts=[
+                agent.Fact(name=name, value=self.exporter if name == _EXPORTER else value) for name, value in info.facts
+            ],
             ipus=[
                 agent.IpuInfo(ipu=ipu, facts=[agent.Fact(name=name, value=value) for name, value in facts])
                 for ipu, facts in enumerate(info.ipus)
@@ -159,6 +172,7 @@ class AgentService:
         return reply
 
     def _tell(self, fault: PartitionFault) -> None:
+        self._ipu_faults.labels(str(fault.ipu)).inc()
         for queue in self._watchers:
             queue.put_nowait(fault)
 

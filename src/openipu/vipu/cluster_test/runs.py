@@ -9,7 +9,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import structlog
 
@@ -54,6 +54,23 @@ class Run:
         return self.state is RunState.FINISHED and all(verdict.ok for verdict in self.verdicts)
 
 
+@dataclass(frozen=True, slots=True)
+class Results:
+    """What is known of the tests of one cluster, as it is cabled in ``cluster``, since the controller started."""
+
+    cluster: Cluster
+    ended: float = 0.0  # the last run; seconds since 1970
+    verdicts: Mapping[Test, Verdict] = field(default_factory=dict)  # of when each test ran last
+    outcomes: Mapping[str, int] = field(default_factory=dict)  # how runs ended -> how many did
+
+    def after(self, run: Run) -> Results:
+        """What is known once a run is over."""
+        outcome = run.state.name if run.state is not RunState.FINISHED else "PASSED" if run.ok else "FAILED"
+        verdicts = {verdict.test: verdict for verdict in run.verdicts if not verdict.skipped}
+        counted = self.outcomes.get(outcome, 0) + 1
+        return Results(run.cluster, run.ended, {**self.verdicts, **verdicts}, {**self.outcomes, outcome: counted})
+
+
 class Runs:
     """Begins, tells of and stops runs. ``last`` and ``wait`` are for any thread."""
 
@@ -62,6 +79,7 @@ class Runs:
         self._loop = loop
         self._links = links
         self._last: Run | None = None
+        self._results: dict[str, Results] = {}
         self._changed = threading.Condition()
         self._task: asyncio.Task[None] | None = None
 
@@ -69,6 +87,11 @@ class Runs:
     def last(self) -> Run | None:
         """The last run, of whatever cluster."""
         return self._last
+
+    @property
+    def results(self) -> Mapping[str, Results]:
+        """By cluster, of those that were tested."""
+        return self._results.copy()
 
     @property
     def under_test(self) -> str:
@@ -154,6 +177,10 @@ class Runs:
 
     def _end(self, run: Run, state: RunState, error: str = "") -> None:
         run = replace(run, state=state, running=None, ended=time.time(), error=error)
+        before = self._results.get(run.cluster.id)
+        if before is None or before.cluster != run.cluster:  # nothing that was found there is of this one
+            before = Results(run.cluster)
+        self._results[run.cluster.id] = before.after(run)
         self._tell(run)
         _log.info("cluster test ended", cluster=run.cluster.id, state=state.name, ok=run.ok)
 

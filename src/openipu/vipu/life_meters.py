@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Counts what becomes of partitions, from the records that were committed one after the other. No I/O."""
+
+from __future__ import annotations
+
+from openipu.vipu.metrics.catalog import CONTROLLER
+from openipu.vipu.metrics.meters import Meters
+from openipu.vipu.model import Operation, Partition
+
+_UNDER_WAY = (Operation.CREATING, Operation.RESETTING, Operation.REMOVING)
+_OUTCOMES = {Operation.IDLE: "ok", Operation.FAILED: "failed"}
+
+
+class LifeMeters(Meters):
+    """Belongs to one thread, but for ``collect``."""
+
+    def __init__(self) -> None:
+        """Nothing was seen yet."""
+        super().__init__(CONTROLLER)
+        self._durations = self.histogram("vipu_partition_operation_duration_seconds")
+        self._losses = self.counter("vipu_partition_losses_total")
+        self._auto_resets = self.counter("vipu_partition_auto_resets_total")
+        self._moves = self.counter("vipu_partition_moves_total")
+        self._seen: dict[str, tuple[Partition, float]] = {}  # and when its operation began
+
+    def put(self, record: Partition, now: float) -> None:
+        """A record is committed; ``now`` is monotonic, in seconds."""
+        before, since = self._seen.get(record.id, (None, now))
+        if before is not None:
+            self._compare(before, record, now - since)
+        # A reset may follow another; a removal that is held up stays the same one.
+        if before is None or before.operation is not record.operation or record.operation is Operation.RESETTING:
+            since = now
+        self._seen[record.id] = record, since
+
+    def delete(self, id: str, now: float) -> None:
+        """A record is gone."""
+        before, since = self._seen.pop(id, (None, now))
+        if before is not None and before.operation is Operation.REMOVING:
+            self._ended(before.operation, "ok", now - since)
+
+    def _compare(self, before: Partition, record: Partition, seconds: float) -> None:
+        operation = record.operation
+        if before.operation in _UNDER_WAY and operation in _OUTCOMES:
+            self._ended(before.operation, _OUTCOMES[operation], seconds)
+        if before.operation is Operation.IDLE and operation is Operation.FAILED:
+            self._losses.inc()
+        if operation is Operation.RESETTING and record.retries > before.retries:
+            self._auto_resets.inc()
+            if record.ipus != before.ipus:
+                self._moves.inc()
+
+    def _ended(self, operation: Operation, outcome: str, seconds: float) -> None:
+        self._durations.labels(operation.name.lower(), outcome).observe(seconds)

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Fetching metrics as Prometheus does, and comparing them with what is written down."""
+
+from __future__ import annotations
+
+import http.client
+import shutil
+import ssl
+import subprocess
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as read_openmetrics
+from prometheus_client.parser import text_string_to_metric_families as read_text
+
+from openipu.vipu.metrics.catalog import PROCESS, Metric, Type
+
+OPENMETRICS = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5"
+_SUFFIXES = ("_bucket", "_sum", "_count")
+
+
+def get(url: str, accept: str = OPENMETRICS, tls: ssl.SSLContext | None = None) -> tuple[int, str, str]:
+    """Status, content type and text of an answer."""
+    where = urlsplit(url)
+    assert where.hostname
+    connection = (
+        http.client.HTTPSConnection(where.hostname, where.port, timeout=20, context=tls)
+        if where.scheme == "https"
+        else http.client.HTTPConnection(where.hostname, where.port, timeout=20)
+    )
+    try:
+        connection.request("GET", where.path, headers={"Accept": accept})
+        answer = connection.getresponse()
+        return answer.status, answer.headers["Content-Type"], answer.read().decode()
+    finally:
+        connection.close()
+
+
+class Scrape:
+    """The metrics of one moment."""
+
+    def __init__(self, url: str, tls: ssl.SSLContext | None = None) -> None:
+        status, kind, text = get(url, tls=tls)
+        assert (status, kind.split(";")[0]) == (200, "application/openmetrics-text")
+        assert text.endswith("# EOF\n")
+        self.families = {family.name: family for family in read_openmetrics(text)}
+        self._values = {
+            (sample.name, frozenset(sample.labels.items())): sample.value
+            for family in self.families.values()
+            for sample in family.samples
+        }
+
+    def get(self, name: str, **labels: str) -> float | None:
+        """The value with these labels and no others; None when there is none."""
+        return self._values.get((name, frozenset(labels.items())))
+
+    def all(self, name: str) -> list[tuple[dict[str, str], float]]:
+        """All values of a name with their labels."""
+        return [(dict(labels), value) for (found, labels), value in self._values.items() if found == name]
+
+    def sum(self, name: str, **labels: str) -> float:
+        """Over all values that have these labels."""
+        return sum(value for found, value in self.all(name) if labels.items() <= found.items())
+
+
+def check(url: str, table: Mapping[str, Metric]) -> None:
+    """At a URL are all metrics of the catalog and no others, with their types and labels; promtool likes them."""
+    documented = {**table, **PROCESS}
+    by_family = {metric.family: metric for metric in documented.values()}
+    scrape = Scrape(url)
+    assert set(scrape.families) == set(by_family)
+    for name, family in scrape.families.items():
+        metric = by_family[name]
+        assert family.type == metric.type, name
+        for sample in family.samples:
+            labels = set(sample.labels) - ({"le"} if metric.type is Type.HISTOGRAM else set())
+            assert labels == set(metric.labels), sample
+    status, kind, text = get(url, accept="")
+    assert (status, kind) == (200, "text/plain; version=0.0.4; charset=utf-8")
+    names = {sample.name for family in read_text(text) for sample in family.samples}
+    plain = {_plain(name, documented) for name in names}
+    assert plain <= set(documented), plain - set(documented)
+    promtool = shutil.which("promtool")
+    if promtool:
+        done = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, text=True, timeout=20)
+        assert (done.returncode, done.stdout + done.stderr) == (0, "")
+
+
+def _plain(name: str, documented: Mapping[str, Metric]) -> str:
+    """Without what a histogram adds."""
+    if name in documented:
+        return name
+    return next((name.removesuffix(suffix) for suffix in _SUFFIXES if name.endswith(suffix)), name)

@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The end-point of metrics: what it answers, to whom, and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gzip
+import http.client
+import re
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from prometheus_client.metrics_core import GaugeMetricFamily
+from scraping import Scrape, get
+
+from openipu.vipu import tls
+from openipu.vipu.metrics.exporter import Exporter, Listen
+from openipu.vipu.metrics.https import HttpsError, server_context
+from openipu.vipu.metrics.options import wanted
+
+HOST = "127.84.0.1"
+
+
+class Answer:
+    """A collector that can be told to wait, or to fail."""
+
+    def __init__(self) -> None:
+        self.go = threading.Event()
+        self.go.set()
+        self.asked = threading.Semaphore(0)
+        self.trouble: Exception | None = None
+
+    def collect(self) -> Iterator[Any]:
+        self.asked.release()
+        assert self.go.wait(20)
+        if self.trouble:
+            raise self.trouble
+        yield GaugeMetricFamily("vipu_answer", "The answer.", 42)
+
+
+@pytest.fixture
+def answer() -> Answer:
+    return Answer()
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., str]]:
+    with contextlib.ExitStack() as stack:
+
+        def begin(collector: Any, context: ssl.SSLContext | None = None, host: str = HOST) -> str:
+            exporter = Exporter(Listen(host, 0, context), [collector])
+            exporter.bind()
+            exporter.start()
+            stack.callback(exporter.stop)
+            return exporter.listen.url
+
+        yield begin
+
+
+def test_metrics_are_at_one_path_in_the_format_that_is_asked_for(start: Callable[..., str], answer: Answer) -> None:
+    url = start(answer)
+    assert Scrape(url).get("vipu_answer") == 42
+    assert Scrape(url).get("process_open_fds")
+    status, kind, text = get(url, accept="text/plain")
+    assert (status, kind) == (200, "text/plain; version=0.0.4; charset=utf-8")
+    assert "vipu_answer 42.0\n" in text
+    assert get(url + "/more") == (404, "text/plain; charset=utf-8", "Metrics are at /metrics.\n")
+    assert get(url.removesuffix("/metrics") + "/")[0] == 404
+
+
+def test_answers_are_compressed_for_who_can_read_that(start: Callable[..., str], answer: Answer) -> None:
+    url = start(answer)
+    connection = http.client.HTTPConnection(HOST, int(url.split(":")[2].split("/")[0]), timeout=10)
+    connection.request("GET", "/metrics", headers={"Accept-Encoding": "gzip"})
+    reply = connection.getresponse()
+    assert reply.headers["Content-Encoding"] == "gzip"
+    assert b"vipu_answer 42.0" in gzip.decompress(reply.read())
+    connection.request("POST", "/metrics", body=b"x")
+    assert connection.getresponse().status == 405
+    connection.close()
+
+
+def test_ipv6(start: Callable[..., str], answer: Answer) -> None:
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        pytest.skip("no IPv6 here")
+    url = start(answer, host="::1")
+    assert url.startswith("http://[::1]:")
+    assert Scrape(url).get("vipu_answer") == 42
+
+
+def test_a_collector_that_fails_is_an_error_and_the_next_scrape_is_better(
+    start: Callable[..., str], answer: Answer
+) -> None:
+    url = start(answer)
+    answer.trouble = RuntimeError("secret detail")
+    status, _, text = get(url)
+    assert (status, text) == (500, "See the log.\n")
+    answer.trouble = None
+    assert Scrape(url).get("vipu_answer") == 42
+
+
+def test_requests_are_answered_at_the_same_time_and_too_many_are_hung_up_on(
+    start: Callable[..., str], answer: Answer
+) -> None:
+    url = start(answer)
+    answer.go.clear()
+    statuses: list[int] = []
+    threads = [threading.Thread(target=lambda: statuses.append(get(url)[0])) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for _ in threads:
+        assert answer.asked.acquire(timeout=10)
+    with pytest.raises((http.client.RemoteDisconnected, ConnectionResetError)):
+        get(url)
+    answer.go.set()
+    for thread in threads:
+        thread.join(10)
+    assert statuses == [200] * 8
+    assert Scrape(url).get("vipu_answer") == 42
+
+
+def test_a_port_that_is_taken_is_told_in_one_sentence(answer: Answer) -> None:
+    with socket.create_server((HOST, 0)) as other:
+        port = other.getsockname()[1]
+        with pytest.raises(OSError, match="another program has that port") as refused:
+            Exporter(Listen(HOST, port), [answer]).bind()
+        assert f"{HOST}:{port}" in str(refused.value)
+        assert "--metrics-port" in str(refused.value)
+    for host in ("192.0.2.1", "no.such.host.invalid", "a" * 300):
+        with pytest.raises(OSError, match="Cannot tell metrics on"):
+            Exporter(Listen(host, 0), [answer]).bind()
+
+
+def test_the_port_is_free_again_after_the_end(answer: Answer) -> None:
+    exporter = Exporter(Listen(HOST, 0), [answer])
+    port = exporter.bind().port
+    exporter.stop()  # before it began
+    exporter = Exporter(Listen(HOST, port), [answer])
+    exporter.bind()
+    exporter.start()
+    assert Scrape(exporter.listen.url).get("vipu_answer") == 42
+    exporter.stop()
+    exporter.stop()
+    with pytest.raises(ConnectionRefusedError):
+        get(exporter.listen.url)
+    socket.create_server((HOST, port)).close()
+
+
+def test_an_event_loop_serves_several_and_is_not_held_up(answer: Answer) -> None:
+    async def run() -> None:
+        loop = asyncio.get_running_loop()
+        exporters = [Exporter(Listen(HOST, 0), [answer]) for _ in range(3)]
+        for exporter in exporters:
+            exporter.bind()
+            exporter.start_in(loop)
+        answer.go.clear()
+        slow = loop.run_in_executor(None, get, exporters[0].listen.url)
+        assert await loop.run_in_executor(None, answer.asked.acquire, True, 10)
+        mute = socket.create_connection((HOST, exporters[1].listen.port))  # says nothing
+        await asyncio.sleep(0)  # the loop turns
+        answer.go.set()
+        for exporter in exporters:
+            scrape = await loop.run_in_executor(None, Scrape, exporter.listen.url)
+            assert scrape.get("vipu_answer") == 42
+        assert (await slow)[0] == 200
+        mute.close()
+        for exporter in exporters:
+            exporter.stop()
+            with pytest.raises(ConnectionRefusedError):
+                get(exporter.listen.url)
+
+    asyncio.run(asyncio.wait_for(run(), 30))
+
+
+@pytest.fixture(scope="module")
+def certs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("metrics") / "certs"
+    tls.create(folder, [HOST])
+    return folder
+
+
+def client(certs: Path, own: bool = False) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=str(certs / "client" / "ca.crt"))
+    if own:
+        context.load_cert_chain(certs / "client" / "client.crt", certs / "client" / "client.key")
+    return context
+
+
+def test_https(start: Callable[..., str], answer: Answer, certs: Path) -> None:
+    url = start(answer, server_context(certs / "server" / "server.crt", certs / "server" / "server.key", None))
+    assert url.startswith("https://")
+    assert Scrape(url, client(certs)).get("vipu_answer") == 42
+    with pytest.raises(ssl.SSLCertVerificationError):
+        get(url)
+    with pytest.raises((OSError, http.client.HTTPException)):
+        get(url.replace("https", "http"))
+    assert Scrape(url, client(certs)).get("vipu_answer") == 42
+
+
+def test_https_for_those_with_a_certificate(start: Callable[..., str], answer: Answer, certs: Path) -> None:
+    server = certs / "server"
+    url = start(answer, server_context(server / "server.crt", server / "server.key", server / "ca.crt"))
+    with pytest.raises((ssl.SSLError, ConnectionResetError)):
+        get(url, tls=client(certs))
+    assert Scrape(url, client(certs, own=True)).get("vipu_answer") == 42
+
+
+def test_files_that_cannot_be_used(certs: Path, tmp_path: Path) -> None:
+    server, other = certs / "server", certs / "client"
+    rubbish = tmp_path / "rubbish.pem"
+    rubbish.write_text("rubbish")
+    for certificate, key, ca, told in (
+        (tmp_path / "none.crt", server / "server.key", None, "No such file or directory"),
+        (rubbish, server / "server.key", None, "this is not PEM|no start line"),
+        (server / "server.crt", other / "client.key", None, "key values mismatch"),
+        (server / "server.crt", server / "server.key", tmp_path / "none.crt", "No such file or directory"),
+        (
+            server / "server.crt",
+            server / "server.key",
+            rubbish,
+            "no certificate or crl found|this is not PEM|no start line",
+        ),
+    ):
+        with pytest.raises(HttpsError, match=told) as refused:
+            server_context(certificate, key, ca)
+        assert re.fullmatch(r"Cannot use the (certificate|authority) '.*\.", str(refused.value))
+
+
+def test_what_options_mean(certs: Path) -> None:
+    server = certs / "server"
+    assert wanted("127.0.0.1", 0, None, None, None) is None
+    assert wanted("127.0.0.1", 2112, None, None, None) == Listen("127.0.0.1", 2112)
+    given = wanted("127.0.0.1", 2112, server / "server.crt", server / "server.key", server / "ca.crt")
+    assert given and given.tls and given.tls.verify_mode is ssl.CERT_REQUIRED
+    for files in ((server / "server.crt", None, None), (None, None, server / "ca.crt")):
+        with pytest.raises(click.UsageError, match="belong together"):
+            wanted("127.0.0.1", 2112, *files)
