@@ -14,7 +14,8 @@ description:
   - Reads the description of an IPU-POD, a file named C(pod.yml) or ending in C(.pod.yml), and the table of its
     IPU-Machines, C(machines.csv).
   - Makes the groups C(machines), C(poplar_servers), C(controllers), C(switches) with C(data_switches) and
-    C(management_switches), C(pdus), and one group for every rack, named like the rack.
+    C(management_switches), C(pdus), one group for every rack, named like the rack, and C(deploy_common) and so on, of
+    those hosts that O(deploy) wants a role to be put on.
   - Every host gets C(pod_kind), C(pod_rack), C(pod_rack_number), C(pod_addresses) and C(pod_macs) (by interface),
     and C(pod_ports), the switch ports that it is cabled to. IPU-Machines also get C(pod_unit), C(pod_agent_id),
     C(pod_rack_unit) and C(pod_serial), switches C(pod_cables) and C(pod_switch_config) (for the module
@@ -66,6 +67,11 @@ options:
     description:
       - How its networks are to be known to OpenStack, as V(physical_networks), V(mtu), V(dns_domain), V(dns_servers), V(management_servers),
         V(nfs_servers), V(external_network), V(address_scope), V(networks) and V(tenants).
+    type: dict
+  deploy:
+    description:
+      - Which roles of this collection the playbook C(hosts.yml) puts on which hosts, as lists for
+        V(controllers), V(machines) and V(poplar_servers). Nothing is put anywhere unless it is said here.
     type: dict
   clusters:
     description: The clusters, each with V(id), V(racks) or V(machines), V(topology) and V(num_ilds).
@@ -131,9 +137,14 @@ from ansible_collections.openipu.pod.plugins.module_utils.pod.load import PodErr
 from ansible_collections.openipu.pod.plugins.module_utils.pod.networking import network_config, tenant_shares
 from ansible_collections.openipu.pod.plugins.module_utils.pod.services import network_services
 from ansible_collections.openipu.pod.plugins.module_utils.pod.source import beside
+from ansible_collections.openipu.pod.plugins.module_utils.pod.spec import HOST_ROLES
 from ansible_collections.openipu.pod.plugins.module_utils.pod.switching import switch_config
 
-_GROUPS = ("machines", "poplar_servers", "controllers", "switches", "data_switches", "management_switches", "pdus")
+_DEPLOYED = "deploy_%s"  # the hosts that a role is put on
+_GROUPS = (
+    *("machines", "poplar_servers", "controllers", "switches", "data_switches", "management_switches", "pdus"),
+    *(_DEPLOYED % role for role in HOST_ROLES),
+)
 _ROLES = {"poplar": "poplar_servers", "controller": "controllers"}
 
 
@@ -232,7 +243,7 @@ def _describe(pod: model.Pod) -> dict[str, t.Any]:
             variables["pod_cables"] = cables.get(device.name, [])
             variables["pod_switch_config"] = switch_config(pod, device)
         hosts[device.name] = {
-            "groups": groups,
+            "groups": groups + [_DEPLOYED % role for role in HOST_ROLES if _is_for(pod, role, groups)],
             "vars": {name: value for name, value in variables.items() if value is not None},
         }
     shared = {
@@ -250,6 +261,11 @@ def _describe(pod: model.Pod) -> dict[str, t.Any]:
         shared["pod_openstack_config"] = network_config(pod, pod.cloud)
         shared["pod_openstack_shares"] = tenant_shares(pod, pod.cloud)
     return {"hosts": hosts, "all": shared, "racks": list(numbers)}
+
+
+def _is_for(pod: model.Pod, role: str, groups: list[str]) -> bool:
+    """Whether a role is put on the hosts that are in these groups."""
+    return any(role in pod.deploy.get(group, ()) for group in groups)
 
 
 def _host(device: model.Device) -> tuple[list[str], dict[str, t.Any]]:

@@ -67,7 +67,12 @@ class _Loader:
             partitions=tenancy.partitions,
             users=tenancy.users,
             cloud=cloud,
+            deploy=self._deploy(),
         )
+
+    def _deploy(self) -> dict[str, tuple[str, ...]]:
+        block = spec.DEPLOY.check(self.top["deploy"] or Block(self.top.file, self.top.line))
+        return {group: tuple(roles) for group, roles in block.items() if roles}
 
     def _machines(self, racks: dict[str, Block]) -> dict[str, tuple[model.Machine, ...]]:
         """The machines of every rack, by unit."""

@@ -227,6 +227,7 @@ class Pod:
     partitions: tuple[Partition, ...]
     users: tuple[User, ...]
     cloud: Cloud | None = None
+    deploy: dict[str, tuple[str, ...]] = field(default_factory=dict)  # roles for hosts, by group of the inventory
 
     @property
     def machines(self) -> tuple[Machine, ...]:

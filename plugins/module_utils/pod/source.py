@@ -87,7 +87,7 @@ def read_yaml(path: str) -> Block:
         raise PodError(path, mark.line + 1 if mark else None, "is not YAML: %s" % error.problem) from None
     except yaml.YAMLError as error:
         raise PodError(path, None, "is not YAML: %s" % error) from None
-    except RecursionError as error:
+    except RecursionError:
         raise PodError(path, None, "is nested too deeply") from None
     finally:
         loader.dispose()

@@ -38,6 +38,7 @@ POD = Shape(
         "controller": {"type": "dict"},
         "networks": {"type": "dict"},
         "openstack": {"type": "dict"},
+        "deploy": {"type": "dict"},
         "racks": {**_LIST, "required": True},
         "clusters": _LIST,
         "allocations": _LIST,
@@ -49,6 +50,20 @@ CONTROLLER = Shape(
     "controller",
     {"server": {}, "host": {}, "port": {"type": "int", "default": CONTROLLER_PORT}},
     mutually_exclusive=[("server", "host")],
+)
+# The roles of this collection for hosts, in the order in which playbooks/hosts.yml puts them there.
+HOST_ROLES = (
+    "common",
+    "management_server",
+    "vipu_server",
+    "virm_agent",
+    "poplar_server",
+    "vipu_client",
+    "monitoring",
+)
+DEPLOY = Shape(
+    "deploy",
+    {group: {**_NAMES, "choices": list(HOST_ROLES)} for group in ("controllers", "machines", "poplar_servers")},
 )
 NETWORKS = Shape("networks", {name: {"type": "dict"} for name in VLANS})
 OPENSTACK = Shape(

@@ -100,6 +100,21 @@ def test_the_documented_options_are_those_of_the_model():
     assert set(documented) == set(spec.POD.spec)
 
 
+def test_roles_for_hosts_are_groups(pod):
+    path = pod.write(
+        rack_tail=", servers: [{name: s1, roles: [controller, poplar]}, {name: s2}]",
+        tail=(
+            "deploy:\n  controllers: [common, vipu_server]\n  poplar_servers: [common, vipu_client]\n"
+            "  machines: [virm_agent]\n"
+        ),
+    )
+    inventory = parse(path)
+    assert inventory.hosts("deploy_common") == inventory.hosts("deploy_vipu_client") == ["s1", "s2"]
+    assert inventory.hosts("deploy_vipu_server") == ["s1"]
+    assert inventory.hosts("deploy_virm_agent") == inventory.hosts("machines")
+    assert not inventory.hosts("deploy_monitoring")
+
+
 def test_other_files_are_left_to_others(pod, tmp_path):
     text = pod.write().read_text()
     (tmp_path / "north.pod.yml").write_text(text)

@@ -143,6 +143,8 @@ TAILS = [
         12,
         "partition 'p': unknown key 'allocatoin': did you mean 'allocation'? (missing: size)",
     ),
+    ("a role for hosts that there is not", "deploy:\n  controllers: [vipu_sever]\n", 10, "Got no match for: vipu_sever"),
+    ("a group that gets no roles", "deploy:\n  switches: [common]\n", 10, "unknown key 'switches'"),
     (
         "a size that is no power of two",
         ALLOCATIONS + "partitions:\n  - {id: p, allocation: a, size: 6}\n",
