@@ -77,7 +77,7 @@ def create(database: Path, certs: Path, target: Path) -> tuple[Path, Contents]:
                 with tarfile.open(fileobj=file, mode="w:gz") as tar:
                     for path, name in ((said, _CONTENTS), (copy, _DATABASE), (certs, _CERTS)):
                         if path is not certs or certs.is_dir():
-                            tar.add(path, name)
+                            tar.add(path.resolve(), name)
                 file.flush()
                 os.fsync(file.fileno())
             archive.replace(target)
@@ -101,25 +101,25 @@ def prune(folder: Path, keep: int) -> list[Path]:
     return old
 
 
-def restore(archive: Path, database: Path, certs: Path, *, overwrite: bool = False) -> Contents:
+def restore(archive: Path, database: Path, certs: Path | None, *, overwrite: bool = False) -> Contents:
     """Put a backup in the place of a controller's files; what it held.
 
     What was there stays beside it, under names that end with ``ASIDE``, and only with ``overwrite`` is
-    there anything. Records of an older release are brought to the version of this one. Raises
-    BackupError and StoreError; what was there is untouched then.
+    there anything. Records of an older release are brought to the version of this one. Without ``certs``
+    certificates are left alone. Raises BackupError and StoreError; what was there is untouched then.
     """
     for path in (database, certs):
-        if not overwrite and os.path.lexists(path):
+        if not overwrite and path is not None and os.path.lexists(path):
             raise BackupError(
                 f"There is {str(path)!r} already, and nothing was restored: give --overwrite to put the backup in its "
                 "place, or name another --database and --certs."
             )
     try:
-        database.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        certs.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for parent in {database.parent, certs.parent if certs else database.parent}:
+            parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with (
             tempfile.TemporaryDirectory(prefix=".restore.", dir=database.parent) as records,
-            tempfile.TemporaryDirectory(prefix=".restore.", dir=certs.parent) as keys,
+            tempfile.TemporaryDirectory(prefix=".restore.", dir=(certs or database).parent) as keys,
         ):
             said = _unpack(archive, Path(records), Path(keys))
             contents = _contents(Path(records) / _DATABASE)
@@ -129,11 +129,11 @@ def restore(archive: Path, database: Path, certs: Path, *, overwrite: bool = Fal
                 for suffix in ("", "-wal", "-shm"):
                     _set_aside(database, suffix)
                 (Path(records) / _DATABASE).replace(database)
-                if (Path(keys) / _CERTS).is_dir():
+                if certs and (Path(keys) / _CERTS).is_dir():
                     _set_aside(certs)
                     (Path(keys) / _CERTS).replace(certs)
             _flush(database.parent)
-            _flush(certs.parent)
+            _flush((certs or database).parent)
     except (OSError, sqlite3.Error) as error:
         raise BackupError(f"Cannot restore {str(archive)!r} to {str(database)!r}: {_reason(error)}.") from None
     return contents

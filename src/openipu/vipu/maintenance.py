@@ -36,11 +36,12 @@ def make_backup(database: Path, certs: Path, keep: int | None, target: Path) -> 
 @click.command()
 @options.DATABASE
 @options.CERTS
+@click.option("--records-only", is_flag=True, help="Leave certificates alone.")
 @click.option("--overwrite", is_flag=True, help=f"Set what is there aside, under names that end with {backup.ASIDE}.")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-def restore(database: Path, certs: Path, overwrite: bool, file: Path) -> None:
+def restore(database: Path, certs: Path, records_only: bool, overwrite: bool, file: Path) -> None:
     """Put the backup FILE in place; the controller must not run."""
-    contents = backup.restore(file, database, certs, overwrite=overwrite)
+    contents = backup.restore(file, database, None if records_only else certs, overwrite=overwrite)
     click.echo(f"Restored: {database} ({contents})")
 
 
@@ -81,6 +82,17 @@ def renew(certs: Path, host: str, names: tuple[str, ...], tls_days: int, within:
 
 
 @click.command()
+@options.CERTS
+@options.HOST
+def certificates(certs: Path, host: str) -> None:
+    """See that server and clients will accept each other with these certificates, and until when."""
+    from openipu.vipu import tls_check
+
+    end = tls_check.check(certs, "localhost" if options.everywhere(host) else host)
+    click.echo(f"Usable: {certs}, until {end:%Y-%m-%d}")
+
+
+@click.command()
 @options.HOST
 @options.PORT
 @options.SECURE
@@ -95,4 +107,4 @@ def health(host: str, port: int, secure: bool, certs: Path, seconds: float) -> N
     click.echo(f"vipu-server {version} serves on {where}")
 
 
-COMMANDS = (make_backup, restore, check, renew, health)
+COMMANDS = (make_backup, restore, check, certificates, renew, health)

@@ -120,8 +120,14 @@ def _stamps(files: tuple[Path, ...]) -> list[tuple[int, int] | None]:
     return stamps
 
 
-def _configuration(files: tuple[Path, ...], remedy: str) -> grpc.ServerCertificateConfiguration:
-    """Read and check the files of ``mutual``; raises TlsError."""
+def _configuration(files: tuple[Path, Path, Path], remedy: str) -> grpc.ServerCertificateConfiguration:
+    """What a server shows and trusts; raises TlsError."""
+    ca, certificate, key = check(files, remedy)
+    return grpc.ssl_server_certificate_configuration([(key, certificate)], root_certificates=ca)
+
+
+def check(files: tuple[Path, Path, Path], remedy: str = "") -> tuple[bytes, bytes, bytes]:
+    """Read an authority, a certificate and its key, and see that they can be used now; raises TlsError."""
     from cryptography import x509
     from cryptography.hazmat.primitives import serialization
 
@@ -144,7 +150,7 @@ def _configuration(files: tuple[Path, ...], remedy: str) -> grpc.ServerCertifica
             f"The certificate {str(certificate_file)!r} is valid from {parsed.not_valid_before_utc:%Y-%m-%d} "
             f"to {parsed.not_valid_after_utc:%Y-%m-%d} only{remedy}."
         )
-    return grpc.ssl_server_certificate_configuration([(key, certificate)], root_certificates=ca)
+    return ca, certificate, key
 
 
 def read(file: Path, remedy: str = "") -> bytes:

@@ -48,22 +48,22 @@ def renew(
         renewed[AUTHORITY] = ca.not_valid_after_utc
     for role in (SERVER, CLIENT):
         file = directory / role / f"{role}.crt"
-        old = _certificate(file)
+        old = certificate(file)
         known = _names(old) if role == SERVER else []
         wanted = list(names or known) if role == SERVER else []
         if old.not_valid_after_utc <= ends or set(wanted) != set(known):
             fresh[file] = tls.issue(role, wanted, old.public_key(), ca, key, validity)
             renewed[role] = fresh[file].not_valid_after_utc
     if not pretend:
-        for file, certificate in fresh.items():
-            _replace(file, certificate)
+        for file, new in fresh.items():
+            _replace(file, new)
     return renewed
 
 
 def valid_until(directory: Path) -> datetime.datetime:
     """When the first of the certificates ends; raises TlsError."""
     files = [directory / AUTHORITY / CA, *(directory / role / f"{role}.crt" for role in (SERVER, CLIENT))]
-    return min(_certificate(file).not_valid_after_utc for file in files)
+    return min(certificate(file).not_valid_after_utc for file in files)
 
 
 def _read(directory: Path) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
@@ -78,10 +78,11 @@ def _read(directory: Path) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey
         key = None
     if not isinstance(key, ec.EllipticCurvePrivateKey):
         raise TlsError(f"The file {str(file)!r} is not the key that 'vipu-server --tls-init' made for its authority.")
-    return _certificate(directory / AUTHORITY / CA), key
+    return certificate(directory / AUTHORITY / CA), key
 
 
-def _certificate(file: Path) -> x509.Certificate:
+def certificate(file: Path) -> x509.Certificate:
+    """Read a certificate; raises TlsError."""
     from cryptography import x509
 
     try:
@@ -90,24 +91,24 @@ def _certificate(file: Path) -> x509.Certificate:
         raise TlsError(f"The file {str(file)!r} is not a PEM certificate.") from None
 
 
-def _names(certificate: x509.Certificate) -> list[str]:
+def _names(old: x509.Certificate) -> list[str]:
     from cryptography import x509
 
     try:
-        extension = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
+        extension = old.extensions.get_extension_for_class(x509.SubjectAlternativeName)
     except x509.ExtensionNotFound:
         return []
     return [str(name.value) for name in extension.value]
 
 
-def _replace(file: Path, certificate: x509.Certificate) -> None:
+def _replace(file: Path, fresh: x509.Certificate) -> None:
     """Put a certificate in the place of one, whole or not at all."""
     from cryptography.hazmat.primitives import serialization
 
     try:
         with tempfile.NamedTemporaryFile(dir=file.parent, prefix=f".{file.name}.", delete=False) as draft:
             try:
-                draft.write(certificate.public_bytes(serialization.Encoding.PEM))
+                draft.write(fresh.public_bytes(serialization.Encoding.PEM))
                 draft.flush()
                 os.fchmod(draft.fileno(), file.stat().st_mode & 0o777)
                 os.fsync(draft.fileno())

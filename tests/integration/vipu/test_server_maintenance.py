@@ -270,6 +270,24 @@ def test_an_authority_is_renewed_with_its_key_so_that_old_clients_still_trust(
         assert shown(server.address, client).not_valid_after_utc > datetime.datetime.now(datetime.UTC) + 800 * DAY
 
 
+def test_certificates_are_judged_before_they_are_used(certs: Path, tmp_path: Path) -> None:
+    def judged(host: str = "127.0.0.1") -> str:
+        done = run("certificates", "--certs", str(certs), "--host", host)
+        return done.stdout + done.stderr
+
+    assert judged().startswith(f"Usable: {certs}, until ")
+    server = certs / "server" / "server.crt"
+    assert judged("10.3.1.101").startswith(f"Error: The certificate '{server}' will not do for 10.3.1.101: ip address ")
+    tls.create(tmp_path / "other", ["127.0.0.1"])
+    shutil.copytree(tmp_path / "other" / "client", certs / "client", dirs_exist_ok=True)
+    shutil.copy(certs / "server" / "ca.crt", certs / "client" / "ca.crt")
+    assert judged().startswith(
+        f"Error: The certificate '{certs / 'client' / 'client.crt'}' will not do for 127.0.0.1: "
+    )
+    shutil.copy(tmp_path / "other" / "server" / "server.crt", server)
+    assert "server.key' does not belong to the certificate" in judged()
+
+
 def test_certificates_of_others_are_not_renewed(certs: Path) -> None:
     shutil.rmtree(certs / "ca")
     refused = run("renew", "--certs", str(certs))
