@@ -30,6 +30,24 @@ attributes:
     support: full
 """
 
+    HOST = r"""
+options: {}
+attributes:
+  check_mode:
+    description: Can run in C(check_mode) and say what would change, without changing anything.
+    support: full
+  diff_mode:
+    description: Says what changes, or in check mode would change, when in diff mode.
+    support: full
+  idempotent:
+    description: When run twice in a row without something else changing in between, the second run changes nothing and writes nothing.
+    support: full
+  platform:
+    description: Where the module can run.
+    platforms: linux
+    support: full
+"""
+
     INFO = r"""
 options: {}
 attributes:
