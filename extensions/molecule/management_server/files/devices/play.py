@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Devices of a POD, one after the other, on the far end of a cable to one of the bridges of this host.
 
-Reads a list of {"bridge": …, "mac": …} and perhaps "address" and "run", a list of commands, as JSON. Without an
-address the device asks for a lease, with a real DHCP client. Prints a list of {"lease": null or what DHCP told,
-"printed": what each command printed}.
+Reads a list of {"bridge": …, "mac": …} and perhaps "as", its address, and "run", a list of commands, as JSON. Without
+an address the device asks for a lease, with a real DHCP client. Prints a list of {"lease": null or what DHCP told,
+"printed": what each command printed}. Commands run only with an address.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ DHCP = ["udhcpc", "-i", "port", "-f", "-q", "-n", "-t", "2", "-T", "1", *ASKED]
 
 def run(*command: str, space: str | None = None) -> str:
     inside = ["ip", "netns", "exec", space] if space else []
-    done = subprocess.run([*inside, *command], capture_output=True, text=True, timeout=60, check=False)
+    both = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    done = subprocess.run([*inside, *command], **both, text=True, timeout=60, check=False)
     if done.returncode:
-        raise SystemExit(f"{' '.join(command)}: {done.stderr or done.stdout}")
+        raise SystemExit(f"{' '.join(command)}: {done.stdout}")
     return done.stdout.strip()
 
 
@@ -42,11 +43,12 @@ def play(device: dict) -> dict:
     try:
         run("ip", "link", "set", "plug", "master", device["bridge"], "up")
         run("ip", "link", "set", "port", "address", device["mac"], "up", space=SPACE)
-        told = None if device.get("address") else lease()
-        address = device.get("address") or (told and f"{told['ip']}/{told['mask']}")
+        told = None if device.get("as") else lease()
+        address = device.get("as") or (told and f"{told['ip']}/{told['mask']}")
         if address:
             run("ip", "address", "add", address, "dev", "port", space=SPACE)
-        return {"lease": told, "printed": [run(*command, space=SPACE) for command in device.get("run", [])]}
+        commands = device.get("run", []) if address else []
+        return {"lease": told, "printed": [run(*command, space=SPACE) for command in commands]}
     finally:
         run("ip", "link", "delete", "plug")
 
