@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 import time
@@ -23,7 +24,15 @@ from openipu.vipu.ports import AgentState, LifecycleOptions
 from openipu.vipu.specs import AllocationSpec, PartitionSpec
 from openipu.vipu.store import Store
 
+Start = Callable[..., "subprocess.Popen[str]"]  # a virm-agent with these arguments
+
 HEARTBEAT = 0.3  # seconds: what takes seconds in production takes tenths of them here
+
+
+def free_port(host: str, kind: socket.SocketKind = socket.SOCK_STREAM) -> int:
+    with socket.socket(socket.AF_INET, kind) as probe:
+        probe.bind((host, 0))
+        return int(probe.getsockname()[1])
 
 
 def until(condition: Callable[[], Any], seconds: float = 20.0, what: str = "") -> float:

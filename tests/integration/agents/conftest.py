@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from agents_support import Plane, RackProcess
+from agents_support import Plane, RackProcess, Start
 
 
 @pytest.fixture
@@ -52,3 +54,24 @@ def plane(eight_machines: RackProcess, make_plane: Any) -> Plane:
     made: Plane = make_plane(eight_machines)
     made.wait_up()
     return made
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    processes: list[subprocess.Popen[str]] = []
+
+    def run(*arguments: str, before: tuple[str, ...] = ()) -> subprocess.Popen[str]:
+        processes.append(
+            subprocess.Popen(
+                [*before, sys.executable, "-m", "openipu.vipu.agent.server", *arguments],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+            )
+        )
+        return processes[-1]
+
+    yield run
+    for process in processes:
+        process.kill()
+        process.communicate()

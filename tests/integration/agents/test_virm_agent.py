@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agents_support import until
+from agents_support import Start, free_port, until
 
 from openipu.vipu import tls
 from openipu.vipu.agent.contract import agent as contract
@@ -26,35 +26,6 @@ from openipu.vipu.ports import AgentState, AgentTls, LifecycleOptions
 from openipu.vipu.store import Store
 
 GROUP = "239.192.73.82"
-
-Start = Callable[..., "subprocess.Popen[str]"]
-
-
-def free_port(host: str, kind: socket.SocketKind = socket.SOCK_STREAM) -> int:
-    with socket.socket(socket.AF_INET, kind) as probe:
-        probe.bind((host, 0))
-        return int(probe.getsockname()[1])
-
-
-@pytest.fixture
-def start() -> Iterator[Start]:
-    processes: list[subprocess.Popen[str]] = []
-
-    def run(*arguments: str, before: tuple[str, ...] = ()) -> subprocess.Popen[str]:
-        processes.append(
-            subprocess.Popen(
-                [*before, sys.executable, "-m", "openipu.vipu.agent.server", *arguments],
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-            )
-        )
-        return processes[-1]
-
-    yield run
-    for process in processes:
-        process.kill()
-        process.communicate()
 
 
 @pytest.fixture

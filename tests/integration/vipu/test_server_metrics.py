@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The metrics of a ``vipu-server`` process, with real machines."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import grpc
+import pytest
+from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin, virmgrpc
+from scraping import Scrape, check
+from vipu_servers import Machines, Process, partition, pod, run, wait_active, wait_until
+
+from openipu.vipu import tls
+from openipu.vipu.metrics.catalog import CONTROLLER
+
+HOST = f"127.84.{os.getpid() % 250 + 1}.1"
+USER, ADMIN = "virmgrpc.UserService", "openipu.vipu.admin.v1.AdminService"
+
+
+@pytest.fixture
+def port() -> int:
+    """One that is free."""
+    with socket.create_server((HOST, 0)) as probe:
+        return int(probe.getsockname()[1])
+
+
+def options(port: int) -> tuple[str, ...]:
+    return "--metrics-host", HOST, "--metrics-port", str(port)
+
+
+def url(port: int) -> str:
+    return f"http://{HOST}:{port}/metrics"
+
+
+def refused(call: Callable[[], object]) -> grpc.StatusCode:
+    with pytest.raises(grpc.RpcError) as error:
+        call()
+    code: grpc.StatusCode = error.value.code()
+    return code
+
+
+def test_a_controller_at_work(vipu_process: Callable[..., Process], machines: Machines, port: int) -> None:
+    server = vipu_process(*options(port))
+    check(url(port), CONTROLLER)
+    pod(server, machines, {"a1": 30, "a2": 2})
+    for number in range(4):
+        server.user.CreatePartition(partition(f"p{number}", 16))
+    assert refused(lambda: server.user.CreatePartition(partition("p0", 1))) is grpc.StatusCode.ALREADY_EXISTS
+    for number in range(4):
+        wait_active(server, f"p{number}")
+    server.user.RemovePartition(virmgrpc.RemovePartitionRequest(partition_id="p3"))
+    scrape = check(url(port), CONTROLLER)
+
+    create = {"service": USER, "method": "CreatePartition"}
+    assert scrape.get("vipu_rpc_handled_total", **create, code="OK") == 4
+    assert scrape.get("vipu_rpc_handled_total", **create, code="ALREADY_EXISTS") == 1
+    assert scrape.get("vipu_rpc_duration_seconds_count", **create) == 5
+    assert 0 < scrape.sum("vipu_rpc_duration_seconds_sum", **create) < 60
+    assert scrape.get("vipu_rpc_handled_total", service=ADMIN, method="Apply", code="OK") == 1
+    assert scrape.get("vipu_records", kind="agent") == 32
+    assert scrape.get("vipu_agents", state="up") == 32
+    assert scrape.get("vipu_partitions", state="active") == 3
+    assert scrape.get("vipu_allocation_used_ipus", cluster="cl0", allocation="a1") == 48
+    assert scrape.get("vipu_allocation_free_ipus", cluster="cl0", allocation="a2") == 8
+    durations = "vipu_partition_operation_duration_seconds_count"
+    assert scrape.get(durations, operation="creating", outcome="ok") == 4
+    assert scrape.get(durations, operation="removing", outcome="ok") == 1
+    assert scrape.sum("vipu_agent_request_duration_seconds_count", method="Configure", code="OK") >= 4
+    commits = scrape.get("vipu_store_commit_duration_seconds_count")
+    changes = scrape.get("vipu_store_changes_total")
+    assert commits and changes and 10 <= commits <= changes
+    assert scrape.get("vipu_store_commit_failures_total") == 0
+    assert scrape.get("vipu_store_waiting_commands") == 0
+    assert scrape.sum("vipu_store_size_bytes") > 10_000
+
+    # Reading writes nothing.
+    server.user.ListPartitions(virmgrpc.ListPartitionsRequest())
+    assert Scrape(url(port)).get("vipu_store_commit_duration_seconds_count") == commits
+    assert server.stop() == 0
+
+
+def test_a_lost_machine(vipu_process: Callable[..., Process], port: int) -> None:
+    lost = Machines(2)
+    try:
+        server = vipu_process(*options(port))
+        pod(server, lost)
+        server.user.CreatePartition(partition("p", 8))
+        wait_active(server, "p")
+    finally:
+        lost.stop()
+    scrape = wait_until(lambda: (found := Scrape(url(port))).get("vipu_agents", state="down") == 2 and found)
+    assert scrape.get("vipu_agent_up", agent="ag01") == 0
+    assert scrape.get("vipu_agent_losses_total", agent="ag02") == 1
+    assert scrape.get("vipu_cluster_unreachable_ipus", cluster="cl0") == 8
+    scrape = wait_until(lambda: (found := Scrape(url(port))).get("vipu_partitions", state="error") == 1 and found)
+    assert scrape.all("vipu_partition_error") == [({"partition": "p", "cluster": "cl0", "allocation": "a1"}, 1)]
+    assert scrape.get("vipu_partition_losses_total") == 1
+    check(url(port), CONTROLLER)
+
+
+def test_tests_of_clusters(vipu_process: Callable[..., Process], port: int) -> None:
+    rack = Machines(3)
+    try:
+        server = vipu_process(*options(port))
+        pod(server, rack)
+        rack.wiring.unplug(rack.wiring.place("ag01:5"))
+        run_tests(server)
+        scrape = check(url(port), CONTROLLER)
+        assert scrape.get("vipu_cluster_test_ok", cluster="cl0", test="Cabling") == 0
+        assert scrape.get("vipu_cluster_test_failures", cluster="cl0", test="Cabling", kind="no_cable") == 1
+        assert scrape.get("vipu_cluster_test_ok", cluster="cl0", test="Version") == 1
+        assert scrape.get("vipu_cluster_test_ok", cluster="cl0", test="Traffic") is None  # it was skipped
+        assert scrape.get("vipu_cluster_test_runs_total", cluster="cl0", outcome="failed") == 1
+        rack.wiring.plug(rack.wiring.place("ag01:5"))
+        run_tests(server)
+        scrape = check(url(port), CONTROLLER)
+        assert {value for _, value in scrape.all("vipu_cluster_test_ok")} == {1}
+        assert len(scrape.all("vipu_cluster_test_ok")) == 5  # there are no GW-Links
+        assert scrape.all("vipu_cluster_test_failures") == []
+        assert scrape.get("vipu_cluster_test_runs_total", cluster="cl0", outcome="passed") == 1
+        assert scrape.get("vipu_cluster_test_running", cluster="cl0") == 0
+    finally:
+        rack.stop()
+
+
+def run_tests(server: Process) -> None:
+    server.admin.StartClusterTest(admin.StartClusterTestRequest(cluster_id="cl0"))
+    wait_until(lambda: server.admin.GetClusterTest(admin.GetClusterTestRequest()).run.ended_unix)
+
+
+def test_a_port_that_is_taken(port: int, tmp_path: Path) -> None:
+    database = tmp_path / "vipu-server.db"
+    assert run("--init", "--database", str(database)).returncode == 0
+    with socket.create_server((HOST, port)):
+        done = run("--database", str(database), "--port", "0", *options(port))
+    assert done.returncode == 1
+    assert done.stderr == (
+        f"Error: Cannot tell metrics on {HOST}:{port}: another program has that port, or this machine has no such "
+        "address; give another with --metrics-host and --metrics-port.\n"
+    )
+
+
+def test_a_secure_controller_tells_no_secret(vipu_process: Callable[..., Process], port: int, tmp_path: Path) -> None:
+    certs = tmp_path / "certs"
+    tls.create(certs, ["127.0.0.1", HOST])
+    database = tmp_path / "vipu-server.db"
+    assert run("--init", "--secure", "--certs", str(certs), "--database", str(database)).returncode == 0
+    files = {name: (certs / "client" / name).read_bytes() for name in ("ca.crt", "client.key", "client.crt")}
+    credentials = grpc.ssl_channel_credentials(files["ca.crt"], files["client.key"], files["client.crt"])
+    server = vipu_process("--secure", "--certs", str(certs), *options(port), channel=credentials)
+    metadata = (("x-user-id", "mallory"), ("x-access-key", "guessed-key"))
+    assert refused(lambda: server.user.ListPartitions(virmgrpc.ListPartitionsRequest(), metadata=metadata)) in (
+        grpc.StatusCode.UNAUTHENTICATED,
+    )
+    scrape = check(url(port), CONTROLLER)
+    assert scrape.get("vipu_rpc_handled_total", service=USER, method="ListPartitions", code="UNAUTHENTICATED") == 1
+    assert scrape.get("vipu_records", kind="user") == 1
+    values = {
+        value for family in scrape.families.values() for sample in family.samples for value in sample.labels.values()
+    }
+    assert not {"mallory", "guessed-key", "admin"} & values
