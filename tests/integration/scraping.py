@@ -63,11 +63,7 @@ class Scrape:
         return sum(value for found, value in self.all(name) if labels.items() <= found.items())
 
 
-<<<<<<< HEAD
 def check(url: str, table: Mapping[str, Metric]) -> Scrape:
-=======
-def check(url: str, table: Mapping[str, Metric]) -> None:
->>>>>>> origin/main
     """At a URL are all metrics of the catalog and no others, with their types and labels; promtool likes them."""
     documented = {**table, **PROCESS}
     by_family = {metric.family: metric for metric in documented.values()}
@@ -88,10 +84,7 @@ def check(url: str, table: Mapping[str, Metric]) -> None:
     if promtool:
         done = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, text=True, timeout=20)
         assert (done.returncode, done.stdout + done.stderr) == (0, "")
-<<<<<<< HEAD
     return scrape
-=======
->>>>>>> origin/main
 
 
 def _plain(name: str, documented: Mapping[str, Metric]) -> str:

@@ -242,9 +242,5 @@ def test_what_options_mean(certs: Path) -> None:
     given = wanted("127.0.0.1", 2112, server / "server.crt", server / "server.key", server / "ca.crt")
     assert given and given.tls and given.tls.verify_mode is ssl.CERT_REQUIRED
     for files in ((server / "server.crt", None, None), (None, None, server / "ca.crt")):
-<<<<<<< HEAD
         with pytest.raises(click.ClickException, match="belong together"):
-=======
-        with pytest.raises(click.UsageError, match="belong together"):
->>>>>>> origin/main
             wanted("127.0.0.1", 2112, *files)

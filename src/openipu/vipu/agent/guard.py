@@ -15,12 +15,6 @@ from google.protobuf.message import DecodeError
 from openipu.vipu.metrics.catalog import MACHINE
 from openipu.vipu.metrics.meters import Calls
 
-<<<<<<< HEAD
-=======
-# What a handler may have set before it raised; without that the caller is told UNKNOWN.
-_FAILURES = {code.value[0]: code for code in grpc.StatusCode if code is not grpc.StatusCode.OK}
-
->>>>>>> origin/main
 
 class Guard(grpc.GenericRpcHandler):  # type: ignore[misc]
     """Reads the requests of another handler, so that garbage is answered with INVALID_ARGUMENT."""
@@ -71,13 +65,9 @@ def _counted(answered: Callable[[str, float], None], context: Any) -> Iterator[N
         code = grpc.StatusCode.CANCELLED
         raise
     except BaseException:
-<<<<<<< HEAD
         # What it was ended with; else gRPC tells the caller that it is not known.
         told = context.code()
         code = told if isinstance(told, grpc.StatusCode) else grpc.StatusCode.UNKNOWN
-=======
-        code = _FAILURES.get(context.code(), grpc.StatusCode.UNKNOWN)
->>>>>>> origin/main
         raise
     finally:
         answered(code.name, time.perf_counter() - start)

@@ -46,17 +46,10 @@ def wanted(
     metrics_tls_key: Path | None,
     metrics_tls_ca: Path | None,
 ) -> Listen | None:
-<<<<<<< HEAD
     """Where to tell metrics, None for nowhere. Raises ClickException."""
     certificate, key, ca = metrics_tls_certificate, metrics_tls_key, metrics_tls_ca
     if bool(certificate) != bool(key) or (ca and not certificate):
         raise click.ClickException(
-=======
-    """Where to tell metrics, None for nowhere. Raises UsageError and ClickException."""
-    certificate, key, ca = metrics_tls_certificate, metrics_tls_key, metrics_tls_ca
-    if bool(certificate) != bool(key) or (ca and not certificate):
-        raise click.UsageError(
->>>>>>> origin/main
             "--metrics-tls-certificate and --metrics-tls-key belong together, and --metrics-tls-ca needs both."
         )
     if not metrics_port:
