@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""playbooks/ipum_upgrade.yml on a twin of three IPU-Machines: one after the other, or none."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.openipu.pod.plugins.module_utils.vipu.client import Client, Connection
+from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin, virmgrpc
+from furnished import until
+from own_twin import BIN, OwnTwin, changed, run
+
+from openipu.twin.contract import twin as api
+from openipu.twin.twin import Twin
+
+HERE = Path(__file__).parent
+OLD, NEW = {"GWSW": "2.0.5", "Virm": "1.18.0"}, {"GWSW": "2.1.0", "Virm": "1.19.0"}
+SECRET = "gw-passw0rd"
+
+
+class Upgrades:
+    """A twin, and a release that its machines can be upgraded to."""
+
+    def __init__(self, folder: Path) -> None:
+        state = folder / "state"
+        self.twin = OwnTwin(state / "pod" / "pod.yml", state, 9 + os.getpid() % 23 * 10)
+        self.folder = folder / "release"
+        self.folder.mkdir()
+        offset = ("--offset", str(self.twin.octet))
+        run(BIN / "twin", "up", "--state-dir", state, "--machines", "3", *offset)
+        listed = json.loads(
+            run(BIN / "ansible-inventory", "-i", self.twin.inventory, "--list").stdout,
+            object_hook=lambda found: found.get("__ansible_unsafe", found),
+        )
+        self.machines: list[str] = listed["machines"]["hosts"]
+        hosts = listed["_meta"]["hostvars"]
+        entries = [
+            {"name": name, "gw_ip": hosts[name]["ansible_host"], "gw_password": SECRET} for name in self.machines
+        ]
+        program = [sys.executable, str(HERE / "twin_machine.py"), str(self.folder)]
+        (self.folder / "config.json").write_text(json.dumps({"stand_in": program, "machines": entries}))
+        self.release(OLD)
+
+    def release(self, versions: dict[str, str], **faults: str) -> None:
+        """The versions of the release, and what goes wrong."""
+        (self.folder / "release.json").write_text(json.dumps(versions))
+        (self.folder / "faults.json").write_text(json.dumps(faults))
+        (self.folder / "calls").write_text("")
+
+    @property
+    def calls(self) -> list[str]:
+        return (self.folder / "calls").read_text().splitlines()
+
+    def run(self, versions: dict[str, str], *options: str, **settings: object) -> subprocess.CompletedProcess[str]:
+        settings = {
+            "virm_agent_upgrade_versions": versions,
+            "virm_agent_upgrade_timeout": 20,
+            "virm_agent_rack_tool": str(HERE / "rack_tool.py"),
+            "virm_agent_rack_tool_config": str(self.folder / "config.json"),
+            **settings,
+        }
+        done = self.twin.playbook("ipum_upgrade.yml", "-e", json.dumps(settings), *options, check=False)
+        assert SECRET not in done.stdout + done.stderr
+        return done
+
+    def versions(self) -> list[str]:
+        """The version of GWSW by machine, as the controller knows it."""
+        return [agent.versions["GWSW"] for agent in self._agents()]
+
+    def begin(self) -> None:
+        """All machines are up, have the old release, no fault and no partition."""
+        rack = Twin(self.twin.state)
+        rack.control("MakeFaults", api.MakeFaultsRequest(faults=["heal"]))
+        # Versions are told to the controller when a machine starts.
+        rack.control("StopMachines", api.MachineRequest(agent_ids=self.machines))
+        with self._client() as client:
+            for partition in client.call(client.user.ListPartitions, virmgrpc.ListPartitionsRequest()).partitions:
+                request = virmgrpc.RemovePartitionRequest(partition_id=partition.id, force=True)
+                client.call(client.user.RemovePartition, request)
+        rack.control("StartMachines", api.MachineRequest(agent_ids=self.machines))
+        until(lambda: all(agent.state == admin.AGENT_STATE_UP for agent in self._agents()))
+        assert self.versions() == ["2.0.5"] * len(self.machines)
+        self.release(NEW)
+
+    def _agents(self) -> list[Any]:
+        with self._client() as client:
+            return list(client.call(client.admin.ListAgents, admin.ListAgentsRequest()).agents)
+
+    def _client(self) -> Client:
+        return Client(Connection(self.twin.controller))
+
+
+def said(done: subprocess.CompletedProcess[str]) -> str:
+    return " ".join(done.stdout.split())
+
+
+@pytest.fixture(scope="module")
+def rack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Upgrades]:
+    made = Upgrades(tmp_path_factory.mktemp("upgrade"))
+    made.twin.playbook("vipu.yml")
+    yield made
+    made.twin.twin("down")
+
+
+@pytest.fixture
+def upgrades(rack: Upgrades) -> Upgrades:
+    """See begin."""
+    rack.begin()
+    return rack
+
+
+def test_one_machine_after_the_other_and_then_nothing(upgrades: Upgrades) -> None:
+    looked = upgrades.run(NEW, "--check")
+    assert looked.returncode == 0, looked.stdout
+    assert upgrades.calls == []
+
+    done = upgrades.run(NEW)
+    assert done.returncode == 0, done.stdout
+    assert upgrades.calls == [f"upgrade {name}" for name in upgrades.machines]
+    assert upgrades.versions() == ["2.1.0"] * 3
+
+    again = upgrades.run(NEW)
+    assert again.returncode == 0, again.stdout
+    assert changed(again) == 0
+    assert len(upgrades.calls) == 3
+
+
+def test_a_machine_that_fails_stops_all_and_is_where_it_goes_on(upgrades: Upgrades) -> None:
+    one, two, three = upgrades.machines
+    upgrades.release(NEW, **{two: "refuses"})
+    done = upgrades.run(NEW)
+    assert done.returncode == 2
+    assert (
+        f"The upgrade stopped at failure domain '{two}' ({two}): {HERE / 'rack_tool.py'} upgrade failed on localhost "
+        f"({two}: upgrade failed: the standby image cannot be written). Upgraded: {one}. Not touched: {three}. "
+        f"Mend {two}"
+    ) in said(done)
+    assert upgrades.calls == [f"upgrade {name}" for name in (one, two)]
+    assert upgrades.versions() == ["2.1.0", "2.0.5", "2.0.5"]
+
+    upgrades.release(NEW)
+    assert upgrades.run(NEW).returncode == 0
+    assert upgrades.calls == [f"upgrade {name}" for name in (two, three)]
+    assert upgrades.versions() == ["2.1.0"] * 3
+
+
+def test_a_machine_that_does_not_come_back_is_named(upgrades: Upgrades) -> None:
+    one, two, *_ = upgrades.machines
+    upgrades.release(NEW, **{two: "is lost"})
+    done = upgrades.run(NEW, virm_agent_upgrade_timeout=3)
+    assert done.returncode == 2
+    assert f"The upgrade stopped at failure domain '{two}' ({two}): agent {two} is Down, 3 seconds after" in said(done)
+    assert upgrades.calls == [f"upgrade {one}", f"upgrade {two}"]
+    refused = upgrades.run(NEW)
+    assert f"Nothing was upgraded. {two} is Down" in said(refused)
+
+
+def test_versions_that_do_not_come_are_told(upgrades: Upgrades) -> None:
+    upgrades.release(OLD)
+    done = upgrades.run(NEW, virm_agent_upgrade_timeout=3)
+    assert "they answer, and do not tell the versions that are wanted (GWSW 2.1.0, Virm 1.19.0)" in said(done)
+    assert upgrades.calls == [f"upgrade {upgrades.machines[0]}"]
+
+
+def test_the_tests_are_a_gate_between_machines_and_before_the_first(upgrades: Upgrades) -> None:
+    one, *_ = upgrades.machines
+    upgrades.release(NEW, **{one: "loses a cable"})
+    done = upgrades.run(NEW)
+    assert done.returncode == 2
+    assert f"({one}): They are upgraded and answer: cluster 'cl1' does not pass its tests (" in said(done)
+    assert f"{one}" in upgrades.calls[0]
+    assert len(upgrades.calls) == 1
+    refused = upgrades.run(NEW)
+    assert "Nothing was upgraded: cluster 'cl1' does not pass its tests (" in said(refused)
+    assert len(upgrades.calls) == 1
+
+
+def test_a_partition_that_may_not_move_is_asked_about(upgrades: Upgrades) -> None:
+    upgrades.twin.playbook("partitions.yml")
+    refused = upgrades.run(NEW)
+    assert refused.returncode == 2
+    assert "Nothing was upgraded. Partition 'p1-1' is on " in said(refused)
+    assert "make it relocatable, or interrupt it with virm_agent_upgrade_partitions=interrupt." in said(refused)
+    assert upgrades.calls == []
+
+    done = upgrades.run(NEW, virm_agent_upgrade_partitions="interrupt")
+    assert done.returncode == 0, done.stdout
+    assert upgrades.versions() == ["2.1.0"] * 3
+    assert {partition["state"] for partition in upgrades.twin.status()["partitions"]} == {"ACTIVE"}
+    again = upgrades.run(NEW)
+    assert again.returncode == 0, again.stdout
+    assert changed(again) == 0
+
+
+def test_a_rack_tool_that_knows_a_machine_not_is_told(upgrades: Upgrades) -> None:
+    config = json.loads((upgrades.folder / "config.json").read_text())
+    smaller = upgrades.folder / "smaller.json"
+    smaller.write_text(json.dumps({**config, "machines": config["machines"][1:]}))
+    done = upgrades.run(NEW, virm_agent_rack_tool_config=str(smaller))
+    assert f"has no entry for {upgrades.machines[0]}, by name or address" in said(done)
+    assert upgrades.calls == []
