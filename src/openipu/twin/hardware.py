@@ -397,21 +397,27 @@ class TwinHardware(Hardware):
 def create(options: Options) -> TwinHardware:
     """A machine that stands alone, for ``virm-agent --hardware twin``: nothing is plugged into it.
 
-    Options: ``serial``, ``rnic-address`` (the agent's own address), ``bring-up-seconds`` (0).
-    Raises ValueError with a sentence.
+    Options: ``serial``, ``rnic-address`` (the agent's own address), ``bring-up-seconds`` (0), ``versions`` of
+    components that differ from those of other twins (``GWSW=2.1.0,Virm=1.19.0``). Raises ValueError with a sentence.
     """
     values = dict(options.values)
     serial = values.pop("serial", "") or serial_for(f"{options.host}-{options.port}")
     rnic_address = values.pop("rnic-address", "") or options.host
     seconds = values.pop("bring-up-seconds", "0")
+    versions = dict(pair.partition("=")[::2] for pair in values.pop("versions", "").split(",") if pair)
     if values:
         raise ValueError(
-            f"The hardware 'twin' has no option {sorted(values)[0]!r}: it has serial, rnic-address, bring-up-seconds."
+            f"The hardware 'twin' has no option {sorted(values)[0]!r}: it has serial, rnic-address, bring-up-seconds, "
+            "versions."
         )
+    if not all(component in VERSIONS and version for component, version in versions.items()):
+        raise ValueError(f"versions are written like GWSW=2.1.0,Virm=1.19.0; components are {', '.join(VERSIONS)}.")
     try:
         bring_up = float(seconds)
         if not 0 <= bring_up <= 3600:
             raise ValueError
     except ValueError:
         raise ValueError(f"bring-up-seconds is a number from 0 to 3600, not {seconds!r}.") from None
-    return TwinHardware(options.host, rnic_address, serial, bring_up=bring_up)
+    machine = TwinHardware(options.host, rnic_address, serial, bring_up=bring_up)
+    machine.versions.update(versions)
+    return machine

@@ -222,5 +222,10 @@ def test_the_options_of_a_machine_that_stands_alone() -> None:
     for wrong in ("soon", "-1", "nan", "inf"):
         with pytest.raises(ValueError, match="bring-up-seconds"):
             twin.create(replace(options, values={"bring-up-seconds": wrong}))
+    versions = twin.create(replace(options, values={"versions": "GWSW=2.1.0,Virm=1.19.0"})).versions
+    assert versions == {**twin.VERSIONS, "GWSW": "2.1.0", "Virm": "1.19.0"}
+    for wrong in ("Gateway=1", "GWSW=", "GWSW"):
+        with pytest.raises(ValueError, match="versions are written like"):
+            twin.create(replace(options, values={"versions": wrong}))
     with pytest.raises(LookupError, match="no hardware 'abacus'"):
         load("abacus")
