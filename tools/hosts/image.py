@@ -42,6 +42,7 @@ echo '{USER} ALL=(ALL) NOPASSWD: ALL' >"$1/etc/sudoers.d/{USER}"
 chmod 0440 "$1/etc/sudoers.d/{USER}"
 install -d -m 0700 -o 1000 -g 1000 "$1/home/{USER}/.ssh"
 install -m 0600 -o 1000 -g 1000 "$2" "$1/home/{USER}/.ssh/authorized_keys"
+: >"$1/etc/default/locale"
 # No host has the identity of another: each makes its own when it first starts.
 rm -f "$1"/etc/ssh/ssh_host_*
 : >"$1/etc/machine-id"
