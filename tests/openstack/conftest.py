@@ -65,8 +65,8 @@ def admin(connect: Callable[[str], Connection]) -> Connection:
 
 
 @pytest.fixture
-def log(cloud: Path, admin: Connection) -> AccessLog:
-    return AccessLog(cloud / "log" / "neutron-access.log", admin.network.get_endpoint())
+def log(cloud: Path) -> AccessLog:
+    return AccessLog(cloud / "log" / "neutron-access.log")
 
 
 @pytest.fixture
