@@ -12,7 +12,7 @@ version_added: 0.1.0
 author: openipu.pod contributors (@openipu)
 description:
   - Makes projects, users, their roles, quotas and key pairs what is asked for, in one task.
-  - What is not asked about stays as it is. Roles and key pairs are added to those that a user has.
+  - What is not asked about stays as it is. Roles and key pairs are added to those that a user has; a role is taken back when it says so.
 extends_documentation_fragment:
   - openipu.pod.openstack
   - openipu.pod.attributes
@@ -91,6 +91,11 @@ options:
             description: The role.
             type: str
             default: member
+          state:
+            description: Whether the user has it.
+            type: str
+            choices: [present, absent]
+            default: present
       key_pairs:
         description: Keys that servers of the user let in.
         type: list

@@ -26,8 +26,13 @@ options:
     description: Whose they are. It is the tag C(openipu.pod=NAME) of servers and ports.
     type: str
     required: true
+  project:
+    description:
+      - The project whose servers they are, by name or id. That is the one that is logged in to unless given.
+      - An administrator can look at servers of another one in check mode, and remove them. To start some, log in to their project.
+    type: str
   servers:
-    description: Servers of the project that is logged in to.
+    description: Servers of the project.
     type: list
     elements: dict
     required: true
@@ -116,6 +121,18 @@ EXAMPLES = r"""
         networks:
           - {network: pod64-data, name: data, vnic_type: direct}
           - {network: pod64-management, name: management, security_groups: [pod64-poplar-management]}
+
+- name: Remove it as the provider
+  openipu.pod.openstack_pod_server:
+    cloud: admin
+    pod: vpod1
+    project: tenant-a
+    servers:
+      - name: vpod1-poplar
+        networks:
+          - {network: pod64-data, name: data}
+          - {network: pod64-management, name: management}
+    state: absent
 """
 
 RETURN = r"""

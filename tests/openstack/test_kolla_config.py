@@ -4,18 +4,16 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from role_runs import ROOT, printed
 
 from tools.openstack.site import CACHE
 
-ROOT = Path(__file__).parents[2]
 KOLLA = ROOT / ".cache/kolla/share/kolla-ansible/ansible"
 NETWORKS = [
     {"name": "a-bmc-gw", "vlan": 13, "physical_network": "physnet1g"},
@@ -27,9 +25,6 @@ NETWORKS = [
 
 def write(folder: Path, *options: str, fails: bool = False, **variables: Any) -> str:
     """Run the role; what it printed."""
-    book = folder / "role.yml"
-    local = {"hosts": "localhost", "connection": "local", "gather_facts": False}
-    book.write_text(yaml.safe_dump([{**local, "roles": ["openipu.pod.kolla_config"]}]))
     given = {
         "kolla_config_path": str(folder / "etc"),
         "kolla_config_networks": NETWORKS,
@@ -37,26 +32,9 @@ def write(folder: Path, *options: str, fails: bool = False, **variables: Any) ->
         "kolla_config_cpu_dedicated_set": "8-127,136-255",
         "kolla_config_ephemeral_path": "/nvme/nova",
         "kolla_config_letsencrypt_email": "operations@example.com",
-        "ansible_python_interpreter": sys.executable,
         **variables,
     }
-    ended = subprocess.run(
-        [
-            Path(sys.executable).with_name("ansible-playbook"),
-            "-i",
-            "localhost,",
-            book,
-            "-e",
-            json.dumps(given),
-            *options,
-        ],
-        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (ended.returncode != 0) == fails, ended.stdout + ended.stderr
-    return " ".join(ended.stdout.split())
+    return " ".join(printed(folder, "kolla_config", *options, fails=fails, **given).split())
 
 
 def as_openstack(program: str, *arguments: object) -> Any:

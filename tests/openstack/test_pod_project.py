@@ -131,6 +131,23 @@ def test_what_differs_is_changed_and_the_rest_left_alone(
     assert not tenancy(**asked)["changed"]
 
 
+def test_a_role_is_taken_back(admin: Connection, asked: dict[str, Any]) -> None:
+    name, user = asked["projects"][0]["name"], asked["users"][0]
+    asked["users"][0].pop("key_pairs")
+    assert not tenancy(**asked).get("failed")
+    user["roles"] = [{"project": name, "role": "reader", "state": "absent"}, {"project": name, "role": "member"}]
+    foretold = run(check=True, diff=True, task=OPENSTACK_POD_PROJECT, **asked)
+    result = run(diff=True, task=OPENSTACK_POD_PROJECT, **asked)
+    assert result["grants"]["removed"] == [f"{name}-user/{name}/reader"]
+    assert result["grants"]["unchanged"] == [f"{name}-user/{name}/member"]
+    assert result["diff"] == foretold["diff"]
+    assert list(result["diff"]["before"]) == ["grants"]
+    query = {"user_id": admin.identity.find_user(f"{name}-user").id}
+    left = [found.role["id"] for found in admin.identity.role_assignments(**query)]
+    assert left == [admin.identity.find_role("member").id]
+    assert not tenancy(**asked)["changed"]
+
+
 def test_mistakes_are_sentences(admin: Connection, asked: dict[str, Any]) -> None:
     asked["users"][0]["roles"] = [{"project": asked["projects"][0]["name"], "role": "king"}]
     assert "There is no role 'king' for user" in tenancy(**asked)["msg"]

@@ -108,6 +108,39 @@ def test_servers_come_and_go(admin: Connection, plan: Plan, asked: dict[str, Any
     assert "was not made for 'other'" in servers(**{**asked, "pod": "other", "state": "absent"})["msg"]
 
 
+def test_the_servers_of_another_project(connect: Any, plan: Plan, asked: dict[str, Any]) -> None:
+    """An administrator sees and removes them; starting them is for who is in that project."""
+    tenant = connect("tenant-a")
+    where = {**asked, "project": "tenant-a"}
+    foretold = servers(check=True, **where)
+    assert foretold["servers"]["created"] == [server["name"] for server in asked["servers"]]
+    refused = servers(**where)
+    assert refused["msg"].startswith(f"Port '{plan.name}-poplar-data' of project 'tenant-a' can be made or changed by ")
+    assert not refused["changed"]
+    flavor = next(flavor for flavor in tenant.compute.flavors() if flavor.name == plan.name)
+    asked["servers"].pop()
+    server = asked["servers"][0]
+    for name in ("host", "user_data"):  # takes an administrator; is not read back
+        del server[name]
+    server["image"] = f"{plan.name}-own"
+    image = tenant.create_image(server["image"], data=b"\0" * 1024, disk_format="raw", wait=True)
+    try:
+        made = servers(cloud="tenant-a", **asked)
+        assert made["servers"]["created"] == [server["name"]], made
+        assert flavor.name == tenant.compute.find_server(server["name"]).flavor["original_name"]
+        seen = servers(check=True, **where)
+        assert (seen["changed"], seen["details"][server["name"]]["status"]) == (False, "ACTIVE")
+        assert not servers(**where)["changed"]
+        assert servers(check=True, **asked)["servers"]["created"] == [server["name"]]  # the administrator has none
+    finally:
+        gone = servers(state="absent", **where)
+        tenant.image.delete_image(image)
+    assert gone["servers"]["removed"] == [server["name"]]
+    assert sorted(gone["ports"]["removed"]) == [f"{server['name']}-data", f"{server['name']}-management"]
+    assert not list(tenant.network.ports(name=f"{server['name']}-data"))
+    assert "There is no project 'nowhere'" in servers(**{**asked, "project": "nowhere"})["msg"]
+
+
 def test_a_server_that_fits_nowhere_says_so_and_is_made_anew(
     admin: Connection, plan: Plan, asked: dict[str, Any]
 ) -> None:

@@ -4,50 +4,21 @@
 from __future__ import annotations
 
 import hashlib
-import json
-import os
-import re
-import subprocess
-import sys
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 from ansible_collections.openipu.pod.plugins.module_utils.openstack.catalog_task import OPENSTACK_POD_CATALOG
 from ansible_collections.openipu.pod.plugins.module_utils.openstack.tenancy_task import OPENSTACK_POD_PROJECT
 from neutron_pod import run
 from openstack.connection import Connection
+from role_runs import play
 
 pytestmark = [
     pytest.mark.timeout(300),
     pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),  # of the SDK's releases to come
 ]
-
-ROOT = Path(__file__).parents[2]
-RECAP = re.compile(r"^localhost\s*: ok=\d+\s+changed=(\d+)\s+unreachable=0\s+failed=(\d+)", re.MULTILINE)
-
-
-def play(folder: Path, role: str, *options: str, **variables: Any) -> int:
-    """Run one role; how many of its tasks changed something."""
-    book = folder / "role.yml"
-    local = {"hosts": "localhost", "connection": "local", "gather_facts": False}
-    book.write_text(yaml.safe_dump([{**local, "roles": [f"openipu.pod.{role}"]}]))
-    variables["ansible_python_interpreter"] = sys.executable
-    program = Path(sys.executable).with_name("ansible-playbook")
-    ended = subprocess.run(
-        [program, "-i", "localhost,", book, "-e", json.dumps(variables), *options],
-        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    match = RECAP.search(ended.stdout)
-    assert match, ended.stdout + ended.stderr
-    assert int(match[2]) == 0, ended.stdout
-    return int(match[1])
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from .site import Site
 
 SECONDS = 60.0  # that one request may take
 PERIOD = 0.5  # seconds between two looks at what has registered
+_VERSION = {"X-OpenStack-Manila-API-Version": "2.60"}  # since when its paths do without a project
 
 
 class Admin:
@@ -52,7 +53,7 @@ class Admin:
             self.site.url(service, path),
             method=method,
             data=None if body is None else json.dumps(body).encode(),
-            headers={"Content-Type": "application/json", "X-Auth-Token": self.token},
+            headers={"Content-Type": "application/json", "X-Auth-Token": self.token, **_VERSION},
         )
         try:
             with urllib.request.urlopen(request, timeout=SECONDS) as response:  # noqa: S310

@@ -28,6 +28,7 @@ PORTS = {
     "placement": 8778,
     "nova": 8774,
     "cinder": 8776,
+    "manila": 8786,
 }
 
 

@@ -5,10 +5,13 @@
 
 from __future__ import annotations
 
+import time
 import typing as t
 
 from ..reconcile import Action, Failure, Family, ItemError, Step
 from .client import Cloud, CloudError
+
+_PAUSE = 1.0  # seconds between two looks at what takes its time
 
 
 class MissingError(Exception):
@@ -78,6 +81,14 @@ class Attempts:
         answer = self.cloud.request(service or self._service, method, path, **options)
         self.wrote = True
         return answer
+
+    def wait(self, there: t.Callable[[], bool], seconds: float) -> None:
+        """Look until it is so. Raises CloudError when that takes longer."""
+        deadline = time.monotonic() + seconds
+        while not there():
+            if time.monotonic() > deadline:
+                raise CloudError("it took longer than %g seconds: look at it, and run again." % seconds, 408)
+            time.sleep(_PAUSE)
 
     def remove(self, path: str, service: str = "", **options: t.Any) -> None:
         """Delete something that may be gone already."""

@@ -106,14 +106,15 @@ def wanted(params: Object) -> dict[str, list[Object]]:
         for item in items:
             for name in ("extra_specs", "properties"):
                 if name in item:
-                    item[name] = {key: _text(value) for key, value in item[name].items()}
+                    item[name] = {key: text(value) for key, value in item[name].items()}
             if "checksum" in item:
                 item["checksum"] = _checked(item)
         objects[family.kind] = items
     return objects
 
 
-def _text(value: t.Any) -> str:
+def text(value: t.Any) -> str:
+    """A value of an extra spec or property, as services keep it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -36,13 +36,15 @@ def look(
     networks: t.Collection[str],
     projects: t.Iterable[str],
     groups: t.Collection[str] = (),
+    project: str = "",
 ) -> Seen:
     """What there is of these kinds, with ports on owned networks and on those named. Raises SentenceError.
 
-    ``groups`` are security groups that are named, which may be others' that are shared. A kind that the cloud does
-    not know is one of which there is nothing.
+    ``groups`` are security groups that are named, which may be others' that are shared. ``project`` is the id of the
+    one whose all of it is, unless that is logged in to. A kind that the cloud does not know is one of which there is
+    nothing.
     """
-    project = cloud.authorize()
+    project = project or cloud.authorize()
     asked = [kind for kind in PATHS if kind in kinds and kind != PORT.kind]
 
     def read(kind: str) -> list[Object]:

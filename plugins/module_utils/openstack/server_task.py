@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
-from ..reconcile import Object, Report, Step, converge, plan
+from ..reconcile import Action, Object, Report, Step, converge, plan
 from ..runner import Task, TaskError
-from .attempts import Attempts
+from .attempts import Attempts, called
 from .checks import check_asked
-from .looking import group_names
+from .looking import group_names, project_id
 from .looking import look as look_at_networks
 from .options import OPENSTACK, Run
 from .planning import planned
@@ -27,10 +27,13 @@ def _server(run: Run) -> Object:
     params, cloud = run.params, run.transport
     asked = wanted(params)
     names = Names(cloud)
-    seen, port_steps = _ports(run, asked)
-    there = look(cloud, asked, names)
+    project = _project(run)
+    seen, port_steps = _ports(run, asked, project)
+    there = look(cloud, asked, names, project)
     _check_owners(there, params["pod"])
     steps = _steps(params, asked, there)
+    if not run.check_mode and project != cloud.authorize():
+        _check_removes([*port_steps, *steps], params["project"])
 
     def port(name: str) -> str | None:
         return port_writer.id(PORT, name)
@@ -51,21 +54,40 @@ def _server(run: Run) -> Object:
     if result.pop("failed", False):
         raise TaskError(result.pop("msg"), **result)
     if params["state"] == "present":
-        now = there if run.check_mode or not result["changed"] else look(cloud, asked, names)
+        now = there if run.check_mode or not result["changed"] else look(cloud, asked, names, project)
         result["details"] = {
             item["name"]: {"id": item["uuid"], "status": item["status"], "addresses": item["addresses"]} for item in now
         }
     return result
 
 
-def _ports(run: Run, asked: list[Object]) -> tuple[Seen, list[Step]]:
+def _project(run: Run) -> str:
+    """The id of the project whose servers are meant."""
+    name, own = run.params["project"], run.transport.authorize()
+    id = project_id(run.transport, name) if name else own
+    if id is None:
+        raise TaskError("There is no project '%s': correct the name, or leave it out." % name)
+    return id
+
+
+def _check_removes(steps: list[Step], project: str) -> None:
+    """Nova starts servers for who is logged in to their project only."""
+    for step in steps:
+        if step.action not in (Action.NONE, Action.DELETE):
+            raise TaskError(
+                "%s of project '%s' can be made or changed by who is logged in to that only: "
+                "give auth its project_name, and the user a role there." % (called(step), project)
+            )
+
+
+def _ports(run: Run, asked: list[Object], project: str) -> tuple[Seen, list[Step]]:
     """What has to be done to the ports of servers."""
     params = run.params
     config = {"ports": ports(asked)}
     objects = wanted_of_neutron(config, params["pod"])
     check_asked(objects)
     networks = {item["network"] for item in config["ports"]}
-    seen = look_at_networks(run.transport, _KINDS, networks, (), group_names(config))
+    seen = look_at_networks(run.transport, _KINDS, networks, (), group_names(config), project)
     read(seen, params["pod"])
     if params["state"] == "present":
         return seen, planned(objects, seen, params["pod"], (), set())

@@ -35,6 +35,7 @@ NETWORK_OPTIONS: dict[str, t.Any] = {
 }
 OPTIONS: dict[str, t.Any] = {
     "pod": _NAME,
+    "project": _STR,
     "servers": {
         "type": "list",
         "elements": "dict",

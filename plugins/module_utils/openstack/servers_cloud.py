@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import re
-import time
 import typing as t
 
 from ..reconcile import Action, ItemError, Object, SentenceError, Step
@@ -17,7 +16,6 @@ from .resources import TAG
 from .servers import SERVER, port_name
 
 _WITH_HOST = {"microversion": "2.74"}  # since when Nova is told on which host, and checks that it fits there
-_PAUSE = 1.0  # seconds between two looks at a server
 
 
 class Names:
@@ -51,11 +49,12 @@ class Names:
         return self._flavors[name]
 
 
-def look(cloud: Cloud, asked: list[Object], names: Names) -> list[Object]:
-    """The servers that are asked for and are there. Raises SentenceError."""
+def look(cloud: Cloud, asked: list[Object], names: Names, project: str) -> list[Object]:
+    """The servers that are asked for and are there, of the project with this id. Raises SentenceError."""
+    of_others = {} if project == cloud.authorize() else {"all_tenants": "1", "project_id": project}
 
     def find(item: Object) -> list[Object]:
-        query = {"name": "^%s$" % re.escape(item["name"])}
+        query = {"name": "^%s$" % re.escape(item["name"]), **of_others}
         found: list[Object] = cloud.request("compute", "GET", "/servers/detail", params=query, **_WITH_HOST)["servers"]
         return [raw for raw in found if raw["name"] == item["name"]]
 
@@ -110,7 +109,7 @@ class ServerWriter(Attempts):
     def _delete(self, step: Step) -> None:
         path = "/servers/%s" % (step.before or {})["uuid"]
         self.remove(path)
-        self._wait(step, lambda: self._status(path) is None)
+        self.wait(lambda: self._status(path) is None, self._timeout)
         if step.action is Action.RECREATE:
             self.removed.add(place(step))
 
@@ -144,7 +143,7 @@ class ServerWriter(Attempts):
         named = {"key_pair": "key_name", "config_drive": "config_drive", "host": "host"}
         body.update((key, item[name]) for name, key in named.items() if name in item)
         id = self.write("POST", "/servers", json={"server": body}, **_WITH_HOST)["server"]["id"]
-        self._wait(step, lambda: self._started("/servers/%s" % id))
+        self.wait(lambda: self._started("/servers/%s" % id), self._timeout)
 
     def _started(self, path: str) -> bool:
         raw = self._status(path)
@@ -154,10 +153,3 @@ class ServerWriter(Attempts):
             fault = raw.get("fault", {}).get("message", "it does not say why")
             raise CloudError("it could not be started: %s" % fault, 400)
         return bool(raw["status"] == "ACTIVE")
-
-    def _wait(self, step: Step, there: t.Callable[[], bool]) -> None:
-        deadline = time.monotonic() + self._timeout
-        while not there():
-            if time.monotonic() > deadline:
-                raise CloudError("it took longer than %g seconds: look at it, and run again." % self._timeout, 408)
-            time.sleep(_PAUSE)

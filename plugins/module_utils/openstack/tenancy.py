@@ -29,6 +29,8 @@ FAMILIES = (PROJECT, USER, GRANT, QUOTA, KEY_PAIR)  # in the order in which they
 
 SERVICES = ("compute", "network", "volume")
 
+GOING = "going"  # of a role that is taken back
+
 _STR: dict[str, t.Any] = {"type": "str"}
 _NAME: dict[str, t.Any] = {"type": "str", "required": True}
 _BOOL: dict[str, t.Any] = {"type": "bool"}
@@ -58,7 +60,11 @@ OPTIONS: dict[str, t.Any] = {
             "roles": {
                 "type": "list",
                 "elements": "dict",
-                "options": {"project": _NAME, "role": {"type": "str", "default": "member"}},
+                "options": {
+                    "project": _NAME,
+                    "role": {"type": "str", "default": "member"},
+                    "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+                },
             },
             "key_pairs": {
                 "type": "list",
@@ -72,7 +78,7 @@ OPTIONS: dict[str, t.Any] = {
 
 
 def wanted(params: Object) -> dict[str, list[Object]]:
-    """The objects that the options ask for, by kind. Raises SentenceError."""
+    """The objects that the options ask for, by kind; those with ``GOING`` are not to be there. Raises SentenceError."""
     objects: dict[str, list[Object]] = {family.kind: [] for family in FAMILIES}
     for project in params["projects"] or ():
         name = project["name"]
@@ -83,10 +89,14 @@ def wanted(params: Object) -> dict[str, list[Object]]:
     for user in params["users"] or ():
         name = user["name"]
         objects[USER.kind].append(_asked(user, USER))
-        objects[GRANT.kind] += [grant(name, item["project"], item["role"]) for item in user.get("roles") or ()]
+        objects[GRANT.kind] += [_role(name, item) for item in user.get("roles") or ()]
         for pair in user.get("key_pairs") or ():
             objects[KEY_PAIR.kind].append(key_pair(name, pair["name"], pair["public_key"]))
     return objects
+
+
+def _role(user: str, item: Object) -> Object:
+    return {**grant(user, item["project"], item["role"]), GOING: item["state"] == "absent"}
 
 
 def _asked(item: Object, family: Family) -> Object:

@@ -147,6 +147,7 @@ class TenancyWriter(Attempts):
     def __call__(self, steps: list[Step]) -> list[ItemError]:
         """Write; the errors are those of steps that were not carried out."""
         comes = (Action.CREATE, Action.CHANGE)
+        self.each(of(steps, GRANT, (Action.DELETE,)), self._revoke)
         self.each(of(steps, USER, (Action.DELETE,)), self._delete)
         self.each(of(steps, PROJECT, (Action.DELETE,)), self._delete)
         self.each(of(steps, PROJECT, comes), self._project)
@@ -191,10 +192,14 @@ class TenancyWriter(Attempts):
         self._save(step, body)
 
     def _grant(self, step: Step) -> None:
-        item = step.wanted or {}
+        self.write("PUT", self._role(step.wanted or {}))
+
+    def _revoke(self, step: Step) -> None:
+        self.remove(self._role(step.before or {}))
+
+    def _role(self, item: Object) -> str:
         user, project = self._id(USER, item["user"]), self._id(PROJECT, item["project"])
-        role = self._there.ids["role", item["role"]]
-        self.write("PUT", "/projects/%s/users/%s/roles/%s" % (project, user, role))
+        return "/projects/%s/users/%s/roles/%s" % (project, user, self._there.ids["role", item["role"]])
 
     def _limit(self, steps: list[Step]) -> None:
         """All limits of one project at one service, in one request."""

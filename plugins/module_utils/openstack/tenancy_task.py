@@ -5,12 +5,10 @@
 
 from __future__ import annotations
 
-import typing as t
-
 from ..reconcile import Object, Step, converge, nothing_done, plan
 from ..runner import Task, TaskError
 from .options import OPENSTACK, Run
-from .tenancy import FAMILIES, OPTIONS, PROJECT, USER, wanted
+from .tenancy import FAMILIES, GOING, OPTIONS, PROJECT, USER, wanted
 from .tenancy_cloud import TenancyWriter, look
 
 
@@ -23,9 +21,9 @@ def _tenancy(run: Run) -> Object:
     there = look(run.transport, objects, params["domain"])
     steps: list[Step] = []
     for family in FAMILIES:
-        keys = [item[family.key] for item in objects[family.kind]] if absent else []
-        asked: t.Sequence[Object] = [] if absent else objects[family.kind]
-        steps += plan(family, asked, there.objects[family.kind], absent=keys, recreate=True)
+        going = [item[family.key] for item in objects[family.kind] if absent or item.get(GOING)]
+        asked = [item for item in objects[family.kind] if not (absent or item.get(GOING))]
+        steps += plan(family, asked, there.objects[family.kind], absent=going, recreate=True)
     writer = TenancyWriter(run.transport, there)
     report = converge(steps, writer, run.check_mode, run.diff)
     report.changed = report.changed or writer.wrote

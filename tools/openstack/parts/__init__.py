@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from ..part import Part
 from ..site import Site
-from . import cinder, glance, keystone, neutron, nova, placement
+from . import cinder, glance, keystone, manila, neutron, nova, placement
 
 NETWORK = (keystone, neutron)
-ALL = (*NETWORK, placement, glance, nova, cinder)
+ALL = (*NETWORK, placement, glance, nova, cinder, manila)
 
 
 def declare(site: Site, network_only: bool = False) -> list[Part]:
