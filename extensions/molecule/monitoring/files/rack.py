@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Two IPU-Machines with their agents, a controller, a PDU and somebody who is told of alerts, each a process.
+
+rack.py FOLDER up|down|stop NAME|start NAME|serve-pdu ADDRESS|receive ADDRESS FILE
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+from openipu.twin.pdu import Credentials, Pdu, User, serve
+from openipu.twin.processes import Service
+
+BIN = Path(sys.executable).parent
+CONTROLLER, RECEIVER, PDU = "10.30.70.201", "10.30.70.202", "10.30.70.131"
+AGENTS = {"ag01": "10.30.71.1", "ag02": "10.30.71.2"}
+METRICS = "2112"
+SECONDS = 30.0
+
+
+def services(folder: Path) -> dict[str, tuple[Service, Callable[[], bool]]]:
+    """By name, each process and whether it answers."""
+    database = str(folder / "vipu-server.db")
+    commands: dict[str, tuple[list[str], str, int]] = {
+        "controller": (
+            [str(BIN / "vipu-server"), "--database", database, *_on(CONTROLLER)],
+            CONTROLLER,
+            8090,
+        ),
+        "receiver": (_self(folder, "receive", RECEIVER, folder / "alerts.json"), RECEIVER, 9099),
+        "pdu1": (_self(folder, "serve-pdu", PDU), PDU, 0),
+    }
+    for name, address in AGENTS.items():
+        commands[name] = [str(BIN / "virm-agent"), *_on(address)], address, 8080
+    found = {}
+    for name, (command, address, port) in commands.items():
+        service = Service(name, folder / f"{name}.pid", folder / f"{name}.log", command)
+        found[name] = service, _listening(address, port, folder / f"{name}.log")
+    return found
+
+
+def _on(address: str) -> list[str]:
+    return ["--host", address, "--insecure-network", "--metrics-host", address, "--metrics-port", METRICS]
+
+
+def _self(folder: Path, *command: str | Path) -> list[str]:
+    return [sys.executable, __file__, str(folder), *(str(part) for part in command)]
+
+
+def _listening(address: str, port: int, log: Path) -> Callable[[], bool]:
+    def look() -> bool:
+        if not port:
+            return "answers" in log.read_text()
+        try:
+            socket.create_connection((address, port), 1).close()
+        except OSError:
+            return False
+        return True
+
+    return look
+
+
+def start(service: Service, ready: Callable[[], bool]) -> None:
+    if service.running() is None:
+        service.start()
+        service.wait_ready(ready, SECONDS)
+
+
+def up(folder: Path) -> None:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # All of it is at addresses of its own in this network namespace, which the hosts reach by their gateway.
+    for address in (CONTROLLER, RECEIVER, PDU, *AGENTS.values()):
+        subprocess.run(["ip", "address", "replace", f"{address}/32", "dev", "lo"], check=True)
+    if not (folder / "vipu-server.db").exists():
+        command = [BIN / "vipu-server", "--database", folder / "vipu-server.db", "--init"]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    for service, ready in services(folder).values():
+        start(service, ready)
+
+
+def down(folder: Path) -> None:
+    for service, _ready in services(folder).values():
+        service.stop()
+
+
+async def serve_pdu(address: str) -> None:
+    reader = User("reader", "of-nobody-auth", "of-nobody-priv")
+    pdu = Pdu("pdu1", "AP8886", lambda: {1: 1000.0, 8: 230.0}, Credentials((reader,)), None)
+    await serve(pdu, address, 1161, trap_port=9)
+    print("answers", flush=True)
+    await asyncio.Event().wait()
+
+
+def receive(address: str, file: Path) -> None:
+    """Write each alert that comes as one line."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            told = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            with file.open("a") as output:
+                for alert in told["alerts"]:
+                    output.write(
+                        json.dumps({"status": alert["status"], **alert["labels"], **alert["annotations"]}) + "\n"
+                    )
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_what: object) -> None:
+            pass
+
+    HTTPServer((address, 9099), Handler).serve_forever()
+
+
+def main() -> None:
+    folder, verb, *rest = Path(sys.argv[1]), *sys.argv[2:]
+    if verb == "up":
+        up(folder)
+    elif verb == "down":
+        down(folder)
+    elif verb == "stop":
+        services(folder)[rest[0]][0].stop()
+    elif verb == "start":
+        start(*services(folder)[rest[0]])
+    elif verb == "serve-pdu":
+        asyncio.run(serve_pdu(rest[0]))
+    elif verb == "receive":
+        receive(rest[0], Path(rest[1]))
+
+
+if __name__ == "__main__":
+    main()
