@@ -63,7 +63,13 @@ $(PEERS)/.ready: requirements/peers.txt | .venv/.ready
 	uv pip install --quiet --no-deps --require-hashes --target $(PEERS) -r requirements/peers.txt
 	touch $@
 
-test-peers: venv $(PEERS)/.ready ## arista.eos and Net-SNMP (apt install snmp), which nobody here wrote, against switches and PDUs of the twin
+REDFISH := .cache/redfish
+$(REDFISH)/.ready: requirements/redfish.txt | .venv/.ready
+	@uv venv --quiet --clear --python $(BIN)/python $(REDFISH)
+	@uv pip sync --quiet --python $(REDFISH)/bin/python --require-hashes requirements/redfish.txt
+	@touch $@
+
+test-peers: venv $(PEERS)/.ready $(REDFISH)/.ready ## programs that nobody here wrote: arista.eos, Net-SNMP (apt install snmp) and Prometheus against the twin, our modules against a BMC
 	pytest tests/peers -n 2
 
 OPENSTACK := .cache/openstack/venv
@@ -143,6 +149,8 @@ lock: ## renew the locked requirements
 	  --custom-compile-command "make lock" requirements/peers-openstack.in -o requirements/peers-openstack.txt
 	.venv/bin/uv pip compile --quiet --upgrade --no-deps --python-version 3.11 --generate-hashes \
 	  --custom-compile-command "make lock" requirements/kolla.in -o requirements/kolla.txt
+	.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+	  --custom-compile-command "make lock" requirements/redfish.in -o requirements/redfish.txt
 
 build: venv ## the collection's archive, which carries the wheel, and the wheel, in dist/
 	@rm -f roles/openipu/files/openipu-*.whl
