@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a host of each kind lets pass, by the security table."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from ansible_collections.openipu.pod.plugins.module_utils.pod.firewall import KINDS, firewall
+
+NETWORKS = {
+    "bmc": {"subnet": "10.1.1.0/24"},
+    "gw": {"subnet": "10.1.2.0/24"},
+    "management": {"subnet": "10.1.3.0/24"},
+    "data": {"subnet": "10.1.5.0/24"},
+    "storage": {"subnet": None},
+}
+INTERFACES = {"bmc": "eno1", "gw": "eno1", "data": "bond0.11", "storage": "bond0.12"}
+PEERS = {
+    "dns_servers": ["10.1.2.53"],
+    "management_servers": ["192.0.2.1"],
+    "nfs_servers": ["10.9.0.1"],
+    "agent_port": 8080,
+    "controller_port": 8090,
+}
+
+
+def rules(*kinds: str, **more: object) -> dict[str, list[str]]:
+    given = {"networks": NETWORKS, "interfaces": INTERFACES, "peers": PEERS, **more}
+    return firewall(list(kinds), **given)  # type: ignore[arg-type]
+
+
+def ports(lines: list[str], network: str) -> set[str]:
+    """The protocols and ports that are accepted on a network."""
+    mine = [line for line in lines if f'comment "{network}' in line and " accept " in line]
+    return {" ".join(found) for line in mine for found in re.findall(r"(tcp|udp) dport (\d+)", line)}
+
+
+def test_a_controller_reaches_machines_and_serves_the_management_server() -> None:
+    made = rules("controller")
+    assert ports(made["output"], "bmc") == {"tcp 22", "tcp 443", "udp 53", "tcp 53"}
+    assert ports(made["output"], "gw") == {"tcp 22", "tcp 2112", "tcp 8080", "udp 53", "tcp 53"}
+    assert ports(made["input"], "bmc") == {"udp 514", "tcp 514"}
+    assert ports(made["input"], "gw") == {"udp 514", "tcp 514", "tcp 22", "tcp 9100", "tcp 3000", "tcp 9090"}
+    assert ports(made["input"], "management") == {"tcp 22", "tcp 8090"}
+    assert all("ip saddr 192.0.2.1/32" in line for line in made["input"] if "dport 3000" in line)
+    ends = [line for line in made["output"] if " reject " in line]
+    assert [re.search(r'comment "(\w+): no more"', line)[1] for line in ends] == ["bmc", "gw"]
+
+
+def test_networks_that_share_an_interface_are_told_apart_by_their_subnets() -> None:
+    logs = [line for line in rules("controller")["input"] if "udp dport 514" in line]
+    assert logs == [
+        'iifname "eno1" ip daddr 10.1.1.0/24 ip saddr 10.1.1.0/24 udp dport 514 accept comment "bmc: logs"',
+        'iifname "eno1" ip daddr 10.1.2.0/24 ip saddr 10.1.2.0/24 udp dport 514 accept comment "gw: logs"',
+    ]
+
+
+def test_a_poplar_server_takes_nothing_from_storage_and_filters_no_data() -> None:
+    made = rules("poplar")
+    assert ports(made["input"], "management") == {"tcp 22", "tcp 9100"}
+    assert ports(made["output"], "storage") == {"tcp 2049", "tcp 111"}
+    assert not ports(made["input"], "storage")
+    assert 'iifname "bond0.11" ip daddr 10.1.5.0/24 accept comment "data: not filtered"' in made["input"]
+    assert 'oifname "bond0.12" reject with icmpx admin-prohibited comment "storage: no more"' in made["output"]
+
+
+def test_who_asks_for_a_lease_has_no_address_yet() -> None:
+    leases = [line for line in rules("management")["input"] if "dport 67" in line]
+    assert 'iifname "eno1" udp dport 67 accept comment "bmc: leases"' in leases
+    assert not any("ip daddr" in line for line in leases)
+
+
+def test_a_host_of_two_kinds_may_what_either_may() -> None:
+    both = rules("controller", "management")
+    for kind in ("controller", "management"):
+        assert set(rules(kind)["input"]) <= set(both["input"])
+    assert not [line for line in both["output"] if " reject " in line]
+
+
+def test_what_a_controller_may_ask_an_agent_answers() -> None:
+    asked = ports(rules("controller")["output"], "gw") - {"udp 53", "tcp 53"}
+    assert asked <= ports(rules("agent")["input"], "gw")
+
+
+def test_a_network_that_cannot_be_told_has_no_rules() -> None:
+    assert rules("controller", networks={}, interfaces={}) == {"input": [], "output": []}
+
+
+def test_more_may_come_in() -> None:
+    allow = [
+        {"ports": [9093, 9094], "network": "management", "sources": ["10.1.3.0/24"], "why": "Alertmanager"},
+        {"ports": [53], "protocol": "udp"},
+    ]
+    assert rules("poplar", allow=allow)["input"][-2:] == [
+        'ip daddr 10.1.3.0/24 ip saddr 10.1.3.0/24 tcp dport { 9093, 9094 } accept comment "Alertmanager"',
+        'udp dport { 53 } accept comment "asked for"',
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"kinds": ["controler"]}, "unknown kind of host 'controler': did you mean 'controller'?"),
+        ({"interfaces": {"gw": 'eth0" accept'}}, "'eth0\" accept' is no name of an interface"),
+        ({"networks": {"gw": {"subnet": "10.2.0.1/16"}}}, "network 'gw': '10.2.0.1/16' is no address or subnet"),
+        ({"allow": [{"ports": [0]}]}, "rule 1 of what else may come in: ports are numbers from 1 to 65535"),
+        ({"allow": [{"ports": [1], "network": "gws"}]}, "unknown network 'gws': did you mean 'gw'?"),
+        ({"allow": [{"ports": [1], "sources": ["here"]}]}, "'here' is no address or subnet such as"),
+        ({"allow": [{"ports": [1], "why": 'a"b'}]}, "why is at most 60 characters"),
+        ({"allow": [{"ports": [1], "network": "storage"}], "interfaces": {}}, "neither a subnet nor an interface"),
+    ],
+)
+def test_mistakes_are_told(given: dict[str, object], sentence: str) -> None:
+    kinds = given.pop("kinds", list(KINDS))
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        rules(*kinds, **given)  # type: ignore[misc]
