@@ -107,7 +107,7 @@ ROLE ?=
 test-roles: venv ## the scenarios of the roles, or of ROLE=…, on real systemd hosts (root; installs podman and what else it needs)
 	@python -m tools.hosts install
 	@python -m tools.hosts up --state-dir $(CURDIR)/.cache/hosts/tests
-	@python -m tools.hosts run --state-dir $(CURDIR)/.cache/hosts/tests pytest tests/roles -n 2 --durations=0 -k "$(ROLE)"; \
+	@pytest tests/roles -n 2 --dist loadgroup --durations=0 -k "$(ROLE)"; \
 	  status=$$?; python -m tools.hosts down --state-dir $(CURDIR)/.cache/hosts/tests; exit $$status
 
 ansible-lint: venv ## playbooks and roles, production profile

@@ -138,7 +138,7 @@ network_config_dir = "{self.state / "networks"}"
         # As long as it runs, its image is in use.
         command = ["flock", "--no-fork", "--shared", str(image.lock)] if image else []
         command += ["unshare", "--mount", "--net", "--pid", "--ipc", "--uts", "--fork", "--kill-child", "--mount-proc"]
-        command += ["--propagation=private", "sh", str(_HOLDER), self._group, _NAME_SERVER]
+        command += ["--propagation=private", "sh", str(_HOLDER), self.group, _NAME_SERVER]
         return self._service("holder", command)
 
     def _uplink(self, first: int) -> Service:
@@ -157,7 +157,7 @@ network_config_dir = "{self.state / "networks"}"
         return int(children[0].pid) if children else 0
 
     @property
-    def _group(self) -> str:
+    def group(self) -> str:
         """The control group of all that runs here."""
         return f"openipu-hosts-{hashlib.sha256(bytes(self.state)).hexdigest()[:8]}"
 
@@ -183,7 +183,7 @@ network_config_dir = "{self.state / "networks"}"
         self._holder().stop()
         # The tree of control groups may be mounted anywhere on the machine, or nowhere.
         script = "set -e; mount -t cgroup2 none /mnt; cd /mnt; test ! -e $0 || find $0 -depth -type d -exec rmdir {} +"
-        run(["unshare", "--mount", "sh", "-c", script, self._group], "remove the hosts' control groups")
+        run(["unshare", "--mount", "sh", "-c", script, self.group], "remove the hosts' control groups")
         shutil.rmtree(self.state)
 
 
