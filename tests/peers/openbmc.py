@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A BMC for tests: Redfish is answered by sushy-emulator, which nobody here wrote, OpenBMC's own REST by a stand-in.
+
+The stand-in is the one resource that says where logs go, written after its documentation; there is no server
+of it to be had.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import socket
+import ssl
+import subprocess
+import threading
+from base64 import b64encode
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from furnished import until
+from peers import ROOT
+
+from openipu.vipu import tls
+
+EMULATOR = Path(os.environ.get("OPENIPU_REDFISH", ROOT / ".cache/redfish")) / "bin" / "sushy-emulator"
+LOGGING = "/xyz/openbmc_project/logging/config/remote"
+USER, PASSWORD = "root", "bmc-of-a-test"
+HTPASSWD = f"{USER}:$2b$04$YkPVvMYJfM2hsYFQmPs8IOfvGIJPDBlMBqFMuA2RX5S.SLdgAdir2\n"
+
+
+class Bmc:
+    """One BMC on a port of 127.0.0.1; ``ca`` is the authority of its certificate."""
+
+    def __init__(self, folder: Path, redfish: int) -> None:
+        tls.create(folder / "tls", ["127.0.0.1"])
+        self.ca = folder / "tls" / "ca" / tls.CA
+        self.logs: dict[str, Any] = {"Address": "", "Port": 0}
+        self.writes: list[str] = []
+        self.rest = True  # whether it has OpenBMC's own REST
+        bmc, login = self, "Basic " + b64encode(f"{USER}:{PASSWORD}".encode()).decode()
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                if not self.path.startswith("/redfish"):
+                    self._logging(lambda: {"data": bmc.logs})
+                    return
+                backend = http.client.HTTPConnection("127.0.0.1", redfish, timeout=20)
+                with contextlib.closing(backend):
+                    sent = {"Authorization": value} if (value := self.headers["Authorization"]) else {}
+                    backend.request("GET", self.path, headers=sent)
+                    reply = backend.getresponse()
+                    self._answer(reply.status, reply.read())
+
+            def do_PUT(self) -> None:
+                def write() -> dict[str, Any]:
+                    name = self.path.removeprefix(f"{LOGGING}/attr/")
+                    assert type(body["data"]) is type(bmc.logs[name]), body
+                    bmc.logs[name] = body["data"]
+                    bmc.writes.append(name)
+                    return {"data": None}
+
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                self._logging(write)
+
+            def _logging(self, do: Any) -> None:
+                if self.headers["Authorization"] != login:
+                    self._answer(401, b"{}")
+                elif not bmc.rest or not self.path.startswith(LOGGING):
+                    self._answer(404, b"{}")
+                else:
+                    self._answer(200, json.dumps({**do(), "message": "200 OK", "status": "ok"}).encode())
+
+            def _answer(self, status: int, content: bytes) -> None:
+                self.send_response(status)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        server = folder / "tls" / "server"
+        context.load_cert_chain(server / "server.crt", server / "server.key")
+        self._server.socket = context.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
+        self.port: int = self._server.server_address[1]
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread.start()
+        self._redfish = redfish
+
+    def power(self, action: str) -> None:
+        """Carry out a Redfish reset, On or ForceOff, and wait until it is done."""
+        path = json.loads(self._ask("GET", "/redfish/v1/Systems"))["Members"][0]["@odata.id"]
+        wanted = "On" if action == "On" else "Off"
+        self._ask("POST", f"{path}/Actions/ComputerSystem.Reset", json.dumps({"ResetType": action}))
+        until(lambda: json.loads(self._ask("GET", path))["PowerState"] == wanted, 30)
+
+    def _ask(self, method: str, path: str, body: str | None = None) -> bytes:
+        login = b64encode(f"{USER}:{PASSWORD}".encode()).decode()
+        headers = {"Authorization": f"Basic {login}", "Content-Type": "application/json"}
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self._redfish, timeout=20)) as backend:
+            backend.request(method, path, body, headers)
+            reply = backend.getresponse()
+            assert reply.status < 300, reply.read()
+            return reply.read()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join(10)
+
+
+@contextlib.contextmanager
+def openbmc(folder: Path) -> Iterator[Bmc]:
+    """A BMC with one system."""
+    assert EMULATOR.exists(), f"No sushy-emulator in {EMULATOR.parent}: run 'make test-peers'."
+    (folder / "htpasswd").write_text(HTPASSWD)
+    settings = folder / "emulator.py"
+    state = json.dumps(str(folder / "state"))
+    (folder / "state").mkdir()
+    settings.write_text(
+        f"SUSHY_EMULATOR_AUTH_FILE = {json.dumps(str(folder / 'htpasswd'))}\nSUSHY_EMULATOR_STATE_DIR = {state}\n"
+    )
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [EMULATOR, "--fake", "--interface", "127.0.0.1", "--port", str(port), "--config", settings]
+    with (folder / "emulator.log").open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as emulator:
+        try:
+            until(lambda: _answers(port) or emulator.poll() is not None, 30)
+            assert emulator.poll() is None, (folder / "emulator.log").read_text()
+            bmc = Bmc(folder, port)
+            try:
+                yield bmc
+            finally:
+                bmc.close()
+        finally:
+            emulator.terminate()
+
+
+def _answers(port: int) -> bool:
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+        return True
+    return False
