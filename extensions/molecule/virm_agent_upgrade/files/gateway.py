@@ -1,0 +1,19 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the stand-in of rack_tool does to a machine: its command over ssh, as the user of the gateway."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+OPTIONS = ["-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=accept-new", "-o", "ConnectTimeout=10"]
+
+
+def main(versions: str, command: str, name: str, address: str, *more: str) -> int:
+    line = ["sudo", "/usr/local/sbin/gateway", command, *({"upgrade": [versions]}.get(command) or more)]
+    return subprocess.run(["ssh", *OPTIONS, f"itadmin@{address}", *line], check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
