@@ -21,6 +21,7 @@ from openipu.twin.processes import Service
 BIN = Path(sys.executable).parent
 CONTROLLER, RECEIVER, PDU = "10.30.70.201", "10.30.70.202", "10.30.70.131"
 AGENTS = {"ag01": "10.30.71.1", "ag02": "10.30.71.2"}
+ADDRESSES = (CONTROLLER, RECEIVER, PDU, *AGENTS.values())
 METRICS = "2112"
 SECONDS = 30.0
 
@@ -76,7 +77,7 @@ def start(service: Service, ready: Callable[[], bool]) -> None:
 def up(folder: Path) -> None:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     # All of it is at addresses of its own in this network namespace, which the hosts reach by their gateway.
-    for address in (CONTROLLER, RECEIVER, PDU, *AGENTS.values()):
+    for address in ADDRESSES:
         subprocess.run(["ip", "address", "replace", f"{address}/32", "dev", "lo"], check=True)
     if not (folder / "vipu-server.db").exists():
         command = [BIN / "vipu-server", "--database", folder / "vipu-server.db", "--init"]
@@ -88,6 +89,10 @@ def up(folder: Path) -> None:
 def down(folder: Path) -> None:
     for service, _ready in services(folder).values():
         service.stop()
+    for address in ADDRESSES:  # of which some may not be there
+        subprocess.run(
+            ["ip", "address", "delete", f"{address}/32", "dev", "lo"], stderr=subprocess.DEVNULL, check=False
+        )
 
 
 async def serve_pdu(address: str) -> None:
