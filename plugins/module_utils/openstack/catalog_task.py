@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import typing as t
 
-from ..reconcile import Object, Step, converge, nothing_done, plan
-from ..runner import Task, TaskError
+from ..reconcile import Object, Step, plan
+from ..runner import Task
+from .carrying import carry_out
 from .catalog import FAMILIES, OPTIONS, wanted
 from .catalog_cloud import CatalogWriter, look
 from .options import OPENSTACK, Run
@@ -24,13 +25,8 @@ def _catalog(run: Run) -> Object:
             keys = [item[family.key] for item in objects[family.kind]] if absent else []
             asked: t.Sequence[Object] = [] if absent else objects[family.kind]
             steps += plan(family, asked, there[family.kind], absent=keys, recreate=True)
-    writer = CatalogWriter(run.transport)
-    report = converge(steps, writer, run.check_mode, run.diff)
-    report.changed = report.changed or writer.wrote
-    result = {**{family.plural: nothing_done() for family in FAMILIES if family.kind in objects}, **report.result()}
-    if result.pop("failed", False):
-        raise TaskError(result.pop("msg"), **result)
-    return result
+    families = [family for family in FAMILIES if family.kind in objects]
+    return carry_out(run, steps, CatalogWriter(run.transport), families)
 
 
 OPENSTACK_POD_CATALOG = Task(

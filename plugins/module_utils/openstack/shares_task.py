@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from ..reconcile import Action, Object, Step, converge, nothing_done, plan
+from ..reconcile import Action, Object, Step, plan
 from ..runner import Task, TaskError
+from .carrying import carry_out
 from .client import Cloud
 from .options import OPENSTACK, Run
 from .shares import ACCESS_RULE, FAMILIES, FILE_SHARE, OPTIONS, SHARE_TYPE, wanted
@@ -28,11 +29,7 @@ def _share(run: Run) -> Object:
     there = look(cloud, objects)
     steps = _going(objects, there) if absent else _steps(objects, there, params["recreate"])
     writer = ShareWriter(cloud, there, params["wait_timeout"])
-    report = converge(steps, writer, run.check_mode, run.diff)
-    report.changed = report.changed or writer.wrote
-    result = {**{family.plural: nothing_done() for family in FAMILIES}, **report.result()}
-    if result.pop("failed", False):
-        raise TaskError(result.pop("msg"), **result)
+    result = carry_out(run, steps, writer, FAMILIES)
     if not absent:
         result["details"] = _details(cloud, objects, there if run.check_mode or not writer.wrote else None)
     return result

@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from ..reconcile import Action, Object, Step, converge, nothing_done
-from ..runner import Task, TaskError
+from ..reconcile import Action, Object
+from ..runner import Task
+from .carrying import carry_out
 from .checks import check_asked
 from .looking import group_names, kinds_for, look, network_names, quotas
 from .options import OPENSTACK, Run
@@ -33,10 +34,8 @@ def _network(run: Run) -> Object:
         check_quotas(steps, quotas(cloud, seen.project), seen.project)
     if run.check_mode:
         run.warnings.extend(_missing(objects, seen))
-    writer = Writer(cloud, seen, owner)
-    report = converge(steps, writer, run.check_mode, run.diff)
-    report.changed = report.changed or writer.wrote
-    return _result(report.result(), objects, steps)
+    kinds = {*objects, *(step.family.kind for step in steps)}
+    return carry_out(run, steps, Writer(cloud, seen, owner), [family for family in FAMILIES if family.kind in kinds])
 
 
 def _missing(objects: Objects, seen: Seen) -> list[str]:
@@ -44,14 +43,6 @@ def _missing(objects: Objects, seen: Seen) -> list[str]:
     unknown = sorted({item["project"] for item in objects.get(SHARE.kind, ())} - set(seen.projects))
     names = ", ".join("'%s'" % name for name in unknown)
     return ["Unless a task before this one makes what is missing: there is no project %s." % names] if unknown else []
-
-
-def _result(result: Object, objects: Objects, steps: list[Step]) -> Object:
-    kinds = {*objects, *(step.family.kind for step in steps)}
-    result = {**{family.plural: nothing_done() for family in FAMILIES if family.kind in kinds}, **result}
-    if result.pop("failed", False):
-        raise TaskError(result.pop("msg"), **result)
-    return result
 
 
 OPENSTACK_POD_NETWORK = Task(

@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from ..reconcile import Object, Step, converge, nothing_done, plan
-from ..runner import Task, TaskError
+from ..reconcile import Object, Step, plan
+from ..runner import Task
+from .carrying import carry_out
 from .options import OPENSTACK, Run
 from .tenancy import FAMILIES, GOING, OPTIONS, PROJECT, USER, wanted
 from .tenancy_cloud import TenancyWriter, look
@@ -24,13 +25,7 @@ def _tenancy(run: Run) -> Object:
         going = [item[family.key] for item in objects[family.kind] if absent or item.get(GOING)]
         asked = [item for item in objects[family.kind] if not (absent or item.get(GOING))]
         steps += plan(family, asked, there.objects[family.kind], absent=going, recreate=True)
-    writer = TenancyWriter(run.transport, there)
-    report = converge(steps, writer, run.check_mode, run.diff)
-    report.changed = report.changed or writer.wrote
-    result = {**{family.plural: nothing_done() for family in FAMILIES}, **report.result()}
-    if result.pop("failed", False):
-        raise TaskError(result.pop("msg"), **result)
-    return result
+    return carry_out(run, steps, TenancyWriter(run.transport, there), FAMILIES)
 
 
 OPENSTACK_POD_PROJECT = Task(
