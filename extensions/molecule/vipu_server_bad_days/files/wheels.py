@@ -16,13 +16,13 @@ import sys
 import tempfile
 from pathlib import Path
 
-HARM = '''\
+HARM = """\
     import sqlite3
     with sqlite3.connect(settings.database) as spoiled:
         spoiled.execute("DELETE FROM partitions")
         spoiled.execute("UPDATE alembic_version SET version_num = '9999'")
     raise StoreError("This release is broken on purpose.")
-'''
+"""
 
 
 def build(checkout: Path, release: str, harm: str, folder: Path) -> None:
@@ -36,7 +36,7 @@ def build(checkout: Path, release: str, harm: str, folder: Path) -> None:
         replace(tree / "pyproject.toml", r'(?m)^version = ".*"', f'version = "{release}"')
         replace(tree / "src/openipu/vipu/server.py", r"(?m)^def _serve\(.*\n", lambda match: match[0] + harm)
         command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
-        subprocess.run(command, cwd=tree, check=True)  # noqa: S603  ours
+        subprocess.run(command, cwd=tree, check=True)
 
 
 def replace(file: Path, pattern: str, by: object) -> None:
