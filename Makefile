@@ -6,7 +6,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 
 .DEFAULT_GOAL := help
-.PHONY: help venv bring-up twin-up twin-down test static test-oldest lint types sanity unit integration ansible-lint docs test-browser test-peers openstack-up openstack-down test-openstack test-roles bench bench-openstack soak proto format lock build clean
+.PHONY: help venv bring-up twin-up twin-down test static test-oldest lint types sanity unit integration ansible-lint docs test-browser test-peers openstack-up openstack-down test-openstack test-roles rack-rehearsal bench bench-openstack soak proto format lock build clean
 
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -107,8 +107,12 @@ ROLE ?=
 test-roles: venv ## the scenarios of the roles, or of ROLE=…, on real systemd hosts (root; installs podman and what else it needs)
 	@python -m tools.hosts install
 	@python -m tools.hosts up --state-dir $(CURDIR)/.cache/hosts/tests
-	@pytest tests/roles -n 2 --dist loadgroup --durations=0 -k "$(ROLE)"; \
+	@pytest tests/roles -n 2 --dist worksteal --durations=0 -k "$(ROLE)"; \
 	  status=$$?; python -m tools.hosts down --state-dir $(CURDIR)/.cache/hosts/tests; exit $$status
+
+rack-rehearsal: venv $(PEERS)/.ready ## site.yml from bare hosts to a watched rack, and again without a change (root; as test-roles)
+	@python -m tools.hosts install
+	@python -m tools.rehearsal
 
 ansible-lint: venv ## playbooks and roles, production profile
 	ansible-lint --offline --profile production

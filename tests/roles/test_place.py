@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import time
 from collections.abc import Iterator
@@ -14,9 +15,7 @@ from role_hosts import hosts
 
 from tools.hosts.rig import Rig
 
-pytestmark = pytest.mark.xdist_group("place")  # one place for all of these
-
-NETWORK = "10.30.250."
+NETWORK = f"10.30.{250 + int(os.environ.get('PYTEST_XDIST_WORKER', 'gw0')[2:])}."  # no other worker's
 ADDRESS = f"{NETWORK}11"
 
 

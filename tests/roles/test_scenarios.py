@@ -22,3 +22,4 @@ def test_scenario(scenario: str) -> None:
     log.write_text(done.stdout)
     last = "\n".join(done.stdout.splitlines()[-SHOWN:])
     assert done.returncode == 0, f"{' '.join(line)} failed; the whole log is {log}\n{last}"
+    assert "side_effect: Executed: Missing playbook" not in done.stdout, f"a step was left out: {log}"
