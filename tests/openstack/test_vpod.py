@@ -5,17 +5,22 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import grpc
 import own_twin
+import psutil
 import pytest
+import vipu_servers
 import yaml
 from ansible_collections.openipu.pod.plugins.module_utils.pod.load import load
 from ansible_collections.openipu.pod.plugins.module_utils.pod.networking import tenant_shares
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.client import Client, Connection
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import virmgrpc
+from cli_support import Cli
 from neutron_pod import Plan, run
 from openstack.connection import Connection as Cloud
 from own_twin import OwnTwin, changed
@@ -68,11 +73,6 @@ def order(admin: Cloud, plan: Plan, tmp_path: Path) -> Iterator[dict[str, Any]]:
     }
     admin.image.delete_image(image)
     admin.compute.delete_flavor(flavor)
-    for tenant in ("tenant-a", "tenant-b"):
-        project = admin.identity.find_project(tenant)
-        admin.identity.unassign_project_role_from_user(
-            project, admin.current_user_id, admin.identity.find_role("admin")
-        )
 
 
 @pytest.fixture
@@ -92,6 +92,13 @@ def partitions(twin: OwnTwin) -> dict[str, int]:
     with Client(Connection(twin.controller)) as client:
         found = client.call(client.user.ListPartitions, virmgrpc.ListPartitionsRequest()).partitions
         return {partition.id: partition.ready_state for partition in found}
+
+
+def roles(admin: Cloud, tenant: str) -> list[str]:
+    """Those of the provider in the tenant's project."""
+    project = admin.identity.find_project(tenant, ignore_missing=False)
+    query = {"user_id": admin.current_user_id, "scope_project_id": project.id}
+    return [found.role["id"] for found in admin.identity.role_assignments(**query)]
 
 
 def servers(admin: Cloud, order: dict[str, Any]) -> dict[str, Any]:
@@ -124,6 +131,7 @@ def test_create_look_and_destroy(
     assert seen == {f"{plan.name}-{network}" for network in ("data", "management", "storage")}
     data = next(port for port in tenant.network.ports() if port.name == f"{name}-poplar-data")
     assert (data.binding_vnic_type, data.device_id) == ("direct", poplar.id)
+    assert roles(admin, "tenant-a") == []
     machines = plan.ports(admin)[f"{name}-controller-{plan.name}-bmc-gw"]
     assert sorted(fixed["ip_address"].rsplit(".", 2)[1] for fixed in machines.fixed_ips) == ["1", "2"]
 
@@ -133,6 +141,16 @@ def test_create_look_and_destroy(
         assert word in shown
     refused = play("vpod_create.yml", check=False, vpod_name=f"{name}2", vpod_tenant="tenant-b").stdout
     assert f"Network {plan.name}-data is that of tenant-a: destroy their vPODs first" in " ".join(refused.split())
+
+    # The POD changes, and what is the vPOD's stays.
+    plan.machines = 3
+    order["pod_openstack_config"] = plan.options()["config"]
+    assert changed(play("openstack.yml")) == 1
+    assert not [port for port in plan.ports(admin) if port.startswith("ipum04")]
+    assert {net.name for net in tenant.network.networks() if net.name.startswith(plan.name)} == seen
+    assert [port.id for port in tenant.network.ports() if port.name == data.name] == [data.id]
+    assert plan.ports(admin)[machines.name].fixed_ips == machines.fixed_ips
+    assert changed(play("vpod_create.yml")) == 0
 
     play("vpod_destroy.yml")
     assert (partitions(twin), servers(admin, order)) == ({}, {})
@@ -156,3 +174,70 @@ def test_what_failed_half_way_is_finished_or_released(
     assert failed.returncode != 0
     play("vpod_destroy.yml", vpod_ipus=128)
     assert (partitions(twin), servers(admin, order)) == ({}, {})
+
+
+@pytest.fixture
+def secure(twin: OwnTwin, tmp_path: Path) -> Iterator[Cli]:
+    """The controller of the twin with certificates and users; its commands, in a folder with the first key."""
+    insecure = psutil.Process(twin.pid("controller"))
+    insecure.terminate()
+    insecure.wait(20)
+    certs, database = tmp_path / "vipu-certs", tmp_path / "vipu-server.db"
+    where = ("--database", str(database), "--host", twin.controller)
+    made = vipu_servers.run("--tls-init", str(certs), "--tls-san", twin.controller, "--init", "--secure", *where)
+    assert made.returncode == 0, made.stderr
+    server = vipu_servers.Process(
+        "--secure", "--certs", str(certs), *where, "--port", "8090", channel=grpc.ssl_channel_credentials()
+    )
+    try:
+        files = {"CA_PATH": "ca.crt", "CLIENT_CERT": "client.crt", "CLIENT_KEY": "client.key"}
+        settings = {f"VIPU_CLI_{name}": str(certs / "client" / file) for name, file in files.items()}
+        yield Cli(tmp_path, server.address, **settings)
+    finally:
+        server.stop()
+        twin.twin("up")
+
+
+def test_a_user_of_a_secure_controller(
+    admin: Cloud, order: dict[str, Any], play: Callable[..., Any], secure: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = re.findall('api-access-key="(.+)"', (secure.home / "admin.vipu-cli.hcl").read_text())[0]
+    for name, value in {**secure.environment, "VIPU_CLI_API_USER_ID": "admin", "VIPU_CLI_API_ACCESS_KEY": key}.items():
+        if name.startswith("VIPU_CLI_"):
+            monkeypatch.setenv(name, value)
+    administrator = "vipu-admin --config admin.vipu-cli.hcl"
+    play("vipu.yml")
+    name, folder = order["vpod_name"], secure.home / "users"
+    order["vipu_users_folder"] = str(folder)
+
+    def users() -> dict[str, list[str]]:
+        listed = secure.json(f"{administrator} list users")
+        return {user["id"]: user["allocations"] for user in listed if user["id"] != "admin"}
+
+    # Somebody new, and all that failed half way is released.
+    order["vpod_user"] = "bob"
+    failed = play("vpod_create.yml", check=False, vpod_flavor="none-such")
+    assert failed.returncode != 0
+    assert users() == {"bob": [name]}
+    file = folder / "bob.vipu-cli.hcl"
+    assert file.stat().st_mode & 0o777 == 0o600
+    bobs = re.findall('api-access-key="(.+)"', file.read_text())[0]
+    assert bobs not in failed.stdout
+    bob = Cli(secure.home)
+    assert [found["id"] for found in bob.json(f"vipu --config {file} list partitions")] == [name]
+    play("vpod_destroy.yml")
+    assert (users(), list(folder.iterdir())) == ({}, [])
+    assert secure.json(f"{administrator} list allocations") == []
+    assert changed(play("vpod_destroy.yml")) == 0
+
+    # Somebody who has other IPUs keeps them.
+    secure.out(f"{administrator} create allocation other --cluster cl0 --size 2")
+    secure.out(f"{administrator} create user alice --allocations other")
+    order.update(vpod_user="alice", vpod_controller_vm=False)
+    play("vpod_create.yml")
+    assert users() == {"alice": sorted(["other", name])}
+    assert list(servers(admin, order)) == [f"{name}-poplar"]
+    assert changed(play("vpod_create.yml")) == 0
+    play("vpod_destroy.yml")
+    assert users() == {"alice": ["other"]}
+    assert servers(admin, order) == {}
