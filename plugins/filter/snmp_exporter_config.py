@@ -13,7 +13,6 @@ author:
 description:
   - Makes what the Prometheus SNMP exporter is to ask of the PDUs and switches of a POD, with modules named C(pdu) and C(switch), and credentials
     of the same names.
-positional: _input
 options:
   _input:
     description:
