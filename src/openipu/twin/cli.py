@@ -124,12 +124,15 @@ def down(twin: Twin, keep_data: bool) -> None:
 
 
 def _devices(twin: Twin) -> str:
-    """Where to find what stands around the machines; empty where there is nothing."""
+    """Where to find what stands around the machines, and the metrics of all."""
     lines = []
     for title, addresses in (("Switches", twin.addresses("switches")), ("PDUs", twin.addresses("pdus"))):
         if addresses:
             more = f" and {len(addresses) - _SHOWN_DEVICES} more" if len(addresses) > _SHOWN_DEVICES else ""
             lines.append(f"\n{title:17} {', '.join(addresses[:_SHOWN_DEVICES])}{more}")
+    exporters = twin.exporters()
+    first = next(iter(exporters["agents"].values()))
+    lines.append(f"\n{'Metrics':17} {exporters['controller']}; of each IPU-Machine: {first} …")
     return "".join(lines)
 
 
@@ -145,7 +148,12 @@ def status(twin: Twin, as_json: bool) -> None:
         found = summary.read(client)
         connection = client.connection
     if as_json:
-        more = {"state_dir": str(twin.folder), "stopped_machines": stopped, "wrong": [asdict(item) for item in wrong]}
+        more = {
+            "state_dir": str(twin.folder),
+            "metrics": twin.exporters(),
+            "stopped_machines": stopped,
+            "wrong": [asdict(item) for item in wrong],
+        }
         _say(json.dumps({**found.as_json(), **more}, indent=2))
         return
     _say(found.text())

@@ -10,6 +10,7 @@ from ansible_collections.openipu.pod.plugins.module_utils.pod.cabling import bon
 
 from openipu.twin.logins import EAPI_PORT, SNMP_PORT
 from openipu.twin.processes import Endpoint
+from openipu.vipu.metrics.exporter import PORT as METRICS_PORT
 
 _FEEDS = 2  # power supplies of a device, each at a PDU of its own where there are two
 
@@ -46,6 +47,7 @@ def endpoints(pod: model.Pod) -> list[Endpoint]:
     """Where the twin of this rack listens."""
     return [
         *(agent_endpoint(machine, pod) for machine in pod.machines),
+        *(Endpoint(machine.addresses["gw"], METRICS_PORT) for machine in pod.machines),
         *(Endpoint(switch.addresses["management"], EAPI_PORT) for switch in _switches(pod)),
         *(Endpoint(pdu.addresses["management"], SNMP_PORT, udp=True) for pdu in _pdus(pod)),
     ]
@@ -86,6 +88,7 @@ def _machine(machine: model.Machine, pod: model.Pod) -> Config:
         "host": endpoint.host,
         "port": endpoint.port,
         "serial": machine.serial or "",
+        "metrics_port": METRICS_PORT,
     }
     return {**described, "rnic_address": machine.addresses.get("rnic", "")}
 

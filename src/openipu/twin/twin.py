@@ -34,6 +34,8 @@ from openipu.twin.processes import Endpoint, ProcessError, Service, check_free, 
 from openipu.twin.script import Entry
 from openipu.twin.wiring import Wrong
 from openipu.vipu.initialise import initialise
+from openipu.vipu.metrics.exporter import PORT as METRICS_PORT
+from openipu.vipu.metrics.exporter import Listen
 from openipu.vipu.store import StoreError
 
 READY_SECONDS = 30.0
@@ -83,6 +85,7 @@ class Twin:
         command = [sys.executable, "-m", "openipu.vipu.server", "--database", str(self.database)]
         if endpoint:
             command += ["--host", endpoint.host, "--port", str(endpoint.port)]
+            command += ["--metrics-host", endpoint.host, "--metrics-port", str(METRICS_PORT)]
         return self._service("The V-IPU controller", "controller", command)
 
     def _service(self, title: str, name: str, command: list[str]) -> Service:
@@ -152,7 +155,8 @@ class Twin:
         if faults and agents not in wanted:
             raise TwinError("The IPU-Machines run already: break them with 'twin fault', or begin with 'twin down'.")
         check_free(racked.endpoints(pod) if agents in wanted else ())
-        check_free([Endpoint(pod.controller_host, pod.controller_port)] if controller in wanted else ())
+        ports = (pod.controller_port, METRICS_PORT) if controller in wanted else ()
+        check_free(Endpoint(pod.controller_host, port) for port in ports)
         _write(self._identity, json.dumps(asdict(identity)) + "\n")
         _write(self._rack, rack)
         started: list[Service] = []
@@ -281,6 +285,16 @@ class Twin:
         """Where its ``switches`` or ``pdus`` answer, each as a name and an end-point."""
         devices = json.loads(_text(self._rack) or "{}").get("devices", {})
         return [f"{each['name']} {each['host']}:{each['port']}" for each in devices.get(kind, ())]
+
+    def exporters(self) -> dict[str, Any]:
+        """Where metrics are told: ``controller``, a URL, and ``agents``, one for each id."""
+        identity = self.identity()
+        rack = json.loads(_text(self._rack) or "{}")
+        machines = [machine for cluster in rack.get("clusters", ()) for machine in cluster["machines"]]
+        return {
+            "controller": Listen(identity.controller_host).url if identity else "",
+            "agents": {each["agent_id"]: Listen(each["host"], each["metrics_port"]).url for each in machines},
+        }
 
     def wrong(self) -> list[Wrong]:
         """What is wrong with the rack. Raises TwinError."""

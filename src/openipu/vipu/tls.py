@@ -88,11 +88,11 @@ def mutual(ca_file: Path, certificate_file: Path, key_file: Path, remedy: str = 
     log says why, and the old ones count.
     """
     files = (ca_file, certificate_file, key_file)
-    seen = _stamps(files)
+    seen = stamps(files)
 
     def renewed() -> grpc.ServerCertificateConfiguration | None:
         nonlocal seen
-        now = _stamps(files)
+        now = stamps(files)
         if now == seen:
             return None
         seen = now
@@ -107,7 +107,7 @@ def mutual(ca_file: Path, certificate_file: Path, key_file: Path, remedy: str = 
     return grpc.dynamic_ssl_server_credentials(_configuration(files, remedy), renewed, True)
 
 
-def _stamps(files: tuple[Path, ...]) -> list[tuple[int, int] | None]:
+def stamps(files: tuple[Path, ...]) -> list[tuple[int, int] | None]:
     """What tells whether files were replaced."""
     stamps: list[tuple[int, int] | None] = []
     for file in files:

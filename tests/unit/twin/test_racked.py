@@ -24,7 +24,7 @@ def test_a_rack_has_two_switches_and_two_pdus_on_ports_that_need_no_root(tmp_pat
     one = pod(tmp_path)
     assert racked.contents(one) == "16 IPU-Machines, 2 switches, 2 PDUs"
     endpoints = racked.endpoints(one)
-    assert len(endpoints) == len(set(endpoints)) == 20
+    assert len(endpoints) == len(set(endpoints)) == 16 * 2 + 2 + 2  # agents and their metrics, switches, PDUs
     assert min(endpoint.port for endpoint in endpoints) > 1024
     assert [endpoint for endpoint in endpoints if endpoint.udp] == [
         ("127.3.1.131", logins.SNMP_PORT, True),

@@ -8,6 +8,7 @@ import contextlib
 import gzip
 import http.client
 import re
+import shutil
 import socket
 import ssl
 import threading
@@ -22,7 +23,7 @@ from scraping import Scrape, get
 
 from openipu.vipu import tls
 from openipu.vipu.metrics.exporter import Exporter, Listen
-from openipu.vipu.metrics.https import HttpsError, server_context
+from openipu.vipu.metrics.https import Https, HttpsError
 from openipu.vipu.metrics.options import wanted
 
 HOST = "127.84.0.1"
@@ -54,8 +55,8 @@ def answer() -> Answer:
 def start() -> Iterator[Callable[..., str]]:
     with contextlib.ExitStack() as stack:
 
-        def begin(collector: Any, context: ssl.SSLContext | None = None, host: str = HOST) -> str:
-            exporter = Exporter(Listen(host, 0, context), [collector])
+        def begin(collector: Any, https: Https | None = None, host: str = HOST) -> str:
+            exporter = Exporter(Listen(host, 0, https), [collector])
             exporter.bind()
             exporter.start()
             stack.callback(exporter.stop)
@@ -196,7 +197,7 @@ def client(certs: Path, own: bool = False) -> ssl.SSLContext:
 
 
 def test_https(start: Callable[..., str], answer: Answer, certs: Path) -> None:
-    url = start(answer, server_context(certs / "server" / "server.crt", certs / "server" / "server.key", None))
+    url = start(answer, Https(certs / "server" / "server.crt", certs / "server" / "server.key", None))
     assert url.startswith("https://")
     assert Scrape(url, client(certs)).get("vipu_answer") == 42
     with pytest.raises(ssl.SSLCertVerificationError):
@@ -208,10 +209,27 @@ def test_https(start: Callable[..., str], answer: Answer, certs: Path) -> None:
 
 def test_https_for_those_with_a_certificate(start: Callable[..., str], answer: Answer, certs: Path) -> None:
     server = certs / "server"
-    url = start(answer, server_context(server / "server.crt", server / "server.key", server / "ca.crt"))
+    url = start(answer, Https(server / "server.crt", server / "server.key", server / "ca.crt"))
     with pytest.raises((ssl.SSLError, ConnectionResetError)):
         get(url, tls=client(certs))
     assert Scrape(url, client(certs, own=True)).get("vipu_answer") == 42
+
+
+def test_certificates_that_are_replaced_count_at_once(
+    start: Callable[..., str], answer: Answer, certs: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    tls.create(other, [HOST])
+    own = tmp_path / "own"
+    shutil.copytree(certs / "server", own)
+    url = start(answer, Https(own / "server.crt", own / "server.key", None))
+    assert Scrape(url, client(certs)).get("vipu_answer") == 42
+    for name, more in (("server.key", None), ("server.crt", other)):  # half of a change counts as none
+        (tmp_path / name).write_bytes((other / "server" / name).read_bytes())
+        (tmp_path / name).rename(own / name)
+        assert Scrape(url, client(more or certs)).get("vipu_answer") == 42
+    with pytest.raises(ssl.SSLCertVerificationError):
+        get(url, tls=client(certs))
 
 
 def test_files_that_cannot_be_used(certs: Path, tmp_path: Path) -> None:
@@ -231,7 +249,7 @@ def test_files_that_cannot_be_used(certs: Path, tmp_path: Path) -> None:
         ),
     ):
         with pytest.raises(HttpsError, match=told) as refused:
-            server_context(certificate, key, ca)
+            Https(certificate, key, ca)
         assert re.fullmatch(r"Cannot use the (certificate|authority) '.*\.", str(refused.value))
 
 
@@ -240,7 +258,7 @@ def test_what_options_mean(certs: Path) -> None:
     assert wanted("127.0.0.1", 0, None, None, None) is None
     assert wanted("127.0.0.1", 2112, None, None, None) == Listen("127.0.0.1", 2112)
     given = wanted("127.0.0.1", 2112, server / "server.crt", server / "server.key", server / "ca.crt")
-    assert given and given.tls and given.tls.verify_mode is ssl.CERT_REQUIRED
+    assert given and given.tls and given.tls.context().verify_mode is ssl.CERT_REQUIRED
     for files in ((server / "server.crt", None, None), (None, None, server / "ca.crt")):
         with pytest.raises(click.ClickException, match="belong together"):
             wanted("127.0.0.1", 2112, *files)

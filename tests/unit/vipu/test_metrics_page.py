@@ -4,7 +4,7 @@
 import re
 from itertools import chain
 
-from openipu.vipu.metrics.catalog import CONTROLLER, MACHINE, PROCESS
+from openipu.vipu.metrics.catalog import CONTROLLER, MACHINE, PROCESS, Metric
 from tools.metrics import PAGE, TABLES, written
 
 
@@ -13,6 +13,17 @@ def test_the_page_is_as_the_catalog_says() -> None:
     assert written(page) == page, "run python tools/metrics.py"
     for name in chain(*TABLES.values()):
         assert f"| `{name}` |" in page
+
+
+def test_every_question_asks_for_what_is_told() -> None:
+    asked = set(re.findall(r"\b(?:vipu|ipum)_[a-z0-9_]+", PAGE.read_text()))
+    told = {name for metric in (*CONTROLLER.values(), *MACHINE.values()) for name in queried(metric)}
+    assert asked <= told | {"vipu_", "ipum_"}, asked - told
+
+
+def queried(metric: Metric) -> set[str]:
+    suffixes = ("_bucket", "_sum", "_count") if metric.type == "histogram" else ()
+    return {metric.name, *(metric.name + suffix for suffix in suffixes)}
 
 
 def test_a_page_that_is_stale_is_seen() -> None:

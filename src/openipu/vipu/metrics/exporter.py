@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 import socket
 import socketserver
-import ssl
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -16,6 +15,8 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 import structlog
 from prometheus_client import CollectorRegistry, ProcessCollector, make_wsgi_app
 from prometheus_client.registry import Collector
+
+from openipu.vipu.metrics.https import Https
 
 PORT = 2112  # of IPU-Machines from the vendor too
 PATH = "/metrics"
@@ -33,7 +34,7 @@ class Listen:
 
     host: str
     port: int = PORT
-    tls: ssl.SSLContext | None = None
+    tls: Https | None = None
 
     @property
     def url(self) -> str:
@@ -108,7 +109,7 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
     daemon_threads = True
     timeout = 0  # of ``handle_request``, which is called when there is one
 
-    def __init__(self, host: str, port: int, tls: ssl.SSLContext | None) -> None:
+    def __init__(self, host: str, port: int, tls: Https | None) -> None:
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self._tls = tls
         self._room = threading.BoundedSemaphore(_AT_ONCE)
@@ -124,7 +125,7 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
     def get_request(self) -> tuple[Any, Any]:
         connection, address = super().get_request()
         if self._tls is not None:  # the handshake is the thread's, with its first read
-            connection = self._tls.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
+            connection = self._tls.context().wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
         return connection, address
 
     def verify_request(self, request: Any, client_address: Any) -> bool:

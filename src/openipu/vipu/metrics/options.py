@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from openipu.vipu.metrics.exporter import PATH, PORT, Listen
-from openipu.vipu.metrics.https import HttpsError, server_context
+from openipu.vipu.metrics.https import Https, HttpsError
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -55,7 +55,7 @@ def wanted(
     if not metrics_port:
         return None
     try:
-        tls = server_context(certificate, key, ca) if certificate and key else None
+        tls = Https(certificate, key, ca) if certificate and key else None
     except HttpsError as error:
         raise click.ClickException(str(error)) from None
     return Listen(metrics_host, metrics_port, tls)

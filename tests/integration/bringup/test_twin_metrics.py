@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The metrics of a whole rack twin, and what shows in them when something breaks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from own_twin import BIN, OwnTwin, run
+from scraping import Scrape, check, get
+from vipu_servers import wait_until
+
+from openipu.vipu.metrics.catalog import CONTROLLER, MACHINE
+
+
+class Monitored:
+    """A twin in operation, and where its metrics are."""
+
+    def __init__(self, twin: OwnTwin) -> None:
+        self.twin = twin
+        self.urls: dict[str, Any] = twin.status()["metrics"]
+
+    def controller(self) -> Scrape:
+        return Scrape(self.urls["controller"])
+
+    def machine(self, agent: str) -> Scrape:
+        return Scrape(self.urls["agents"][agent])
+
+    def until(self, condition: Callable[[Scrape], bool]) -> Scrape:
+        """The first scrape of the controller that is so."""
+        found: Scrape = wait_until(lambda: condition(scrape := self.controller()) and scrape, 20)
+        return found
+
+    def fault(self, *words: str) -> None:
+        self.twin.twin("fault", *words)
+
+
+@pytest.fixture(scope="module")
+def monitored(own: OwnTwin) -> Monitored:
+    own.twin("up")
+    own.playbook("site.yml", "--tags", "vipu,partitions")
+    return Monitored(own)
+
+
+def test_everything_that_is_written_down_is_told(monitored: Monitored) -> None:
+    octet = monitored.twin.octet
+    assert monitored.urls["controller"] == f"http://{monitored.twin.controller}:2112/metrics"
+    assert monitored.urls["agents"]["ag16"] == f"http://127.{2 + octet}.1.16:2112/metrics"
+    assert len(monitored.urls["agents"]) == 16
+    assert f"Metrics           {monitored.urls['controller']}; " in monitored.twin.twin("status").stdout
+    scrape = check(monitored.urls["controller"], CONTROLLER)
+    for url in monitored.urls["agents"].values():
+        check(url, MACHINE)
+    assert scrape.get("vipu_agents", state="up") == 16
+    assert scrape.get("vipu_partitions", state="active") == 3
+    assert scrape.sum("vipu_allocation_used_ipus") == scrape.sum("vipu_cluster_used_ipus") == 34
+    used = sum(monitored.machine(agent).sum("ipum_ipu_in_use") for agent in monitored.urls["agents"])
+    assert used == 34
+
+
+def test_what_ails_a_machine_shows(monitored: Monitored) -> None:
+    errors = "ipum_link_corrected_errors_total"
+    before = {agent: monitored.machine(agent) for agent in ("ag09", "ag10")}
+    monitored.fault("errors", "ag09:8", "327")
+    for agent, link in (("ag09", "8"), ("ag10", "4")):  # both ends correct
+        more = monitored.machine(agent).sum(errors, link=link) - before[agent].sum(errors, link=link)
+        assert more == 327
+    die = {"ipu": "0", "sensor": "die"}
+    cool = monitored.machine("ag11").get("ipum_ipu_temperature_celsius", **die)
+    monitored.fault("hot", "ag11", "40")
+    hot = monitored.machine("ag11").get("ipum_ipu_temperature_celsius", **die)
+    assert cool and hot == pytest.approx(cool + 40)
+    monitored.fault("slow", "ag12", "0.3")
+    answer = monitored.machine("ag12").get("ipum_hardware_answer_seconds")
+    assert answer and answer >= 0.3
+    monitored.fault("unplug", "ag13:7")
+    assert monitored.machine("ag13").get("ipum_link_up", link="7", kind="ipu_link") == 0
+    assert monitored.machine("ag14").get("ipum_link_up", link="3", kind="ipu_link") == 0
+    monitored.twin.twin("heal")
+    assert monitored.machine("ag13").get("ipum_link_up", link="7", kind="ipu_link") == 1
+    assert monitored.machine("ag11").get("ipum_ipu_temperature_celsius", **die) == cool
+
+
+def test_a_machine_that_is_lost_and_returns(monitored: Monitored) -> None:
+    before = monitored.controller()
+    monitored.twin.twin("stop-machine", "ag03")
+    with pytest.raises(ConnectionRefusedError):
+        get(monitored.urls["agents"]["ag03"])
+    lost = monitored.until(lambda scrape: scrape.get("vipu_partitions", state="error") == 1)
+    assert lost.get("vipu_agent_up", agent="ag03") == 0
+    assert lost.get("vipu_agent_up", agent="ag04") == 1
+    assert lost.get("vipu_allocation_unreachable_ipus", cluster="cl0", allocation="team-a") == 4
+    assert [labels["partition"] for labels, _ in lost.all("vipu_partition_error")] == ["vision"]
+    monitored.twin.twin("start-machine", "ag03")
+    well = monitored.until(lambda scrape: scrape.get("vipu_partitions", state="active") == 3)
+    assert well.get("vipu_agent_up", agent="ag03") == 1
+    assert well.all("vipu_partition_error") == []
+    for name, more in (("vipu_partition_losses_total", 1), ("vipu_partition_auto_resets_total", 1)):
+        assert well.sum(name) - before.sum(name) >= more
+    assert well.sum("vipu_agent_losses_total") - before.sum("vipu_agent_losses_total") == 1
+    # Its agent began anew, and so did what it counts.
+    assert (monitored.machine("ag03").get("ipum_start_time_seconds") or 0) > (
+        monitored.machine("ag04").get("ipum_start_time_seconds") or 0
+    )
+
+
+def test_a_test_that_fails(monitored: Monitored) -> None:
+    monitored.fault("version", "ag08", "Virm", "1.17.0")
+    command = (BIN / "vipu-admin", "--api-host", monitored.twin.controller, "test", "cluster", "cl0")
+    assert run(*command, check=False).returncode
+    scrape = monitored.controller()
+    assert scrape.get("vipu_cluster_test_ok", cluster="cl0", test="Version") == 0
+    assert scrape.get("vipu_cluster_test_failures", cluster="cl0", test="Version", kind="version") == 1
+    assert scrape.get("vipu_cluster_test_ok", cluster="cl0", test="Cabling") == 1
+    assert monitored.machine("ag08").get("ipum_component_info", component="Virm", version="1.17.0") == 1
+    monitored.twin.twin("heal")
+    run(*command)
+    assert monitored.controller().get("vipu_cluster_test_ok", cluster="cl0", test="Version") == 1
