@@ -141,25 +141,47 @@ def restore(archive: Path, database: Path, certs: Path | None, *, overwrite: boo
 
 def _unpack(archive: Path, records: Path, keys: Path) -> object:
     """Unpack records and certificates, each beside where it belongs; what the archive says it holds."""
-    damaged = f"{str(archive)!r} is no backup of a controller, or it is damaged: take another one."
     try:
         with tarfile.open(archive) as tar:
-            members = tar.getmembers()
-            tar.extractall(records, [each for each in members if "/" not in each.name and each.isfile()], filter="data")
-            certs = [each for each in members if each.name.split("/")[0] == _CERTS and (each.isfile() or each.isdir())]
-            tar.extractall(keys, certs, filter="data")
-        for folder in keys.glob("**/"):  # the filter leaves their modes out
-            folder.chmod(0o700)
-        said = json.loads((records / _CONTENTS).read_text())
-        if said["format"] != FORMAT:
-            raise BackupError(f"The backup {str(archive)!r} was made by a newer release: restore it with that release.")
-        return said["contents"]
-    except (tarfile.TarError, EOFError, ValueError, LookupError, TypeError):
-        raise BackupError(damaged) from None
-    except FileNotFoundError:
+            for member in tar:
+                place = _place(member)
+                if place is not None:
+                    _extract(tar, member, (keys if place.parts[0] == _CERTS else records) / place)
+        return _said(records / _CONTENTS, archive)
+    except (tarfile.TarError, EOFError, FileNotFoundError, FileExistsError, ValueError):
         if not archive.exists():
             raise
-        raise BackupError(damaged) from None
+        raise BackupError(
+            f"{str(archive)!r} is no backup of a controller, or it is damaged: take another one."
+        ) from None
+
+
+def _place(member: tarfile.TarInfo) -> Path | None:
+    """Where a file of a backup belongs; None for what is none."""
+    place = Path(member.name)
+    known = member.name in (_DATABASE, _CONTENTS) or (place.parts[0] == _CERTS and len(place.parts) == 3)
+    return place if known and member.isfile() and ".." not in place.parts else None
+
+
+def _extract(tar: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> None:
+    """Write a file for its owner only; of its mode counts that others may read a certificate."""
+    for folder in (target.parent.parent, target.parent):
+        folder.mkdir(mode=0o700, exist_ok=True)
+    source = tar.extractfile(member)
+    with os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        if source is not None:
+            shutil.copyfileobj(source, file)
+        os.fchmod(file.fileno(), member.mode & 0o644)
+
+
+def _said(file: Path, archive: Path) -> object:
+    """What a backup says it holds; raises BackupError, FileNotFoundError, ValueError."""
+    said = json.loads(file.read_text())
+    if not isinstance(said, dict) or "contents" not in said:
+        raise ValueError
+    if said.get("format") != FORMAT:
+        raise BackupError(f"The backup {str(archive)!r} was made by a newer release: restore it with that release.")
+    return said["contents"]
 
 
 def _set_aside(path: Path, suffix: str = "") -> None:
