@@ -29,7 +29,7 @@ def get(url: str, accept: str = OPENMETRICS, tls: ssl.SSLContext | None = None) 
         else http.client.HTTPConnection(where.hostname, where.port, timeout=20)
     )
     try:
-        connection.request("GET", where.path, headers={"Accept": accept})
+        connection.request("GET", f"{where.path}?{where.query}", headers={"Accept": accept})
         answer = connection.getresponse()
         return answer.status, answer.headers["Content-Type"], answer.read().decode()
     finally:

@@ -18,6 +18,7 @@ from typing import Any
 
 import click
 import pytest
+import structlog
 from prometheus_client.metrics_core import GaugeMetricFamily
 from scraping import Scrape, get
 
@@ -76,6 +77,26 @@ def test_metrics_are_at_one_path_in_the_format_that_is_asked_for(start: Callable
     assert get(url.removesuffix("/metrics") + "/")[0] == 404
 
 
+@pytest.mark.parametrize(
+    ("accept", "kind"),
+    [
+        ("", "text/plain"),
+        ("*/*", "text/plain"),
+        ("text/plain;version=x", "text/plain"),
+        ("application/openmetrics-text", "application/openmetrics-text"),
+        ("application/openmetrics-text; version=abc", "application/openmetrics-text"),
+        ("application/openmetrics-text;version=99.0;escaping=allow-utf-8", "application/openmetrics-text"),
+        ("text/html, application/openmetrics-text;q=0.5", "application/openmetrics-text"),
+        ("text/plain, application/openmetrics-text;q=0.5", "text/plain"),
+        (";;=,", "text/plain"),
+    ],
+)
+def test_odd_headers(start: Callable[..., str], answer: Answer, accept: str, kind: str) -> None:
+    status, told, text = get(start(answer) + "?name[]=nothing", accept=accept)
+    assert (status, told.split(";")[0]) == (200, kind)
+    assert "vipu_answer 42.0\n" in text
+
+
 def test_answers_are_compressed_for_who_can_read_that(start: Callable[..., str], answer: Answer) -> None:
     url = start(answer)
     connection = http.client.HTTPConnection(HOST, int(url.split(":")[2].split("/")[0]), timeout=10)
@@ -99,12 +120,17 @@ def test_ipv6(start: Callable[..., str], answer: Answer) -> None:
 
 
 def test_a_collector_that_fails_is_an_error_and_the_next_scrape_is_better(
-    start: Callable[..., str], answer: Answer
+    start: Callable[..., str], answer: Answer, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setenv("SECRET_OF_THIS_PROCESS", "hush-hush")
     url = start(answer)
-    answer.trouble = RuntimeError("secret detail")
+    answer.trouble = RuntimeError("the disk is on fire")
+    structlog.reset_defaults()  # as a program that has not set up its logs
     status, _, text = get(url)
     assert (status, text) == (500, "See the log.\n")
+    told = "".join(capfd.readouterr())
+    assert "the disk is on fire" in told
+    assert "hush-hush" not in told
     answer.trouble = None
     assert Scrape(url).get("vipu_answer") == 42
 

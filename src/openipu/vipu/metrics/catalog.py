@@ -120,7 +120,7 @@ CONTROLLER = _table(
     (
         "vipu_rpc_handled_total{service,method,code}",
         "counter",
-        "Calls of clients that were answered, by gRPC service, method and status code.",
+        "Calls of clients that were answered, by gRPC service, method and status code; not of health and reflection.",
     ),
     ("vipu_rpc_duration_seconds{service,method}", "histogram", "How long such calls took in the controller.", _CALL),
     # Store

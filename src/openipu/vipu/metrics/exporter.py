@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import socketserver
+import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ PATH = "/metrics"
 
 _AT_ONCE = 8  # requests; more are hung up on
 _SILENCE = 10.0  # seconds that a client may keep a request waiting
+_OPENMETRICS, _TEXT = "application/openmetrics-text", "text/plain"
 _POLL = 0.5  # seconds until a thread that waits for requests sees that it is to end
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger("openipu.vipu.metrics")
@@ -131,6 +133,13 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
     def verify_request(self, request: Any, client_address: Any) -> bool:
         return self._room.acquire(blocking=False)
 
+    def process_request(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request(request, client_address)
+        except BaseException:  # no thread is to be had for it
+            self._room.release()
+            raise
+
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         try:
             super().process_request_thread(request, client_address)
@@ -138,21 +147,39 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
             self._room.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        _log.debug("no answer to a request for metrics", peer=client_address, exc_info=True)
+        _log.debug("no answer to a request for metrics", peer=client_address, reason=repr(sys.exception()))
 
 
 def _only_metrics(tell: Callable[..., Iterable[bytes]]) -> Callable[..., Iterable[bytes]]:
-    """The library's application, which answers to any path, at ours only."""
+    """The library's application, which answers to any path and stumbles over odd headers, for what it understands."""
 
     def application(environ: Mapping[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         status, sentence = "404 Not Found", f"Metrics are at {PATH}.\n"
         if environ["PATH_INFO"] == PATH:
+            request = {
+                "REQUEST_METHOD": environ["REQUEST_METHOD"],
+                "PATH_INFO": PATH,
+                "HTTP_ACCEPT": _accepted(environ.get("HTTP_ACCEPT", "")),
+                "HTTP_ACCEPT_ENCODING": environ.get("HTTP_ACCEPT_ENCODING", ""),
+            }
             try:
-                return tell(environ, start_response)
-            except Exception:  # noqa: BLE001 - whatever a collector met; the next scrape may be better
-                _log.exception("metrics not collected")
+                return tell(request, start_response)
+            except Exception as error:  # noqa: BLE001 - whatever a collector met; the next scrape may be better
+                # No traceback: ``environ`` holds the environment of this process, and some logs show local variables.
+                _log.error("metrics not collected", reason=repr(error))
                 status, sentence = "500 Internal Server Error", "See the log.\n"
         start_response(status, [("Content-Type", "text/plain; charset=utf-8")])
         return [sentence.encode()]
 
     return application
+
+
+def _accepted(header: str) -> str:
+    """The first format in an Accept header that there is."""
+    for each in header.split(","):
+        kind = each.partition(";")[0].strip()
+        if kind == _OPENMETRICS:
+            return f"{kind};version=1.0.0"
+        if kind == _TEXT:
+            break
+    return _TEXT
