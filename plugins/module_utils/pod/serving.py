@@ -21,6 +21,7 @@ Row = t.Mapping[str, t.Any]
 
 _LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _MAC = re.compile(r"[0-9a-f][02468ace](:[0-9a-f]{2}){5}")
+_EVERYWHERE = ipaddress.IPv4Network("0.0.0.0/0")
 _SUGGESTED = 101  # the number of the first server in the reference design
 
 
@@ -94,6 +95,11 @@ def _network(name: str, asked: Row, known: t.Mapping[str, Row], host: str, facts
     if gateway and not _inside(gateway, subnet):
         sentence = "gateway %s of network '%s' is outside its subnet %s: correct one of them"
         raise ValueError(sentence % (gateway, name, subnet))
+    told = {key: list(asked.get(key) or [address]) for key in ("dns_servers", "ntp_servers")}
+    for key, servers in told.items():
+        for server in servers:
+            if not _inside(server, _EVERYWHERE):
+                raise ValueError("'%s' in %s of network '%s' is not an IPv4 address" % (server, key, name))
     return {
         "name": name,
         "interface": asked["interface"],
@@ -103,8 +109,7 @@ def _network(name: str, asked: Row, known: t.Mapping[str, Row], host: str, facts
         "address": address,
         "gateway": gateway,
         "mtu": asked.get("mtu") or known[name].get("mtu"),
-        "dns_servers": list(asked.get("dns_servers") or [address]),
-        "ntp_servers": list(asked.get("ntp_servers") or [address]),
+        **told,
     }
 
 

@@ -6,6 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from ansible.errors import AnsibleFilterError
+from ansible_collections.openipu.pod.plugins.filter.served_by import served_by
 from ansible_collections.openipu.pod.plugins.module_utils.pod.load import load
 from ansible_collections.openipu.pod.plugins.module_utils.pod.services import network_services
 from ansible_collections.openipu.pod.plugins.module_utils.pod.serving import reverse_zones, serve
@@ -163,6 +165,10 @@ def test_servers_switches_and_pdus_whose_mac_is_known_get_leases(pod):
             {"gw": {"interface": "eno1", "gateway": "10.1.3.1"}},
             "gateway 10.1.3.1 of network 'gw' is outside its subnet 10.1.2.0/24: correct one of them",
         ),
+        (
+            {"gw": {"interface": "eno1", "ntp_servers": ["10.1.2.9", "clock"]}},
+            "'clock' in ntp_servers of network 'gw' is not an IPv4 address",
+        ),
     ],
 )
 def test_networks_that_cannot_be_served(pod64, networks, sentence):
@@ -232,3 +238,10 @@ def test_an_address_of_the_server_that_is_a_machines(pod64):
     assert problem(pod64, networks={"bmc": {"interface": "eno1"}}, facts=facts) == (
         "address 10.1.1.1 is given to both 'ipum01-bmc' (10.1.1.1) and 'server1-bmc' (10.1.1.1): give each its own"
     )
+
+
+def test_the_filter_takes_what_the_inventory_tells(pod64):
+    told = served_by(pod64, "server1", facts=FACTS, networks=NETWORKS, domain="lab.example")
+    assert (told["problems"], told["domain"], len(told["leases"])) == ([], "lab.example", 48)
+    with pytest.raises(AnsibleFilterError, match="takes the variable pod_services"):
+        served_by([], "server1", facts=FACTS, networks=NETWORKS)
