@@ -19,8 +19,9 @@ class ActionModule(TaskAction):
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> dict[str, t.Any]:
         result = super().run(tmp, task_vars)
         asked_to_keep = self._task.args.get("state") == "kept"
-        if not result.get("changed") or result.get("failed") or self._task.check_mode or asked_to_keep:
+        nothing_to_keep = not result.get("changed") or result.get("failed") or self._task.check_mode or asked_to_keep
+        if nothing_to_keep or self._task.async_val:
             return result
         self._task.args = {**self._task.args, "state": "kept"}
         kept = super().run(tmp, task_vars)
-        return result if not kept.get("failed") else {**kept, "changed": True}
+        return {**kept, "changed": True} if kept.get("failed") else result

@@ -77,7 +77,7 @@ options:
   state:
     description:
       - With V(present) it is made. When something changed, the timer is stopped by the same task as soon as the host has answered once more.
-      - V(kept) stops it and does nothing else, for those who call the module in a way of their own.
+      - V(kept) stops it and does nothing else, for a task after one with C(async), which cannot tell that the host answers.
     type: str
     choices: [present, kept]
     default: present

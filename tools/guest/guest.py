@@ -18,9 +18,9 @@ from openipu.twin.processes import ProcessError, Service, private_folder
 from ..hosts.site import environment, run
 from . import qemu
 from .image import made
-from .site import CACHE, NVME_DISKS, NVME_SIZE, Site
+from .site import CACHE, NVME_DISKS, NVME_SIZE, USER, Site
 
-BOOT_SECONDS = 300.0  # ten times what it takes on a machine that does nothing else
+BOOT_SECONDS = 600.0  # ten times what it takes on a machine that does nothing else
 _KVM_SECONDS = 20.0  # that a kernel has for its first words where the processor runs it; it needs one
 _PROGRAMS = {
     qemu.PROGRAM: "qemu-system-x86",
@@ -127,13 +127,13 @@ def _lay_out(site: Site, image: Path) -> None:
     for key in (site.key, site.host_key):
         run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "guest", "-f", str(key)], "make a key")
     files: dict[str, tuple[str, Path]] = {
-        "/root/.ssh/authorized_keys": ("0600", site.key.with_suffix(".pub")),
-        "/etc/ssh/ssh_host_ed25519_key": ("0600", site.host_key),
-        "/etc/ssh/ssh_host_ed25519_key.pub": ("0644", site.host_key.with_suffix(".pub")),
+        f"/home/{USER}/.ssh/authorized_keys": (f"0600 {USER} {USER}", site.key.with_suffix(".pub")),
+        "/etc/ssh/ssh_host_ed25519_key": ("0600 root root", site.host_key),
+        "/etc/ssh/ssh_host_ed25519_key.pub": ("0644 root root", site.host_key.with_suffix(".pub")),
     }
-    lines = ["d /root/.ssh 0700 root root"]
-    for target, (mode, source) in files.items():
-        lines.append(f"f+~ {target} {mode} root root - {base64.b64encode(source.read_bytes()).decode()}")
+    lines = [f"d /home/{USER}/.ssh 0700 {USER} {USER}"]
+    for target, (owner, source) in files.items():
+        lines.append(f"f+~ {target} {owner} - {base64.b64encode(source.read_bytes()).decode()}")
     site.credentials.touch(mode=0o600)
     site.credentials.write_text("\n".join(lines) + "\n")
 
@@ -144,7 +144,7 @@ def _write_ssh_config(site: Site, port: int) -> None:
     known.write_text(f"[127.0.0.1]:{port} {host_key}\n")
     site.ssh_config.write_text(
         "Host guest\n"
-        f"  HostName 127.0.0.1\n  Port {port}\n  User root\n  IdentityFile {site.key}\n  IdentitiesOnly yes\n"
+        f"  HostName 127.0.0.1\n  Port {port}\n  User {USER}\n  IdentityFile {site.key}\n  IdentitiesOnly yes\n"
         f"  UserKnownHostsFile {known}\n  StrictHostKeyChecking yes\n  LogLevel ERROR\n  ConnectTimeout 10\n"
     )
 

@@ -24,11 +24,12 @@ DISK = "2G"  # sparse
 PACKAGES = (
     *("systemd-sysv", "udev", "dbus", "kmod", "linux-image-amd64", "initramfs-tools", "busybox", "openssh-server"),
     *("ifupdown", "iproute2", "iputils-ping", "python3", "python3-apt", "sudo", "zstd"),
-    "nfs-kernel-server",
+    *("nfs-kernel-server", "chrony", "network-manager"),
+    *("fdisk", "lvm2"),  # what a disk may hold that nobody is to lose
 )
 # What the role installs is there already, since the guest reaches no mirror; by the role's own list, so a name that
 # Debian does not have is found here.
-ROLE = CHECKOUT / "roles/poplar_server/vars/debian.yml"
+ROLE = CHECKOUT / "roles/poplar_server/vars/Debian.yml"
 RECIPE = 1  # count up when the steps below change
 
 

@@ -9,7 +9,9 @@ from .site import DATA, MANAGEMENT, NVME_DISKS, SRIOV_BUS, SRIOV_VFS, SWITCH, Si
 
 PROGRAM = "qemu-system-x86_64"
 MEMORY = 1024  # MiB in each of two NUMA nodes, with one processor each
-KERNEL = "root=/dev/vda rw console=ttyS0 quiet systemd.show_status=auto"
+KERNEL = "root=/dev/vda rw console=ttyS0 quiet systemd.show_status=auto systemd.default_timeout_start_sec=600"
+# No more than Debian needs, and pages of 1 GiB: Linux tries out at boot how fast each thing is that a processor can do.
+EMULATED = "qemu64,+pdpe1gb,+rdrand"
 
 
 def command(site: Site, image: Path, accelerator: str, ssh_port: int, outside: bool) -> list[str]:
@@ -32,7 +34,9 @@ def _processors(accelerator: str) -> list[str]:
     for node in (0, 1):
         nodes += ["-object", f"memory-backend-ram,id=m{node},size={MEMORY}M"]
         nodes += ["-numa", f"node,nodeid={node},cpus={node},memdev=m{node}"]
-    model = ["-accel", "kvm", "-cpu", "host"] if accelerator == "kvm" else ["-accel", "tcg,thread=multi", "-cpu", "max"]
+    model = (
+        ["-accel", "kvm", "-cpu", "host"] if accelerator == "kvm" else ["-accel", "tcg,thread=multi", "-cpu", EMULATED]
+    )
     return [*model, "-smp", "2", "-m", f"{2 * MEMORY}M", *nodes]
 
 
@@ -58,7 +62,7 @@ def _disks(site: Site) -> list[str]:
     args = []
     for number in range(NVME_DISKS):
         args += ["-drive", f"file={site.nvme(number)},if=none,id=nvme{number},format=raw,cache=unsafe,discard=unmap"]
-        args += ["-device", f"nvme,drive=nvme{number},serial=openipu{number},addr={0x10 + number:#x}"]
+        args += ["-device", f"nvme,drive=nvme{number},serial=openipu{number},addr={0x8 + number:#x}"]
     virtual = f"sriov_max_vfs={SRIOV_VFS},sriov_vq_flexible={2 * SRIOV_VFS},sriov_vi_flexible={SRIOV_VFS}"
     args += ["-device", f"pcie-root-port,id={SRIOV_BUS},addr=0x1c", "-device", "nvme-subsys,id=subsystem"]
     args += ["-device", f"nvme,subsys=subsystem,bus={SRIOV_BUS},serial=virtual,{virtual},max_ioqpairs=12,msix_qsize=13"]

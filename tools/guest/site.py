@@ -10,11 +10,11 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 CACHE = CHECKOUT / ".cache" / "guest"  # what lasts: the image
 STATE = CACHE / "run"
 
-NAME = "poplar1"
+USER = "ansible"  # who logs in: may do everything by sudo, and has no password
 MANAGEMENT = "enp0s3"
 DATA = ("enp0s4", "enp0s5")  # to be bonded; what is at their other end is in inside/
 SWITCH = ("enp0s6", "enp0s7")
-NVME_DISKS = 8
+NVME_DISKS = 14  # seven for the array, seven that hold something else
 NVME_SIZE = 512 * 2**20  # bytes; the files are sparse
 SRIOV_BUS = "rp0"  # the NVMe controller with virtual functions is alone behind this port
 SRIOV_VFS = 4
