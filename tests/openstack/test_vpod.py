@@ -110,6 +110,8 @@ def test_create_look_and_destroy(
     admin: Cloud, plan: Plan, twin: OwnTwin, order: dict[str, Any], play: Callable[..., Any], connect: Any
 ) -> None:
     name = order["vpod_name"]
+    refused = play("vpod_create.yml", check=False, vpod_name=plan.name).stdout
+    assert "and so is the POD: give vpod_name another value." in " ".join(refused.split())
     play("vpod_create.yml", "--check")
     assert (partitions(twin), servers(admin, order)) == ({}, {})
     play("vpod_create.yml")
