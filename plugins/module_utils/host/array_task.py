@@ -49,7 +49,7 @@ def _disks(host: Host, params: Object) -> list[str]:
         if path in disks[:index]:
             raise TaskError("Disk %s stands twice in disks: leave one out." % path)
     if count is not None and len(disks) != count:
-        which = "disks names" if params["disks"] else "this host has"
+        which = "the option disks has" if params["disks"] else "this host has"
         raise SentenceError(
             "Array '%s' wants %d disks and %s %d%s: name those that it may have in disks, or set count."
             % (name, count, which, len(disks), " (%s)" % ", ".join(disks) if disks else "")

@@ -103,24 +103,28 @@ def networkd(bond: Bond) -> dict[str, str]:
         options.append(("LACPTransmitRate", bond.lacp_rate))
     if bond.mode != "active-backup":
         options.append(("TransmitHashPolicy", bond.hash_policy))
-    # Nobody who boots is to wait for what hangs on a switch: mounts that need the network wait for themselves.
-    link: _Section = ("Link", [("MTUBytes", bond.mtu), ("RequiredForOnline", "no")])
     quiet: _Pairs = [("LinkLocalAddressing", "no"), ("IPv6AcceptRA", "no"), ("ConfigureWithoutCarrier", "yes")]
     trunk: _Pairs = quiet + [("VLAN", vlan.name) for vlan in bond.vlans]
+    # The host is online when its own addresses are there; without any, when the bond has a port that is up.
+    alone = not any(vlan.addresses for vlan in bond.vlans)
     stem = PREFIX + bond.name
     files = {
         stem + ".netdev": _ini([("NetDev", [("Name", bond.name), ("Kind", "bond")]), ("Bond", options)]),
-        stem + ".network": _ini([("Match", [("Name", bond.name)]), link, ("Network", trunk)]),
-        stem + "-members.network": _ini(
-            [("Match", [("Name", " ".join(bond.members))]), link, ("Network", [("Bond", bond.name)])]
-        ),
+        stem + ".network": _network(bond, bond.name, "carrier" if alone else "no", trunk),
+        stem + "-members.network": _network(bond, " ".join(bond.members), "no", [("Bond", bond.name)]),
     }
     for vlan in bond.vlans:
-        network = quiet + [("Address", address) for address in vlan.addresses]
+        addresses: _Pairs = quiet + [("Address", address) for address in vlan.addresses]
         kind: list[_Section] = [("NetDev", [("Name", vlan.name), ("Kind", "vlan")]), ("VLAN", [("Id", vlan.id)])]
         files[PREFIX + vlan.name + ".netdev"] = _ini(kind)
-        files[PREFIX + vlan.name + ".network"] = _ini([("Match", [("Name", vlan.name)]), link, ("Network", network)])
+        online = "yes" if vlan.addresses else "no"
+        files[PREFIX + vlan.name + ".network"] = _network(bond, vlan.name, online, addresses)
     return files
+
+
+def _network(bond: Bond, names: str, online: str, network: _Pairs) -> str:
+    link: _Section = ("Link", [("MTUBytes", bond.mtu), ("RequiredForOnline", online)])
+    return _ini([("Match", [("Name", names)]), link, ("Network", network)])
 
 
 def networkmanager(bond: Bond) -> dict[str, str]:
