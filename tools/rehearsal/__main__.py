@@ -34,6 +34,7 @@ AGENT = "10.31.2.11"
 UNCHANGED_SHARE = 0.4  # of the first run, that a second may take
 READY_SECONDS = 60.0
 _RECAP = re.compile(r"^(\S+)\s+: ok=\d+\s+changed=(\d+)", re.MULTILINE)
+_MESSAGE = re.compile(r"^    msg: (.+(?:\n {8}.+)*)$", re.MULTILINE)  # long ones go on in further lines
 _TASK = re.compile(r"^(.+?) -+ +([\d.]+)s$", re.MULTILINE)
 
 
@@ -57,7 +58,8 @@ class Run:
     @property
     def told(self) -> str:
         """What its tasks told people."""
-        return "\n".join(f"    {line}" for line in re.findall(r"^    msg: (.+)$", self.text, re.MULTILINE))
+        found = _MESSAGE.findall(self.text)
+        return "\n".join("    " + " ".join(text.split()).strip("'") for text in found)
 
 
 class Rehearsal:
