@@ -92,6 +92,7 @@ $(KOLLA)/.ready: requirements/kolla.txt | .venv/.ready
 	@touch $@
 
 test-openstack: venv $(OPENSTACK)/.ready $(KOLLA)/.ready ## against that OpenStack, which is started when it does not run
+	@python -m tools.openstack prepare
 	pytest tests/openstack -n 0
 
 PEERS_OPENSTACK := .cache/peers-openstack

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The command line: up, down."""
+"""The command line: up, prepare, down."""
 
 from __future__ import annotations
 
@@ -51,6 +51,15 @@ def up(state_dir: Path, network_only: bool, network_node: bool) -> None:
     if network_node:
         keeper = Daemons(site).pid(NAMESPACES)
         click.echo(f"Namespaces of its networks and routers: nsenter --mount --target {keeper} ip netns")
+
+
+@main.command()
+def prepare() -> None:
+    """Make the databases that a cloud begins with, once; what starts one does that too."""
+    try:
+        cloud.prepare()
+    except ProcessError as error:
+        raise click.ClickException(str(error)) from None
 
 
 @main.command()

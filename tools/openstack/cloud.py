@@ -23,13 +23,24 @@ MARK = "made-of"  # in the folder of a cloud: the prepared databases it began wi
 NOBODY = Secrets("", "", "", "", "")  # of a cloud that is not there yet
 
 
-def up(state: Path, network_only: bool = False, with_network_node: bool = False) -> Site:
-    """Start what does not run yet and wait until it answers. Raises ProcessError."""
+def prepare() -> None:
+    """Make the databases that a cloud begins with, when there are none yet. Raises ProcessError."""
+    _check_installed()
+    with _alone():
+        prepared(Site(CACHE / "cloud", NOBODY))
+
+
+def _check_installed() -> None:
     infrastructure.check_installed()
-    if with_network_node:
-        network_node.check_possible()
     if not (CACHE / "venv" / "bin" / "keystone-manage").exists():
         raise ProcessError("OpenStack is not installed: run make openstack-up, which installs it.")
+
+
+def up(state: Path, network_only: bool = False, with_network_node: bool = False) -> Site:
+    """Start what does not run yet and wait until it answers. Raises ProcessError."""
+    _check_installed()
+    if with_network_node:
+        network_node.check_possible()
     with _alone():
         known = state / "secrets.json"
         if not known.exists():
