@@ -63,7 +63,7 @@ def network(admin: Connection, undo: ExitStack) -> Any:
 
 def test_every_service_answers(admin: Connection) -> None:
     listed = {service.name for service in admin.identity.services()}
-    assert listed == {"keystone", "neutron", "glance", "placement", "nova", "cinder"}
+    assert listed == {"keystone", "neutron", "glance", "placement", "nova", "cinder", "manila"}
     list(admin.image.images())
     agents = {(agent.agent_type, agent.host, agent.is_alive) for agent in admin.network.agents()}
     assert agents == {(kind, host, True) for kind in ("Open vSwitch agent", "NIC Switch agent") for host in HOSTS}
