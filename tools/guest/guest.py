@@ -4,16 +4,13 @@
 from __future__ import annotations
 
 import base64
-import contextlib
-import fcntl
 import os
 import shutil
 import socket
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
-from openipu.twin.processes import ProcessError, Service, private_folder
+from openipu.twin.processes import ProcessError, Service, alone, private_folder
 
 from ..hosts.site import environment, run
 from . import qemu
@@ -36,7 +33,7 @@ def up(site: Site, accelerator: str = "", outside: bool = False) -> str:
     Without ``accelerator`` that is KVM where it works, and emulation where not. Raises ProcessError.
     """
     _check_possible()
-    with _alone():
+    with alone(CACHE):
         image = made()
         service = _service(site)
         if service.running() and _answers(site):
@@ -52,7 +49,7 @@ def up(site: Site, accelerator: str = "", outside: bool = False) -> str:
 
 def down(site: Site) -> bool:
     """End it and remove its folder; whether there was anything. Raises ProcessError."""
-    with _alone():
+    with alone(CACHE):
         if not site.state.exists():
             return False
         if not site.ssh_config.exists():
@@ -153,12 +150,3 @@ def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
-
-
-@contextlib.contextmanager
-def _alone() -> Iterator[None]:
-    """One command at a time."""
-    CACHE.mkdir(parents=True, exist_ok=True)
-    with (CACHE / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield

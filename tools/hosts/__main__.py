@@ -10,11 +10,11 @@ from pathlib import Path
 
 import click
 
-from openipu.twin.processes import ProcessError
+from openipu.twin.processes import ProcessError, alone
 
 from .image import image
 from .rig import Rig
-from .site import STATE, alone, check_possible, environment, missing
+from .site import CACHE, STATE, check_possible, environment, missing
 
 state_dir = click.option(
     "--state-dir",
@@ -56,7 +56,7 @@ def up(state_dir: Path) -> None:
     begun = time.monotonic()
     try:
         check_possible()
-        with alone():
+        with alone(CACHE):
             Rig(state_dir).up(image(click.echo))
     except ProcessError as error:
         raise click.ClickException(str(error)) from None
@@ -85,7 +85,7 @@ def run(state_dir: Path, command: tuple[str, ...]) -> None:
 def down(state_dir: Path) -> None:
     """End all hosts and leave nothing of them but the image."""
     try:
-        with alone():
+        with alone(CACHE):
             there = Rig(state_dir).down()
     except ProcessError as error:
         raise click.ClickException(str(error)) from None

@@ -107,7 +107,7 @@ def packages() -> list[str]:
 
 
 def image(say: Callable[[str], None]) -> Image:
-    """The image, made when it is not there; see site.alone. Raises ProcessError."""
+    """The image, made when it is not there; one command at a time. Raises ProcessError."""
     sources, options = mirror()
     described = "\n".join([SUITE, *packages(), _FINISH, *_LEFT_OUT, *map(str, sources), *options])
     made = Image(CACHE / f"{_PREFIX}{hashlib.sha256(described.encode()).hexdigest()[:12]}")

@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from openipu.twin.processes import ProcessError
@@ -50,15 +48,6 @@ def check_possible() -> None:
     if packages := missing():
         names = " ".join(packages)
         raise ProcessError(f"Not installed: {names}. Install with: apt install --no-install-recommends {names}")
-
-
-@contextlib.contextmanager
-def alone() -> Iterator[None]:
-    """One command at a time."""
-    CACHE.mkdir(parents=True, exist_ok=True)
-    with (CACHE / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 def environment() -> dict[str, str]:

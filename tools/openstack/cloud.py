@@ -3,15 +3,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import yaml
 
-from openipu.twin.processes import ProcessError, private_folder
+from openipu.twin.processes import ProcessError, alone, private_folder
 
 from . import infrastructure, network_node
 from .daemons import Daemons
@@ -26,7 +23,7 @@ NOBODY = Secrets("", "", "", "", "")  # of a cloud that is not there yet
 def prepare() -> None:
     """Make the databases that a cloud begins with, when there are none yet. Raises ProcessError."""
     _check_installed()
-    with _alone():
+    with alone(CACHE):
         prepared(Site(CACHE / "cloud", NOBODY))
 
 
@@ -41,7 +38,7 @@ def up(state: Path, network_only: bool = False, with_network_node: bool = False)
     _check_installed()
     if with_network_node:
         network_node.check_possible()
-    with _alone():
+    with alone(CACHE):
         known = state / "secrets.json"
         if not known.exists():
             _lay_out(state)
@@ -64,7 +61,7 @@ def up(state: Path, network_only: bool = False, with_network_node: bool = False)
 
 def down(state: Path) -> bool:
     """End every process and remove the folder; whether there was anything. Raises ProcessError."""
-    with _alone():
+    with alone(CACHE):
         if not state.exists():
             return False
         if not (state / MARK).exists():
@@ -107,12 +104,3 @@ def _write_clouds(site: Site) -> None:
     clouds.update({tenant: cloud(tenant, tenant, site.secrets.tenant) for tenant in TENANTS})
     site.clouds.touch(mode=0o600)
     site.clouds.write_text(yaml.safe_dump({"clouds": clouds}, sort_keys=False))
-
-
-@contextlib.contextmanager
-def _alone() -> Iterator[None]:
-    """One command at a time."""
-    CACHE.mkdir(parents=True, exist_ok=True)
-    with (CACHE / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import click
 
-from openipu.twin.processes import ProcessError, Service, private_folder
+from openipu.twin.processes import ProcessError, Service, alone, private_folder
 from openipu.vipu import tls
 from tools.hosts.image import image
 from tools.hosts.rig import Rig
-from tools.hosts.site import CHECKOUT, alone, check_possible
+from tools.hosts.site import CACHE, CHECKOUT, check_possible
 
 from .devices import SOCKET
 
@@ -77,7 +77,7 @@ class Rehearsal:
         self._say("A place for hosts …")
         private_folder(self._folder)
         LOGS.mkdir(parents=True, exist_ok=True)
-        with alone():
+        with alone(CACHE):
             self._rig.up(image(click.echo))
         self._say("A controller, an IPU-Machine and a Poplar server, bare …")
         here = [SHARED / "hosts.yml", POD.with_name("containers.yml")]
@@ -107,7 +107,7 @@ class Rehearsal:
 
     def end(self) -> None:
         """Leave nothing of it but logs. Raises ProcessError."""
-        with alone():
+        with alone(CACHE):
             self._rig.down()
         shutil.rmtree(self._folder, ignore_errors=True)
 
