@@ -100,33 +100,39 @@ class Image:
         return self.folder / "lock"
 
 
-def packages() -> list[str]:
-    """What packages.txt names."""
-    lines = (line.partition("#")[0].strip() for line in _PACKAGES.read_text().splitlines())
+def packages(bare: bool = False) -> list[str]:
+    """What packages.txt names; for a bare host its first paragraph only, after the one that tells what it is."""
+    text = _PACKAGES.read_text()
+    lines = (line.partition("#")[0].strip() for line in (text.split("\n\n")[1] if bare else text).splitlines())
     return [line for line in lines if line]
 
 
-def image(say: Callable[[str], None]) -> Image:
-    """The image, made when it is not there; one command at a time. Raises ProcessError."""
+def image(say: Callable[[str], None], bare: bool = False) -> Image:
+    """The image, made when it is not there; one command at a time. Raises ProcessError.
+
+    A ``bare`` one has nothing that a role installs: it has to be fetched from a mirror.
+    """
     sources, options = mirror()
-    described = "\n".join([SUITE, *packages(), _FINISH, *_LEFT_OUT, *map(str, sources), *options])
-    made = Image(CACHE / f"{_PREFIX}{hashlib.sha256(described.encode()).hexdigest()[:12]}")
+    wanted = packages(bare)
+    described = "\n".join([SUITE, *wanted, _FINISH, *_LEFT_OUT, *map(str, sources), *options])
+    prefix = f"{_PREFIX}bare-" if bare else f"{_PREFIX}full-"
+    made = Image(CACHE / f"{prefix}{hashlib.sha256(described.encode()).hexdigest()[:12]}")
     if made.folder.exists():
         return made
-    _remove_unused()
-    say(f"Making the hosts' root file system: Debian {SUITE} with {len(packages())} packages and what they need …")
+    _remove_unused(prefix)
+    say(f"Making the hosts' root file system: Debian {SUITE} with {len(wanted)} packages and what they need …")
     begun = time.monotonic()
-    new = Image(Path(tempfile.mkdtemp(prefix=f"{_PREFIX}new-", dir=CACHE)))
-    _debootstrap(new, sources, options)
+    new = Image(Path(tempfile.mkdtemp(prefix=f"{prefix}new-", dir=CACHE)))
+    _debootstrap(new, wanted, sources, options)
     _load(new, made.reference)
     new.folder.rename(made.folder)
     say(f"Made in {time.monotonic() - begun:.0f} s, and kept in {made.folder}.")
     return made
 
 
-def _remove_unused() -> None:
-    """Remove images of other packages from which no hosts run, and what was not finished."""
-    for folder in CACHE.glob(f"{_PREFIX}*"):
+def _remove_unused(prefix: str) -> None:
+    """Remove such images of other packages from which no hosts run, and what was not finished."""
+    for folder in CACHE.glob(f"{prefix}*"):
         with contextlib.suppress(BlockingIOError), Image(folder).lock.open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(folder)
@@ -145,12 +151,12 @@ def mirror() -> tuple[list[Path], list[str]]:
     return sources, options
 
 
-def _debootstrap(new: Image, sources: list[Path], options: list[str]) -> None:
+def _debootstrap(new: Image, wanted: list[str], sources: list[Path], options: list[str]) -> None:
     run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "tests", "-f", str(new.key)], "make a key")
     finish = new.folder / "finish.sh"
     finish.write_text(_FINISH)
     command = ["unshare", "--mount", "mmdebstrap", "--mode=root", "--variant=minbase", "--skip=cleanup/apt/lists"]
-    command += [f"--include={','.join(packages())}", *(f"--aptopt={option}" for option in options)]
+    command += [f"--include={','.join(wanted)}", *(f"--aptopt={option}" for option in options)]
     command += [f"--dpkgopt=path-exclude={paths}" for paths in _LEFT_OUT]
     command += [f'--customize-hook=sh {finish} "$1" {new.key}.pub', SUITE, str(new.root), *map(str, sources)]
     log = new.folder / "mmdebstrap.log"
