@@ -15,6 +15,7 @@ from scraping import Scrape, check
 from vipu_servers import Machines, Process, partition, pod, run, wait_active, wait_until
 
 from openipu.vipu import tls
+from openipu.vipu.initialise import initialise
 from openipu.vipu.metrics.catalog import CONTROLLER
 
 HOST = f"127.84.{os.getpid() % 250 + 1}.1"
@@ -72,7 +73,8 @@ def test_a_controller_at_work(vipu_process: Callable[..., Process], machines: Ma
     assert scrape.sum("vipu_agent_request_duration_seconds_count", method="Configure", code="OK") >= 4
     commits = scrape.get("vipu_store_commit_duration_seconds_count")
     changes = scrape.get("vipu_store_changes_total")
-    assert commits and changes and 10 <= commits <= changes
+    assert changes and changes >= 32 + 1 + 2 + 4 * 2 + 2  # the POD; partitions that come up; one that goes
+    assert commits and 0 < commits <= changes
     assert scrape.get("vipu_store_commit_failures_total") == 0
     assert scrape.get("vipu_store_waiting_commands") == 0
     assert scrape.sum("vipu_store_size_bytes") > 10_000
@@ -134,7 +136,7 @@ def run_tests(server: Process) -> None:
 
 def test_a_port_that_is_taken(port: int, tmp_path: Path) -> None:
     database = tmp_path / "vipu-server.db"
-    assert run("--init", "--database", str(database)).returncode == 0
+    initialise(database)
     with socket.create_server((HOST, port)):
         done = run("--database", str(database), "--port", "0", *options(port))
     assert done.returncode == 1
@@ -147,8 +149,6 @@ def test_a_port_that_is_taken(port: int, tmp_path: Path) -> None:
 def test_a_secure_controller_tells_no_secret(vipu_process: Callable[..., Process], port: int, tmp_path: Path) -> None:
     certs = tmp_path / "certs"
     tls.create(certs, ["127.0.0.1", HOST])
-    database = tmp_path / "vipu-server.db"
-    assert run("--init", "--secure", "--certs", str(certs), "--database", str(database)).returncode == 0
     files = {name: (certs / "client" / name).read_bytes() for name in ("ca.crt", "client.key", "client.crt")}
     credentials = grpc.ssl_channel_credentials(files["ca.crt"], files["client.key"], files["client.crt"])
     server = vipu_process("--secure", "--certs", str(certs), *options(port), channel=credentials)
@@ -158,8 +158,7 @@ def test_a_secure_controller_tells_no_secret(vipu_process: Callable[..., Process
     )
     scrape = check(url(port), CONTROLLER)
     assert scrape.get("vipu_rpc_handled_total", service=USER, method="ListPartitions", code="UNAUTHENTICATED") == 1
-    assert scrape.get("vipu_records", kind="user") == 1
     values = {
         value for family in scrape.families.values() for sample in family.samples for value in sample.labels.values()
     }
-    assert not {"mallory", "guessed-key", "admin"} & values
+    assert not {"mallory", "guessed-key"} & values
