@@ -38,9 +38,11 @@ class OwnTwin:
     def status(self) -> dict[str, Any]:
         return json.loads(self.twin("status", "--json").stdout)
 
-    def playbook(self, name: str, *options: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-        path = ROOT / "playbooks" / name
-        return run(BIN / "ansible-playbook", path, "-i", self.inventory, *options, check=check, state=self.state)
+    def playbook(
+        self, name: str, *options: str, check: bool = True, seconds: float = 100
+    ) -> subprocess.CompletedProcess[str]:
+        command = (BIN / "ansible-playbook", ROOT / "playbooks" / name, "-i", self.inventory)
+        return run(*command, *options, check=check, state=self.state, seconds=seconds)
 
     def pid(self, name: str) -> int:
         return int(json.loads((self.state / f"{name}.pid").read_text())["pid"])
@@ -56,14 +58,14 @@ class OwnTwin:
 
 
 def run(
-    program: Path, *arguments: object, check: bool = True, state: Path | None = None
+    program: Path, *arguments: object, check: bool = True, state: Path | None = None, seconds: float = 100
 ) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"}
     if state:
         environment["TWIN_STATE_DIR"] = str(state)
     environment["PATH"] = f"{BIN}:{environment['PATH']}"
     command = [str(program), *map(str, arguments)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=100, check=False)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=seconds, check=False)
     assert "Traceback" not in done.stdout + done.stderr, done.stdout + done.stderr
     if check:
         assert done.returncode == 0, done.stdout + done.stderr

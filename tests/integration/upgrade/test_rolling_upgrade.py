@@ -66,7 +66,8 @@ class Upgrades:
             "virm_agent_rack_tool_config": str(self.folder / "config.json"),
             **settings,
         }
-        done = self.twin.playbook("ipum_upgrade.yml", "-e", json.dumps(settings), *options, check=False)
+        options = ("-e", json.dumps(settings), *options)
+        done = self.twin.playbook("ipum_upgrade.yml", *options, check=False, seconds=200)
         assert SECRET not in done.stdout + done.stderr
         return done
 
@@ -88,6 +89,14 @@ class Upgrades:
         until(lambda: all(agent.state == admin.AGENT_STATE_UP for agent in self._agents()))
         assert self.versions() == ["2.0.5"] * len(self.machines)
         self.release(NEW)
+
+    def create_partition(self, id: str, **options: Any) -> None:
+        """A partition of one IPU, which is ACTIVE."""
+        with self._client() as client:
+            (allocation,) = client.call(client.tenant.ListAllocations, admin.ListAllocationsRequest()).allocations
+            wanted = virmgrpc.PartitionRequirements(id=id, size=1, allocation_id=allocation.spec.id)
+            client.call(client.user.CreatePartition, virmgrpc.CreatePartitionRequest(requirements=wanted, **options))
+        until(lambda: all(each["state"] == "ACTIVE" for each in self.twin.status()["partitions"]))
 
     def _agents(self) -> list[Any]:
         with self._client() as client:
@@ -184,6 +193,8 @@ def test_the_tests_are_a_gate_between_machines_and_before_the_first(upgrades: Up
 
 def test_a_partition_that_may_not_move_is_asked_about(upgrades: Upgrades) -> None:
     upgrades.twin.playbook("partitions.yml")
+    # One that the controller never resets by itself.
+    upgrades.create_partition("quiet", disable_auto_reset=True)
     refused = upgrades.run(NEW)
     assert refused.returncode == 2
     assert "Nothing was upgraded. Partition 'p1-1' is on " in said(refused)
@@ -193,7 +204,8 @@ def test_a_partition_that_may_not_move_is_asked_about(upgrades: Upgrades) -> Non
     done = upgrades.run(NEW, virm_agent_upgrade_partitions="interrupt")
     assert done.returncode == 0, done.stdout
     assert upgrades.versions() == ["2.1.0"] * 3
-    assert {partition["state"] for partition in upgrades.twin.status()["partitions"]} == {"ACTIVE"}
+    found = {partition["id"]: partition["state"] for partition in upgrades.twin.status()["partitions"]}
+    assert found == {"p1-1": "ACTIVE", "quiet": "ACTIVE"}
     again = upgrades.run(NEW)
     assert again.returncode == 0, again.stdout
     assert changed(again) == 0
