@@ -70,7 +70,7 @@ $(REDFISH)/.ready: requirements/redfish.txt | .venv/.ready
 	@touch $@
 
 test-peers: venv $(PEERS)/.ready $(REDFISH)/.ready ## programs that nobody here wrote: arista.eos, Net-SNMP (apt install snmp) and Prometheus against the twin, our modules against a BMC
-	pytest tests/peers -n 2
+	pytest tests/peers -n 2 --dist loadscope
 
 OPENSTACK := .cache/openstack/venv
 $(OPENSTACK)/.ready: requirements/openstack.txt | .venv/.ready

@@ -80,7 +80,7 @@ def prometheus(rack: Path, port: int, tmp_path_factory: pytest.TempPathFactory) 
         rack,
         monitoring_snmp={"pdu": login},
         monitoring_scrape_interval="1s",
-        monitoring_slow_interval="2s",
+        monitoring_slow_interval="5s",
         monitoring_prometheus_port=ports["prometheus"],
         monitoring_alertmanager_port=ports["alertmanager"],
         monitoring_node_exporter_port=ports["node"],
@@ -137,17 +137,23 @@ def queries() -> list[tuple[str, str]]:
 
 
 def test_every_query_of_a_dashboard_has_an_answer(prometheus: Query) -> None:
-    silent = []
-    for who, query in queries():
-        found = prometheus(query)
-        expected = bool(ALWAYS.search(query)) or not (NOT_THERE.search(query) or NOTHING_WRONG.search(query))
-        if bool(found) != expected:
-            silent.append(f"{who}: {query} has {'no' if expected else 'an'} answer.")
-    assert not silent, "\n".join(silent)
+    waiting = queries()
+
+    def all_answered() -> bool:
+        # A busy machine may miss a round of a PDU.
+        waiting[:] = [(who, query) for who, query in waiting if bool(prometheus(query)) != expected(query)]
+        return not waiting
+
+    until(all_answered, lambda: "\n".join(f"{who}: {query}" for who, query in waiting))
+
+
+def expected(query: str) -> bool:
+    """Whether a twin that is well answers it."""
+    return bool(ALWAYS.search(query)) or not (NOT_THERE.search(query) or NOTHING_WRONG.search(query))
 
 
 def test_nothing_fires_where_nothing_is_wrong(prometheus: Query) -> None:
-    names = {found["metric"]["alertname"] for found in prometheus("ALERTS")}
+    names = {found["metric"]["alertname"] for found in prometheus('ALERTS{alertstate="firing"}')}
     # Of the machine that the tests run on, nobody knows how it does.
     ours = {name for name in names if not re.match("Host|Filesystem|Memory|Clock|Array|Bond", name)}
     assert ours == {"Watchdog"}
@@ -155,8 +161,8 @@ def test_nothing_fires_where_nothing_is_wrong(prometheus: Query) -> None:
 
 def test_amounts_are_those_of_the_rack(prometheus: Query) -> None:
     def value(query: str) -> float:
-        (found,) = prometheus(query)
-        return float(found["value"][1])
+        until(lambda: len(prometheus(query)) == 1, lambda: f"{query}: {prometheus(query)}")
+        return float(prometheus(query)[0]["value"][1])
 
     assert value("count(ipum_ipu_in_use)") == 16
     assert value("sum(machine:ipus_in_use:sum)") == value("sum(vipu_cluster_used_ipus)") == 8
