@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Make a release of openipu whose agent cannot start: ``release.py WHEELS VERSION FOLDER`` prints its wheel.
 

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What the stand-in of rack_tool does to a machine: its command over ssh, as the user of the gateway."""
 
