@@ -6,7 +6,16 @@ from __future__ import annotations
 import subprocess
 import sys
 
-OPTIONS = ["-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=accept-new", "-o", "ConnectTimeout=10", "-o", "LogLevel=ERROR"]
+OPTIONS = [
+    "-o",
+    "BatchMode=yes",
+    "-o",
+    "StrictHostKeyChecking=accept-new",
+    "-o",
+    "ConnectTimeout=10",
+    "-o",
+    "LogLevel=ERROR",
+]
 
 
 def main(versions: str, command: str, name: str, address: str, *more: str) -> int:
