@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Devices of a POD, one after the other, on the far end of a cable to one of the bridges of this host.
 
