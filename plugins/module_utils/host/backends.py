@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import typing as t
 from dataclasses import dataclass
+from pathlib import Path
 
 from ..reconcile import Object
 from .commands import Host
@@ -18,15 +19,19 @@ from .network import PREFIX, Bond, networkd, networkmanager
 
 @dataclass(frozen=True)
 class Backend:
-    """``render`` gives the files of a bond by name; ``reload`` and ``settle`` are the commands after they were written,
-    the second of them for the interfaces that are not as they should be."""
+    """``render`` gives the files of a bond by name; after they were written there is ``reload``, and ``settle`` for
+    every interface that is not as it should be by then.
+
+    A reload reads only files that were changed or touched: with the others, networkd of Debian 12 goes on to mean a
+    bond that was there before, and cannot put ports into the new one.
+    """
 
     service: str
     folder: str
     mode: int
     render: t.Callable[[Bond], dict[str, str]]
     reload: tuple[str, ...]
-    settle: t.Callable[[Bond], list[tuple[str, ...]]]
+    settle: t.Callable[[str], tuple[str, ...]]
 
     def files(self, bond: Bond) -> list[Object]:
         """As the engine compares them."""
@@ -37,6 +42,10 @@ class Backend:
         rest = name[len(PREFIX) + len(bond) :]
         return name.startswith(PREFIX + bond) and rest[:1] in (".", "-")
 
+    def present(self, bond: str) -> list[Path]:
+        """The files of this bond that are there."""
+        return sorted(path for path in Path(self.folder).glob("*") if self.ours(bond, path.name))
+
     def service_objects(self, host: Host) -> list[Object]:
         """The service as it is."""
         enabled = host.succeeds("systemctl", "is-enabled", "--quiet", self.service)
@@ -44,14 +53,12 @@ class Backend:
         return [{"name": self.service, "enabled": enabled, "active": active}]
 
 
-def _networkd_settle(bond: Bond) -> list[tuple[str, ...]]:
-    vlans = [vlan.name for vlan in bond.vlans]
-    return [("networkctl", "reconfigure", *bond.members, bond.name, *vlans)]
+def _reconfigure(interface: str) -> tuple[str, ...]:
+    return ("networkctl", "reconfigure", interface)
 
 
-def _networkmanager_settle(bond: Bond) -> list[tuple[str, ...]]:
-    names = [bond.name, *bond.members, *(vlan.name for vlan in bond.vlans)]
-    return [("nmcli", "--wait", "30", "connection", "up", "id", PREFIX + name) for name in names]
+def _bring_up(interface: str) -> tuple[str, ...]:
+    return ("nmcli", "--wait", "30", "connection", "up", "id", PREFIX + interface)
 
 
 BACKENDS = {
@@ -61,7 +68,7 @@ BACKENDS = {
         0o644,
         networkd,
         ("networkctl", "reload"),
-        _networkd_settle,
+        _reconfigure,
     ),
     "networkmanager": Backend(
         "NetworkManager.service",
@@ -69,6 +76,6 @@ BACKENDS = {
         0o600,
         networkmanager,
         ("nmcli", "connection", "reload"),
-        _networkmanager_settle,
+        _bring_up,
     ),
 }

@@ -52,6 +52,11 @@ class Bond:
     mtu: int
     vlans: tuple[Vlan, ...]
 
+    @property
+    def made(self) -> list[str]:
+        """The interfaces that come of it: the bond first."""
+        return [self.name, *(vlan.name for vlan in self.vlans)]
+
     def objects(self) -> tuple[Object, list[Object]]:
         """The bond and its VLANs as the engine compares them with what runs."""
         bond: Object = {

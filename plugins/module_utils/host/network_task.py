@@ -19,6 +19,7 @@ from .links import bond_object, check_members, ports, read, vlan_objects, word
 from .network import BOND, FILE, SERVICE, VLAN, Bond, wanted
 
 _POLL_SECONDS = 0.3
+_BY_ITSELF_SECONDS = 10  # that interfaces have for coming up before each is told to
 
 
 def _network(run: Run[Host]) -> Object:
@@ -58,8 +59,7 @@ def _two_ports(found: list[str]) -> list[str]:
 
 
 def _file_steps(backend: Backend, bond: Bond) -> list[Step]:
-    paths = sorted(path for path in Path(backend.folder).glob("*") if backend.ours(bond.name, path.name))
-    there = [{"path": str(path), "content": path.read_text()} for path in paths]
+    there = [{"path": str(path), "content": path.read_text()} for path in backend.present(bond.name)]
     return plan(FILE, backend.files(bond), there, prune=lambda item: True)
 
 
@@ -84,9 +84,11 @@ class _Writer:
 
     def __call__(self, steps: list[Step]) -> list[ItemError]:
         files = [step for step in steps if step.family is FILE]
-        made = [self._bond.name, *(vlan.name for vlan in self._bond.vlans)]
         paths = [step.key for step in files]
-        returning.arm(self._host, paths, made, self._backend.reload, self._back)
+        there = [str(path) for path in self._backend.present(self._bond.name)]
+        after = [("touch", *there)] if there else []
+        after += [self._backend.reload, *map(self._backend.settle, self._interfaces())]
+        returning.arm(self._host, paths, self._bond.made, after, self._back)
         try:
             self._write(files)
             self._apply(steps)
@@ -106,19 +108,24 @@ class _Writer:
                 write_private(Path(step.key), step.whole["content"], self._backend.mode)
 
     def _apply(self, steps: list[Step]) -> None:
-        for name in self._to_be_made_anew(steps):
+        gone = self._to_be_made_anew(steps)
+        for name in gone:
             self._host.succeeds("ip", "link", "delete", name)
+        for path in self._backend.present(self._bond.name) if gone else ():
+            path.touch()
         if any(step.family is SERVICE for step in steps):
             self._host.run("systemctl", "enable", "--now", self._backend.service)
         self._host.run(*self._backend.reload)
-        if _changes(_link_steps(self._host, self._bond)):
-            for command in self._backend.settle(self._bond):
-                self._host.run(*command)
+        if self._differs_after(min(self._wait, _BY_ITSELF_SECONDS)):
+            for interface in self._interfaces():
+                self._host.succeeds(*self._backend.settle(interface))
+
+    def _interfaces(self) -> list[str]:
+        return [*self._bond.members, *self._bond.made]
 
     def _to_be_made_anew(self, steps: list[Step]) -> list[str]:
         """What a bond or a VLAN is cannot be changed while it is there; nor does one go by itself."""
         links = read(self._host)
-        wanted_names = {self._bond.name, *(vlan.name for vlan in self._bond.vlans)}
         kinds = {vlan["name"]: vlan["id"] for vlan in vlan_objects(links, self._bond.name)}
         gone = []
         for step in steps:
@@ -127,20 +134,24 @@ class _Writer:
             if step.family is VLAN and step.before and _differs(step, ("id",)):
                 gone.append(step.key)
             if step.family is FILE and step.action is Action.DELETE:
-                gone += [name for name in kinds if name not in wanted_names and "%s." % name in step.key]
+                gone += [name for name in kinds if name not in self._bond.made and "%s." % name in step.key]
         return list(dict.fromkeys(gone))
 
     def _await(self) -> None:
-        deadline = time.monotonic() + self._wait
+        left = self._differs_after(self._wait)
+        if left:
+            raise SentenceError(
+                "after %d s these are not as wanted: %s. Look into journalctl -u %s."
+                % (self._wait, ", ".join(step.key for step in left), self._backend.service)
+            )
+
+    def _differs_after(self, seconds: float) -> list[Step]:
+        """What is not as it is wanted after so long; nothing as soon as all is."""
+        deadline = time.monotonic() + seconds
         while True:
             left = _changes(_link_steps(self._host, self._bond))
-            if not left:
-                return
-            if time.monotonic() > deadline:
-                raise SentenceError(
-                    "after %d s %s is not as it is wanted: look into journalctl -u %s."
-                    % (self._wait, ", ".join(step.key for step in left), self._backend.service)
-                )
+            if not left or time.monotonic() > deadline:
+                return left
             time.sleep(_POLL_SECONDS)
 
 

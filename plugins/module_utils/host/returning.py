@@ -17,11 +17,13 @@ _SCRIPT = FOLDER / "return"
 UNIT = "openipu-network-return"
 
 
-def arm(host: Host, files: t.Collection[str], links: t.Sequence[str], reload: t.Sequence[str], seconds: int) -> None:
+def arm(
+    host: Host, files: t.Collection[str], links: t.Sequence[str], after: t.Sequence[t.Sequence[str]], seconds: int
+) -> None:
     """Keep the present files, and have them back after so many seconds.
 
     ``files`` are the paths of all that is about to be written or removed, ``links`` the interfaces that come of them,
-    ``reload`` has the files read.
+    ``after`` are the commands that have the files read; one that fails does not keep the others from being run.
     """
     disarm(host)
     FOLDER.mkdir(mode=0o700, parents=True)
@@ -34,7 +36,7 @@ def arm(host: Host, files: t.Collection[str], links: t.Sequence[str], reload: t.
         else:
             lines.append("rm -f %s" % shlex.quote(path))
     lines += ["ip link delete %s 2>/dev/null" % shlex.quote(name) for name in links]
-    lines += [shlex.join(reload), "rm -r %s" % FOLDER]
+    lines += [*map(shlex.join, after), "rm -r %s" % FOLDER]
     _SCRIPT.write_text("\n".join(lines) + "\n")
     command = ["systemd-run", "--quiet", "--collect", "--unit=%s" % UNIT, "--on-active=%d" % seconds]
     host.run(*command, "--timer-property=AccuracySec=1s", "/bin/sh", str(_SCRIPT))
