@@ -40,6 +40,7 @@ _INTERFACE = re.compile(r"[^\s\"/]{1,15}")
 _PROTOCOLS = ("tcp", "udp")
 Subnets = t.Mapping[str, t.Any]  # by network, the subnet or None
 Peers = t.Mapping[str, t.Any]
+_REFUSE = "reject with icmpx admin-prohibited"
 _ANY = "0.0.0.0/0"  # stands for everybody in a remote, as in Neutron
 
 
@@ -63,6 +64,7 @@ def firewall(
             raise ValueError(unknown("kind of host", kind, KINDS))
     places = {name: _place(name, networks, interfaces) for name in NETWORKS}
     lines: dict[str, list[str]] = {"input": [], "output": []}
+    free, bound = set(), []  # networks of which nothing, or something, says where one may go
     for name, place in places.items():
         tables = [table for kind in kinds if (table := KINDS[kind](name, _subnets(networks), peers)) is not None]
         if not tables or place is None:
@@ -70,13 +72,20 @@ def firewall(
         if OPEN in tables:
             for chain, match in place.items():
                 lines[chain].append('%s accept comment "%s: not filtered"' % (match, name))
+            free.add(name)
             continue
         rules = [each for table in tables for each in table]
         for each in rules:
             _append(lines, name, place, each)
-        if not any(each["direction"] == "egress" and "protocol" not in each for each in rules):
-            refuse = '%s reject with icmpx admin-prohibited comment "%s: no more"'
-            lines["output"].append(refuse % (place["output"], name))
+        if any(each["direction"] == "egress" and "protocol" not in each for each in rules):
+            free.add(name)
+        else:
+            bound.append(name)
+            lines["output"].append('%s %s comment "%s: no more"' % (place["output"], _REFUSE, name))
+    # The table is about IPv4: where all is bound to it, nothing goes out by IPv6 either.
+    for interface in dict.fromkeys(interfaces[name] for name in bound if name in interfaces):
+        if interface not in {interfaces.get(name) for name in free}:
+            lines["output"].append('oifname "%s" meta nfproto ipv6 %s' % (interface, _REFUSE))
     for number, asked in enumerate(allow, 1):
         _append_asked(lines, places, number, asked)
     return {chain: list(dict.fromkeys(made)) for chain, made in lines.items()}

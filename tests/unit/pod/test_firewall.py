@@ -44,7 +44,7 @@ def test_a_controller_reaches_machines_and_serves_the_management_server() -> Non
     assert ports(made["input"], "gw") == {"udp 514", "tcp 514", "tcp 22", "tcp 9100", "tcp 3000", "tcp 9090"}
     assert ports(made["input"], "management") == {"tcp 22", "tcp 8090"}
     assert all("ip saddr 192.0.2.1/32" in line for line in made["input"] if "dport 3000" in line)
-    ends = [line for line in made["output"] if " reject " in line]
+    ends = [line for line in made["output"] if " reject " in line and "ipv6" not in line]
     assert [re.search(r'comment "(\w+): no more"', line)[1] for line in ends] == ["bmc", "gw"]
 
 
@@ -63,6 +63,13 @@ def test_a_poplar_server_takes_nothing_from_storage_and_filters_no_data() -> Non
     assert not ports(made["input"], "storage")
     assert 'iifname "bond0.11" ip daddr 10.1.5.0/24 accept comment "data: not filtered"' in made["input"]
     assert 'oifname "bond0.12" reject with icmpx admin-prohibited comment "storage: no more"' in made["output"]
+
+
+def test_where_ipv4_is_bound_ipv6_is_no_way_around() -> None:
+    refused = 'oifname "eno1" meta nfproto ipv6 reject with icmpx admin-prohibited'
+    assert rules("controller")["output"].count(refused) == 1
+    shared = {**INTERFACES, "management": "eno1"}  # from where one may go anywhere
+    assert refused not in rules("controller", interfaces=shared)["output"]
 
 
 def test_who_asks_for_a_lease_has_no_address_yet() -> None:
