@@ -82,7 +82,7 @@ def play(twin: OwnTwin, order: dict[str, Any], tmp_path: Path) -> Iterator[Calla
     def play(name: str, *options: str, check: bool = True, **more: Any) -> Any:
         file = tmp_path / "order.json"
         file.write_text(json.dumps({**order, **more}))
-        return twin.playbook(name, "-e", f"@{file}", *options, check=check)
+        return twin.playbook(name, "-e", f"@{file}", *options, check=check, seconds=300)
 
     yield play
     play("vpod_destroy.yml")
