@@ -106,7 +106,7 @@ bench-openstack: venv $(OPENSTACK)/.ready $(PEERS)/.ready $(PEERS_OPENSTACK)/.re
 
 ROLE ?=
 test-roles: venv ## the scenarios of the roles, or of ROLE=…, on real systemd hosts (root; installs podman and what else it needs)
-	@python -m tools.hosts install
+	@python -m tools.hosts install && python -m tools.guest install
 	@python -m tools.hosts up --state-dir $(CURDIR)/.cache/hosts/tests
 	@pytest tests/roles -n 2 --dist worksteal --durations=0 -k "$(ROLE)"; \
 	  status=$$?; python -m tools.hosts down --state-dir $(CURDIR)/.cache/hosts/tests; exit $$status

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The command line: up, ssh, down."""
+"""The command line: install, up, ssh, down."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import click
 
 from openipu.twin.processes import ProcessError
 
+from ..hosts.site import install_packages
 from . import guest
 from .site import STATE, Site
 
@@ -25,6 +26,15 @@ state_dir = click.option(
 @click.group()
 def main() -> None:
     """A Poplar server in QEMU."""
+
+
+@main.command()
+def install() -> None:
+    """Install the programs that are needed and not there, from Debian's packages, when that is allowed."""
+    try:
+        install_packages(guest.missing(), click.echo)
+    except ProcessError as error:
+        raise click.ClickException(str(error)) from None
 
 
 @main.command()

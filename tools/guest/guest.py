@@ -88,10 +88,14 @@ def _service(site: Site, command: list[str] | None = None) -> Service:
     return Service("The guest", site.state / "qemu.json", site.state / "qemu.log", command or [], environment())
 
 
-def _check_possible() -> None:
+def missing() -> list[str]:
+    """The packages that are needed and not installed."""
     path = environment()["PATH"]
-    names = " ".join(sorted({package for name, package in _PROGRAMS.items() if not shutil.which(name, path=path)}))
-    if names:
+    return sorted({package for name, package in _PROGRAMS.items() if not shutil.which(name, path=path)})
+
+
+def _check_possible() -> None:
+    if names := " ".join(missing()):
         raise ProcessError(f"Not installed: {names}. Install with: apt install --no-install-recommends {names}")
 
 

@@ -42,7 +42,8 @@ def made() -> Path:
     """The folder with ``root.img``, ``vmlinuz`` and ``initrd``, made now if need be. Raises ProcessError."""
     folder = CACHE / _fingerprint()
     if not folder.exists():
-        _check_possible()
+        if os.geteuid() != 0:
+            raise ProcessError("The guest's disk is made by root only: run this once as root.")
         for left in CACHE.glob("?" * 16):  # of an older recipe
             shutil.rmtree(left)
         with tempfile.TemporaryDirectory(dir=CACHE, prefix="making-") as scratch:
@@ -57,15 +58,6 @@ def _fingerprint() -> str:
         if path.is_file():
             digest.update(f"{path.relative_to(INSIDE)} {path.stat().st_mode & 0o111}\n".encode() + path.read_bytes())
     return digest.hexdigest()[:16]
-
-
-def _check_possible() -> None:
-    missing = {"mmdebstrap": "mmdebstrap", "mke2fs": "e2fsprogs"}
-    names = " ".join(package for program, package in missing.items() if not shutil.which(program))
-    if names:
-        raise ProcessError(f"Not installed: {names}. Install with: apt install --no-install-recommends {names}")
-    if os.geteuid() != 0:
-        raise ProcessError("The guest's disk is made by root only: run this once as root.")
 
 
 def _make(scratch: Path, log: Path) -> None:

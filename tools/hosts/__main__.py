@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import time
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from openipu.twin.processes import ProcessError, alone
 
 from .image import image
 from .rig import Rig
-from .site import CACHE, STATE, check_possible, environment, missing
+from .site import CACHE, STATE, check_possible, install_packages, missing
 
 state_dir = click.option(
     "--state-dir",
@@ -32,21 +31,10 @@ def main() -> None:
 @main.command()
 def install() -> None:
     """Install the programs that are needed and not there, from Debian's packages, when that is allowed."""
-    packages = missing()
-    if not packages or os.geteuid() != 0 or not Path("/usr/bin/apt-get").exists():
-        return  # up says what is missing
-    click.echo(f"Installing {' '.join(packages)} …")
-    apt = ["apt-get", "-qq", "-o", "DPkg::Lock::Timeout=300"]
-    for command in ([*apt, "update"], [*apt, "install", "-y", "--no-install-recommends", *packages]):
-        done = subprocess.run(  # noqa: S603  ours
-            command,
-            env={**environment(), "DEBIAN_FRONTEND": "noninteractive"},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            check=False,
-        )
-        if done.returncode:
-            raise click.ClickException(f"{' '.join(command[:1] + command[3:])} failed: its own message stands above.")
+    try:
+        install_packages(missing(), click.echo)
+    except ProcessError as error:
+        raise click.ClickException(str(error)) from None
 
 
 @main.command()

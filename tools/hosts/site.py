@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from openipu.twin.processes import ProcessError
@@ -65,3 +65,21 @@ def run(command: Sequence[str], what: str, env: dict[str, str] | None = None) ->
         last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
         raise ProcessError(f"Cannot {what}: {command[0]} says: {last}")
     return done.stdout
+
+
+def install_packages(packages: list[str], say: Callable[[str], None]) -> None:
+    """Install packages of Debian, when there are any and that is allowed. Raises ProcessError."""
+    if not packages or os.geteuid() != 0 or not Path("/usr/bin/apt-get").exists():
+        return  # who needs them says that they are missing
+    say(f"Installing {' '.join(packages)} …")
+    apt = ["apt-get", "-qq", "-o", "DPkg::Lock::Timeout=300"]
+    for command in ([*apt, "update"], [*apt, "install", "-y", "--no-install-recommends", *packages]):
+        done = subprocess.run(  # noqa: S603  ours
+            command,
+            env={**environment(), "DEBIAN_FRONTEND": "noninteractive"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            check=False,
+        )
+        if done.returncode:
+            raise ProcessError(f"{' '.join(command[:1] + command[3:])} failed: its own message stands above.")
