@@ -92,7 +92,7 @@ options:
             type: str
             default: member
           state:
-            description: Whether the user has it.
+            description: Whether the user has it. The role by which the task asks is not taken back.
             type: str
             choices: [present, absent]
             default: present

@@ -146,6 +146,10 @@ def test_a_role_is_taken_back(admin: Connection, asked: dict[str, Any]) -> None:
     left = [found.role["id"] for found in admin.identity.role_assignments(**query)]
     assert left == [admin.identity.find_role("member").id]
     assert not tenancy(**asked)["changed"]
+    own = {"name": "admin", "roles": [{"project": "admin", "role": "admin", "state": "absent"}]}
+    refused = tenancy(users=[own])["msg"]
+    sentence = "this is asked by that role: log in to another project to take it back."
+    assert refused == f"Cannot remove grant 'admin/admin/admin': {sentence}"
 
 
 def test_mistakes_are_sentences(admin: Connection, asked: dict[str, Any]) -> None:

@@ -170,8 +170,12 @@ def test_what_failed_half_way_is_finished_or_released(
     assert list(partitions(twin)) == [order["vpod_name"]]
     play("vpod_create.yml")
     assert len(servers(admin, order)) == 2
-    # More IPUs than there are.
+    # What is killed takes no role back.
+    role, project = admin.identity.find_role("admin"), admin.identity.find_project("tenant-a")
+    admin.identity.assign_project_role_to_user(project, admin.current_user_id, role)
     play("vpod_destroy.yml")
+    assert roles(admin, "tenant-a") == []
+    # More IPUs than there are.
     failed = play("vpod_create.yml", check=False, vpod_ipus=128)
     assert failed.returncode != 0
     play("vpod_destroy.yml", vpod_ipus=128)

@@ -84,6 +84,12 @@ class Cloud:
             raise CloudError("%s names no project: give auth a project_name." % self.name.capitalize())
         return str(project)
 
+    def who(self) -> tuple[str, str]:
+        """The ids of the user and the project that ask. Raises CloudError."""
+        project = self.authorize()
+        with self._sentences("Keystone"):
+            return str(self.connection.session.get_user_id()), project
+
     @property
     def name(self) -> str:
         """The cloud in sentences."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from ..reconcile import Action, Family, ItemError, Object, SentenceError, Step
 from .attempts import Attempts, MissingError, of
-from .client import Cloud
+from .client import Cloud, CloudError
 from .tenancy import GRANT, KEY_PAIR, PROJECT, QUOTA, USER, grant, key_pair, quota
 
 _QUOTAS = {  # where the services have them, and below which name
@@ -195,7 +195,10 @@ class TenancyWriter(Attempts):
         self.write("PUT", self._role(step.wanted or {}))
 
     def _revoke(self, step: Step) -> None:
-        self.remove(self._role(step.before or {}))
+        before = step.before or {}
+        if self.cloud.who() == (self._id(USER, before["user"]), self._id(PROJECT, before["project"])):
+            raise CloudError("this is asked by that role: log in to another project to take it back.", 400)
+        self.remove(self._role(before))
 
     def _role(self, item: Object) -> str:
         user, project = self._id(USER, item["user"]), self._id(PROJECT, item["project"])
