@@ -143,7 +143,12 @@ TAILS = [
         12,
         "partition 'p': unknown key 'allocatoin': did you mean 'allocation'? (missing: size)",
     ),
-    ("a role for hosts that there is not", "deploy:\n  controllers: [vipu_sever]\n", 10, "Got no match for: vipu_sever"),
+    (
+        "a role for hosts that there is not",
+        "deploy:\n  controllers: [vipu_sever]\n",
+        10,
+        "Got no match for: vipu_sever",
+    ),
     ("a group that gets no roles", "deploy:\n  switches: [common]\n", 10, "unknown key 'switches'"),
     (
         "a size that is no power of two",
