@@ -19,7 +19,7 @@ from openipu.twin.processes import ProcessError, Service, alone, private_folder
 from openipu.vipu import tls
 from tools.hosts.image import image
 from tools.hosts.rig import Rig
-from tools.hosts.site import CACHE, CHECKOUT, check_possible
+from tools.hosts.site import CACHE, CHECKOUT, check_possible, run
 
 from .devices import SOCKET
 
