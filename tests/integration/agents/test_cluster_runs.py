@@ -163,10 +163,10 @@ def test_an_agent_that_is_lost_in_the_middle(make_server: Any, rack: RackProcess
     assert run["state"] == "finished"
     failed = {result["test"]: result["failures"] for result in run["results"] if result["failures"]}
     # Where it was lost depends; that it was is told, of this machine and of no other.
-    assert "Version" in failed
+    # In the test that it was lost in, maybe only its neighbours notice; in the last one it is gone for sure.
+    assert "ag03" in {failure["agent"] for failure in failed["Version"]}
     for failures in failed.values():
         assert {failure["kind"] for failure in failures} <= {"agent_unreachable", "link_down", "no_sync"}
-        assert any(failure["agent"] == "ag03" for failure in failures)
         assert all(
             "ag03" in (failure["agent"], *((end or {}).get("agent") for end in (failure["a"], failure["b"])))
             for failure in failures
