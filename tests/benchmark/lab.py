@@ -122,13 +122,7 @@ class Lab(Processes):
 
     def rest(self) -> None:
         """Wait until the controller is done with what came before."""
-        self._server.cpu_percent()
-
-        def idle() -> bool:
-            time.sleep(0.2)  # what its use of the CPU is averaged over
-            return bool(self._server.cpu_percent() < 10)
-
-        _wait(idle, "the controller is at rest")
+        _wait(lambda: bool(self._server.cpu_percent(interval=0.2) < 10), "the controller is at rest")
 
     def channel(self) -> grpc.Channel:
         """A new channel to the controller; close it."""

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import abc
 import time
 import typing as t
 
@@ -21,7 +22,7 @@ class MissingError(Exception):
         super().__init__("%s '%s'" % (family.kind.replace("_", " "), name))
 
 
-class Attempts:
+class Attempts(abc.ABC):
     """What became of the steps of one plan; a writer of a family is one."""
 
     def __init__(self, cloud: Cloud, service: str) -> None:
@@ -33,9 +34,9 @@ class Attempts:
         self._fatal: CloudError | None = None
         self.wrote = False  # whether anything was changed at all
 
+    @abc.abstractmethod
     def __call__(self, steps: list[Step]) -> list[ItemError]:
         """Carry the steps out; the errors are those of steps that were not."""
-        raise NotImplementedError
 
     @property
     def errors(self) -> list[ItemError]:
