@@ -44,7 +44,7 @@ lint: venv ## style, stale contracts, changelog
 	antsibull-changelog lint
 
 types: venv ## mypy, strict
-	mypy src/openipu plugins/module_utils tools/openstack tools/hosts tools/guest tools/rehearsal
+	mypy src/openipu plugins/module_utils tools/commandline.py tools/openstack tools/hosts tools/guest tools/rehearsal
 
 unit: venv ## unit and property tests
 	pytest tests/unit -n 2

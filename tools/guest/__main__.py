@@ -9,21 +9,13 @@ from pathlib import Path
 
 import click
 
-from openipu.twin.processes import ProcessError
-
+from ..commandline import Group, state_dir
 from ..hosts.site import install_packages
 from . import guest
 from .site import STATE, Site
 
-state_dir = click.option(
-    "--state-dir",
-    type=click.Path(path_type=Path, file_okay=False, resolve_path=True),
-    default=STATE,
-    help="The folder of the running guest; removed by down.",
-)
 
-
-@click.group()
+@click.group(cls=Group)
 def main() -> None:
     """A Poplar server in QEMU."""
 
@@ -31,14 +23,11 @@ def main() -> None:
 @main.command()
 def install() -> None:
     """Install the programs that are needed and not there, from Debian's packages, when that is allowed."""
-    try:
-        install_packages(guest.missing(), click.echo)
-    except ProcessError as error:
-        raise click.ClickException(str(error)) from None
+    install_packages(guest.missing(), click.echo)
 
 
 @main.command()
-@state_dir
+@state_dir(STATE, "the running guest")
 @click.option(
     "--accelerator", type=click.Choice(["kvm", "tcg"]), help="What runs it; the fastest that works unless given."
 )
@@ -47,10 +36,7 @@ def up(state_dir: Path, accelerator: str | None, outside: bool) -> None:
     """Start the guest and wait until one can log in; one that runs already stays as it is."""
     begun = time.monotonic()
     site = Site(state_dir)
-    try:
-        used = guest.up(site, accelerator or "", outside)
-    except ProcessError as error:
-        raise click.ClickException(str(error)) from None
+    used = guest.up(site, accelerator or "", outside)
     how = "by the processor" if used == "kvm" else "by emulation"
     click.echo(
         f"The guest answers (run {how}, ready after {time.monotonic() - begun:.0f} s). To log in:\n"
@@ -59,7 +45,7 @@ def up(state_dir: Path, accelerator: str | None, outside: bool) -> None:
 
 
 @main.command(context_settings={"ignore_unknown_options": True})
-@state_dir
+@state_dir(STATE, "the running guest")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def ssh(state_dir: Path, command: tuple[str, ...]) -> None:
     """Log in, or run a command there."""
@@ -67,13 +53,10 @@ def ssh(state_dir: Path, command: tuple[str, ...]) -> None:
 
 
 @main.command()
-@state_dir
+@state_dir(STATE, "the running guest")
 def down(state_dir: Path) -> None:
     """End the guest and remove all it has kept."""
-    try:
-        there = guest.down(Site(state_dir))
-    except ProcessError as error:
-        raise click.ClickException(str(error)) from None
+    there = guest.down(Site(state_dir))
     click.echo("The guest has ended and left nothing." if there else "No guest runs here.")
 
 

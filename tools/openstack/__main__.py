@@ -8,8 +8,7 @@ from pathlib import Path
 
 import click
 
-from openipu.twin.processes import ProcessError
-
+from ..commandline import Group, state_dir
 from . import cloud
 from .daemons import Daemons
 from .network_node import NAMESPACES
@@ -17,30 +16,20 @@ from .site import ADMIN_CLOUD, CACHE, TENANTS
 
 STATE = CACHE / "cloud"
 
-state_dir = click.option(
-    "--state-dir",
-    type=click.Path(path_type=Path, file_okay=False, resolve_path=True),
-    default=STATE,
-    help="The folder of the running cloud; removed by down.",
-)
 
-
-@click.group()
+@click.group(cls=Group)
 def main() -> None:
     """A real OpenStack on loopback."""
 
 
 @main.command()
-@state_dir
+@state_dir(STATE, "the running cloud")
 @click.option("--network-only", is_flag=True, help="Only Keystone and Neutron.")
 @click.option("--network-node", is_flag=True, help="With Open vSwitch and Neutron's DHCP agent; needs root.")
 def up(state_dir: Path, network_only: bool, network_node: bool) -> None:
     """Start the cloud; what runs already stays as it is."""
     begun = time.monotonic()
-    try:
-        site = cloud.up(state_dir, network_only, network_node)
-    except ProcessError as error:
-        raise click.ClickException(str(error)) from None
+    site = cloud.up(state_dir, network_only, network_node)
     seconds = time.monotonic() - begun
     click.echo(
         f"OpenStack answers at {site.url('keystone', '/v3')} (ready after {seconds:.0f} s). To use it:\n"
@@ -56,20 +45,14 @@ def up(state_dir: Path, network_only: bool, network_node: bool) -> None:
 @main.command()
 def prepare() -> None:
     """Make the databases that a cloud begins with, once; what starts one does that too."""
-    try:
-        cloud.prepare()
-    except ProcessError as error:
-        raise click.ClickException(str(error)) from None
+    cloud.prepare()
 
 
 @main.command()
-@state_dir
+@state_dir(STATE, "the running cloud")
 def down(state_dir: Path) -> None:
     """End the cloud and remove all it has kept."""
-    try:
-        there = cloud.down(state_dir)
-    except ProcessError as error:
-        raise click.ClickException(str(error)) from None
+    there = cloud.down(state_dir)
     click.echo("OpenStack has ended and left nothing." if there else "No OpenStack runs here.")
 
 

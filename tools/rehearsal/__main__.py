@@ -17,10 +17,11 @@ import click
 
 from openipu.twin.processes import ProcessError, Service, alone, private_folder
 from openipu.vipu import tls
-from tools.hosts.image import image
-from tools.hosts.rig import Rig
-from tools.hosts.site import CACHE, CHECKOUT, check_possible, run
 
+from ..commandline import Command, state_dir
+from ..hosts.image import image
+from ..hosts.rig import Rig
+from ..hosts.site import CACHE, CHECKOUT, check_possible, run
 from .devices import SOCKET
 
 STATE = CHECKOUT / ".cache" / "rehearsal"
@@ -160,22 +161,15 @@ class Rehearsal:
         return Run(time.monotonic() - begun, text)
 
 
-@click.command()
+@click.command(cls=Command)
 @click.option("--keep", is_flag=True, help="Leave the hosts running, to look around.")
-@click.option(
-    "--state-dir",
-    type=click.Path(path_type=Path, file_okay=False, resolve_path=True),
-    default=STATE,
-    help="The folder of the running hosts; removed at the end.",
-)
+@state_dir(STATE, "the running hosts")
 def main(keep: bool, state_dir: Path) -> None:
     """Bring a rack up from bare hosts, prove it, and do it again without a change."""
     rehearsal = Rehearsal(state_dir)
     try:
         rehearsal.end()  # what an earlier one was kept for
         rehearsal.run()
-    except ProcessError as error:
-        raise click.ClickException(str(error)) from None
     finally:
         if keep:
             click.echo(f"The hosts are kept: python -m tools.hosts run --state-dir {state_dir / 'rig'} podman ps")
