@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import re
 import shutil
@@ -14,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import click
+from ansible_collections.openipu.pod.plugins.module_utils.pod.load import load
+from ansible_collections.openipu.pod.plugins.module_utils.pod.model import GW
 
 from openipu.twin.processes import ProcessError, Service, alone, private_folder
 from openipu.vipu import tls
@@ -31,7 +34,6 @@ SITE = CHECKOUT / "playbooks" / "site.yml"
 SHARED = CHECKOUT / "extensions" / "molecule" / "shared"
 WHEELS = CHECKOUT / ".cache" / "wheelhouse"
 PEERS = CHECKOUT / ".cache" / "peers"  # with the callback that measures tasks
-AGENT, GW_GATEWAY = "10.31.2.11", "10.31.2.1"
 UNCHANGED_SHARE = 0.4  # of the first run, that a second may take
 READY_SECONDS = 60.0
 _RECAP = re.compile(r"^(\S+)\s+: ok=\d+\s+changed=(\d+)", re.MULTILINE)
@@ -75,6 +77,7 @@ class Rehearsal:
     def run(self) -> None:
         """All of it. Raises ProcessError with what went wrong."""
         check_possible()
+        pod = load(str(POD))
         self._say("A place for hosts …")
         private_folder(self._folder)
         LOGS.mkdir(parents=True, exist_ok=True)
@@ -84,11 +87,12 @@ class Rehearsal:
         here = [SHARED / "hosts.yml", POD.with_name("containers.yml")]
         self._play("create", SHARED / "create.yml", here)
         # Podman gives a host a way out by each of its networks; a controller's is the management network.
-        self._inside(["podman", "exec", "controller1", "ip", "route", "delete", "default", "via", GW_GATEWAY])
+        gateway = str(ipaddress.ip_network(str(pod.networks[GW].subnet))[1])
+        self._inside(["podman", "exec", "controller1", "ip", "route", "delete", "default", "via", gateway])
         self._play("wheels", CHECKOUT / "playbooks" / "openipu_wheelhouse.yml", [], f"-eopenipu_wheelhouse={WHEELS}")
         self._say("Two switches and a PDU …")
         self._devices()
-        tls.create(self._folder / "agents", [AGENT])
+        tls.create(self._folder / "agents", [machine.addresses[GW] for machine in pod.machines])
         self._say("site.yml …")
         first = self._play("first", SITE, [POD])
         self._say(f"That took {first.seconds:.0f} s. The ten slowest tasks:\n{first.slowest}")
