@@ -287,6 +287,11 @@ options:
             description: The project, by name or id, or V(*) for all.
             type: str
             required: true
+          state:
+            description: Whether there is to be this one. O(prune) takes back all others; this is for one of many that others make at the same time.
+            type: str
+            choices: [present, absent]
+            default: present
   state:
     description:
       - V(present) makes true what O(config) says.

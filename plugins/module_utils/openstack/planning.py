@@ -11,19 +11,26 @@ from ..reconcile import Action, Family, Object, Step, plan
 from . import checks
 from .port_checks import check_ports
 from .reading import Seen
-from .resources import FAMILIES, INTERFACE, PORT, ROUTER
+from .resources import FAMILIES, INTERFACE, PORT, ROUTER, SHARE
 from .wanted import Objects, match_ports
 
 
-def planned(objects: Objects, seen: Seen, owner: str, prune: t.Collection[str], exact: set[str]) -> list[Step]:
+def planned(
+    objects: Objects,
+    seen: Seen,
+    owner: str,
+    prune: t.Collection[str],
+    exact: set[str],
+    going: t.Collection[str] = (),
+) -> list[Step]:
     """The steps, in the order of families.
 
-    ``prune`` are kinds, in the plural; ``exact`` are the routers whose interfaces are all listed. Raises SentenceError
-    for what would go wrong.
+    ``prune`` are kinds, in the plural; ``exact`` are the routers whose interfaces are all listed; ``going`` are the
+    shares to take back. Raises SentenceError for what would go wrong.
     """
     if PORT.kind in objects:
         match_ports(objects[PORT.kind], seen, owner)
-    steps = _steps(objects, seen, owner, prune, exact)
+    steps = _steps(objects, seen, owner, prune, exact, going)
     checks.check_names(objects, seen)
     checks.check_owners(steps, owner)
     checks.check_immutable(steps)
@@ -38,7 +45,14 @@ def exact_routers(config: Object) -> set[str]:
     return {item["name"] for item in config.get(ROUTER.plural) or () if item.get("interfaces") is not None}
 
 
-def _steps(objects: Objects, seen: Seen, owner: str, prune: t.Collection[str], exact: set[str]) -> list[Step]:
+def _steps(
+    objects: Objects,
+    seen: Seen,
+    owner: str,
+    prune: t.Collection[str],
+    exact: set[str],
+    shares: t.Collection[str],
+) -> list[Step]:
     steps: list[Step] = []
     for family in FAMILIES:
         going = {step.key for step in steps if step.family is ROUTER and step.action is Action.DELETE}
@@ -50,5 +64,6 @@ def _steps(objects: Objects, seen: Seen, owner: str, prune: t.Collection[str], e
 
         if family.kind in objects or (family is INTERFACE and going):
             asked = objects.get(family.kind, [])
-            steps += plan(family, asked, seen.objects.get(family.kind, []), prune=left, recreate=True)
+            absent = shares if family is SHARE else ()
+            steps += plan(family, asked, seen.objects.get(family.kind, []), absent, prune=left, recreate=True)
     return steps

@@ -14,6 +14,7 @@ import typing as t
 
 from ..reconcile import Family, Field, Mode, Object
 
+ABSENT = "absent"  # the state of a share that is to go
 NONE = "none"  # asks for there to be none, where not to ask at all leaves what is there
 ANY = "any"  # whichever address is free
 
@@ -226,6 +227,7 @@ CONFIG_OPTIONS: dict[str, t.Any] = {
             },
             "name": _NAME,
             "project": _NAME,
+            "state": {"type": "str", "choices": ["present", ABSENT], "default": "present"},
         }
     ),
 }

@@ -15,7 +15,7 @@ from .planning import exact_routers, planned
 from .quotas import check_quotas
 from .reading import Seen, read
 from .resources import CONFIG_OPTIONS, FAMILIES, SHARE
-from .wanted import Objects, wanted
+from .wanted import Objects, going, wanted
 from .writing import Writer
 
 
@@ -26,10 +26,10 @@ def _network(run: Run) -> Object:
     objects = wanted(config, owner)
     check_asked(objects)
     prune = list(CONFIG_OPTIONS) if absent else params["prune"]
-    projects = [item["project"] for item in objects.get(SHARE.kind, ())]
+    projects = [item["project"] for item in config.get(SHARE.plural) or ()]
     seen = look(cloud, kinds_for(config, absent), network_names(config), projects, group_names(config))
     read(seen, owner)
-    steps = planned(objects, seen, owner, prune, exact_routers(config))
+    steps = planned(objects, seen, owner, prune, exact_routers(config), going(config))
     if any(step.action is Action.CREATE for step in steps):
         check_quotas(steps, quotas(cloud, seen.project), seen.project)
     if run.check_mode:

@@ -12,6 +12,7 @@ import typing as t
 from ..reconcile import Object, SentenceError
 from .reading import Seen, canonical_rule, share_id, sorted_rules
 from .resources import (
+    ABSENT,
     ANY,
     FAMILIES,
     INTERFACE,
@@ -37,7 +38,7 @@ def wanted(config: Object, owner: str) -> Objects:
         items = config.get(family.plural)
         if items is None:
             continue
-        made = [_MAKERS.get(family.kind, _plain)(_asked(item)) for item in items]
+        made = [_MAKERS.get(family.kind, _plain)(_asked(item)) for item in items if not _going(item)]
         if any(f.name == "owner" for f in family.fields):
             made = [{**item, "owner": owner} for item in made]
         objects[family.kind] = made
@@ -45,6 +46,15 @@ def wanted(config: Object, owner: str) -> Objects:
     if routers:
         objects[INTERFACE.kind] = [_interface(router, item) for router in routers for item in router["interfaces"]]
     return objects
+
+
+def going(config: Object) -> list[str]:
+    """The keys of the shares that the option ``config`` asks to take back."""
+    return [_share(item)["id"] for item in config.get(SHARE.plural) or () if _going(item)]
+
+
+def _going(item: Object) -> bool:
+    return bool(item.get("state") == ABSENT)
 
 
 def _asked(item: Object) -> Object:
@@ -159,7 +169,8 @@ def _interface(router: Object, item: Object) -> Object:
 
 
 def _share(item: Object) -> Object:
-    return {**item, "id": share_id(item["kind"], item["name"], item["project"])}
+    parts = {name: item[name] for name in ("kind", "name", "project")}
+    return {**parts, "id": share_id(**parts)}
 
 
 _MAKERS: dict[str, t.Callable[[Object], Object]] = {
