@@ -3,25 +3,45 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Iterator
+
+from prometheus_client.metrics_core import Metric as Family
+
 from openipu.vipu.metrics.catalog import CONTROLLER
-from openipu.vipu.metrics.meters import Meters
+from openipu.vipu.metrics.meters import Meters, Samples
 from openipu.vipu.model import Operation, Partition
 
 _UNDER_WAY = (Operation.CREATING, Operation.RESETTING, Operation.REMOVING)
+_AGE = "vipu_partition_operation_age_seconds"
 _OUTCOMES = {Operation.IDLE: "ok", Operation.FAILED: "failed"}
 
 
 class LifeMeters(Meters):
     """Belongs to one thread, but for ``collect``."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         """Nothing was seen yet."""
+        self._clock = clock
         super().__init__(CONTROLLER)
         self._durations = self.histogram("vipu_partition_operation_duration_seconds")
         self._losses = self.counter("vipu_partition_losses_total")
         self._auto_resets = self.counter("vipu_partition_auto_resets_total")
         self._moves = self.counter("vipu_partition_moves_total")
         self._seen: dict[str, tuple[Partition, float]] = {}  # and when its operation began
+
+    def collect(self) -> Iterator[Family]:
+        """What was counted, and how long the oldest operations have lasted."""
+        yield from super().collect()
+        now = self._clock()
+        ages = dict.fromkeys(_UNDER_WAY, 0.0)
+        for record, since in list(self._seen.values()):  # a copy in one step: another thread writes
+            if record.operation in ages:
+                ages[record.operation] = max(ages[record.operation], now - since)
+        samples = Samples(CONTROLLER, [_AGE])
+        for operation, age in ages.items():
+            samples.add(_AGE, age, operation.name.lower())
+        yield from samples.families()
 
     def put(self, record: Partition, now: float) -> None:
         """A record is committed; ``now`` is monotonic, in seconds."""

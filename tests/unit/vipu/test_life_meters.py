@@ -46,6 +46,26 @@ def test_a_whole_life(meters: LifeMeters) -> None:
     assert values(meters, "vipu_partition_losses_total") == {(): 0.0}
 
 
+def test_what_lasts_is_told_by_its_oldest() -> None:
+    now = 100.0
+    meters = LifeMeters(lambda: now)
+    ages = "vipu_partition_operation_age_seconds"
+    assert values(meters, ages) == {("creating",): 0.0, ("resetting",): 0.0, ("removing",): 0.0}
+    for number in range(5):  # a busy controller: one after the other, and none of them for long
+        meters.put(replace(NEW, id=f"p{number}"), now)
+        now += 10.0
+        assert values(meters, ages)[("creating",)] == 10.0
+        meters.put(life.configured(replace(NEW, id=f"p{number}"), ()), now)
+    stuck = life.removing(life.configured(NEW, ()))
+    meters.put(stuck, now)
+    now += 900.0
+    meters.put(life.held_up(stuck, ["Agent 'ag01' does not answer."]), now)
+    meters.put(life.removing(life.configured(replace(NEW, id="p1"), ())), now)
+    assert values(meters, ages) == {("creating",): 0.0, ("resetting",): 0.0, ("removing",): 900.0}
+    meters.delete("p", now)
+    assert values(meters, ages)[("removing",)] == 0.0
+
+
 def test_a_removal_that_is_held_up_is_one_operation_and_one_that_ends_with_a_reset_none(meters: LifeMeters) -> None:
     removing = life.removing(life.configured(NEW, ()))
     meters.put(removing, 10.0)

@@ -102,6 +102,12 @@ CONTROLLER = _table(
         "Partitions by what the controller does to them: idle, creating, resetting, removing, failed.",
     ),
     (
+        "vipu_partition_operation_age_seconds{operation}",
+        "gauge",
+        "How long the oldest of them has lasted, by operation (creating, resetting, removing); 0 for none. It begins "
+        "anew with the controller.",
+    ),
+    (
         "vipu_partition_error{partition,cluster,allocation}",
         "gauge",
         "1 for each partition in error, as long as it is; there is no such series for others.",
