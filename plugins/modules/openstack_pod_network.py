@@ -236,6 +236,11 @@ options:
             description: What a server gets of it, like V(direct) for a virtual function.
             type: str
             choices: [normal, direct, direct-physical, macvtap, baremetal, virtio-forwarder]
+          hardware_offload:
+            description:
+              - Whether Open vSwitch lets the card forward its packets, with a virtual function whose card is in the mode C(switchdev).
+              - With V(direct), Neutron's Open vSwitch binds a port only so, and its SR-IOV agent only otherwise. Setting it takes an administrator's role.
+            type: bool
           description:
             description: What it is for.
             type: str

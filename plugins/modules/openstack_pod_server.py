@@ -90,6 +90,11 @@ options:
             description: What the server gets of it, like V(direct) for a virtual function.
             type: str
             choices: [normal, direct, direct-physical, macvtap, baremetal, virtio-forwarder]
+          hardware_offload:
+            description:
+              - Whether Open vSwitch lets the card forward its packets, with a virtual function whose card is in the mode C(switchdev).
+              - With V(direct), Neutron's Open vSwitch binds a port only so, and its SR-IOV agent only otherwise. Setting it takes an administrator's role.
+            type: bool
   state:
     description: Whether the servers are to be there.
     type: str
@@ -119,7 +124,7 @@ EXAMPLES = r"""
         host: poplar1
         user_data: "{{ lookup('ansible.builtin.file', 'user-data.yml') }}"
         networks:
-          - {network: pod64-data, name: data, vnic_type: direct}
+          - {network: pod64-data, name: data, vnic_type: direct, hardware_offload: true}
           - {network: pod64-management, name: management, security_groups: [pod64-poplar-management]}
 
 - name: Remove it as the provider

@@ -15,7 +15,7 @@ from .wanted import Objects
 
 Network: t.TypeAlias = "ipaddress.IPv4Network | ipaddress.IPv6Network"
 
-_HELD = ("network", "mac", "addresses")  # of a port in use: Nova and its guest rely on them
+_HELD = ("network", "mac", "addresses", "hardware_offload")  # of a port in use: Nova and its guest rely on them
 
 
 def check_ports(steps: t.Iterable[Step], objects: Objects, seen: Seen) -> None:

@@ -16,6 +16,7 @@ from ..reconcile import Family, Field, Mode, Object
 
 ABSENT = "absent"  # the state of a share that is to go
 NONE = "none"  # asks for there to be none, where not to ask at all leaves what is there
+SWITCHDEV = "switchdev"  # the capability of a virtual function whose packets Open vSwitch leaves to the card
 ANY = "any"  # whichever address is free
 
 TAG = "openipu.pod="  # and the owner: what a task made and may remove
@@ -95,6 +96,7 @@ PORT = Family(
         Field("port_security"),
         Field("security_groups", Mode.SET),
         Field("vnic_type"),
+        Field("hardware_offload"),
         Field("description"),
         Field("owner"),
     ),
@@ -205,6 +207,7 @@ CONFIG_OPTIONS: dict[str, t.Any] = {
                 "type": "str",
                 "choices": ["normal", "direct", "direct-physical", "macvtap", "baremetal", "virtio-forwarder"],
             },
+            "hardware_offload": _BOOL,
             "description": _STR,
         }
     ),

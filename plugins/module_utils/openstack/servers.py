@@ -31,7 +31,8 @@ _PORT: dict[str, t.Any] = CONFIG_OPTIONS[PORT.plural]["options"]
 NETWORK_OPTIONS: dict[str, t.Any] = {
     "network": _NAME,
     "name": _STR,
-    **{name: _PORT[name] for name in ("addresses", "subnets", "port_security", "security_groups", "vnic_type")},
+    **{name: _PORT[name] for name in ("addresses", "subnets", "port_security", "security_groups")},
+    **{name: _PORT[name] for name in ("vnic_type", "hardware_offload")},
 }
 OPTIONS: dict[str, t.Any] = {
     "pod": _NAME,
