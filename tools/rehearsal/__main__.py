@@ -144,7 +144,6 @@ class Rehearsal:
             "ANSIBLE_COLLECTIONS_PATH": str(PEERS),
             "ANSIBLE_CALLBACKS_ENABLED": "ansible.posix.profile_tasks",
             "PROFILE_TASKS_TASK_OUTPUT_LIMIT": "10",
-            "ANSIBLE_PIPELINING": "true",
             "ANSIBLE_NOCOLOR": "true",
         }
         begun = time.monotonic()

@@ -90,6 +90,7 @@ def _run(
             "ANSIBLE_REMOTE_TEMP": str(folder / ".ansible" / "remote"),
             "ANSIBLE_ASYNC_DIR": str(folder / ".ansible" / "async"),
             "ANSIBLE_LOCALHOST_WARNING": "false",
+            "ANSIBLE_PIPELINING": "true",  # as ansible.cfg has it
             "ANSIBLE_NOCOLOR": "true",
             **env,
         },
