@@ -111,7 +111,7 @@ def test_what_differs_is_changed_or_made_anew(admin: Connection, asked: dict[str
     file = Path(image["file"])
     file.write_bytes(b"second" * 1000)
     image["checksum"] = digest("sha256", file.read_bytes())
-    del flavor["extra_specs"]
+    del flavor["extra_specs"], flavor["projects"]  # nobody says who may use it: who might may
     flavor["vcpus"] = 16
     anew = catalog(**asked)
     assert not anew.get("failed"), anew
@@ -120,6 +120,12 @@ def test_what_differs_is_changed_or_made_anew(admin: Connection, asked: dict[str
     assert admin.image.download_image(admin.image.find_image(image["name"])).content == b"second" * 1000
     found = admin.compute.find_flavor(image["name"], get_extra_specs=True)
     assert (found.vcpus, found.ram, found.extra_specs) == (16, 4096, {"hw:cpu_policy": "shared"})
+    tenant = admin.identity.find_project("tenant-b")
+    assert [each["tenant_id"] for each in admin.compute.get_flavor_access(found)] == [tenant.id]
+    # Everybody may, from now on.
+    flavor["public"] = True
+    assert catalog(**asked)["flavors"]["recreated"] == [image["name"]]
+    assert not catalog(**asked)["changed"]
 
 
 def test_a_file_that_is_not_what_it_should_be_is_refused(admin: Connection, asked: dict[str, Any]) -> None:

@@ -123,6 +123,21 @@ def test_what_cannot_be_made_says_why_and_is_made_anew(name: str, asked: dict[st
     assert said.endswith("has an option of its own: say share_servers instead.")
 
 
+def test_a_type_made_anew_is_for_those_who_had_it(
+    connect: Callable[[str], Connection], name: str, asked: dict[str, Any]
+) -> None:
+    (kind,) = asked["openstack_shares_types"]
+    assert not shares(share_types=[kind]).get("failed")
+    del kind["projects"]
+    kind["share_servers"] = True
+    anew = shares(share_types=[kind], recreate=True)
+    assert anew["share_types"]["recreated"] == [name], anew
+    assert not shares(share_types=[kind])["changed"]
+    for tenant, sees in (("tenant-a", True), ("tenant-b", False)):
+        types = connect(tenant).shared_file_system.get("/types", microversion="2.50").json()["share_types"]
+        assert (name in [found["name"] for found in types]) == sees
+
+
 def test_a_cloud_without_manila(admin: Connection, asked: dict[str, Any], tmp_path: Path) -> None:
     service = admin.identity.find_service("manila", ignore_missing=False)
     admin.identity.update_service(service, is_enabled=False)  # tokens to come know nothing of it

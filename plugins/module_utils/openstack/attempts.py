@@ -9,10 +9,17 @@ import abc
 import time
 import typing as t
 
-from ..reconcile import Action, Failure, Family, ItemError, Step
+from ..reconcile import Action, Failure, Family, ItemError, SentenceError, Step
 from .client import Cloud, CloudError
 
 _PAUSE = 1.0  # seconds between two looks at what takes its time
+_VERBS = {
+    Action.CREATE: "create",
+    Action.CHANGE: "change",
+    Action.RECREATE: "make anew",
+    Action.DELETE: "remove",
+    Action.NONE: "use",
+}
 
 
 class MissingError(Exception):
@@ -38,6 +45,14 @@ class Attempts(abc.ABC):
     def __call__(self, steps: list[Step]) -> list[ItemError]:
         """Carry the steps out; the errors are those of steps that were not."""
 
+    def settle(self, steps: list[Step]) -> None:
+        """Wait for what is as it should be, but still under way; what was read says so."""
+        self.each([step for step in steps if (step.before or {}).get("under_way")], self.ready)
+
+    def ready(self, step: Step) -> None:
+        """Wait for one of a family of which some can be under way."""
+        raise NotImplementedError(place(step))
+
     @property
     def errors(self) -> list[ItemError]:
         """Those of the steps that were not carried out."""
@@ -53,7 +68,7 @@ class Attempts(abc.ABC):
             return
         try:
             work(step)
-        except CloudError as error:
+        except SentenceError as error:
             self.fail(step, error)
         except MissingError as error:
             sentence = "%s was not tried, since %s is not there." % (called(step), error)
@@ -67,13 +82,14 @@ class Attempts(abc.ABC):
             self.failed[where] = ItemError.of(step, self._fatal.sentence, left)
         return where in self.failed
 
-    def fail(self, step: Step, error: CloudError) -> None:
+    def fail(self, step: Step, error: SentenceError) -> None:
         """Note that a step was refused, or that nobody answered."""
         where = place(step)
-        if error.fatal:
-            error = self._fatal = self._fatal or error  # the first one tells, since the others are of the same cause
-        verb = {Action.CREATE: "create", Action.DELETE: "remove", Action.CHANGE: "change"}.get(step.action, "make anew")
-        sentence = error.sentence if error.fatal else "Cannot %s %s: %s" % (verb, named(step), error.sentence)
+        if isinstance(error, CloudError) and error.fatal:
+            self._fatal = self._fatal or error  # the first one tells, since the others are of the same cause
+            sentence = self._fatal.sentence
+        else:
+            sentence = "Cannot %s %s: %s" % (_VERBS[step.action], named(step), error.sentence)
         left = Failure.HALF_DONE if where in self.removed else Failure.REFUSED
         self.failed[where] = ItemError.of(step, sentence, left)
 

@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import typing as t
 
-from ..reconcile import Family, Object, Step, converge, nothing_done
+from ..reconcile import Action, Family, Object, Report, SentenceError, Step, converge, nothing_done
 from ..runner import TaskError
-from .attempts import Attempts
+from .attempts import Attempts, place
 from .options import Run
 
 
@@ -18,9 +19,31 @@ def carry_out(run: Run, steps: list[Step], writer: Attempts, families: t.Iterabl
 
     Raises TaskError, with the result, when something could not be written.
     """
-    report = converge(steps, writer, run.check_mode, run.diff)
-    report.changed = report.changed or writer.wrote
+    report = carried_out(run, steps, writer)
     result = {**{family.plural: nothing_done() for family in families}, **report.result()}
     if result.pop("failed", False):
         raise TaskError(result.pop("msg"), **result)
     return result
+
+
+def carried_out(run: Run, steps: list[Step], writer: Attempts) -> Report:
+    """What became of the steps, with what is not ready when it should be."""
+    report = converge(steps, writer, run.check_mode, run.diff)
+    if not run.check_mode:
+        left = [step for step in steps if step.action is Action.NONE]
+        writer.settle(left)
+        report.errors = writer.errors
+        for step in left:
+            if place(step) in writer.failed:
+                report.done[step.family.plural]["unchanged"].remove(step.key)
+    report.changed = report.changed or writer.wrote
+    return report
+
+
+@contextlib.contextmanager
+def telling(result: Object) -> t.Iterator[None]:
+    """What goes wrong in the block hides nothing of what was done before. Raises TaskError."""
+    try:
+        yield
+    except SentenceError as error:
+        raise TaskError(error.sentence, **result) from error

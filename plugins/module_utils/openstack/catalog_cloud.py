@@ -12,7 +12,7 @@ from .attempts import Attempts, of, place
 from .catalog import FLAVOR, IMAGE, VOLUME_TYPE
 from .client import Cloud, CloudError
 from .images_cloud import change_image, images
-from .types_cloud import find_access, let_in, set_specs
+from .types_cloud import find_access, let_in, set_specs, whole
 
 _EXTRA_SPECS = {"microversion": "2.61"}  # since when Nova lists flavors with them
 
@@ -80,8 +80,8 @@ class CatalogWriter(Attempts):
 
     def _flavor(self, step: Step) -> None:
         item, before = step.wanted or {}, step.before or {}
-        whole = {**before, **item}  # what nobody asked about is kept
-        missing = [name for name in ("vcpus", "ram") if name not in whole]
+        made = whole(step)
+        missing = [name for name in ("vcpus", "ram") if name not in made]
         if missing:
             raise CloudError("a new flavor needs %s: say how much." % " and ".join(missing), 400)
         if step.action in (Action.DELETE, Action.RECREATE):
@@ -92,15 +92,15 @@ class CatalogWriter(Attempts):
         if step.action is Action.CHANGE:
             id, there = before["uuid"], before
         else:
-            item = whole
+            item = made
             body = {
                 "name": step.key,
-                "vcpus": whole["vcpus"],
-                "ram": whole["ram"],
-                "disk": whole.get("disk", 0),
-                "OS-FLV-EXT-DATA:ephemeral": whole.get("ephemeral", 0),
-                "swap": whole.get("swap", 0),
-                "os-flavor-access:is_public": whole.get("public", True),
+                "vcpus": made["vcpus"],
+                "ram": made["ram"],
+                "disk": made.get("disk", 0),
+                "OS-FLV-EXT-DATA:ephemeral": made.get("ephemeral", 0),
+                "swap": made.get("swap", 0),
+                "os-flavor-access:is_public": made.get("public", True),
             }
             id = self.write("POST", "/flavors", "compute", json={"flavor": body})["flavor"]["id"]
             there = {"extra_specs": {}, "projects": []}

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import typing as t
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 
 from ..reconcile import Object, SentenceError
 
@@ -109,6 +109,7 @@ class Cloud:
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._concurrency)
         futures = [self._pool.submit(work, item) for item in items]
+        wait(futures)
         return [future.result() for future in futures]
 
     def list(self, service: str, path: str, collection: str, **query: t.Any) -> t.List[Object]:  # noqa: UP006 - the method's own name

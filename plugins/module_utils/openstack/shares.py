@@ -32,7 +32,13 @@ FILE_SHARE = Family(
     ),
     key="name",
 )
-ACCESS_RULE = Family("access_rule", (Field("level", immutable=True),))
+ACCESS_RULE = Family(
+    "access_rule",
+    (
+        Field("usable", immutable=True),  # one that the backend did not take is none
+        Field("level", immutable=True),
+    ),
+)
 
 FAMILIES = (SHARE_TYPE, FILE_SHARE, ACCESS_RULE)  # in the order in which they depend on each other
 
@@ -92,7 +98,7 @@ def wanted(params: Object) -> dict[str, list[Object]]:
     return {
         SHARE_TYPE.kind: types,
         FILE_SHARE.kind: [{**share, "usable": True} for share in shares],
-        ACCESS_RULE.kind: rules,
+        ACCESS_RULE.kind: [{**rule, "usable": True} for rule in rules],
     }
 
 

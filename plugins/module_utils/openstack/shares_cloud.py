@@ -12,10 +12,11 @@ from .attempts import Attempts, MissingError, of, place
 from .client import Cloud, CloudError
 from .reading import ambiguous
 from .shares import ACCESS_RULE, FILE_SHARE, SHARE_SERVERS, SHARE_TYPE, access_rule
-from .types_cloud import find_access, let_in, set_specs
+from .types_cloud import find_access, let_in, set_specs, whole
 
 SERVICE = "shared_file_system"
 _RULE_ERROR, _RULE_DONE = "error", "active"
+_UNDER_WAY = ("creating", "creating_from_snapshot", "deleting", "extending", "shrinking", "migrating", "reverting")
 
 
 @dataclass
@@ -71,6 +72,7 @@ def _find(cloud: Cloud, name: str) -> Object | None:
         "name": name,
         "status": raw["status"],
         "usable": raw["status"] != "error",
+        "under_way": raw["status"] in _UNDER_WAY,
         "protocol": raw["share_proto"],
         "type": raw["share_type_name"],
         "size": raw["size"],
@@ -81,7 +83,12 @@ def _find(cloud: Cloud, name: str) -> Object | None:
 def _rules(cloud: Cloud, share: str, id: str) -> list[Object]:
     found = cloud.request(SERVICE, "GET", "/share-access-rules", params={"share_id": id})["access_list"]
     return [
-        {**access_rule(share, raw["access_to"], raw["access_type"], raw["access_level"]), "uuid": raw["id"]}
+        {
+            **access_rule(share, raw["access_to"], raw["access_type"], raw["access_level"]),
+            "uuid": raw["id"],
+            "usable": raw["state"] != _RULE_ERROR,
+            "under_way": raw["state"] not in (_RULE_ERROR, _RULE_DONE),
+        }
         for raw in found
     ]
 
@@ -114,6 +121,14 @@ class ShareWriter(Attempts):
         self.each(of(steps, ACCESS_RULE, made), self._allow)
         return self.errors
 
+    def ready(self, step: Step) -> None:
+        """Wait for a share that is being made, or for a rule that its backend is being told."""
+        id = (step.before or {})["uuid"]
+        if step.family is FILE_SHARE:
+            self._until_available("/shares/%s" % id)
+        else:
+            self._until_active(id)
+
     # Types
 
     def _delete_type(self, step: Step) -> None:
@@ -130,7 +145,7 @@ class ShareWriter(Attempts):
             if body:
                 self.write("PUT", "/types/%s" % id, json={"share_type": body})
         else:
-            item = {**before, **item}
+            item = whole(step)
             body = {
                 "name": step.key,
                 "description": item.get("description"),
@@ -175,7 +190,13 @@ class ShareWriter(Attempts):
             self._until_available(path)
 
     def _until_available(self, path: str) -> None:
-        self.wait(lambda: (self._share(path, "error") or {}).get("status") == "available", self._timeout)
+        self.wait(lambda: self._available(self._share(path, "error")), self._timeout)
+
+    @staticmethod
+    def _available(share: Object | None) -> bool:
+        if share is None:
+            raise CloudError("it was removed meanwhile: run again.", 404)
+        return bool(share["status"] == "available")
 
     def _share(self, path: str, *failed: str) -> Object | None:
         """The share, None when it is gone. Raises CloudError when it has one of these states, or another error."""
@@ -219,7 +240,10 @@ class ShareWriter(Attempts):
         rule = {"access_type": item["type"], "access_to": item["to"], "access_level": item["level"]}
         share = self._id(item["share"])
         made = self.write("POST", "/shares/%s/action" % share, json={"allow_access": rule})["access"]["id"]
-        self.wait(lambda: (self._rule(made) or {}).get("state") == _RULE_DONE, self._timeout)
+        self._until_active(made)
+
+    def _until_active(self, id: str) -> None:
+        self.wait(lambda: (self._rule(id) or {}).get("state") == _RULE_DONE, self._timeout)
 
     def _rule(self, id: str) -> Object | None:
         try:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..reconcile import Action, Object, Step, plan
 from ..runner import Task, TaskError
-from .carrying import carry_out
+from .carrying import carry_out, telling
 from .client import Cloud
 from .options import OPENSTACK, Run
 from .shares import ACCESS_RULE, FAMILIES, FILE_SHARE, OPTIONS, SHARE_TYPE, wanted
@@ -31,7 +31,8 @@ def _share(run: Run) -> Object:
     writer = ShareWriter(cloud, there, params["wait_timeout"])
     result = carry_out(run, steps, writer, FAMILIES)
     if not absent:
-        result["details"] = _details(cloud, objects, there if run.check_mode or not writer.wrote else None)
+        with telling(result):
+            result["details"] = _details(cloud, objects, there if run.check_mode else None)
     return result
 
 

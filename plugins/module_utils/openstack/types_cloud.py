@@ -5,36 +5,45 @@
 
 from __future__ import annotations
 
-from ..reconcile import Object, SentenceError
+from ..reconcile import Object, SentenceError, Step
 from .attempts import Attempts
 from .client import Cloud
 from .looking import project_id
 
 
 def find_access(cloud: Cloud, asked: list[Object], there: list[Object], service: str, path: str, key: str) -> None:
-    """Put ids for names of projects, and find who may use what is not public."""
+    """Put ids for names of projects, and find who may use what is not public: who makes it anew has to know."""
     by_name = {item["name"]: item for item in there}
     for item in asked:
-        if item.get("projects") is None:
-            continue
-        item["project_ids"] = {}
-        for name in item["projects"]:
+        ids_of: dict[str, str] = {}
+        for name in item.get("projects") or ():
             id = project_id(cloud, name)
             if id is None:
                 raise SentenceError(
                     "There is no project '%s' for '%s': make it first, or correct the name." % (name, item["name"])
                 )
-            item["project_ids"][name] = id
+            ids_of[name] = id
+        if item.get("projects") is not None:
+            item["project_ids"] = ids_of
         actual = by_name.get(item["name"])
         if actual is None:
             continue
-        actual["projects"] = []
+        actual.update(projects=[], project_ids={})
         if not actual["public"]:
-            names = {id: name for name, id in item["project_ids"].items()}
+            names = {id: name for name, id in ids_of.items()}
             found = cloud.request(service, "GET", path % actual["uuid"])[key]
             ids = [raw.get("tenant_id") or raw["project_id"] for raw in found]
             actual["projects"] = [names.get(id, id) for id in ids]
             actual["project_ids"] = {names.get(id, id): id for id in ids}
+
+
+def whole(step: Step) -> Object:
+    """What is to be made, or made anew: what nobody asked about is kept, and so is who may use what is not public."""
+    item, before = step.wanted or {}, step.before or {}
+    found = {**before, **item}
+    if found.get("public", True) and "projects" not in item:
+        found.pop("projects", None)
+    return found
 
 
 def set_specs(work: Attempts, item: Object, there: Object, service: str, path: str) -> None:
