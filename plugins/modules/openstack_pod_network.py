@@ -18,7 +18,8 @@ description:
   - What a task made is tagged with O(pod). An object that was there already under its name, untagged, is taken over. One that is another POD's is refused,
     and so is to change or remove a port that a server has.
   - What the server chose, and O(config) does not speak of, is no difference.
-  - Contradictions, MACs, addresses and VLANs that others have, and quotas are looked at before anything is written. What Neutron refuses after that
+  - Contradictions, MACs, addresses and VLANs that others have, ports that others have on what is to go, and quotas are looked at before anything is
+    written. What Neutron refuses after that
     fails on its own, and the rest is done. Running the task again does what was left.
 extends_documentation_fragment:
   - openipu.pod.openstack
@@ -40,7 +41,9 @@ options:
     type: dict
     suboptions:
       address_scopes:
-        description: Address scopes, between whose subnets routers need not translate addresses. Neutron has no tags for them.
+        description:
+          - Address scopes, between whose subnets routers need not translate addresses.
+          - Neutron has no tags for them. One named like O(pod), or C(POD-…), in which nobody else has a pool, is the POD's.
         type: list
         elements: dict
         suboptions:

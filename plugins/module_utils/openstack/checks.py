@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-import ipaddress
 import typing as t
 
 from ..reconcile import Action, Object, SentenceError, Step
+from .port_checks import network_ids
 from .reading import Seen
-from .resources import INTERFACE, NETWORK, PORT, ROUTER, SECURITY_GROUP, SHARE, SUBNET, SUBNET_POOL
+from .resources import INTERFACE, NETWORK, PORT, ROUTER, SECURITY_GROUP, SHARE, SUBNET, SUBNET_POOL, overlap
 from .wanted import Objects
 
 
@@ -43,16 +43,11 @@ def _check_cidrs(objects: Objects) -> None:
     for place, items in groups.items():
         for index, item in enumerate(items):
             for other in items[:index]:
-                if _overlap(item["cidr"], other["cidr"]):
+                if overlap(item["cidr"], other["cidr"]):
                     raise SentenceError(
                         "Subnets '%s' (%s) and '%s' (%s) of %s overlap: give one of them another cidr."
                         % (other["name"], other["cidr"], item["name"], item["cidr"], place)
                     )
-
-
-def _overlap(one: str, other: str) -> bool:
-    a, b = ipaddress.ip_network(one), ipaddress.ip_network(other)
-    return a.version == b.version and a.overlaps(b)
 
 
 def check_names(objects: Objects, seen: Seen) -> None:
@@ -148,18 +143,18 @@ def check_vlans(steps: t.Iterable[Step], seen: Seen) -> None:
             )
 
 
-def check_subnets(steps: t.Iterable[Step], seen: Seen) -> None:
+def check_subnets(steps: list[Step], seen: Seen) -> None:
     """Refuse a new subnet that overlaps one that the network has already."""
     going = {step.before["uuid"] for step in steps if step.action is Action.DELETE and step.before}
-    names = seen.names(NETWORK)
+    network_id = network_ids(steps, seen)
     for step in steps:
         item = step.wanted
         if step.family is not SUBNET or step.action is not Action.CREATE or item is None:
             continue
         for raw in seen.raw.get(SUBNET.kind, ()):
-            if raw["id"] in going or names.get(raw["network_id"]) != item["network"]:
+            if raw["id"] in going or raw["network_id"] != network_id(item["network"]):
                 continue
-            if _overlap(raw["cidr"], item["cidr"]):
+            if overlap(raw["cidr"], item["cidr"]):
                 raise SentenceError(
                     "Subnet '%s' (%s) would overlap subnet '%s' (%s) of network '%s': give it another cidr, or remove "
                     "that one." % (step.key, item["cidr"], raw["name"] or raw["id"], raw["cidr"], item["network"])

@@ -8,11 +8,23 @@ from __future__ import annotations
 from ..reconcile import Object
 from ..runner import Task, TaskError
 from .client import Cloud
-from .looking import look, project_id
+from .looking import look, ports_on, project_id
 from .options import AUTH_OPTIONS, OPENSTACK, Run, open_cloud
 from .reach import Tenant, addresses, compared, reached
 from .reading import ROUTER_PORTS, Raw, Seen, read
-from .resources import COLLECTIONS, FAMILIES, INTERFACE, NETWORK, PATHS, PORT, ROUTER, SECURITY_GROUP, SHARE, SUBNET
+from .resources import (
+    COLLECTIONS,
+    EVERYBODY,
+    FAMILIES,
+    INTERFACE,
+    NETWORK,
+    PATHS,
+    PORT,
+    ROUTER,
+    SECURITY_GROUP,
+    SHARE,
+    SUBNET,
+)
 
 _TOLD = 3  # findings that a sentence names
 _SHOWN = (NETWORK, SUBNET, PORT, SECURITY_GROUP)
@@ -37,7 +49,7 @@ def _info(run: Run) -> Object:
 
 def _gathered(cloud: Cloud, owner: str) -> Object:
     """What is tagged as the POD's, in the words of the option config, with ids."""
-    seen = look(cloud, PATHS, (), ())
+    seen = look(cloud, PATHS, (), (), owner)
     _name_projects(cloud, seen)
     read(seen, owner)
     result: Object = {}
@@ -57,7 +69,9 @@ def _gathered(cloud: Cloud, owner: str) -> Object:
 
 def _name_projects(cloud: Cloud, seen: Seen) -> None:
     """Projects that things are shared with by name, for those that Keystone tells about."""
-    ids = sorted({policy.get("target_project") or policy["target_tenant"] for policy in seen.raw[SHARE.kind]} - {"*"})
+    ids = sorted(
+        {policy.get("target_project") or policy["target_tenant"] for policy in seen.raw[SHARE.kind]} - {EVERYBODY}
+    )
     if ids:
         names = {raw["id"]: raw["name"] for raw in cloud.list("identity", "/projects", "projects")}
         seen.projects.update((names[id], id) for id in ids if id in names)
@@ -80,7 +94,7 @@ def _tenant(run: Run, asked: Object, raw: Raw) -> Object:
     reach = reached(raw, id)
     shown = _shown_to(run, asked, tenant) if asked["cloud"] or asked["auth"] else None
     names = {net["id"]: net["name"] for net in raw[NETWORK.kind] if net["id"] in reach.all}
-    ports = run.transport.list("network", "/ports", "ports", network_id=sorted(names)) if names else []
+    ports = ports_on(run.transport, sorted(names))
     result: Object = {
         "project": asked["project"],
         "reaches": {

@@ -9,6 +9,7 @@ import typing as t
 
 from ..reconcile import Action, Family, Object, Step, plan
 from . import checks
+from .leaving import check_left
 from .port_checks import check_ports
 from .reading import Seen
 from .resources import FAMILIES, INTERFACE, PORT, ROUTER, SHARE
@@ -37,6 +38,7 @@ def planned(
     checks.check_vlans(steps, seen)
     checks.check_subnets(steps, seen)
     check_ports(steps, objects, seen)
+    check_left(steps, seen)
     return steps
 
 

@@ -18,44 +18,49 @@ Network: t.TypeAlias = "ipaddress.IPv4Network | ipaddress.IPv6Network"
 _HELD = ("network", "mac", "addresses", "hardware_offload")  # of a port in use: Nova and its guest rely on them
 
 
-def check_ports(steps: t.Iterable[Step], objects: Objects, seen: Seen) -> None:
+def check_ports(steps: list[Step], objects: Objects, seen: Seen) -> None:
     """Refuse to disturb ports in use, and MACs and addresses that others have or that fit no subnet."""
     work = [step for step in steps if step.family is PORT]
     for step in work:
         _check_bound(step)
     moving = {step.before["uuid"] for step in work if step.before and step.action is not Action.NONE}
-    names = seen.names(NETWORK)
+    network_id = network_ids(steps, seen)
     macs: dict[tuple[str, str], Object] = {}
     addresses: dict[tuple[str, str], Object] = {}
     for raw in seen.raw.get(PORT.kind, ()):
         if raw["id"] in moving:
             continue
-        network = names.get(raw["network_id"], "")
-        macs[network, raw["mac_address"]] = raw
+        macs[raw["network_id"], raw["mac_address"]] = raw
         for fixed in raw["fixed_ips"]:
-            addresses[network, fixed["ip_address"]] = raw
-    subnets = _subnets(objects, seen)
+            addresses[raw["network_id"], fixed["ip_address"]] = raw
+    subnets = _subnets(objects, seen, network_id)
     for step in work:
         item = step.wanted
         if item is None or step.action is Action.NONE:
             continue
-        network = item["network"]
+        network, id = item["network"], network_id(item["network"])
         for value, taken, what in (
             *((mac, macs, "MAC") for mac in filter(None, [item.get("mac")])),
             *((address, addresses, "Address") for address in item.get("addresses") or ()),
         ):
-            other = taken.get((network, value))
+            other = taken.get((id, value))
             if other and other["id"] != (step.before or {}).get("uuid"):
                 raise SentenceError(
                     "%s %s of port '%s' is that of %s on network '%s': remove that one, or correct this one."
-                    % (what, value, step.key, _described(other), network)
+                    % (what, value, step.key, described(other), network)
                 )
         for address in item.get("addresses") or ():
-            if not any(ipaddress.ip_address(address) in cidr for cidr in subnets.get(network, ())):
+            if not any(ipaddress.ip_address(address) in cidr for cidr in subnets.get(id, ())):
                 raise SentenceError(
                     "Address %s of port '%s' is in no subnet of network '%s': correct it, or add a subnet."
                     % (address, step.key, network)
                 )
+
+
+def network_ids(steps: t.Iterable[Step], seen: Seen) -> t.Callable[[str], str]:
+    """How networks are told apart that are named: other projects may have some with the same names."""
+    coming = {step.key for step in steps if step.family is NETWORK and step.action is Action.CREATE}
+    return lambda name: name if name in coming else seen.id(NETWORK, name) or name
 
 
 def _check_bound(step: Step) -> None:
@@ -74,21 +79,21 @@ def _check_bound(step: Step) -> None:
         )
 
 
-def _described(raw: Object) -> str:
+def described(raw: Object, whose: str = "") -> str:
+    """A port in a sentence."""
     if raw["device_owner"] in ROUTER_PORTS:
-        return "a router"
+        return "a router" + whose
     if raw["device_owner"] == "network:dhcp":
         return "a DHCP server"
     use = ", in use by %s," % raw["device_owner"] if raw["device_owner"] else ""
-    return "port '%s'%s" % (raw["name"] or raw["id"], use)
+    return "port '%s'%s%s" % (raw["name"] or raw["id"], whose, use)
 
 
-def _subnets(objects: Objects, seen: Seen) -> dict[str, list[Network]]:
-    """The subnets of every network, by its name, those that are asked for among them."""
-    names = seen.names(NETWORK)
+def _subnets(objects: Objects, seen: Seen, network_id: t.Callable[[str], str]) -> dict[str, list[Network]]:
+    """The subnets of every network, by its id, those that are asked for among them."""
     found: dict[str, list[Network]] = {}
     for raw in seen.raw.get(SUBNET.kind, ()):
-        found.setdefault(names.get(raw["network_id"], ""), []).append(ipaddress.ip_network(raw["cidr"]))
+        found.setdefault(raw["network_id"], []).append(ipaddress.ip_network(raw["cidr"]))
     for item in objects.get(SUBNET.kind, ()):
-        found.setdefault(item["network"], []).append(ipaddress.ip_network(item["cidr"]))
+        found.setdefault(network_id(item["network"]), []).append(ipaddress.ip_network(item["cidr"]))
     return found

@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ..reconcile import Action, Object, SentenceError, Step
+from .leaving import goes_first
 from .resources import INTERFACE, NETWORK, PORT, ROUTER, SECURITY_GROUP, SHARE, SUBNET, SUBNET_POOL
 
 _QUOTAS = {  # what Neutron counts, and how a step counts
@@ -25,8 +26,11 @@ def needed(steps: t.Iterable[Step]) -> dict[str, int]:
     """How many more of what Neutron counts there will be, at the most at a time."""
     count = dict.fromkeys([*_QUOTAS, "port", "security_group_rule"], 0)
     kinds = {kind: name for name, kind in _QUOTAS.items()}
+    steps = list(steps)
     for step in steps:
         change = {Action.CREATE: 1, Action.DELETE: -1}.get(step.action, 0)
+        if change < 0 and not goes_first(step, steps):
+            continue  # it is still there when the others come
         if step.family.kind in kinds:
             count[kinds[step.family.kind]] += change
         if step.family in (PORT, INTERFACE):

@@ -14,9 +14,7 @@ from dataclasses import dataclass
 
 from ..reconcile import Object
 from .reading import ROUTER_PORTS, Raw
-from .resources import NETWORK, PORT, ROUTER, SHARE, SUBNET
-
-EVERYBODY = "*"
+from .resources import EVERYBODY, NETWORK, PORT, ROUTER, SHARE, SUBNET
 
 
 @dataclass(frozen=True)

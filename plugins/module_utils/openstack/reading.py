@@ -30,6 +30,7 @@ Raw = dict[str, list[Object]]  # what the API told, by kind
 
 _PROTOCOLS = {"1": "icmp", "6": "tcp", "17": "udp", "58": "ipv6-icmp", "icmpv6": "ipv6-icmp", "any": None}
 _EVERYWHERE = ("0.0.0.0/0", "::/0")
+_ALL_PORTS = (1, 65535)
 ROUTER_PORTS = (
     "network:router_interface",
     "network:router_interface_distributed",
@@ -40,30 +41,33 @@ _KINDS_OF_SHARES = {CALLED[f.kind]: f.kind for f in (NETWORK, SECURITY_GROUP, AD
 
 def rule_of(raw: Object, group_names: t.Mapping[str, str]) -> Object:
     """A rule in the words of the module's option."""
-    protocol = None if raw["protocol"] is None else str(raw["protocol"]).lower()
-    remote, remote_group = raw["remote_ip_prefix"], raw["remote_group_id"]
+    remote_group = raw["remote_group_id"]
     rule = {
         "direction": raw["direction"],
         "ethertype": raw["ethertype"],
-        "protocol": _PROTOCOLS.get(protocol, protocol) if protocol else None,
+        "protocol": raw["protocol"],
         "port": raw["port_range_min"],
         "port_max": raw["port_range_max"],
-        "remote": None if remote in _EVERYWHERE else remote,
+        "remote": raw["remote_ip_prefix"],
         "remote_group": group_names.get(remote_group, remote_group) if remote_group else None,
     }
     # A rule for a group of addresses is none that these modules make.
     if raw.get("remote_address_group_id"):
         rule["remote"] = raw["remote_address_group_id"]
-    return {name: value for name, value in rule.items() if value is not None}
+    return canonical_rule(rule)
 
 
 def canonical_rule(rule: Object) -> Object:
-    """A rule as it was asked for, in the form that ``rule_of`` gives, with its description."""
-    protocol = rule.get("protocol")
-    protocol = _PROTOCOLS.get(protocol.lower(), protocol.lower()) if protocol else None
-    found = {**rule, "protocol": protocol, "ethertype": rule.get("ethertype") or "IPv4"}
-    if found.get("port") is not None and found.get("port_max") is None and protocol not in ("icmp", "ipv6-icmp"):
-        found["port_max"] = found["port"]
+    """A rule in the one form that all have which mean the same, and that Neutron keeps of most of them."""
+    found = {**rule, "ethertype": rule.get("ethertype") or "IPv4"}
+    protocol = str(found.get("protocol") or "any").lower()
+    found["protocol"] = _PROTOCOLS.get(protocol, protocol)
+    if found["ethertype"] == "IPv6" and found["protocol"] == "icmp":
+        found["protocol"] = "ipv6-icmp"
+    if found.get("port_max") is None and found["protocol"] not in ("icmp", "ipv6-icmp"):
+        found["port_max"] = found.get("port")
+    if (found.get("port"), found.get("port_max")) == _ALL_PORTS:
+        found["port"] = found["port_max"] = None
     if found.get("remote") in _EVERYWHERE:
         found["remote"] = None
     return {name: value for name, value in found.items() if value is not None}
@@ -92,6 +96,12 @@ class Seen:
             raise ambiguous(family, name, chosen)
         return str(chosen[0]["id"]) if chosen else None
 
+    def whose(self, raw: Object) -> str:
+        """Of which other project something is, in sentences."""
+        names = {id: name for name, id in self.projects.items()}
+        other = raw["project_id"]
+        return "" if other in ("", self.project) else " of project '%s'" % names.get(other, other)
+
     def names(self, family: Family) -> dict[str, str]:
         """Names by id, of everything that is seen."""
         return {raw["id"]: raw["name"] for raw in self.raw.get(family.kind, ())}
@@ -119,13 +129,18 @@ def read(seen: Seen, owner: str) -> None:
             {"name": raw["name"], "uuid": raw["id"], "owner": owner_of(raw), **make(seen, raw)}
             for raw in _one_of_each(family, mine, owner)
         ]
-    pools = {pool["name"]: pool for pool in seen.objects[SUBNET_POOL.kind]}
     for scope in seen.objects[ADDRESS_SCOPE.kind]:
-        # Neutron has no tags for them: it is whose all its pools are.
-        owners = {pool["owner"] for pool in pools.values() if pool["address_scope"] == scope["name"]}
-        scope["owner"] = owners.pop() if len(owners) == 1 else None
+        scope["owner"] = _owner_of_scope(seen, scope, owner)
     seen.objects[INTERFACE.kind] = _interfaces(seen)
     seen.objects[SHARE.kind] = _shares(seen)
+
+
+def _owner_of_scope(seen: Seen, scope: Object, owner: str) -> str | None:
+    """Neutron has no tags for address scopes: ours has our name, and nobody else's pool in it."""
+    owners = {owner_of(raw) for raw in seen.raw.get(SUBNET_POOL.kind, ()) if raw["address_scope_id"] == scope["uuid"]}
+    if owners <= {owner}:
+        return owner if scope["name"] == owner or scope["name"].startswith(owner + "-") else None
+    return owners.pop() if len(owners) == 1 else None
 
 
 def _one_of_each(family: Family, found: list[Object], owner: str) -> list[Object]:

@@ -19,6 +19,8 @@ NONE = "none"  # asks for there to be none, where not to ask at all leaves what 
 SWITCHDEV = "switchdev"  # the capability of a virtual function whose packets Open vSwitch leaves to the card
 ANY = "any"  # whichever address is free
 
+EVERYBODY = "*"  # whom something is shared with
+
 TAG = "openipu.pod="  # and the owner: what a task made and may remove
 
 
@@ -28,6 +30,12 @@ def collapsed(prefixes: t.Iterable[str] | None) -> frozenset[t.Any]:
     v4 = [network for network in networks if isinstance(network, ipaddress.IPv4Network)]
     v6 = [network for network in networks if isinstance(network, ipaddress.IPv6Network)]
     return frozenset([*ipaddress.collapse_addresses(v4), *ipaddress.collapse_addresses(v6)])
+
+
+def overlap(one: str, other: str) -> bool:
+    """Whether two prefixes have addresses in common."""
+    a, b = ipaddress.ip_network(one), ipaddress.ip_network(other)
+    return a.version == b.version and a.overlaps(b)
 
 
 def rule_key(rule: Object) -> tuple[t.Any, ...]:

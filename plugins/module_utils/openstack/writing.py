@@ -11,7 +11,8 @@ from ..reconcile import Action, Family, ItemError, Object, Step
 from . import bodies
 from .attempts import Attempts, MissingError, of, place
 from .client import Cloud, CloudError
-from .reading import Seen, canonical_rule, rule_of
+from .leaving import GONE, goes_first
+from .reading import Seen, canonical_rule, owner_of, rule_of
 from .resources import (
     ADDRESS_SCOPE,
     CALLED,
@@ -42,18 +43,19 @@ class Writer(Attempts):
     def __init__(self, cloud: Cloud, seen: Seen, owner: str) -> None:
         super().__init__(cloud, "network")
         self._seen = seen
+        self._owner = owner
         self._tag = TAG + owner
         self._made: dict[tuple[str, str], Object] = {}  # kind and name -> what Neutron made
         self._raw = {raw["id"]: raw for kind in PATHS for raw in seen.raw.get(kind, ())}
 
     def __call__(self, steps: list[Step]) -> list[ItemError]:
         """Write; the errors are those of steps that were not carried out."""
-        gone = (Action.DELETE, Action.RECREATE)
         made = (Action.CREATE, Action.RECREATE)
-        self.each(of(steps, SHARE, gone), self._delete)
-        self.each(of(steps, INTERFACE, gone), self._detach)
-        for family in (ROUTER, PORT, SUBNET, NETWORK):
-            self.each(of(steps, family, gone), self._delete)
+        gone = [step for step in steps if step.action in GONE]
+        first = [step for step in gone if goes_first(step, steps)]
+        last = [step for step in gone if not goes_first(step, steps)]
+        for family in (SHARE, INTERFACE, ROUTER, PORT, SUBNET, NETWORK):
+            self.each(of(first, family, GONE), self._detach if family is INTERFACE else self._delete)
         for family in (ADDRESS_SCOPE, SUBNET_POOL, NETWORK, SUBNET, SECURITY_GROUP):
             self.each(of(steps, family, (Action.CHANGE,)), self._change)
             self._create(of(steps, family, made))
@@ -67,8 +69,8 @@ class Writer(Attempts):
         self._create(of(steps, ROUTER, made))
         self._attach_all(of(steps, INTERFACE, made))
         self.each(of(steps, SHARE, made), self._share)
-        for family in (SECURITY_GROUP, SUBNET_POOL, ADDRESS_SCOPE):
-            self.each(of(steps, family, gone), self._delete)
+        for family in (SUBNET, NETWORK, SECURITY_GROUP, SUBNET_POOL, ADDRESS_SCOPE):
+            self.each(of(last, family, GONE), self._delete)
         return self.errors
 
     def id(self, family: Family, name: str) -> str | None:
@@ -213,10 +215,7 @@ class Writer(Attempts):
         if "address" not in item and not item.get("any_address"):
             self.write("PUT", path, json={"subnet_id": subnet})
             return
-        raw = self._made.get((SUBNET.kind, item["subnet"])) or self._raw[subnet]
-        fixed = {"subnet_id": subnet, **({"ip_address": item["address"]} if "address" in item else {})}
-        body = {"port": {"network_id": raw["network_id"], "fixed_ips": [fixed]}}
-        port = self.write("POST", "/ports", json=body)["port"]["id"]
+        port = self._port_for(step, subnet)
         try:
             self.write("PUT", path, json={"port_id": port})
         except CloudError as error:
@@ -224,9 +223,30 @@ class Writer(Attempts):
                 self.remove("/ports/%s" % port)
             raise
 
+    def _port_for(self, step: Step, subnet: str) -> str:
+        """A port for an interface: one that was made by a run that ended before it was used, or a new one."""
+        item = step.wanted or {}
+        fixed = {"subnet_id": subnet, **({"ip_address": item["address"]} if "address" in item else {})}
+        raw = self._made.get((SUBNET.kind, item["subnet"])) or self._raw[subnet]
+        body = {"name": step.key, "network_id": raw["network_id"]}
+        query = {**body, "project_id": self._seen.project}
+        there = [
+            port
+            for port in self.cloud.list("network", PATHS[PORT.kind], COLLECTIONS[PORT.kind], **query)
+            if not port["device_id"]
+            and owner_of(port) in (None, self._owner)
+            and any(fixed.items() <= each.items() for each in port["fixed_ips"])
+        ]
+        port = (
+            there[0] if there else self.write("POST", "/ports", json={"port": {**body, "fixed_ips": [fixed]}})["port"]
+        )
+        if self._tag not in port.get("tags", ()):
+            self.write("PUT", "/ports/%s/tags" % port["id"], json={"tags": [self._tag]})
+        return str(port["id"])
+
     def _share(self, step: Step) -> None:
         item = step.wanted or {}
-        project = "*" if item["project"] == "*" else self._seen.projects.get(item["project"])
+        project = self._seen.projects.get(item["project"])
         if not project:
             raise CloudError("there is no project '%s': make it first, or correct the name." % item["project"], 404)
         family = next(family for family in FAMILIES if family.kind == item["kind"])

@@ -246,6 +246,12 @@ SSH = {"direction": "ingress", "protocol": "tcp", "port": 22}
         ({"direction": "egress"}, rule("egress", remote_ip_prefix="0.0.0.0/0")),
         ({"direction": "egress", "protocol": "icmp", "port": 8}, rule("egress", "icmp", 8, port_range_max=None)),
         ({**SSH, "description": "shell"}, rule("ingress", "tcp", 22, description="another")),
+        ({**SSH, "port": 1, "port_max": 65535}, rule("ingress", "tcp")),
+        ({**SSH, "protocol": "udp", "port": 1, "port_max": 65535}, rule("ingress", "17")),
+        *(
+            ({"direction": "egress", "ethertype": "IPv6", "protocol": asked}, rule("egress", kept, ethertype="IPv6"))
+            for asked, kept in (("icmp", "ipv6-icmp"), ("1", "58"), ("icmpv6", "ipv6-icmp"), ("58", "icmpv6"))
+        ),
     ],
 )
 def test_rules_that_mean_the_same(asked, raw):
@@ -263,6 +269,7 @@ def test_rules_that_mean_the_same(asked, raw):
         (rule("ingress", "tcp", 22), rule("egress")),
         (rule("ingress", "tcp", 22, remote_address_group_id="ag"),),
         (rule("ingress", "tcp", 22, ethertype="IPv6"),),
+        (rule("ingress", "tcp"),),
     ],
 )
 def test_rules_that_differ(raw):
