@@ -96,7 +96,7 @@ options:
               - With V(direct), Neutron's Open vSwitch binds a port only so, and its SR-IOV agent only otherwise. Setting it takes an administrator's role.
             type: bool
   state:
-    description: Whether the servers are to be there.
+    description: Whether the servers are to be there. With them go their ports, those too that are not named, and that a start that failed has left.
     type: str
     choices: [present, absent]
     default: present

@@ -162,14 +162,67 @@ def test_a_server_that_fits_nowhere_says_so_and_is_made_anew(
         admin.compute.delete_flavor(huge)
 
 
-def test_what_it_takes_is_told(plan: Plan, asked: dict[str, Any]) -> None:
+def test_one_that_took_too_long_is_waited_for_the_next_time(
+    admin: Connection, plan: Plan, asked: dict[str, Any]
+) -> None:
+    asked["servers"].pop()
+    name = asked["servers"][0]["name"]
+    late = servers(wait_timeout=0, **asked)
+    assert late["msg"] == f"Cannot create server '{name}': it took longer than 0 seconds: look at it, and run again."
+    assert late["changed"]
+    again = servers(**asked)
+    assert (again["changed"], again["servers"]["unchanged"]) == (False, [name]), again
+    assert again["details"][name]["status"] == admin.compute.find_server(name).status == "ACTIVE"
+
+
+def test_ports_of_a_server_go_with_it_whatever_the_task_names(
+    admin: Connection, plan: Plan, asked: dict[str, Any]
+) -> None:
+    asked["servers"].pop()
+    server = asked["servers"][0]
+    # One of an order that failed, on a network that is not ours, and one of another server.
+    own = {"project_id": admin.current_project_id, "tags": [f"openipu.pod={asked['pod']}"]}
+    foreign = admin.network.create_network(name=f"{plan.name}-foreign", is_shared=False)
+    names = [f"{server['name']}-old", f"{plan.name}-other-data"]
+    try:
+        for name in names:
+            port = admin.network.create_port(network_id=foreign.id, name=name, project_id=own["project_id"])
+            admin.network.set_tags(port, own["tags"])
+        assert not servers(**asked).get("failed")
+        del server["networks"][1]
+        foretold = servers(state="absent", check=True, **asked)
+        gone = servers(state="absent", **asked)
+        assert (gone["ports"], gone["diff"]) == (foretold["ports"], foretold["diff"])
+        assert sorted(gone["ports"]["removed"]) == [
+            f"{server['name']}-{name}" for name in ("data", "management", "old")
+        ]
+        left = [port.name for port in admin.network.ports(**own) if port.name.startswith(plan.name)]
+        assert left == names[1:]
+        assert not servers(state="absent", **asked)["changed"]
+    finally:
+        for port in admin.network.ports(network_id=foreign.id):
+            admin.network.delete_port(port)
+        admin.network.delete_network(foreign)
+
+
+def test_a_server_without_networks(admin: Connection, plan: Plan, asked: dict[str, Any]) -> None:
+    asked["servers"].pop()
+    del asked["servers"][0]["networks"]
+    made = servers(**asked)
+    assert not made.get("failed"), made
+    assert made["details"][asked["servers"][0]["name"]]["addresses"] == {}
+    assert not servers(**asked)["changed"]
+
+
+def test_what_it_takes_is_told(admin: Connection, plan: Plan, asked: dict[str, Any]) -> None:
     server = asked["servers"][0]
     server["flavor"] = "none-such"
     assert "There is no flavor 'none-such' for this project" in servers(**asked)["msg"]
     server.update(flavor=plan.name, image="none-such")
     assert "There are 0 images named 'none-such'" in servers(**asked)["msg"]
     del server["image"]
-    assert "a new server needs image." in servers(**asked)["msg"]
+    assert servers(**asked)["msg"] == f"Server '{server['name']}' cannot be started: a new server needs image."
+    assert not [name for name in plan.ports(admin) if name.startswith(server["name"])]
     server["networks"][0]["network"] = "none-such"
     assert "names network 'none-such', which does not exist" in servers(**asked)["msg"]
     server["networks"][0]["network"] = f"{plan.name}-data"

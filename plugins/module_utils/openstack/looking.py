@@ -14,6 +14,7 @@ from .reading import Seen, owner_of
 from .resources import (
     ADDRESS_SCOPE,
     COLLECTIONS,
+    EVERYBODY,
     NETWORK,
     PATHS,
     PORT,
@@ -22,11 +23,11 @@ from .resources import (
     SHARE,
     SUBNET,
     SUBNET_POOL,
+    TAG,
 )
 
-EVERYBODY = "*"
 _ID = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_NETWORKS_PER_REQUEST = 40  # so that the address of the request does not get too long
+_PER_REQUEST = 40  # ids, so that the address of the request does not get too long
 _OWN = (SECURITY_GROUP, ROUTER, SHARE)  # of which only the project's own are read
 
 
@@ -35,14 +36,15 @@ def look(
     kinds: t.Collection[str],
     networks: t.Collection[str],
     projects: t.Iterable[str],
+    owner: str,
     groups: t.Collection[str] = (),
     project: str = "",
 ) -> Seen:
-    """What there is of these kinds, with ports on owned networks and on those named. Raises SentenceError.
+    """What there is of these kinds, with ports on owned networks and on those named, and all of the owner's.
 
     ``groups`` are security groups that are named, which may be others' that are shared. ``project`` is the id of the
     one whose all of it is, unless that is logged in to. A kind that the cloud does not know is one of which there is
-    nothing.
+    nothing. Raises SentenceError.
     """
     project = project or cloud.authorize()
     asked = [kind for kind in PATHS if kind in kinds and kind != PORT.kind]
@@ -66,17 +68,30 @@ def look(
     seen.projects = {name: id for name, id in found.items() if id}
     seen.projects[EVERYBODY] = EVERYBODY
     if PORT.kind in kinds:
-        seen.raw[PORT.kind] = _ports(cloud, seen, networks)
+        seen.raw[PORT.kind] = _ports(cloud, seen, networks, owner)
     return seen
 
 
-def _ports(cloud: Cloud, seen: Seen, names: t.Collection[str]) -> list[Object]:
+def _ports(cloud: Cloud, seen: Seen, names: t.Collection[str], owner: str) -> list[Object]:
+    ours = {raw["network_id"] for raw in seen.raw.get(SUBNET.kind, ()) if _tagged(seen, raw)}
     ids = [
         raw["id"]
         for raw in seen.raw.get(NETWORK.kind, ())
-        if raw["name"] in names or (raw["project_id"] == seen.project and owner_of(raw))
+        if raw["name"] in names or raw["id"] in ours or _tagged(seen, raw)
     ]
-    parts = [ids[start : start + _NETWORKS_PER_REQUEST] for start in range(0, len(ids), _NETWORKS_PER_REQUEST)]
+    found = ports_on(cloud, ids)
+    # A task before this one may have made some on networks that this one does not name.
+    found += cloud.list("network", "/ports", "ports", project_id=seen.project, tags=TAG + owner)
+    return list({raw["id"]: raw for raw in found}.values())
+
+
+def _tagged(seen: Seen, raw: Object) -> bool:
+    return raw["project_id"] == seen.project and owner_of(raw) is not None
+
+
+def ports_on(cloud: Cloud, networks: list[str]) -> list[Object]:
+    """All ports on the networks with these ids."""
+    parts = [networks[start : start + _PER_REQUEST] for start in range(0, len(networks), _PER_REQUEST)]
     found = cloud.together(lambda part: cloud.list("network", "/ports", "ports", network_id=part), parts)
     return [raw for part in found for raw in part]
 

@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
-from ..reconcile import Action, Object, Report, Step, converge, plan
+from ..reconcile import Action, Object, Report, SentenceError, Step, nothing_done, plan
 from ..runner import Task, TaskError
 from .attempts import Attempts, called
+from .carrying import carried_out, telling
 from .checks import check_asked
 from .looking import group_names, project_id
 from .looking import look as look_at_networks
@@ -15,8 +16,9 @@ from .options import OPENSTACK, Run
 from .planning import planned
 from .reading import Seen, read
 from .resources import NETWORK, PORT, SECURITY_GROUP, SUBNET
-from .servers import OPTIONS, SERVER, ports, wanted
+from .servers import OPTIONS, SERVER, port_name, ports, wanted
 from .servers_cloud import Names, ServerWriter, look
+from .wanted import match_ports
 from .wanted import wanted as wanted_of_neutron
 from .writing import Writer
 
@@ -28,12 +30,16 @@ def _server(run: Run) -> Object:
     asked = wanted(params)
     names = Names(cloud)
     project = _project(run)
-    seen, port_steps = _ports(run, asked, project)
+    if project is None:
+        return {"changed": False, PORT.plural: nothing_done(), SERVER.plural: nothing_done()}
     there = look(cloud, asked, names, project)
     _check_owners(there, params["pod"])
+    seen, port_steps = _ports(run, asked, there, project)
     steps = _steps(params, asked, there)
-    if not run.check_mode and project != cloud.authorize():
-        _check_removes([*port_steps, *steps], params["project"])
+    if not run.check_mode:
+        if project != cloud.authorize():
+            _check_removes([*port_steps, *steps], params["project"])
+        _check_starts(steps, names)
 
     def port(name: str) -> str | None:
         return port_writer.id(PORT, name)
@@ -45,8 +51,7 @@ def _server(run: Run) -> Object:
         plans.reverse()
     reports: list[Report] = []
     for each, writer in plans:
-        report = converge(each, writer, run.check_mode, run.diff)
-        report.changed = report.changed or writer.wrote
+        report = carried_out(run, each, writer)
         reports.append(report)
         if report.failed:
             break
@@ -54,18 +59,19 @@ def _server(run: Run) -> Object:
     if result.pop("failed", False):
         raise TaskError(result.pop("msg"), **result)
     if params["state"] == "present":
-        now = there if run.check_mode or not result["changed"] else look(cloud, asked, names, project)
+        with telling(result):
+            now = there if run.check_mode else look(cloud, asked, names, project)
         result["details"] = {
             item["name"]: {"id": item["uuid"], "status": item["status"], "addresses": item["addresses"]} for item in now
         }
     return result
 
 
-def _project(run: Run) -> str:
-    """The id of the project whose servers are meant."""
+def _project(run: Run) -> str | None:
+    """The id of the project whose servers are meant; None when those of one that is not there are to go."""
     name, own = run.params["project"], run.transport.authorize()
     id = project_id(run.transport, name) if name else own
-    if id is None:
+    if id is None and run.params["state"] == "present":
         raise TaskError("There is no project '%s': correct the name, or leave it out." % name)
     return id
 
@@ -80,20 +86,41 @@ def _check_removes(steps: list[Step], project: str) -> None:
             )
 
 
-def _ports(run: Run, asked: list[Object], project: str) -> tuple[Seen, list[Step]]:
+def _check_starts(steps: list[Step], names: Names) -> None:
+    """Refuse servers that cannot be started before they get ports."""
+    for step in steps:
+        if step.action in (Action.CREATE, Action.RECREATE):
+            try:
+                names.of(step.wanted or {})
+            except SentenceError as error:
+                raise TaskError("%s cannot be started: %s" % (called(step), error.sentence)) from error
+
+
+def _ports(run: Run, asked: list[Object], there: list[Object], project: str) -> tuple[Seen, list[Step]]:
     """What has to be done to the ports of servers."""
     params = run.params
     config = {"ports": ports(asked)}
     objects = wanted_of_neutron(config, params["pod"])
     check_asked(objects)
     networks = {item["network"] for item in config["ports"]}
-    seen = look_at_networks(run.transport, _KINDS, networks, (), group_names(config), project)
+    seen = look_at_networks(run.transport, _KINDS, networks, (), params["pod"], group_names(config), project)
     read(seen, params["pod"])
     if params["state"] == "present":
         return seen, planned(objects, seen, params["pod"], (), set())
-    keys = [item["name"] for item in config["ports"]]
+    match_ports([], seen, params["pod"])
     own = [item for item in seen.objects[PORT.kind] if item["owner"] == params["pod"]]
-    return seen, plan(PORT, [], own, absent=keys)
+    return seen, plan(PORT, [], own, absent=_of_servers(own, seen, asked, {item["uuid"] for item in there}))
+
+
+def _of_servers(own: list[Object], seen: Seen, asked: list[Object], ids: set[str]) -> list[str]:
+    """The ports that these servers have, and those that were once made for them and nothing has."""
+    devices = {raw["id"]: raw["device_id"] for raw in seen.raw[PORT.kind]}
+    made_for = tuple(port_name(server, {"network": ""}) for server in asked)
+    return [
+        port["name"]
+        for port in own
+        if devices[port["uuid"]] in ids or (not devices[port["uuid"]] and port["name"].startswith(made_for))
+    ]
 
 
 def _check_owners(there: list[Object], owner: str) -> None:

@@ -16,6 +16,7 @@ from .resources import TAG
 from .servers import SERVER, port_name
 
 _WITH_HOST = {"microversion": "2.74"}  # since when Nova is told on which host, and checks that it fits there
+_UNDER_WAY = ("BUILD", "REBUILD", "REBOOT", "HARD_REBOOT", "MIGRATING")  # of which something else becomes
 
 
 class Names:
@@ -48,6 +49,13 @@ class Names:
             raise SentenceError("There is no flavor '%s' for this project: make it, or let the project use it." % name)
         return self._flavors[name]
 
+    def of(self, item: Object) -> tuple[str, str]:
+        """The ids of image and flavor of a server that is to be made; raises SentenceError."""
+        missing = [name for name in ("image", "flavor") if name not in item]
+        if missing:
+            raise SentenceError("a new server needs %s." % " and ".join(missing))
+        return self.image(item["image"]), self.flavor(item["flavor"])
+
 
 def look(cloud: Cloud, asked: list[Object], names: Names, project: str) -> list[Object]:
     """The servers that are asked for and are there, of the project with this id. Raises SentenceError."""
@@ -75,6 +83,7 @@ def _server(raw: Object, item: Object, names: Names) -> Object:
         "uuid": raw["id"],
         "usable": raw["status"] != "ERROR",
         "status": raw["status"],
+        "under_way": raw["status"] in _UNDER_WAY,
         "owner": next((tag.removeprefix(TAG) for tag in raw.get("tags") or () if tag.startswith(TAG)), None),
         "flavor": raw["flavor"]["original_name"],
         "addresses": {net: [each["addr"] for each in found] for net, found in raw["addresses"].items()},
@@ -106,6 +115,10 @@ class ServerWriter(Attempts):
         self.each(of(steps, SERVER, (Action.CREATE, Action.RECREATE)), self._create)
         return self.errors
 
+    def ready(self, step: Step) -> None:
+        """Wait for one that is still being started."""
+        self._wait_for((step.before or {})["uuid"])
+
     def _delete(self, step: Step) -> None:
         path = "/servers/%s" % (step.before or {})["uuid"]
         self.remove(path)
@@ -124,18 +137,17 @@ class ServerWriter(Attempts):
 
     def _create(self, step: Step) -> None:
         item = step.wanted or {}
-        missing = [name for name in ("image", "flavor") if name not in item]
-        if missing:
-            raise CloudError("a new server needs %s." % " and ".join(missing), 400)
-        ports = [(port_name(item, network), self._port(port_name(item, network))) for network in item["networks"]]
-        lost = [name for name, id in ports if id is None]
+        image, flavor = self._names.of(item)
+        names = [port_name(item, network) for network in item.get("networks") or ()]
+        ports = {name: self._port(name) for name in names}
+        lost = [name for name, id in ports.items() if id is None]
         if lost:
             raise CloudError("its port '%s' is not there." % lost[0], 400)
         body: Object = {
             "name": step.key,
-            "imageRef": self._names.image(item["image"]),
-            "flavorRef": self._names.flavor(item["flavor"]),
-            "networks": [{"port": id} for _name, id in ports],
+            "imageRef": image,
+            "flavorRef": flavor,
+            "networks": [{"port": id} for id in ports.values()] or "none",
             "tags": [TAG + self._owner],
         }
         if "user_data" in item:
@@ -143,6 +155,9 @@ class ServerWriter(Attempts):
         named = {"key_pair": "key_name", "config_drive": "config_drive", "host": "host"}
         body.update((key, item[name]) for name, key in named.items() if name in item)
         id = self.write("POST", "/servers", json={"server": body}, **_WITH_HOST)["server"]["id"]
+        self._wait_for(id)
+
+    def _wait_for(self, id: str) -> None:
         self.wait(lambda: self._started("/servers/%s" % id), self._timeout)
 
     def _started(self, path: str) -> bool:

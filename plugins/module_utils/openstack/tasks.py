@@ -27,7 +27,7 @@ def _network(run: Run) -> Object:
     check_asked(objects)
     prune = list(CONFIG_OPTIONS) if absent else params["prune"]
     projects = [item["project"] for item in config.get(SHARE.plural) or ()]
-    seen = look(cloud, kinds_for(config, absent), network_names(config), projects, group_names(config))
+    seen = look(cloud, kinds_for(config, absent), network_names(config), projects, owner, group_names(config))
     read(seen, owner)
     steps = planned(objects, seen, owner, prune, exact_routers(config), going(config))
     if any(step.action is Action.CREATE for step in steps):
