@@ -36,7 +36,9 @@ options:
     type: dict
     required: true
   allow:
-    description: What else may come in, each with C(ports), and perhaps C(protocol), C(network), C(sources) and C(why).
+    description:
+      - What else may pass, each with C(ports), and perhaps C(direction) (V(in) or V(out)), C(protocol), C(network), C(sources) or, of what goes
+        out, C(destinations), and C(why).
     type: list
     elements: dict
     default: []

@@ -16,9 +16,10 @@ from . import model
 
 Rule = dict[str, t.Any]  # direction; perhaps protocol, port, remote (a subnet), ethertype, description
 
-DNS, SSH, HTTPS, SYSLOG, SUNRPC, NFS = 53, 22, 443, 514, 111, 2049
+DNS, SSH, HTTPS, IPMI, SYSLOG, SUNRPC, NFS = 53, 22, 443, 623, 514, 111, 2049
 NODE_EXPORTER, MACHINE_EXPORTER, GRAFANA, PROMETHEUS = 9100, 2112, 3000, 9090
 BOTH = ("udp", "tcp")
+SERVED = ((SSH, "shell"), (NODE_EXPORTER, "node exporter"), (GRAFANA, "Grafana"), (PROMETHEUS, "Prometheus"))
 
 
 def security_groups(pod: model.Pod, cloud: model.Cloud) -> list[dict[str, t.Any]]:
@@ -35,7 +36,7 @@ def security_groups(pod: model.Pod, cloud: model.Cloud) -> list[dict[str, t.Any]
         ),
         "controller-management": (
             "vPOD controller VM on the management network",
-            controller_management(pod.controller_port, poplars),
+            controller_management(pod.controller_port, poplars, cloud.management_servers),
         ),
         "poplar-management": ("Poplar VM on the management network", poplar_management(controllers)),
         "poplar-storage": ("Poplar VM on the storage network", poplar_storage(cloud.nfs_servers)),
@@ -54,6 +55,7 @@ def controller_bmc(bmcs: str | None, dns_servers: t.Iterable[str]) -> list[Rule]
             rule("egress", "icmp", remote=bmcs, description="reachability"),
             rule("egress", "tcp", SSH, bmcs, description="shell"),
             rule("egress", "tcp", HTTPS, bmcs, description="Redfish"),
+            rule("egress", "udp", IPMI, bmcs, description="sensors over IPMI"),
             *(rule("ingress", protocol, SYSLOG, bmcs, description="logs") for protocol in BOTH),
         ]
     return rules + names(dns_servers)
@@ -72,16 +74,22 @@ def controller_gw(
             rule("egress", "tcp", agent_port, gateways, description="V-IPU agents"),
             *(rule("ingress", protocol, SYSLOG, gateways, description="logs") for protocol in BOTH),
         ]
-    served = ((SSH, "shell"), (NODE_EXPORTER, "node exporter"), (GRAFANA, "Grafana"), (PROMETHEUS, "Prometheus"))
-    rules += [
-        rule("ingress", "tcp", port, server, description=what) for server in management_servers for port, what in served
-    ]
-    return rules + names(dns_servers)
+    return rules + served(management_servers) + names(dns_servers)
 
 
-def controller_management(port: int, poplars: t.Mapping[str, str]) -> list[Rule]:
+def controller_management(
+    port: int, poplars: t.Mapping[str, str], management_servers: t.Iterable[str] = ()
+) -> list[Rule]:
     """Of a controller, on the management network; ``poplars`` is who they are, a remote or a remote_group."""
-    return [*anywhere(), shell(), rule("ingress", "tcp", port, **poplars, description="V-IPU server")]
+    rules = [*anywhere(), shell(), rule("ingress", "tcp", port, **poplars, description="V-IPU server")]
+    return rules + served(management_servers, SERVED[1:])  # the shell is everybody's already
+
+
+def served(management_servers: t.Iterable[str], ports: t.Collection[tuple[int, str]] = SERVED) -> list[Rule]:
+    """From those who look after a controller from afar."""
+    return [
+        rule("ingress", "tcp", port, server, description=what) for server in management_servers for port, what in ports
+    ]
 
 
 def poplar_management(controllers: t.Mapping[str, str]) -> list[Rule]:

@@ -38,11 +38,12 @@ def ports(lines: list[str], network: str) -> set[str]:
 
 def test_a_controller_reaches_machines_and_serves_the_management_server() -> None:
     made = rules("controller")
-    assert ports(made["output"], "bmc") == {"tcp 22", "tcp 443", "udp 53", "tcp 53"}
+    assert ports(made["output"], "bmc") == {"tcp 22", "tcp 443", "udp 623", "udp 53", "tcp 53"}
     assert ports(made["output"], "gw") == {"tcp 22", "tcp 2112", "tcp 8080", "udp 53", "tcp 53"}
     assert ports(made["input"], "bmc") == {"udp 514", "tcp 514"}
-    assert ports(made["input"], "gw") == {"udp 514", "tcp 514", "tcp 22", "tcp 9100", "tcp 3000", "tcp 9090"}
-    assert ports(made["input"], "management") == {"tcp 22", "tcp 8090"}
+    served = {"tcp 22", "tcp 9100", "tcp 3000", "tcp 9090"}
+    assert ports(made["input"], "gw") == {"udp 514", "tcp 514", "udp 8091", *served}
+    assert ports(made["input"], "management") == {"tcp 8090", *served}
     assert all("ip saddr 192.0.2.1/32" in line for line in made["input"] if "dport 3000" in line)
     ends = [line for line in made["output"] if " reject " in line and "ipv6" not in line]
     assert [re.search(r'comment "(\w+): no more"', line)[1] for line in ends] == ["bmc", "gw"]
@@ -65,6 +66,12 @@ def test_a_poplar_server_takes_nothing_from_storage_and_filters_no_data() -> Non
     assert 'oifname "bond0.12" reject with icmpx admin-prohibited comment "storage: no more"' in made["output"]
 
 
+def test_storage_is_left_alone_where_no_server_of_it_is_known() -> None:
+    made = rules("poplar", peers={**PEERS, "nfs_servers": []})
+    assert not [line for line in made["output"] if "bond0.12" in line]
+    assert not [line for line in made["input"] if "bond0.12" in line]
+
+
 def test_where_ipv4_is_bound_ipv6_is_no_way_around() -> None:
     refused = 'oifname "eno1" meta nfproto ipv6 reject with icmpx admin-prohibited'
     assert rules("controller")["output"].count(refused) == 1
@@ -76,6 +83,22 @@ def test_who_asks_for_a_lease_has_no_address_yet() -> None:
     leases = [line for line in rules("management")["input"] if "dport 67" in line]
     assert 'iifname "eno1" udp dport 67 accept comment "bmc: leases"' in leases
     assert not any("ip daddr" in line for line in leases)
+    # Also where nothing is filtered that is meant for the host itself.
+    assert 'iifname "bond0.11" udp dport 67 accept comment "data: leases"' in rules("poplar", "management")["input"]
+
+
+def test_agents_are_heard_which_call_everybody() -> None:
+    made = rules("controller")
+    assert 'iifname "eno1" ip saddr 10.1.2.0/24 udp dport 8091 accept comment "gw: presence of agents"' in made["input"]
+    asked = 'oifname "eno1" meta l4proto igmp accept comment "gw: multicast"'
+    assert asked in made["output"]
+    refused = [number for number, line in enumerate(made["output"]) if " reject " in line]
+    assert made["output"].index(asked) < refused[0]
+
+
+def test_a_host_whose_only_network_is_that_of_agents_reaches_mirrors_and_time() -> None:
+    made = rules("agent", networks={"gw": NETWORKS["gw"]}, interfaces={})
+    assert made["output"] == ['ip saddr 10.1.2.0/24 accept comment "gw"']
 
 
 def test_a_host_of_two_kinds_may_what_either_may() -> None:
@@ -90,19 +113,34 @@ def test_what_a_controller_may_ask_an_agent_answers() -> None:
     assert asked <= ports(rules("agent")["input"], "gw")
 
 
-def test_a_network_that_cannot_be_told_has_no_rules() -> None:
-    assert rules("controller", networks={}, interfaces={}) == {"input": [], "output": []}
+@pytest.mark.parametrize(
+    ("kind", "network"),
+    [("controller", "management"), ("poplar", "management"), ("management", "management"), ("agent", "gw")],
+)
+def test_a_host_that_nobody_would_reach_is_refused(kind: str, network: str) -> None:
+    others = {name: told for name, told in NETWORKS.items() if name != network}
+    sentence = (
+        f"network '{network}', on which a host of kind '{kind}' is reached, has neither a subnet nor an interface here"
+    )
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        rules(kind, networks=others, interfaces={})
+    assert rules(kind, networks=others, interfaces={network: "eno2"})["input"]
 
 
-def test_more_may_come_in() -> None:
+def test_more_may_pass() -> None:
     allow = [
         {"ports": [9093, 9094], "network": "management", "sources": ["10.1.3.0/24"], "why": "Alertmanager"},
         {"ports": [53], "protocol": "udp"},
+        {"ports": [123], "protocol": "udp", "direction": "out", "network": "gw", "destinations": ["10.1.2.7"]},
     ]
-    assert rules("poplar", allow=allow)["input"][-2:] == [
+    made = rules("controller", allow=allow)
+    assert made["input"][-2:] == [
         'ip daddr 10.1.3.0/24 ip saddr 10.1.3.0/24 tcp dport { 9093, 9094 } accept comment "Alertmanager"',
         'udp dport { 53 } accept comment "asked for"',
     ]
+    out = 'oifname "eno1" ip saddr 10.1.2.0/24 ip daddr 10.1.2.7/32 udp dport { 123 } accept comment "asked for"'
+    refused = next(number for number, line in enumerate(made["output"]) if " reject " in line)
+    assert made["output"].index(out) < refused
 
 
 @pytest.mark.parametrize(
@@ -111,7 +149,12 @@ def test_more_may_come_in() -> None:
         ({"kinds": ["controler"]}, "unknown kind of host 'controler': did you mean 'controller'?"),
         ({"interfaces": {"gw": 'eth0" accept'}}, "'eth0\" accept' is no name of an interface"),
         ({"networks": {"gw": {"subnet": "10.2.0.1/16"}}}, "network 'gw': '10.2.0.1/16' is no address or subnet"),
-        ({"allow": [{"ports": [0]}]}, "rule 1 of what else may come in: ports are numbers from 1 to 65535"),
+        ({"allow": [{"ports": [0]}]}, "rule 1 of what else may pass: ports are numbers from 1 to 65535"),
+        ({"allow": [{"ports": [1], "direction": "outt"}]}, "unknown direction 'outt': did you mean 'out'?"),
+        (
+            {"allow": [{"ports": [1], "direction": "out", "sources": ["10.1.1.1"]}]},
+            "rule 1 of what else may pass: what goes out has destinations, and no sources: correct it",
+        ),
         ({"allow": [{"ports": [1], "network": "gws"}]}, "unknown network 'gws': did you mean 'gw'?"),
         ({"allow": [{"ports": [1], "sources": ["here"]}]}, "'here' is no address or subnet such as"),
         ({"allow": [{"ports": [1], "why": 'a"b'}]}, "why is at most 60 characters"),

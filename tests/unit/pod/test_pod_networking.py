@@ -182,6 +182,7 @@ def test_rules_of_the_controller(pod):
         ("egress", "icmp", None, "10.1.1.0/24", None),
         ("egress", "tcp", 22, "10.1.1.0/24", None),
         ("egress", "tcp", 443, "10.1.1.0/24", None),
+        ("egress", "udp", 623, "10.1.1.0/24", None),
         ("ingress", "udp", 514, "10.1.1.0/24", None),
         ("ingress", "tcp", 514, "10.1.1.0/24", None),
         *dns,
@@ -199,6 +200,7 @@ def test_rules_of_the_controller(pod):
     assert rules(found, "controller-management")[2:] == [
         ("ingress", "tcp", 22, None, None),
         ("ingress", "tcp", 8090, None, "test-poplar-management"),
+        *(("ingress", "tcp", port, "192.0.2.7/32", None) for port in (9100, 3000, 9090)),
     ]
 
 
