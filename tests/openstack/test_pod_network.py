@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from neutron_pod import AccessLog, Plan, done, run
+from neutron_pod import AccessLog, Plan, done, look, run
 from openstack.connection import Connection
 
 from tools.openstack.site import CACHE
@@ -153,6 +153,69 @@ def test_two_tenants_see_their_own_data_and_neither_bmc_nor_gw(
     assert plan.ports(admin)["ipum03-rnic"].network_id == plan.network(admin, "data").id
 
 
+def test_what_is_replaced_goes_when_nobody_holds_on_to_it(admin: Connection, plan: Plan) -> None:
+    """A data network gets other addresses, and the router another way out, in one run."""
+    options = plan.options()
+    config = options["config"]
+    out = f"{plan.name}-out"
+    way_out = {"name": out, "vlan": plan.vlan + 5, "physical_network": "physnet1g", "external": True}
+    networks, subnets = config["networks"], config["subnets"]
+    config["networks"] = [*networks, way_out]
+    config["subnets"] = [*subnets, {"name": out, "network": out, "cidr": "198.51.100.0/24", "dhcp": False}]
+    config["routers"][0]["external_network"] = out
+    assert not run(**options).get("failed")
+    before = plan.ports(admin)
+
+    old, new = f"{plan.name}-data", f"{plan.name}-data-2"
+    (data,) = (subnet for subnet in subnets if subnet["name"] == old)
+    moved = {"name": new, "network": data["network"], "cidr": "10.1.15.0/24", "gateway": "10.1.15.254"}
+    config["networks"], config["subnets"] = networks, [sub for sub in subnets if sub is not data] + [moved]
+    config["routers"][0]["external_network"] = plan.external
+    for interface in config["routers"][0]["interfaces"]:
+        if interface["subnet"] == old:
+            interface.update(subnet=new, address="10.1.15.254")
+    for port in config["ports"]:
+        port["addresses"] = [address.replace("10.1.5.", "10.1.15.") for address in port["addresses"]]
+    result = run(prune=True, **options)
+    assert not result.get("failed"), result
+    assert result["networks"]["removed"] == [out]
+    assert sorted(result["subnets"]["removed"]) == [old, out]
+    after = plan.ports(admin)
+    assert {name: port.id for name, port in after.items()} == {name: port.id for name, port in before.items()}
+    assert after["ipum02-rnic"].fixed_ips[0]["ip_address"] == "10.1.15.2"
+    assert not run(prune=True, **options)["changed"]
+
+
+def test_rules_that_neutron_keeps_in_another_form(admin: Connection, plan: Plan) -> None:
+    rules = [
+        {"direction": "ingress", "protocol": "tcp", "port": 1, "port_max": 65535},
+        {"direction": "ingress", "protocol": "UDP", "port": 53, "remote": "0.0.0.0/0"},
+        {"direction": "egress", "protocol": "icmp", "ethertype": "IPv6"},
+        {"direction": "ingress", "protocol": "1", "ethertype": "IPv6"},
+    ]
+    options = {"pod": plan.name, "config": {"security_groups": [{"name": f"{plan.name}-g", "rules": rules}]}}
+    for changed in (True, False):
+        result = run(**options)
+        assert not result.get("failed"), result
+        assert result["changed"] == changed
+
+
+def test_a_port_of_ours_on_a_network_that_is_not(admin: Connection, plan: Plan) -> None:
+    site = admin.network.create_network(name=f"site-{plan.name}")
+    subnet = admin.network.create_subnet(name=site.name, network_id=site.id, ip_version=4, cidr="10.9.0.0/24")
+    port = {"name": "gateway", "network": site.name, "mac": plan.mac(9, "rnic"), "addresses": ["10.9.0.9"]}
+    try:
+        assert not run(pod=plan.name, config={"ports": [port]}).get("failed")
+        (told,) = look(pod=plan.name)["ports"]
+        assert (told["name"], told["network"]) == ("gateway", site.name)
+        gone = run(pod=plan.name, state="absent")
+        assert gone["ports"]["removed"] == ["gateway"]
+        assert not list(admin.network.ports(network_id=site.id, name="gateway"))
+    finally:
+        admin.network.delete_subnet(subnet)
+        admin.network.delete_network(site)
+
+
 def test_address_scope_and_subnet_pool(admin: Connection, plan: Plan) -> None:
     config = plan.options()["config"]
     name = plan.name
@@ -170,3 +233,13 @@ def test_address_scope_and_subnet_pool(admin: Connection, plan: Plan) -> None:
     assert admin.network.find_subnet(f"{name}-data").subnet_pool_id == pool.id
     assert not run(pod=name, state="absent").get("failed")
     assert not admin.network.find_address_scope(name)
+    # An address scope of a site is none of ours, and an empty one of ours is found again.
+    site = admin.network.create_address_scope(name=f"site-{name}", ip_version=4)
+    try:
+        part = {"subnet_pools": [{"name": name, "prefixes": ["10.1.4.0/23"], "address_scope": site.name}]}
+        assert not run(pod=name, config={**part, "address_scopes": [{"name": name}]}).get("failed")
+        gone = run(pod=name, state="absent")
+        assert (gone["subnet_pools"]["removed"], gone["address_scopes"]["removed"]) == ([name], [name])
+        assert admin.network.find_address_scope(site.id)
+    finally:
+        admin.network.delete_address_scope(site)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A cloud that gives the answers it was told, and notes what was written to it."""
+"""A cloud that gives the answers it was told, and notes what it was asked and what was written to it."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ class Answers(Cloud):
         super().__init__({}, 4)
         self.told = told
         self.project = project
+        self.asked: list[tuple[str, Any]] = []
         self.written: list[tuple[str, Any]] = []
 
     def authorize(self) -> str:
@@ -25,7 +26,9 @@ class Answers(Cloud):
 
     def request(self, service: str, method: str, path: str, **options: Any) -> Any:
         place = f"{method} {path}"
-        if method != "GET":
+        if method == "GET":
+            self.asked.append((place, options.get("params")))
+        else:
             self.written.append((place, options.get("json")))
         answer = self.told.get(place)
         if isinstance(answer, list):
