@@ -50,7 +50,7 @@ unit: venv ## unit and property tests
 	pytest tests/unit -n 2
 
 integration: venv ## controller, agents, command lines, modules and playbooks against a twin
-	pytest tests/integration -n 2 --dist loadscope
+	pytest tests/integration -n 3 --dist loadscope
 
 test-browser: venv ## the rack report in a real browser (needs chromium)
 	@command -v chromium >/dev/null || { echo "Chromium is not installed: apt install --no-install-recommends chromium fonts-dejavu-core" >&2; exit 1; }
@@ -116,13 +116,13 @@ rack-rehearsal: venv $(PEERS)/.ready ## site.yml from bare hosts to a watched ra
 	@python -m tools.rehearsal
 
 ansible-lint: venv ## playbooks and roles, production profile
-	ansible-lint --offline --profile production
+	@tools/unless_passed.sh ansible-lint --offline --profile production
 
 sanity: venv ## ansible-test sanity on the built collection, with no ignore entries
-	python tools/sanity.py
+	@tools/unless_passed.sh python tools/sanity.py
 
 docs: venv ## build the module documentation and check it
-	tools/docs.sh
+	@tools/unless_passed.sh tools/docs.sh
 
 bench: venv $(PEERS)/.ready ## every speed figure beside its peer, measured in one run
 	python -m tests.benchmark
