@@ -9,14 +9,19 @@ import ipaddress
 import typing as t
 
 from ..reconcile import Action, Object, SentenceError, Step
-from .port_checks import described
+from .port_checks import GATEWAY, described
 from .reading import Seen
 from .resources import EVERYBODY, INTERFACE, NETWORK, PORT, ROUTER, SHARE, SUBNET, overlap
 
 GONE = (Action.DELETE, Action.RECREATE)
 _ALWAYS_FIRST = (SHARE, INTERFACE, ROUTER, PORT)
 # Ports that Neutron makes and removes itself.
-_OF_NEUTRON = ("network:dhcp", "network:distributed", "network:floatingip_agent_gateway")
+_OF_NEUTRON = (
+    "network:dhcp",
+    "network:distributed",
+    "network:floatingip_agent_gateway",
+    "network:router_centralized_snat",  # with the interface that it is for
+)
 
 
 def goes_first(step: Step, steps: t.Iterable[Step]) -> bool:
@@ -71,20 +76,20 @@ class _Left:
         self._steps = steps
         self._seen = seen
         self._gone = {(step.before or {})["uuid"] for step in gone}
-        moved = {step.before["uuid"] for step in steps if step.family is ROUTER and step.before and step.wanted}
+        changed = [step for step in steps if step.action is Action.CHANGE]
+        routers = self._gone | {(step.before or {})["uuid"] for step in changed if step.family is ROUTER}
         self._ports = [
             raw
             for raw in seen.raw.get(PORT.kind, ())
             if raw["id"] not in self._gone
             and raw["device_owner"] not in _OF_NEUTRON
             # The gateway of a router that goes, or gets another network.
-            and not (raw["device_owner"] == "network:router_gateway" and raw["device_id"] in self._gone | moved)
+            and not (raw["device_owner"] == GATEWAY and raw["device_id"] in routers)
         ]
-        changed = [step for step in steps if step.family is PORT and step.action is Action.CHANGE]
         self._addresses = {
-            (step.before or {})["uuid"]: step.wanted["addresses"]
+            (step.before or {})["uuid"]: (step.wanted or {})["addresses"]
             for step in changed
-            if step.wanted and step.wanted.get("addresses") is not None
+            if step.family is PORT and (step.wanted or {}).get("addresses") is not None
         }
 
     def on(self, network: str) -> list[Object]:

@@ -15,6 +15,7 @@ from .wanted import Objects
 
 Network: t.TypeAlias = "ipaddress.IPv4Network | ipaddress.IPv6Network"
 
+GATEWAY = "network:router_gateway"
 _HELD = ("network", "mac", "addresses", "hardware_offload")  # of a port in use: Nova and its guest rely on them
 
 
@@ -85,6 +86,8 @@ def described(raw: Object, whose: str = "") -> str:
         return "a router" + whose
     if raw["device_owner"] == "network:dhcp":
         return "a DHCP server"
+    if raw["device_owner"] == GATEWAY:
+        return "the gateway of a router"
     use = ", in use by %s," % raw["device_owner"] if raw["device_owner"] else ""
     return "port '%s'%s%s" % (raw["name"] or raw["id"], whose, use)
 

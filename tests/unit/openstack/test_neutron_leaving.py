@@ -68,9 +68,9 @@ def test_what_somebody_has_a_port_on_stays_and_so_does_all_the_rest(raw: Any, wh
         steps(EVERYTHING, there(raw), prune=True)
 
 
-@pytest.mark.parametrize("owner", ["network:dhcp", "network:distributed", "network:floatingip_agent_gateway"])
+@pytest.mark.parametrize("owner", ["dhcp", "distributed", "floatingip_agent_gateway", "router_centralized_snat"])
 def test_what_neutron_removes_itself_keeps_nothing(owner: str) -> None:
-    raw = {**TENANTS_VM, "device_owner": owner}
+    raw = {**TENANTS_VM, "device_owner": f"network:{owner}"}
     assert len(told(steps(EVERYTHING, there(raw), prune=True))) == 4
 
 
@@ -94,8 +94,9 @@ def test_a_router_that_goes_or_gets_another_gateway_keeps_nothing() -> None:
     found = steps(moved, seen(**raw), prune=True)
     assert told(found) == [("network", "old", "delete"), ("router", "r", "change")]
     assert first(found) == {"old": False}
-    with pytest.raises(SentenceError, match="Network 'old' cannot be removed while port"):
-        steps({"networks": []}, seen(**raw), prune=True)
+    for routers in ({}, {"routers": [{"name": "r", "external_network": "old"}]}):
+        with pytest.raises(SentenceError, match="Network 'old' cannot be removed while the gateway of a router has it"):
+            steps({"networks": [], **routers}, seen(**raw), prune=True)
 
 
 def test_shares_alone_are_tried_and_with_other_things_looked_at() -> None:
