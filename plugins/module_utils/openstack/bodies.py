@@ -80,8 +80,6 @@ def new(step: Step, find: Find) -> Object:
             body["fixed_ips"] = [*body.get("fixed_ips", ()), *fixed]
         if not body.get("security_groups") and item.get("port_security") is False:
             body.pop("security_groups", None)
-        if not body.get("binding:profile", True):
-            del body["binding:profile"]  # who asks for nothing need not have the right to
     return body
 
 
@@ -112,8 +110,8 @@ def _attributes(family: Family, item: Object, names: set[str], find: Find) -> Ob
             body["fixed_ips"] = [{"ip_address": address} for address in item["addresses"]]
         if "security_groups" in names:
             body["security_groups"] = [find(SECURITY_GROUP, name) for name in item["security_groups"]]
-        if "hardware_offload" in names:
-            body["binding:profile"] = {"capabilities": [SWITCHDEV]} if item["hardware_offload"] else {}
+        if "hardware_offload" in names and item["hardware_offload"]:
+            body["hardware_offload_type"] = SWITCHDEV
     elif family is ROUTER and "external_network" in names:
         body["external_gateway_info"] = _gateway(item, find)
     elif family is SUBNET_POOL and "address_scope" in names:

@@ -207,8 +207,8 @@ def _port(seen: Seen, raw: Object) -> Object:
     }
     told = {"dns_name": "dns_name", "port_security": "port_security_enabled", "vnic_type": "binding:vnic_type"}
     port.update((name, raw[key]) for name, key in told.items() if key in raw)
-    if "binding:profile" in raw:  # shown to administrators only
-        port["hardware_offload"] = SWITCHDEV in raw["binding:profile"].get("capabilities", ())
+    if "hardware_offload_type" in raw:
+        port["hardware_offload"] = raw["hardware_offload_type"] == SWITCHDEV
     return port
 
 

@@ -16,7 +16,7 @@ from ..reconcile import Family, Field, Mode, Object
 
 ABSENT = "absent"  # the state of a share that is to go
 NONE = "none"  # asks for there to be none, where not to ask at all leaves what is there
-SWITCHDEV = "switchdev"  # the capability of a virtual function whose packets Open vSwitch leaves to the card
+SWITCHDEV = "switchdev"  # the mode of a card that forwards by itself what Open vSwitch once told it
 ANY = "any"  # whichever address is free
 
 EVERYBODY = "*"  # whom something is shared with
@@ -104,7 +104,7 @@ PORT = Family(
         Field("port_security"),
         Field("security_groups", Mode.SET),
         Field("vnic_type"),
-        Field("hardware_offload"),
+        Field("hardware_offload", immutable=True),
         Field("description"),
         Field("owner"),
     ),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Ports that are for Open vSwitch with hardware offload say so in their binding profile."""
+"""Ports that are for Open vSwitch with hardware offload say so when they are made."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ansible_collections.openipu.pod.plugins.module_utils.reconcile import Sente
 from neutron_raw import network, port, seen, steps, told
 
 MAC = "0c:42:a1:00:00:01"
-SAYS = {"capabilities": ["switchdev"]}
+TYPE = "hardware_offload_type"
 
 
 def step(offload: bool | None, **there: Any) -> Any:
@@ -22,23 +22,18 @@ def step(offload: bool | None, **there: Any) -> Any:
 
 
 def test_a_new_port_says_so_and_no_other_says_anything() -> None:
-    assert bodies.new(step(True), lambda family, name: name)["binding:profile"] == SAYS
+    assert bodies.new(step(True), lambda family, name: name)[TYPE] == "switchdev"
     for offload in (False, None):
-        assert "binding:profile" not in bodies.new(step(offload), lambda family, name: name)
+        assert TYPE not in bodies.new(step(offload), lambda family, name: name)
 
 
-def test_what_nova_adds_is_no_change() -> None:
-    bound = {"device_owner": "compute:nova", "binding:profile": {**SAYS, "pci_slot": "0000:41:00.2"}}
-    assert told([step(True, **bound)]) == []
-    assert told([step(None, **bound)]) == []
+def test_what_is_so_stays_and_what_was_not_asked_about() -> None:
+    for offload, said in ((True, "switchdev"), (False, None), (None, "switchdev"), (None, None)):
+        assert told([step(offload, **{TYPE: said})]) == []
+    assert told([step(True, description="")]) == []  # a Neutron that knows of none cannot be compared
 
 
-def test_a_port_that_nobody_has_is_changed_and_one_in_use_is_not() -> None:
-    changing = step(True, **{"binding:profile": {}})
-    assert bodies.changes(changing, lambda family, name: name) == {"binding:profile": SAYS}
+def test_a_port_that_nobody_has_is_made_anew_and_one_in_use_is_not() -> None:
+    assert told([step(True, **{TYPE: None})]) == [("port", "vm-data", "recreate")]
     with pytest.raises(SentenceError, match="'vm-data' is in use by compute:nova, so its hardware_offload cannot be"):
-        step(True, **{"binding:profile": {}, "device_owner": "compute:nova"})
-
-
-def test_who_is_not_shown_the_profile_cannot_compare() -> None:
-    assert told([step(True, description="")]) == []
+        step(True, **{TYPE: None, "device_owner": "compute:nova"})

@@ -49,7 +49,8 @@ def declare(site: Site) -> Part:
                     "type_drivers": "flat,vlan",
                     "tenant_network_types": "vlan",
                     "mechanism_drivers": "openvswitch,sriovnicswitch",
-                    "extension_drivers": "port_security,dns_domain_ports,tag_ports_during_bulk_creation",
+                    "extension_drivers": "port_security,port_hardware_offload_type,"
+                    "dns_domain_ports,tag_ports_during_bulk_creation",
                     "path_mtu": 9000,
                 },
                 # What tenants make for themselves gets a VLAN from these; providers may use any other.
