@@ -10,7 +10,7 @@ import re
 import typing as t
 
 from ..reconcile import Object, SentenceError
-from .reading import Seen, canonical_rule, share_id, sorted_rules
+from .reading import Seen, share_id
 from .resources import (
     ABSENT,
     ANY,
@@ -24,6 +24,7 @@ from .resources import (
     SUBNET,
     SUBNET_POOL,
 )
+from .rules import canonical_rule, sorted_rules
 
 Objects = dict[str, list[Object]]  # by kind; a kind that nothing was said of is not in it
 

@@ -12,7 +12,7 @@ from . import bodies
 from .attempts import Attempts, MissingError, of, place
 from .client import Cloud, CloudError
 from .leaving import GONE, goes_first
-from .reading import Seen, canonical_rule, owner_of, rule_of
+from .reading import Seen, owner_of
 from .resources import (
     ADDRESS_SCOPE,
     CALLED,
@@ -30,6 +30,7 @@ from .resources import (
     TAG,
     rule_key,
 )
+from .rules import canonical_rule, rule_of
 
 CHUNK = 64  # objects in one request
 _IN_BULK = (NETWORK, SUBNET, SECURITY_GROUP, PORT)

@@ -192,6 +192,9 @@ def test_networks_of_others_with_the_same_name_are_other_networks() -> None:
     ]
     with pytest.raises(SentenceError, match=r"Address 10\.6\.0\.1 of port 'm1' is in no subnet of network 'data'"):
         steps({"ports": [{**asked, "addresses": ["10.6.0.1"]}]}, seen(**raw))
+    # A port of ours there is not where it is to be.
+    ours = {**port("m1", A, "10.6.0.1"), "network_id": "theirs"}
+    assert told(steps({"ports": [asked]}, seen(**{**raw, "port": [ours]}))) == [("port", "m1", "recreate")]
     # One that is to be made is none of those that are there.
     del raw["network"][0], raw["subnet"][0]
     new = {"networks": [{"name": "data", "vlan": 11, "physical_network": "phys"}]}
