@@ -2,7 +2,7 @@
 """Archives that stand in for the vendor's, which is not public: install.sh, a controller, its command line, a unit.
 
 The controller is the open one behind the vendor's options and its name for the storage. That of release 1.1
-spoils the storage, and ends.
+spoils the storage, and ends; 1.2 has no installer.
 
     bundle.py FOLDER
 """
@@ -51,10 +51,10 @@ WantedBy=multi-user.target
 """
 
 
-def pack(folder: Path, release: str, server: str) -> None:
+def pack(folder: Path, release: str, server: str, installer: str = "install.sh") -> None:
     """Write an archive, and its checksum beside it."""
     archive = folder / f"vipu-{release}.tar.gz"
-    files = {"install.sh": INSTALL, "bin/vipu-server": server, "bin/vipu-admin": ADMIN, "vipu-server.service": UNIT}
+    files = {installer: INSTALL, "bin/vipu-server": server, "bin/vipu-admin": ADMIN, "vipu-server.service": UNIT}
     with tarfile.open(archive, "w:gz") as tar:
         for name, text in files.items():
             member = tarfile.TarInfo(f"vipu-{release}/{name}")
@@ -66,3 +66,4 @@ def pack(folder: Path, release: str, server: str) -> None:
 if __name__ == "__main__":
     pack(Path(sys.argv[1]), "1.0", SERVER)
     pack(Path(sys.argv[1]), "1.1", BROKEN)
+    pack(Path(sys.argv[1]), "1.2", SERVER, installer="setup.sh")
