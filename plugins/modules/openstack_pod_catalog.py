@@ -13,7 +13,7 @@ author: openipu.pod contributors (@openipu)
 description:
   - Makes images, flavors and volume types what is asked for, in one task.
   - The bytes of an image and the size of a flavor cannot be changed. One that differs is made anew under the same name, and servers of the old one keep it.
-  - What is not asked about stays as it is.
+  - What is not asked about stays as it is, and of what is made anew too, like the projects that may use a flavor.
 extends_documentation_fragment:
   - openipu.pod.openstack
   - openipu.pod.attributes

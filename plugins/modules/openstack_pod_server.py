@@ -11,7 +11,9 @@ short_description: Start servers on the networks of a POD
 version_added: 0.1.0
 author: openipu.pod contributors (@openipu)
 description:
-  - Makes a port for every network of a server, then the server with these ports, and waits until it is active. It goes first, and its ports after it.
+  - Makes a port for every network of a server, then the server with these ports, and waits until it is active, also when an earlier run has
+    begun to start it. It goes first, and its ports after it.
+  - Image and flavor are looked for before any port is made.
   - A server whose start failed is made anew. One that is there and was not made for the same O(pod) is refused.
 extends_documentation_fragment:
   - openipu.pod.openstack

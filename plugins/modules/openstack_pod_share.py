@@ -11,8 +11,9 @@ short_description: Offer shared file systems to the VMs of a POD
 version_added: 0.1.0
 author: openipu.pod contributors (@openipu)
 description:
-  - Makes types of shares, shares, and who may mount them what is asked for, in one task, and waits until the shares are available.
-  - What is not asked about stays as it is. A share that could not be made is made anew.
+  - Makes types of shares, shares, and who may mount them what is asked for, in one task, and waits until the shares are available, also those
+    that an earlier run has begun.
+  - What is not asked about stays as it is. A share that could not be made is made anew, and so is a rule that its backend did not take.
   - Shares go to backends without share servers; share networks are not made.
 extends_documentation_fragment:
   - openipu.pod.openstack
