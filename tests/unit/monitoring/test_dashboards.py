@@ -26,7 +26,7 @@ ROLE = ROOT / "roles" / "monitoring"
 DECLARED = {file.stem: yaml.safe_load(file.read_text()) for file in (ROLE / "files/dashboards").glob("*.yml")}
 VARIABLES = yaml.safe_load((ROLE / "vars/main.yml").read_text())
 # What every series of a target has.
-OF_TARGETS = {"job", "instance", "host", "rack", "unit", "agent"}
+OF_TARGETS = {"job", "instance", "host", "rack", "unit", "agent", "pod"}
 
 
 def rules() -> list[dict[str, Any]]:
@@ -111,6 +111,40 @@ def test_a_metric_that_nobody_exports_is_found() -> None:
     names = [selector.name for selector in selectors('sum(rate(nobody_total{a="b"}[5m])) / on () (up or other)')]
     assert names == ["nobody_total", "up", "other"]
     assert "nobody_total" not in EXPORTED
+
+
+def federated(name: str) -> bool:
+    """Whether a Prometheus that federates has such series of other PODs too."""
+    return ":" in name or name in ("up", "ALERTS")
+
+
+def told_of_pods(expression: str) -> dict[str, list[str]]:
+    """What an expression asks for, by name, with how it asks for PODs."""
+    return {
+        selector.name: [f"{each.op}{each.value}" for each in selector.matchers.matchers if each.name == "pod"]
+        for selector in selectors(expression)
+    }
+
+
+def test_what_other_pods_have_computed_is_not_taken_for_ones_own() -> None:
+    for rule in RULES:
+        told = told_of_pods(rule["expr"])
+        own = {name: asked for name, asked in told.items() if federated(name)}
+        # Where two are compared, one that is of this POD has no partner of another.
+        assert not own or any(own.values()), rule["expr"]
+        assert all(asked in ([], ["MatchOp.Equal"]) for asked in own.values()), rule["expr"]
+
+
+def test_dashboards_tell_pods_apart() -> None:
+    for name, declared in DECLARED.items():
+        assert next(iter(declared["variables"])) == "pod"
+        for who, query in grafana.queries(declared):
+            if who == "variable pod":
+                continue
+            values = re.fullmatch(r"label_values\((.+), (\w+)\)", query)
+            for asked in told_of_pods(values[1] if values else query).values():
+                assert asked == ["MatchOp.Re$pod"], f"{name}: {who}"
+            assert not re.search(r"\bby \((?!pod\b)", query), f"{name}: {who}"
 
 
 def test_nothing_is_recorded_for_nobody() -> None:
