@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +37,31 @@ def write(folder: Path, *options: str, fails: bool = False, **variables: Any) ->
         **variables,
     }
     return " ".join(printed(folder, "kolla_config", *options, fails=fails, **given).split())
+
+
+def merged(folder: Path, file: str, template: str = "", **variables: Any) -> Path:
+    """One of the files as Kolla Ansible deploys it: joined with its own template, by its own plugin."""
+    sources = [str(KOLLA / "roles" / template)] if template else []
+    made = folder / "merged.conf"
+    settings = [*sorted((KOLLA / "group_vars/all").glob("*.yml")), KOLLA / "roles/neutron/defaults/main.yml"]
+    task = {"merge_configs": {"sources": [*sources, str(folder / "etc/config" / file)], "dest": str(made)}}
+    local = {"hosts": "localhost", "connection": "local", "gather_facts": False, "vars_files": [*map(str, settings)]}
+    library = folder / "library"  # of OpenStack's, only what the plugin needs
+    library.mkdir()
+    (library / "oslo_config").symlink_to(next((CACHE / "venv/lib").glob("python3*")) / "site-packages/oslo_config")
+    book = folder / "merge.yml"
+    book.write_text(yaml.safe_dump([{**local, "tasks": [task]}]))
+    variables = {"ansible_python_interpreter": sys.executable, **variables}
+    given = ["-e", f"@{folder}/etc/globals.d/openipu-pod.yml", "-e", json.dumps(variables)]
+    done = subprocess.run(
+        [Path(sys.executable).with_name("ansible-playbook"), "-i", "localhost,", book, *given],
+        env={**os.environ, "ANSIBLE_ACTION_PLUGINS": str(KOLLA / "action_plugins"), "PYTHONPATH": str(library)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return made
 
 
 def as_openstack(program: str, *arguments: object) -> Any:
@@ -69,7 +96,12 @@ def test_once_and_again_and_in_check_mode(tmp_path: Path) -> None:
 
 
 def test_neutron_takes_it(tmp_path: Path) -> None:
-    write(tmp_path)
+    interfaces = {"physnet100g": "bond0", "physnet1g": "eno1", "physnet1": "eno2"}
+    more = {
+        "kolla_config_extension_drivers": ["uplink_status_propagation"],
+        "kolla_config_vlan_ranges": ["physnet1:100:199"],
+    }
+    write(tmp_path, kolla_config_interfaces=interfaces, **more)
     program = """
 import json, sys
 from oslo_config import cfg
@@ -80,15 +112,48 @@ config.register_ml2_plugin_opts(cfg.CONF)
 driver_type.register_ml2_drivers_vlan_opts(cfg.CONF)
 cfg.CONF(["--config-file", sys.argv[1]], project="neutron")
 ranges = utils.parse_network_vlan_ranges(cfg.CONF.ml2_type_vlan.network_vlan_ranges)
-print(json.dumps([ranges, cfg.CONF.ml2.extension_drivers, cfg.CONF.ml2.path_mtu]))
+print(json.dumps([ranges, cfg.CONF.ml2.extension_drivers, cfg.CONF.ml2.path_mtu, cfg.CONF.ml2.physical_network_mtus]))
 """
-    ranges, drivers, mtu = as_openstack(program, tmp_path / "etc/config/neutron/ml2_conf.ini")
-    assert ranges == {"physnet100g": [[11, 11], [12, 12]], "physnet1g": [[13, 13], [99, 99]]}
-    assert (drivers, mtu) == (["port_security", "dns_domain_ports", "tag_ports_during_bulk_creation"], 9000)
+    file = merged(tmp_path, "neutron/ml2_conf.ini", "neutron/templates/ml2_conf.ini.j2", enable_neutron_qos=True)
+    ranges, drivers, path, mtus = as_openstack(program, file)
+    assert ranges == {"physnet1": [[100, 199]], "physnet100g": [[11, 11], [12, 12]], "physnet1g": [[13, 13], [99, 99]]}
+    # Kolla Ansible's own, then those of the POD, then the site's.
+    assert drivers == [
+        *("qos", "port_security", "subnet_dns_publish_fixed_ip"),
+        *("port_hardware_offload_type", "tag_ports_during_bulk_creation", "uplink_status_propagation"),
+    ]
+    # Packets get larger on the POD's switches and nowhere else.
+    assert (path, mtus) == (1500, {"physnet1": "1500", "physnet1g": "1500"})
+    assert "global_physnet_mtu = 9000" in (tmp_path / "etc/config/neutron.conf").read_text()
 
 
-def test_nova_takes_it(tmp_path: Path) -> None:
-    write(tmp_path)
+def test_the_physical_networks_of_the_site_stay(tmp_path: Path) -> None:
+    interfaces = {"physnet100g": "bond0", "physnet1g": "eno1", "physnet1": "eno2"}
+    write(tmp_path, kolla_config_interfaces=interfaces, kolla_config_bridges={"physnet1": "br-ex"})
+    told = yaml.safe_load((tmp_path / "etc/globals.d/openipu-pod.yml").read_text())
+    lists = [told[f"neutron_{name}"] for name in ("physical_networks", "bridge_name", "external_interface")]
+    assert lists == ["physnet1,physnet100g,physnet1g", "br-ex,br-100g,br-1g", "eno2,bond0,eno1"]
+
+
+@pytest.mark.parametrize(("blazar", "more"), [(False, []), (True, ["BlazarFilter"])])
+def test_nova_schedules_by_its_own_filters_too(tmp_path: Path, blazar: bool, more: list[str]) -> None:
+    write(tmp_path, kolla_config_scheduler_filters=["AggregateInstanceExtraSpecsFilter"])
+    program = """
+import json, sys
+import nova.conf
+CONF = nova.conf.CONF
+own = CONF.filter_scheduler.enabled_filters
+CONF(["--config-file", sys.argv[1]], project="nova")
+print(json.dumps([own, CONF.filter_scheduler.enabled_filters]))
+"""
+    own, found = as_openstack(program, merged(tmp_path, "nova/nova-scheduler.conf", enable_blazar=blazar))
+    ours = ["NUMATopologyFilter", "PciPassthroughFilter", "AggregateInstanceExtraSpecsFilter"]
+    assert found == [*own, *ours, *more]
+
+
+@pytest.mark.parametrize(("given", "product"), [({}, "1018"), ({"kolla_config_pci": {"product_id": "101e"}}, "101e")])
+def test_nova_takes_it(tmp_path: Path, given: dict[str, Any], product: str) -> None:
+    write(tmp_path, **given)
     program = """
 import json, sys
 import nova.conf
@@ -104,7 +169,7 @@ print(json.dumps([[spec.tags for spec in known.specs], aliases, len(hardware.get
     assert [tag["physical_network"] for tag in tags] == ["physnet100g"]
     (policy_and_specs,) = aliases.values()
     assert "connectx-vf" in aliases
-    assert {"vendor_id": "15b3", "product_id": "1018", "dev_type": "type-VF"} in policy_and_specs[1]
+    assert {"vendor_id": "15b3", "product_id": product, "dev_type": "type-VF"} in policy_and_specs[1]
     assert processors == 240
 
 
@@ -115,6 +180,10 @@ def test_kayobe_keeps_what_others_wrote(tmp_path: Path) -> None:
     told = yaml.safe_load((tmp_path / "etc/kolla/globals.yml").read_text())
     assert (told["kolla_internal_vip_address"], told["neutron_bridge_name"]) == ("10.0.0.1", "br-100g,br-1g")
     assert (tmp_path / "etc/kolla/config/nova/nova-compute.conf").exists()
+    # Kayobe looks at the files before Kolla Ansible does, and leaves to it what it does not know.
+    drivers = (tmp_path / "etc/kolla/config/neutron/ml2_conf.ini").read_text().splitlines()[2]
+    assert drivers.startswith("extension_drivers = {% raw %}{{ (neutron_extension_drivers |")
+    assert drivers.endswith("}}{% endraw %}")
     assert "changed=0" in write(tmp_path, kolla_config_layout="kayobe")
 
 

@@ -60,13 +60,14 @@ def test_flavors(admin: Connection, name: str, tmp_path: Path) -> None:
         "openstack_flavors_shares": [1, 4],
         "openstack_flavors_projects": ["tenant-a"],
         "openstack_flavors_pci_alias": "connectx-vf",
+        "openstack_flavors_server": {"ephemeral": 7000},  # and the rest as usual
         "openstack_flavors_more": [],
     }
     assert play(tmp_path, "openstack_flavors", "--check", **asked) == 1
     assert play(tmp_path, "openstack_flavors", **asked) == 1
     assert play(tmp_path, "openstack_flavors", **asked) == 0
     found = admin.compute.find_flavor(f"{name}.1of4", get_extra_specs=True)
-    assert (found.vcpus, found.ram, found.disk, found.ephemeral, found.is_public) == (56, 114688, 100, 1000, False)
+    assert (found.vcpus, found.ram, found.disk, found.ephemeral, found.is_public) == (56, 114688, 100, 1750, False)
     assert found.extra_specs == {
         "hw:cpu_policy": "dedicated",
         "hw:mem_page_size": "1GB",
