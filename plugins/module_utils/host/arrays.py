@@ -89,6 +89,8 @@ def _found(members: list[Disk], others: list[Disk]) -> Found:
     device = min((holder for disk in members for holder in disk.holders if holder.startswith("/dev/md")), default="")
     # One that was taken out of an array that runs still says that it is of it.
     inside = [disk for disk in members if not device or device in disk.holders]
+    if device and not runs(device):
+        device = ""
     return Found(
         uuid=uuids.pop(),
         level=members[0].md.get("MD_LEVEL", ""),
@@ -97,6 +99,12 @@ def _found(members: list[Disk], others: list[Disk]) -> Found:
         device=device,
         missing=int(members[0].md.get("MD_DEVICES", "0")) - len(inside),
     )
+
+
+def runs(device: str) -> bool:
+    """Whether an array can be read: one that waits for more disks has a device too, of no size."""
+    state = Path("/sys/class/block", Path(device).name, "md", "array_state")
+    return state.read_text().strip() not in ("inactive", "clear")
 
 
 def _compare(name: str, level: str, found: Found) -> None:

@@ -45,10 +45,11 @@ def test_what_is_in_the_way(disk: Disk, why: str) -> None:
     assert disk.in_the_way == why
 
 
-def find(monkeypatch: pytest.MonkeyPatch, *disks: Disk, level: str = "raid6") -> arrays.Found | None:
+def find(monkeypatch: pytest.MonkeyPatch, *disks: Disk, level: str = "raid6", runs: bool = True) -> arrays.Found | None:
     """With disks that are as they are told here; the scenario poplar_server has real ones."""
     known = {disk.path: disk for disk in disks}
     monkeypatch.setattr(arrays, "look", lambda host, path: known[path])
+    monkeypatch.setattr(arrays, "runs", lambda device: runs)
     return arrays.find(None, "nvme", level, list(known))  # type: ignore[arg-type]  # nobody is asked
 
 
@@ -81,6 +82,11 @@ def test_an_array_is_known_again(monkeypatch: pytest.MonkeyPatch) -> None:
     stopped = find(monkeypatch, *members(4, holders=()))
     assert stopped
     assert stopped.told("nvme")["active"] is False
+
+
+def test_an_array_that_waits_for_more_disks_does_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SentenceError, match=r"^Array 'nvme' lacks 2 of its disks and does not run: find them"):
+        find(monkeypatch, *members(2), runs=False)
 
 
 def test_a_disk_that_was_taken_out_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
