@@ -117,8 +117,9 @@ class Writer(Attempts):
         if family is PORT and ready and self._tags_in_bulk():
             for _step, body in ready:
                 body["tags"] = [self._tag]
-        size = CHUNK if family in _IN_BULK else 1
-        chunks = [ready[start : start + size] for start in range(0, len(ready), size)]
+        many = [(step, body) for step, body in ready if _in_bulk(family, body)]
+        chunks = [many[start : start + CHUNK] for start in range(0, len(many), CHUNK)]
+        chunks += [[(step, body)] for step, body in ready if not _in_bulk(family, body)]
         # Chunks of ports would wait for each other's locks on the subnets.
         for group in [[chunk] for chunk in chunks] if family in _IN_BULK else [chunks]:
             self.cloud.together(self._post, group)
@@ -132,7 +133,7 @@ class Writer(Attempts):
         family = chunk[0][0].family
         path, one, many = PATHS[family.kind], CALLED[family.kind], COLLECTIONS[family.kind]
         try:
-            if family in _IN_BULK:
+            if _in_bulk(family, chunk[0][1]):
                 answer = self.write("POST", path, json={many: [body for _step, body in chunk]})
                 found = answer[many]
             else:
@@ -253,6 +254,11 @@ class Writer(Attempts):
         family = next(family for family in FAMILIES if family.kind == item["kind"])
         body = bodies.share(item, self._find(family, item["name"]), project)
         self.write("POST", PATHS[SHARE.kind], json={CALLED[SHARE.kind]: body})
+
+
+def _in_bulk(family: Family, body: Object) -> bool:
+    """Whether Neutron makes it in one request with others. Of ports in bulk it forgets the offload."""
+    return family in _IN_BULK and "hardware_offload_type" not in body
 
 
 def _in_the_way(steps: t.Iterable[Step], changed: list[Step]) -> list[Step]:
