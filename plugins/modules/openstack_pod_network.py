@@ -242,7 +242,8 @@ options:
           hardware_offload:
             description:
               - Whether Open vSwitch lets the card forward its packets, with a virtual function whose card is in the mode C(switchdev).
-              - With V(direct), Open vSwitch binds a port only so in Neutron, and the SR-IOV agent only otherwise. A port that nobody has is made anew to change it.
+              - With V(direct), Open vSwitch binds a port only so in Neutron, and the SR-IOV agent only otherwise. A port that nobody has is made anew to
+                change it.
               - Takes Neutron 2023.2 or later with ML2's extension driver C(port_hardware_offload_type).
             type: bool
           description:
