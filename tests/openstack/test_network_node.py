@@ -8,15 +8,17 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from apart import Apart
+from neutron_pod import Plan
 
 from tools.openstack.network_node import BRIDGES
-from tools.openstack.site import CACHE
+from tools.openstack.site import ADMIN_CLOUD, CHECKOUT
 
 NEEDED = {
     "ovs-vsctl": "openvswitch-switch",
@@ -34,9 +36,12 @@ pytestmark = [
     pytest.mark.skipif(bool(MISSING), reason=f"apt install {' '.join(sorted(MISSING))}"),
 ]
 
-MACHINE = {"name": "ipum1", "mac": "04:3f:72:0a:00:01", "address": "10.5.1.1"}
-OTHER = {"name": "ipum2", "mac": "04:3f:72:0a:00:02", "address": "10.5.1.2"}
-DATA, MANAGEMENT = 11, 99  # VLANs
+VLAN = 97
+MANAGEMENT, DATA = VLAN + 1, VLAN + 2
+MACHINE = {"name": "ipum01-rnic", "mac": Plan.mac(1, "rnic"), "address": "10.1.5.1"}
+OTHER = {"name": "ipum02-rnic", "address": "10.1.5.2"}
+SERVER, OUTSIDE = "10.1.3.120", "192.0.2.10"  # on the management network; of the router
+DOMAIN = "ipupod.example."
 LEASE = """#!/bin/sh
 [ "$1" = bound ] || exit 0
 ip addr add "$ip/$mask" dev "$interface"
@@ -47,18 +52,17 @@ echo "ip=$ip" "mask=$mask" "hostname=$hostname" "domain=$domain" "mtu=$mtu" "dns
 
 @pytest.fixture
 def node(apart: Apart, tmp_path: Path) -> Iterator[Path]:
-    """A cloud with a network node: the data network with two machines, routed to management and, by SNAT, outside."""
+    """A cloud with a network node: the data network with two machines, routed to management and outside."""
     state = tmp_path / "cloud"
     arguments = ["up", "--network-only", "--network-node", "--state-dir", str(state)]
     try:
         done = apart.tool(*arguments)
         assert done.returncode == 0, done.stderr
         show = done.stdout.splitlines()[-1].partition(": ")[2].split()
-        make_networks(apart, state / "clouds.yaml")
+        make_networks(apart, state / "clouds.yaml", tmp_path)
         again = apart.tool(*arguments)
         assert again.returncode == 0, again.stderr
-        kinds = sorted(line.partition("-")[0] for line in apart.run(*show).splitlines())
-        assert kinds == ["qdhcp", "qdhcp", "qrouter"]
+        wait_for_agents(apart, show)
         yield state
     finally:
         done = apart.tool("down", "--state-dir", str(state))
@@ -69,31 +73,34 @@ def node(apart: Apart, tmp_path: Path) -> Iterator[Path]:
     assert left == ""
 
 
-def make_networks(apart: Apart, clouds: Path) -> None:
-    """With the command line of OpenStack, which nobody here wrote."""
-    program = ["env", f"OS_CLIENT_CONFIG_FILE={clouds}", "OS_CLOUD=openipu", str(CACHE / "venv" / "bin" / "openstack")]
+def wait_for_agents(apart: Apart, show: list[str]) -> None:
+    """Until each network has its DHCP server, and the router is there."""
+    deadline = time.monotonic() + 60
+    while True:
+        kinds = sorted(line.partition("-")[0] for line in apart.run(*show).splitlines())
+        if kinds == [*4 * ["qdhcp"], "qrouter"]:
+            return
+        assert time.monotonic() < deadline, kinds
+        time.sleep(0.5)
 
-    def openstack(*line: str) -> None:
-        apart.run(*program, *line)
 
-    def network(name: str, physical: str, vlan: int | None, subnet: str, *more: str) -> None:
-        provider = ["--provider-physical-network", physical, "--provider-network-type", "vlan" if vlan else "flat"]
-        provider += ["--provider-segment", str(vlan)] if vlan else []
-        openstack("network", "create", *provider, *more, name)
-        dhcp = [] if vlan else ["--no-dhcp"]
-        openstack("subnet", "create", "--network", name, "--subnet-range", subnet, *dhcp, name)
-
-    network("ipu-data", "physnet100g", DATA, "10.5.0.0/22", "--mtu", "9000", "--dns-domain", "ipupod.example.")
-    network("management", "physnet1g", MANAGEMENT, "10.1.3.0/24")
-    network("external", "external", None, "192.0.2.0/24", "--external")
-    for machine in (MACHINE, OTHER):
-        port = ["--mac-address", machine["mac"], "--fixed-ip", f"ip-address={machine['address']}"]
-        port += ["--dns-name", machine["name"], "--disable-port-security", "--no-security-group"]
-        openstack("port", "create", "--network", "ipu-data", *port, machine["name"])
-    gateway = ["--external-gateway", "external", "--enable-snat", "--fixed-ip", "ip-address=192.0.2.10"]
-    openstack("router", "create", *gateway, "ipu-data")
-    for subnet in ("ipu-data", "management"):
-        openstack("router", "add", "subnet", "ipu-data", subnet)
+def make_networks(apart: Apart, clouds: Path, folder: Path) -> None:
+    """By the module, as `openstack.yml` does."""
+    config = Plan(folder, VLAN, "external", machines=2, tenants=[]).options()["config"]
+    # There are no servers of names but Neutron's own, and this is what they answer for.
+    for network in config["networks"]:
+        network["dns_domain"] = DOMAIN
+    for subnet in config["subnets"]:
+        del subnet["dns_servers"]
+    outside = {"name": "external", "network_type": "flat", "physical_network": "external", "external": True}
+    config["networks"].append(outside)
+    subnet = {"network": "external", "cidr": "192.0.2.0/24", "dhcp": False, "pools": [f"{OUTSIDE}-{OUTSIDE}"]}
+    config["subnets"].append({"name": "external", **subnet})
+    environment = {"OS_CLIENT_CONFIG_FILE": clouds, "ANSIBLE_CONFIG": CHECKOUT / "ansible.cfg"}
+    program = ["env", *(f"{name}={value}" for name, value in environment.items())]
+    program += [str(Path(sys.executable).with_name("ansible")), "localhost", "-i", "localhost,", "-c", "local"]
+    program += ["-e", f"ansible_python_interpreter={sys.executable}", "-m", "openipu.pod.openstack_pod_network"]
+    apart.run(*program, "-a", json.dumps({"cloud": ADMIN_CLOUD, "pod": "pod", "config": config}))
 
 
 class Bench:
@@ -133,23 +140,23 @@ def test_a_machine_gets_its_address_resolves_another_and_is_routed(apart: Apart,
     ask += ["-O", "mtu", "-O", "hostname", "-O", "domain", "-O", "dns"]
     lease = dict(item.split("=", 1) for item in apart.run(*machine, *ask).split() if "=" in item)
     assert lease["ip"] == MACHINE["address"]
-    assert (lease["mask"], lease["hostname"], lease["domain"]) == ("22", MACHINE["name"], "ipupod.example")
-    assert (lease["mtu"], lease["router"]) == ("9000", "10.5.0.1")
+    assert (lease["mask"], lease["hostname"], lease["domain"]) == ("24", MACHINE["name"], DOMAIN.rstrip("."))
+    assert (lease["mtu"], lease["router"]) == ("9000", "10.1.5.254")
 
     query = ["dig", "+short", "+time=2", "+tries=5", f"@{lease['dns']}"]
-    assert apart.run(*machine, *query, f"{OTHER['name']}.ipupod.example", "A").strip() == OTHER["address"]
-    assert apart.run(*machine, *query, "-x", OTHER["address"]).strip() == f"{OTHER['name']}.ipupod.example."
+    assert apart.run(*machine, *query, f"{OTHER['name']}.{DOMAIN}", "A").strip() == OTHER["address"]
+    assert apart.run(*machine, *query, "-x", OTHER["address"]).strip() == f"{OTHER['name']}.{DOMAIN}"
 
     server = bench.plug("server", BRIDGES["physnet1g"], f"tag={MANAGEMENT}")
     apart.run(*server, "ip", "link", "set", "eth0", "up")
-    apart.run(*server, "ip", "addr", "add", "10.1.3.200/24", "dev", "eth0")
-    apart.run(*server, "ip", "route", "add", "default", "via", "10.1.3.1")
-    assert caller(apart, machine, server, "10.1.3.200") == MACHINE["address"]
+    apart.run(*server, "ip", "addr", "add", f"{SERVER}/24", "dev", "eth0")
+    apart.run(*server, "ip", "route", "add", "default", "via", "10.1.3.254")
+    assert caller(apart, machine, server, SERVER) == MACHINE["address"]
 
     outside = bench.plug("outside", BRIDGES["external"])
     apart.run(*outside, "ip", "link", "set", "eth0", "up")
     apart.run(*outside, "ip", "addr", "add", "192.0.2.200/24", "dev", "eth0")
-    assert caller(apart, machine, outside, "192.0.2.200") == "192.0.2.10"
+    assert caller(apart, machine, outside, "192.0.2.200") == OUTSIDE
 
 
 def caller(apart: Apart, machine: list[str], server: list[str], address: str) -> str:
