@@ -25,8 +25,9 @@ description:
     these two as C(api_host) and C(api_port) for C(module_defaults), and what the controller is to hold in the words of
     the module C(openipu.pod.vipu_pod), as C(vipu_pod_agents), C(vipu_pod_clusters),
     C(vipu_pod_allocations), C(vipu_pod_partitions) and C(vipu_pod_users). With V(openstack), they also get
-    C(pod_openstack_config), the option O(openipu.pod.openstack_pod_network#module:config), and C(pod_openstack_shares),
-    what a tenant may use of it.
+    C(pod_openstack_config), the option O(openipu.pod.openstack_pod_network#module:config), C(pod_openstack_networks),
+    what OpenStack calls the networks of the POD, and C(pod_openstack_tenants), by project what a tenant may use of it, for
+    those that are not named there under V(*).
   - Mistakes are refused with file, line and remedy. No device is contacted.
 requirements:
   - PyYAML
@@ -134,7 +135,7 @@ from ansible.plugins.inventory import BaseInventoryPlugin, Cacheable, Constructa
 from ansible_collections.openipu.pod.plugins.module_utils.pod import model
 from ansible_collections.openipu.pod.plugins.module_utils.pod.cabling import cable_macs
 from ansible_collections.openipu.pod.plugins.module_utils.pod.load import PodError, load
-from ansible_collections.openipu.pod.plugins.module_utils.pod.networking import network_config, tenant_shares
+from ansible_collections.openipu.pod.plugins.module_utils.pod.networking import network_config, networks, tenants
 from ansible_collections.openipu.pod.plugins.module_utils.pod.services import network_services
 from ansible_collections.openipu.pod.plugins.module_utils.pod.source import beside
 from ansible_collections.openipu.pod.plugins.module_utils.pod.spec import HOST_ROLES
@@ -259,7 +260,8 @@ def _describe(pod: model.Pod) -> dict[str, t.Any]:
     shared.update(("vipu_pod_%s" % kind, rows) for kind, rows in pod.desired().items())
     if pod.cloud:
         shared["pod_openstack_config"] = network_config(pod, pod.cloud)
-        shared["pod_openstack_shares"] = tenant_shares(pod, pod.cloud)
+        shared["pod_openstack_networks"] = networks(pod)
+        shared["pod_openstack_tenants"] = tenants(pod, pod.cloud)
     return {"hosts": hosts, "all": shared, "racks": list(numbers)}
 
 

@@ -16,6 +16,7 @@ import pytest
 from apart import Apart
 from neutron_pod import AccessLog, Plan, run
 from openstack.connection import Connection
+from vpod_order import order, play, twin  # noqa: F401 - fixtures
 
 from tools.openstack.site import ADMIN_CLOUD, CACHE, CHECKOUT
 

@@ -4,26 +4,23 @@
 from __future__ import annotations
 
 import base64
-import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import grpc
-import own_twin
 import psutil
 import pytest
 import vipu_servers
 import yaml
-from ansible_collections.openipu.pod.plugins.module_utils.pod.load import load
-from ansible_collections.openipu.pod.plugins.module_utils.pod.networking import tenant_shares
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.client import Client, Connection
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.tenant_task import OPENSTACK_POD_TENANT
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import virmgrpc
 from cli_support import Cli
 from neutron_pod import Plan, run
 from openstack.connection import Connection as Cloud
 from own_twin import OwnTwin, changed
+from vpod_order import partitions, roles, servers, told
 
 from tools.openstack.site import HOSTS
 
@@ -31,79 +28,6 @@ pytestmark = [
     pytest.mark.timeout(900),
     pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),  # of the SDK's releases to come
 ]
-
-
-@pytest.fixture(scope="module")
-def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnTwin]:
-    """A rack with a cluster, and nothing in it allocated."""
-    made = own_twin.make(tmp_path_factory.mktemp("vpod"))
-    pod = yaml.safe_load(made.inventory.read_text())
-    for name in ("allocations", "partitions"):
-        del pod[name]
-    made.inventory.write_text(yaml.safe_dump(pod))
-    made.twin("up")
-    made.playbook("vipu.yml")
-    yield made
-    made.twin("down")
-
-
-@pytest.fixture
-def order(admin: Cloud, plan: Plan, tmp_path: Path) -> Iterator[dict[str, Any]]:
-    """An order of 16 IPUs by tenant-a; what it takes is there, and is gone after it."""
-    plan.tenants = []
-    options = plan.options()
-    assert not run(**options).get("failed")
-    loaded = load(str(plan.folder / "pod.yml"))
-    assert loaded.cloud
-    image = admin.create_image(plan.name, data=b"\0" * 1024, disk_format="raw", visibility="public", wait=True)
-    flavor = admin.compute.create_flavor(name=plan.name, vcpus=1, ram=64, disk=1)
-    yield {
-        "pod_name": plan.name,
-        "pod_openstack_config": options["config"],
-        "pod_openstack_shares": tenant_shares(loaded, loaded.cloud),
-        "openstack_connection": {"cloud": "openipu"},
-        "vpod_name": f"{plan.name}v",
-        "vpod_tenant": "tenant-a",
-        "vpod_ipus": 16,
-        "vpod_image": plan.name,
-        "vpod_flavor": plan.name,
-        "vpod_controller_flavor": plan.name,
-        "vpod_poplar_server": HOSTS[0],
-        "vpod_public_keys": ["ssh-ed25519 AAAA alice"],
-    }
-    admin.image.delete_image(image)
-    admin.compute.delete_flavor(flavor)
-
-
-@pytest.fixture
-def play(twin: OwnTwin, order: dict[str, Any], tmp_path: Path) -> Iterator[Callable[..., Any]]:
-    """Runs one of the playbooks for the order; whatever became of it is destroyed in the end."""
-
-    def play(name: str, *options: str, check: bool = True, **more: Any) -> Any:
-        file = tmp_path / "order.json"
-        file.write_text(json.dumps({**order, **more}))
-        return twin.playbook(name, "-e", f"@{file}", *options, check=check, seconds=300)
-
-    yield play
-    play("vpod_destroy.yml")
-
-
-def partitions(twin: OwnTwin) -> dict[str, int]:
-    with Client(Connection(twin.controller)) as client:
-        found = client.call(client.user.ListPartitions, virmgrpc.ListPartitionsRequest()).partitions
-        return {partition.id: partition.ready_state for partition in found}
-
-
-def roles(admin: Cloud, tenant: str) -> list[str]:
-    """Those of the provider in the tenant's project."""
-    project = admin.identity.find_project(tenant, ignore_missing=False)
-    query = {"user_id": admin.current_user_id, "scope_project_id": project.id}
-    return [found.role["id"] for found in admin.identity.role_assignments(**query)]
-
-
-def servers(admin: Cloud, order: dict[str, Any]) -> dict[str, Any]:
-    found = admin.compute.servers(all_projects=True)
-    return {server.name: server for server in found if server.name.startswith(order["vpod_name"])}
 
 
 def test_create_look_and_destroy(
@@ -123,16 +47,18 @@ def test_create_look_and_destroy(
     }
     poplar = found[f"{name}-poplar"]
     assert (poplar.project_id, poplar.hypervisor_hostname) == (admin.identity.find_project("tenant-a").id, HOSTS[0])
-    told = yaml.safe_load(base64.b64decode(poplar.user_data))
-    (file,) = told["write_files"]
+    init = yaml.safe_load(base64.b64decode(poplar.user_data))
+    (file,) = init["write_files"]
     assert file["path"] == f"/etc/ipuof.conf.d/{name}.conf"
     assert name in base64.b64decode(file["content"]).decode()
-    assert told["ssh_authorized_keys"] == ["ssh-ed25519 AAAA alice"]
+    assert init["ssh_authorized_keys"] == ["ssh-ed25519 AAAA alice"]
     tenant = connect("tenant-a")
     seen = {net.name for net in tenant.network.networks() if net.name.startswith(plan.name)}
     assert seen == {f"{plan.name}-{network}" for network in ("data", "management", "storage")}
     data = next(port for port in tenant.network.ports() if port.name == f"{name}-poplar-data")
     assert (data.binding_vnic_type, data.device_id) == ("direct", poplar.id)
+    # Bound by Open vSwitch, for its hardware offload, and not by sriovnicswitch, which sites with that are without.
+    assert plan.ports(admin)[data.name].binding_vif_type == "ovs"
     assert roles(admin, "tenant-a") == []
     machines = plan.ports(admin)[f"{name}-controller-{plan.name}-bmc-gw"]
     assert sorted(fixed["ip_address"].rsplit(".", 2)[1] for fixed in machines.fixed_ips) == ["1", "2"]
@@ -146,7 +72,7 @@ def test_create_look_and_destroy(
 
     # The POD changes, and what is the vPOD's stays.
     plan.machines = 3
-    order["pod_openstack_config"] = plan.options()["config"]
+    order.update(told(plan))
     assert changed(play("openstack.yml")) == 1
     assert not [port for port in plan.ports(admin) if port.startswith("ipum04")]
     assert {net.name for net in tenant.network.networks() if net.name.startswith(plan.name)} == seen
@@ -171,8 +97,8 @@ def test_what_failed_half_way_is_finished_or_released(
     play("vpod_create.yml")
     assert len(servers(admin, order)) == 2
     # What is killed takes no role back.
-    role, project = admin.identity.find_role("admin"), admin.identity.find_project("tenant-a")
-    admin.identity.assign_project_role_to_user(project, admin.current_user_id, role)
+    assert not run(task=OPENSTACK_POD_TENANT, pod=order["vpod_name"], project="tenant-a", roles=["admin"]).get("failed")
+    assert len(roles(admin, "tenant-a")) == 1
     play("vpod_destroy.yml")
     assert roles(admin, "tenant-a") == []
     # More IPUs than there are.

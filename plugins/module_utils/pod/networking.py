@@ -14,6 +14,8 @@ from .filtering import security_groups
 
 Config = dict[str, t.Any]
 
+EVERYBODY = "*"  # tenants that pod.yml does not name
+
 _MACHINE_NETWORKS = {"bmc": model.BMC, "gw": model.GW, "rnic": model.DATA}  # by interface
 _BLOCK = 256  # addresses of a logical rack
 _FIRST_FREE = 150  # devices of the POD have lower numbers in the rack, unless told
@@ -43,9 +45,7 @@ def network_config(pod: model.Pod, cloud: model.Cloud) -> Config:
         ],
         "subnets": subnets,
         "security_groups": security_groups(pod, cloud),
-        "ports": list(
-            _ports(pod, {name: network_name(pod, names) for names in merged.values() for name in names}, data)
-        ),
+        "ports": list(_ports(pod, networks(pod), data)),
         "routers": _routers(pod, cloud, own),
         "shares": _shares(pod, cloud),
     }
@@ -60,6 +60,11 @@ def _merged(pod: model.Pod) -> dict[tuple[str, int], list[str]]:
     for network in pod.networks.values():
         wires.setdefault((model.SWITCHES[network.name], network.vlan), []).append(network.name)
     return wires
+
+
+def networks(pod: model.Pod) -> dict[str, str]:
+    """What the networks of the POD are called in Neutron."""
+    return {name: network_name(pod, names) for names in _merged(pod).values() for name in names}
 
 
 def network_name(pod: model.Pod, names: t.Sequence[str]) -> str:
@@ -166,28 +171,31 @@ def dns_name(*parts: str) -> str:
 
 
 def _routers(pod: model.Pod, cloud: model.Cloud, own: t.Sequence[model.Tenant]) -> list[Config]:
-    """The router of every data network: to the management network, and by SNAT to the outside."""
+    """The router of every data network, by SNAT to the outside, and the way to the management network.
+
+    All tenants have that one in common, and whoever is in it gets to whatever its routers lead to. So with several
+    data networks it has a router to itself: VMs have an interface there anyway.
+    """
     if not cloud.external_network:
         return []
-    management = []
-    if pod.networks[model.MANAGEMENT].subnet:
-        management = [{"subnet": subnet_name(pod, model.MANAGEMENT), **_address(cloud, model.MANAGEMENT)}]
-    routers = []
+    routers: dict[str, list[Config]] = {}
     if pod.networks[model.DATA].subnet:
-        interfaces = [{"subnet": subnet_name(pod, model.DATA), **_address(cloud, model.DATA)}, *management]
-        routers.append({"name": pod.name, "interfaces": interfaces})
-        # Data networks of tenants have the same addresses, and so a router each, with any address on management.
-        routers += [
-            {
-                "name": data_name(pod, tenant),
-                "interfaces": [
-                    {"subnet": data_name(pod, tenant), **_address(cloud, model.DATA)},
-                    *({"subnet": item["subnet"], "address": "any"} for item in management),
-                ],
-            }
+        routers[pod.name] = [{"subnet": subnet_name(pod, model.DATA), **_address(cloud, model.DATA)}]
+        # Data networks of tenants have the same addresses, and so a router each.
+        routers.update(
+            (data_name(pod, tenant), [{"subnet": data_name(pod, tenant), **_address(cloud, model.DATA)}])
             for tenant in own
-        ]
-    return [{**router, "external_network": cloud.external_network, "snat": True} for router in routers]
+        )
+    if pod.networks[model.MANAGEMENT].subnet:
+        management = {"subnet": subnet_name(pod, model.MANAGEMENT), **_address(cloud, model.MANAGEMENT)}
+        if pod.name in routers and not own:
+            routers[pod.name].append(management)
+        elif model.MANAGEMENT not in cloud.gateways:  # else the site's own router leads from there
+            routers[subnet_name(pod, model.MANAGEMENT)] = [management]
+    return [
+        {"name": name, "interfaces": interfaces, "external_network": cloud.external_network, "snat": True}
+        for name, interfaces in routers.items()
+    ]
 
 
 def _address(cloud: model.Cloud, name: str) -> Config:
@@ -198,21 +206,39 @@ def _address(cloud: model.Cloud, name: str) -> Config:
     return {"address": "any"} if name in cloud.gateways else {}
 
 
-def tenant_shares(pod: model.Pod, cloud: model.Cloud, tenant: model.Tenant | None = None) -> list[Config]:
-    """What a tenant may use, but for its name: never BMC or GW. The data network is the POD's, or its own."""
-    names = [network_name(pod, each) for each in _merged(pod).values() if set(each) & set(model.TENANT_NETWORKS)]
+def tenants(pod: model.Pod, cloud: model.Cloud) -> dict[str, Config]:
+    """By project, and for every other one under ``EVERYBODY``, what is a tenant's.
+
+    That is its ``data_network``, ``shares``, what it may use of the POD, and of a tenant with a data network of its
+    own the ``allocation`` whose machines are in that.
+    """
+    return {EVERYBODY: _tenant(pod, cloud), **{each.project: _tenant(pod, cloud, each) for each in cloud.tenants}}
+
+
+def _tenant(pod: model.Pod, cloud: model.Cloud, tenant: model.Tenant | None = None) -> Config:
+    called = networks(pod)
+    allocation = {}
     if tenant and tenant.vlan:
-        names = [data_name(pod, tenant) if name == network_name(pod, [model.DATA]) else name for name in names]
+        called[model.DATA] = data_name(pod, tenant)
+        allocation = {"allocation": next(each.id for each in pod.allocations if each.machines == tenant.machines)}
+    seen = dict.fromkeys(each for name, each in called.items() if name in model.TENANT_NETWORKS)  # never BMC or GW
     groups = [group["name"] for group in security_groups(pod, cloud)]
-    return [
-        *({"kind": "network", "name": name} for name in names),
-        *({"kind": "security_group", "name": name} for name in groups if name.startswith("%s-poplar-" % pod.name)),
-    ]
+    return {
+        "data_network": called[model.DATA],
+        "shares": [
+            *({"kind": "network", "name": name} for name in seen),
+            *({"kind": "security_group", "name": name} for name in groups if name.startswith("%s-poplar-" % pod.name)),
+        ],
+        **allocation,
+    }
 
 
 def _shares(pod: model.Pod, cloud: model.Cloud) -> list[Config]:
     return [
-        {**share, "project": tenant.project} for tenant in cloud.tenants for share in tenant_shares(pod, cloud, tenant)
+        {**share, "project": project}
+        for project, given in tenants(pod, cloud).items()
+        if project != EVERYBODY
+        for share in given["shares"]
     ]
 
 

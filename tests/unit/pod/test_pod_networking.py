@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.pod.load import PodError
-from ansible_collections.openipu.pod.plugins.module_utils.pod.networking import network_config
+from ansible_collections.openipu.pod.plugins.module_utils.pod.networking import network_config, networks, tenants
 from ansible_collections.openipu.pod.plugins.module_utils.pod.switching import switch_config
 
 FACTORY = (
@@ -154,10 +154,44 @@ def test_a_second_tenant_has_a_data_network_and_a_router_of_its_own(pod):
     assert ("alpha", "test-data") in networks
     assert ("beta", "test-data-beta") in networks
     assert not {("alpha", "test-data-beta"), ("beta", "test-data")} & networks
-    assert [i["subnet"] for i in named(found["routers"])["test-data-beta"]["interfaces"]] == [
+    assert routed(found) == {
+        "test": ["test-data"],
+        "test-data-beta": ["test-data-beta"],
+        "test-management": ["test-management"],
+    }
+
+
+def routed(found):
+    return {router["name"]: [item["subnet"] for item in router["interfaces"]] for router in found["routers"]}
+
+
+def test_no_router_of_ours_leads_to_management_where_the_site_has_one(pod):
+    site = TWO.replace("tenants", "networks: {management: {gateway: 10.1.3.1}}, tenants")
+    assert set(routed(config(pod, site, tail=HALVES))) == {"test", "test-data-beta"}
+
+
+def test_what_is_whose(pod):
+    loaded = pod.load(networks=FACTORY, rack_tail=SERVERS, tail=f"openstack: {TWO}\n{HALVES}")
+    assert networks(loaded) == {
+        "bmc": "test-bmc-gw",
+        "gw": "test-bmc-gw",
+        "management": "test-management",
+        "data": "test-data",
+        "storage": "test-storage",
+    }
+    found = tenants(loaded, loaded.cloud)
+    assert found["*"] == found["alpha"]
+    assert {name: each["data_network"] for name, each in found.items()} == {
+        "*": "test-data",
+        "alpha": "test-data",
+        "beta": "test-data-beta",
+    }
+    assert {name: each.get("allocation") for name, each in found.items()} == {"*": None, "alpha": None, "beta": "b"}
+    assert {share["name"] for share in found["beta"]["shares"] if share["kind"] == "network"} == {
         "test-data-beta",
         "test-management",
-    ]
+        "test-storage",
+    }
 
 
 def test_switches_follow_the_tenants(pod):

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Orders of vPODs on a real OpenStack and the controller of a twin: what the tests of them begin with."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import own_twin
+import pytest
+import yaml
+from ansible_collections.openipu.pod.plugins.module_utils.pod.load import load
+from ansible_collections.openipu.pod.plugins.module_utils.pod.networking import networks, tenants
+from ansible_collections.openipu.pod.plugins.module_utils.vipu.client import Client, Connection
+from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import virmgrpc
+from neutron_pod import Plan, run
+from openstack.connection import Connection as Cloud
+from own_twin import OwnTwin
+
+from tools.openstack.site import HOSTS
+
+
+@pytest.fixture(scope="session")
+def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnTwin]:
+    """A rack with a cluster, and nothing in it allocated."""
+    made = own_twin.make(tmp_path_factory.mktemp("vpod"))
+    pod = yaml.safe_load(made.inventory.read_text())
+    for name in ("allocations", "partitions"):
+        del pod[name]
+    made.inventory.write_text(yaml.safe_dump(pod))
+    made.twin("up")
+    made.playbook("vipu.yml")
+    yield made
+    made.twin("down")
+
+
+def told(plan: Plan) -> dict[str, Any]:
+    """What the inventory tells of OpenStack."""
+    config = plan.options()["config"]
+    loaded = load(str(plan.folder / "pod.yml"))
+    assert loaded.cloud
+    return {
+        "pod_openstack_config": config,
+        "pod_openstack_networks": networks(loaded),
+        "pod_openstack_tenants": tenants(loaded, loaded.cloud),
+    }
+
+
+@pytest.fixture
+def order(admin: Cloud, plan: Plan, tmp_path: Path) -> Iterator[dict[str, Any]]:
+    """An order of 16 IPUs by tenant-a; what it takes is there, and is gone after it."""
+    plan.tenants = []
+    assert not run(**plan.options()).get("failed")
+    image = admin.create_image(plan.name, data=b"\0" * 1024, disk_format="raw", visibility="public", wait=True)
+    flavor = admin.compute.create_flavor(name=plan.name, vcpus=1, ram=64, disk=1)
+    yield {
+        "pod_name": plan.name,
+        **told(plan),
+        "openstack_connection": {"cloud": "openipu"},
+        "vpod_name": f"{plan.name}v",
+        "vpod_tenant": "tenant-a",
+        "vpod_ipus": 16,
+        "vpod_image": plan.name,
+        "vpod_flavor": plan.name,
+        "vpod_controller_flavor": plan.name,
+        "vpod_poplar_server": HOSTS[0],
+        "vpod_public_keys": ["ssh-ed25519 AAAA alice"],
+    }
+    admin.image.delete_image(image)
+    admin.compute.delete_flavor(flavor)
+
+
+@pytest.fixture
+def play(twin: OwnTwin, order: dict[str, Any], tmp_path: Path) -> Iterator[Callable[..., Any]]:
+    """Runs one of the playbooks for the order; whatever became of it is destroyed in the end."""
+
+    def play(name: str, *options: str, check: bool = True, **more: Any) -> Any:
+        file = tmp_path / "order.json"
+        file.write_text(json.dumps({**order, **more}))
+        return twin.playbook(name, "-e", f"@{file}", *options, check=check, seconds=300)
+
+    yield play
+    play("vpod_destroy.yml")
+
+
+def partitions(twin: OwnTwin) -> dict[str, int]:
+    with Client(Connection(twin.controller)) as client:
+        found = client.call(client.user.ListPartitions, virmgrpc.ListPartitionsRequest()).partitions
+        return {partition.id: partition.ready_state for partition in found}
+
+
+def roles(admin: Cloud, tenant: str) -> list[str]:
+    """Those of the provider in the tenant's project."""
+    project = admin.identity.find_project(tenant, ignore_missing=False)
+    query = {"user_id": admin.current_user_id, "scope_project_id": project.id}
+    return [found.role["id"] for found in admin.identity.role_assignments(**query)]
+
+
+def servers(admin: Cloud, order: dict[str, Any]) -> dict[str, Any]:
+    found = admin.compute.servers(all_projects=True)
+    return {server.name: server for server in found if server.name.startswith(order["vpod_name"])}
