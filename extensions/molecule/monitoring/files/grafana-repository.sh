@@ -6,7 +6,7 @@ arch=$(dpkg --print-architecture)
 index=main/binary-$arch/Packages
 rm -rf "$1"
 mkdir -p "$1/package/DEBIAN" "$1/package/usr/sbin" "$1/package/usr/lib/systemd/system" "$1/repository/dists/stable/main/binary-$arch"
-cp "$here/grafana-server" "$1/package/usr/sbin/"
+cp "$here/grafana_server.py" "$1/package/usr/sbin/grafana-server"
 chmod 0755 "$1/package/usr/sbin/grafana-server"
 mkdir -p "$1/package/etc/grafana/provisioning/datasources" "$1/package/etc/grafana/provisioning/dashboards"
 cat >"$1/package/DEBIAN/control" <<END
@@ -24,7 +24,7 @@ chmod 0755 "$1/package/DEBIAN/postinst"
 cat >"$1/package/usr/lib/systemd/system/grafana-server.service" <<END
 [Service]
 User=grafana
-ExecStart=/usr/sbin/grafana-server
+ExecStart=/usr/bin/python3 /usr/sbin/grafana-server
 [Install]
 WantedBy=multi-user.target
 END
