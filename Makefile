@@ -91,15 +91,15 @@ $(KOLLA)/.ready: requirements/kolla.txt | .venv/.ready
 	@uv pip install --quiet --no-deps --require-hashes --target $(KOLLA) -r requirements/kolla.txt
 	@touch $@
 
-test-openstack: venv $(OPENSTACK)/.ready $(KOLLA)/.ready ## against that OpenStack, which is started when it does not run
-	@python -m tools.openstack prepare
-	pytest tests/openstack -n 0
-
 PEERS_OPENSTACK := .cache/peers-openstack
 $(PEERS_OPENSTACK)/.ready: requirements/peers-openstack.txt | .venv/.ready
 	@uv venv --quiet --clear --python $(BIN)/python $(PEERS_OPENSTACK)
 	@uv pip sync --quiet --python $(PEERS_OPENSTACK)/bin/python --require-hashes requirements/peers-openstack.txt
 	@touch $@
+
+test-openstack: venv $(OPENSTACK)/.ready $(KOLLA)/.ready $(PEERS)/.ready $(PEERS_OPENSTACK)/.ready ## against that OpenStack, which is started when it does not run
+	@python -m tools.openstack prepare
+	pytest tests/openstack -n 0
 
 bench-openstack: venv $(OPENSTACK)/.ready $(PEERS)/.ready $(PEERS_OPENSTACK)/.ready ## the figures of Neutron beside openstack.cloud
 	python -m tests.benchmark.neutron
