@@ -91,8 +91,9 @@ def test_a_tenant_that_there_is_not(admin: Cloud, order: dict[str, Any], play: P
     assert "There is no project 'nowhere': make it first, or correct the name." in said(refused)
     assert allocations(vipu) == []
     # Nor is one that has gone since in the way of what it had.
-    vipu.out(f"vipu-admin create allocation {order['vpod_name']} --cluster cl0 --size 1")
-    vipu.out(f"vipu-admin create partition {order['vpod_name']} --size 4")
+    name = order["vpod_name"]
+    vipu.out(f"vipu-admin create allocation {name} --cluster cl0 --size 1")
+    vipu.out(f"vipu-admin create partition {name} --size 4 --allocation {name}")
     play("vpod_destroy.yml", vpod_tenant="nowhere")
     assert (allocations(vipu), partitions(twin)) == ([], {})
 
