@@ -6,8 +6,10 @@ set -eu
 cd "$(dirname "$0")/.."
 git rev-parse --git-dir >/dev/null 2>&1 || exec "$@"
 
-files() { git ls-files --cached --others --exclude-standard --deduplicate -z -- "$@"; }
-state=$({ python --version; files; files ':!src' ':!tests/*.py' | xargs -0 sha256sum 2>&1; } | sha256sum)
+files() { git ls-files --cached --others --exclude-standard -- "$@"; }
+all=$(files)
+read=$(files ':!src' ':!tests/*.py')
+state=$({ python --version; echo "$all"; echo "$read" | tr '\n' '\0' | xargs -0 sha256sum 2>&1; } | sha256sum)
 mark=.cache/passed/$(echo "$*" | tr -c 'A-Za-z0-9\n' -)
 if [ "$(cat "$mark" 2>/dev/null)" = "$state" ]; then
     echo "Passed with the same files before: $*"
