@@ -97,10 +97,14 @@ def read(seen: Seen, owner: str) -> None:
 
 
 def _owner_of_scope(seen: Seen, scope: Object, owner: str) -> str | None:
-    """Neutron has no tags for address scopes: ours has our name, and nobody else's pool in it."""
+    """Neutron has no tags for address scopes: ours has our name, and nobody else's pool in it.
+
+    One that only begins like our name may be another POD's, unless a pool of ours is in it.
+    """
     owners = {owner_of(raw) for raw in seen.raw.get(SUBNET_POOL.kind, ()) if raw["address_scope_id"] == scope["uuid"]}
     if owners <= {owner}:
-        return owner if scope["name"] == owner or scope["name"].startswith(owner + "-") else None
+        ours = scope["name"] == owner or (owners and scope["name"].startswith(owner + "-"))
+        return owner if ours else None
     return owners.pop() if len(owners) == 1 else None
 
 

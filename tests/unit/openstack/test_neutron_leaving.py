@@ -221,7 +221,10 @@ def pool(on: str, **more: Any) -> dict[str, Any]:
     ("name", "pools", "gone"),
     [
         ("pod", [pool("id-of-pod")], True),
-        ("pod-storage", [], True),
+        ("pod", [], True),
+        ("pod-storage", [pool("id-of-pod-storage")], True),
+        ("pod-b", [], False),  # that of another POD, which has no pool in it yet
+        ("pod-b", [pool("id-of-pod-b", tags=["openipu.pod=pod-b"])], False),
         ("site", [pool("id-of-site")], False),  # that of a site, in which we have a pool
         ("site", [], False),
         ("pod", [pool("id-of-pod", project_id="p2", tags=[])], False),
