@@ -59,6 +59,7 @@ def test_create_look_and_destroy(
     assert (data.binding_vnic_type, data.device_id) == ("direct", poplar.id)
     # Bound by Open vSwitch, for its hardware offload, and not by sriovnicswitch, which sites with that are without.
     assert plan.ports(admin)[data.name].binding_vif_type == "ovs"
+    assert plan.ports(admin)[data.name].hardware_offload_type == "switchdev"
     assert roles(admin, "tenant-a") == []
     machines = plan.ports(admin)[f"{name}-controller-{plan.name}-bmc-gw"]
     assert sorted(fixed["ip_address"].rsplit(".", 2)[1] for fixed in machines.fixed_ips) == ["1", "2"]
@@ -173,3 +174,18 @@ def test_a_user_of_a_secure_controller(
     play("vpod_destroy.yml")
     assert users() == {"alice": ["other"]}
     assert servers(admin, order) == {}
+
+    # What pod.yml gives somebody stays when the last vPOD in it goes.
+    given = {**order["pod_openstack_tenants"]["*"], "allocation": "other"}
+    order.update(pod_openstack_tenants={"tenant-a": given}, vpod_ipus=8)
+    order["vipu_pod_users"] = [{"id": "alice", "role": "user", "allocations": ["other"]}]
+    play("vpod_create.yml")
+    play("vpod_destroy.yml")
+    assert users() == {"alice": ["other"]}
+    # Nor does a user of pod.yml go who has nothing there, or come who is not made yet.
+    order["vipu_pod_users"][0]["allocations"] = []
+    play("vpod_destroy.yml")
+    assert users() == {"alice": []}
+    order.update(vpod_user="carol", vipu_pod_users=[{"id": "carol", "role": "user", "allocations": []}])
+    play("vpod_destroy.yml")
+    assert users() == {"alice": []}

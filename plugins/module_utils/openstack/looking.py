@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import typing as t
 
-from ..reconcile import Object, SentenceError
+from ..reconcile import Action, Object, SentenceError, Step
 from .client import Cloud, CloudError
 from .reading import Seen, owner_of
 from .resources import (
@@ -107,6 +107,23 @@ def project_id(cloud: Cloud, name: str) -> str | None:
             "There are %d projects named '%s': name the one that is meant by its id (%s)." % (len(found), name, ids)
         )
     return str(found[0]["id"]) if found else None
+
+
+def check_offload(cloud: Cloud, steps: t.Iterable[Step]) -> None:
+    """Refuse to make ports for hardware offload where Neutron knows of none. Raises SentenceError."""
+    made = [step for step in steps if step.family is PORT and step.action in (Action.CREATE, Action.RECREATE)]
+    asking = next((step for step in made if (step.wanted or {}).get("hardware_offload")), None)
+    if asking is None:
+        return
+    try:
+        cloud.request("network", "GET", "/extensions/port-hardware-offload-type")
+    except CloudError as error:
+        if error.status != 404:
+            raise
+        raise SentenceError(
+            "Port '%s' is to be for hardware offload, which this Neutron does not know: give ML2 the extension driver "
+            "port_hardware_offload_type, or leave hardware_offload out." % asking.key
+        ) from None
 
 
 def quotas(cloud: Cloud, project: str) -> dict[str, Object]:

@@ -10,7 +10,7 @@ from ..runner import Task, TaskError
 from .attempts import Attempts, called
 from .carrying import carried_out, telling
 from .checks import check_asked
-from .looking import group_names, project_id
+from .looking import check_offload, group_names, project_id
 from .looking import look as look_at_networks
 from .options import OPENSTACK, Run
 from .planning import planned
@@ -106,7 +106,9 @@ def _ports(run: Run, asked: list[Object], there: list[Object], project: str) -> 
     seen = look_at_networks(run.transport, _KINDS, networks, (), params["pod"], group_names(config), project)
     read(seen, params["pod"])
     if params["state"] == "present":
-        return seen, planned(objects, seen, params["pod"], (), set())
+        steps = planned(objects, seen, params["pod"], (), set())
+        check_offload(run.transport, steps)
+        return seen, steps
     match_ports([], seen, params["pod"])
     own = [item for item in seen.objects[PORT.kind] if item["owner"] == params["pod"]]
     return seen, plan(PORT, [], own, absent=_of_servers(own, seen, asked, {item["uuid"] for item in there}))

@@ -9,7 +9,7 @@ from ..reconcile import Action, Object
 from ..runner import Task
 from .carrying import carry_out
 from .checks import check_asked
-from .looking import group_names, kinds_for, look, network_names, quotas
+from .looking import check_offload, group_names, kinds_for, look, network_names, quotas
 from .options import OPENSTACK, Run
 from .planning import exact_routers, planned
 from .quotas import check_quotas
@@ -30,6 +30,7 @@ def _network(run: Run) -> Object:
     seen = look(cloud, kinds_for(config, absent), network_names(config), projects, owner, group_names(config))
     read(seen, owner)
     steps = planned(objects, seen, owner, prune, exact_routers(config), going(config))
+    check_offload(cloud, steps)
     if any(step.action is Action.CREATE for step in steps):
         check_quotas(steps, quotas(cloud, seen.project), seen.project)
     if run.check_mode:

@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.openstack import bodies
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.client import CloudError
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.looking import check_offload
 from ansible_collections.openipu.pod.plugins.module_utils.reconcile import SentenceError
+from answers import Answers
 from neutron_raw import network, port, seen, steps, told
 
 MAC = "0c:42:a1:00:00:01"
@@ -37,3 +40,15 @@ def test_a_port_that_nobody_has_is_made_anew_and_one_in_use_is_not() -> None:
     assert told([step(True, **{TYPE: None})]) == [("port", "vm-data", "recreate")]
     with pytest.raises(SentenceError, match="'vm-data' is in use by compute:nova, so its hardware_offload cannot be"):
         step(True, **{TYPE: None, "device_owner": "compute:nova"})
+
+
+def test_a_neutron_that_knows_of_none_is_not_asked_for_it() -> None:
+    asked = "GET /extensions/port-hardware-offload-type"
+    check_offload(Answers({asked: {"extension": {}}}), [step(True)])
+    lacking = Answers({asked: CloudError("no such extension", 404)})
+    with pytest.raises(SentenceError, match="Port 'vm-data' is to be for hardware offload, which this Neutron"):
+        check_offload(lacking, [step(True)])
+    with pytest.raises(CloudError, match="nobody there"):
+        check_offload(Answers({asked: CloudError("nobody there", 503)}), [step(True)])
+    # Who asks for none, or has it, asks nobody.
+    check_offload(Answers({}), [step(False), step(None), step(True, **{TYPE: "switchdev"})])
