@@ -51,7 +51,7 @@ CONTROLLER = Shape(
     {"server": {}, "host": {}, "port": {"type": "int", "default": CONTROLLER_PORT}},
     mutually_exclusive=[("server", "host")],
 )
-# The roles of this collection for hosts, in the order in which playbooks/hosts.yml puts them there.
+# The roles of this collection for hosts; playbooks/hosts.yml and clients.yml put them there, in an order of their own.
 HOST_ROLES = (
     "common",
     "management_server",

@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
+import jinja2
 import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.pod.firewall import KINDS, firewall
 
+TEMPLATE = Path(__file__).parents[3] / "roles/common/templates/firewall.nft.j2"
 NETWORKS = {
     "bmc": {"subnet": "10.1.1.0/24"},
     "gw": {"subnet": "10.1.2.0/24"},
@@ -165,3 +168,19 @@ def test_mistakes_are_told(given: dict[str, object], sentence: str) -> None:
     kinds = given.pop("kinds", list(KINDS))
     with pytest.raises(ValueError, match=re.escape(sentence)):
         rules(*kinds, **given)  # type: ignore[misc]
+
+
+def test_where_ansible_comes_from_the_controller_is_reached_too() -> None:
+    template = jinja2.Environment(trim_blocks=True, autoescape=False).from_string(TEMPLATE.read_text())
+    known = {
+        "common_ansible_sources": ["10.9.0.5", "fd00::5"],
+        "common_came_from": {},
+        "common_controller_port": 8090,
+        "common_rules": {"input": [], "output": []},
+    }
+    on_controller = template.render(known, common_kinds=["controller"])
+    assert 'ip saddr 10.9.0.5 tcp dport 8090 accept comment "V-IPU from Ansible"' in on_controller
+    assert 'ip6 saddr fd00::5 tcp dport 8090 accept comment "V-IPU from Ansible"' in on_controller
+    elsewhere = template.render(known, common_kinds=["poplar"])
+    assert 'ip saddr 10.9.0.5 tcp dport 22 accept comment "Ansible"' in elsewhere
+    assert "8090" not in elsewhere
