@@ -145,7 +145,7 @@ def test_a_user_of_a_secure_controller(
 
     def users() -> dict[str, list[str]]:
         listed = secure.json(f"{administrator} list users")
-        return {user["id"]: user["allocations"] for user in listed if user["id"] != "admin"}
+        return {user["id"]: sorted(user["allocations"]) for user in listed if user["id"] != "admin"}
 
     # Somebody new, and all that failed half way is released.
     order["vpod_user"] = "bob"
