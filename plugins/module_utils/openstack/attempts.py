@@ -45,14 +45,6 @@ class Attempts(abc.ABC):
     def __call__(self, steps: list[Step]) -> list[ItemError]:
         """Carry the steps out; the errors are those of steps that were not."""
 
-    def settle(self, steps: list[Step]) -> None:
-        """Wait for what is as it should be, but still under way; what was read says so."""
-        self.each([step for step in steps if (step.before or {}).get("under_way")], self.ready)
-
-    def ready(self, step: Step) -> None:
-        """Wait for one of a family of which some can be under way."""
-        raise NotImplementedError(place(step))
-
     @property
     def errors(self) -> list[ItemError]:
         """Those of the steps that were not carried out."""
@@ -114,6 +106,18 @@ class Attempts(abc.ABC):
         except CloudError as error:
             if error.status != 404:
                 raise
+
+
+class Awaiting(Attempts):
+    """Of objects that take their time: an earlier run may have ended before they were ready."""
+
+    def settle(self, steps: list[Step]) -> None:
+        """Wait for what is as it should be, but still under way; what was read says so."""
+        self.each([step for step in steps if (step.before or {}).get("under_way")], self.ready)
+
+    @abc.abstractmethod
+    def ready(self, step: Step) -> None:
+        """Wait for one of them."""
 
 
 def of(steps: t.Iterable[Step], family: Family, actions: t.Collection[Action]) -> list[Step]:

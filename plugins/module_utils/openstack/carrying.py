@@ -10,7 +10,7 @@ import typing as t
 
 from ..reconcile import Action, Family, Object, Report, SentenceError, Step, converge, nothing_done
 from ..runner import TaskError
-from .attempts import Attempts, place
+from .attempts import Attempts, Awaiting, place
 from .options import Run
 
 
@@ -31,7 +31,8 @@ def carried_out(run: Run, steps: list[Step], writer: Attempts) -> Report:
     report = converge(steps, writer, run.check_mode, run.diff)
     if not run.check_mode:
         left = [step for step in steps if step.action is Action.NONE]
-        writer.settle(left)
+        if isinstance(writer, Awaiting):
+            writer.settle(left)
         report.errors = writer.errors
         for step in left:
             if place(step) in writer.failed:

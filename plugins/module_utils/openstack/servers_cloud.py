@@ -10,7 +10,7 @@ import re
 import typing as t
 
 from ..reconcile import Action, ItemError, Object, SentenceError, Step
-from .attempts import Attempts, of, place
+from .attempts import Awaiting, of, place
 from .client import Cloud, CloudError
 from .resources import TAG
 from .servers import SERVER, port_name
@@ -96,7 +96,7 @@ def _server(raw: Object, item: Object, names: Names) -> Object:
     return server
 
 
-class ServerWriter(Attempts):
+class ServerWriter(Awaiting):
     """Carries steps out, and waits for what becomes of them."""
 
     def __init__(

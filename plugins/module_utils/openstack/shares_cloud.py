@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ..reconcile import Action, ItemError, Object, Step
-from .attempts import Attempts, MissingError, of, place
+from .attempts import Awaiting, MissingError, of, place
 from .client import Cloud, CloudError
 from .reading import ambiguous
 from .shares import ACCESS_RULE, FILE_SHARE, SHARE_SERVERS, SHARE_TYPE, access_rule
@@ -100,7 +100,7 @@ def exports(cloud: Cloud, id: str) -> list[str]:
     return [raw["path"] for raw in sorted(seen, key=lambda raw: (not raw["preferred"], raw["path"]))]
 
 
-class ShareWriter(Attempts):
+class ShareWriter(Awaiting):
     """Carries steps out, and waits for what becomes of them."""
 
     def __init__(self, cloud: Cloud, there: There, timeout: float) -> None:

@@ -7,7 +7,7 @@ import threading
 from typing import Any
 
 import pytest
-from ansible_collections.openipu.pod.plugins.module_utils.openstack.attempts import Attempts
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.attempts import Awaiting
 from ansible_collections.openipu.pod.plugins.module_utils.openstack.carrying import carried_out, carry_out, telling
 from ansible_collections.openipu.pod.plugins.module_utils.openstack.client import Cloud, CloudError
 from ansible_collections.openipu.pod.plugins.module_utils.openstack.options import Run
@@ -16,7 +16,7 @@ from ansible_collections.openipu.pod.plugins.module_utils.reconcile import Actio
 from ansible_collections.openipu.pod.plugins.module_utils.runner import TaskError
 
 
-class Writer(Attempts):
+class Writer(Awaiting):
     """Each step does what its object says."""
 
     def __init__(self) -> None:
