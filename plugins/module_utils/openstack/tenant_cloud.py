@@ -115,17 +115,22 @@ class TenantWriter(Attempts):
         self.write("PUT", self._grant(item))
 
     def _take_back(self, step: Step) -> None:
+        """The note goes last, so that a run that ends before leaves no role that nobody takes back."""
         item = step.before or {}
-        self.remove(self._tag(self._prefix(item) + self._owner))
-        if self._lent_still(item):
-            return
-        self.remove(self._grant(item))
-        if self._lent_still(item):  # since just now
+        note = self._prefix(item) + self._owner
+        alone = not self._lent_for_others(item)
+        if alone:
+            self.remove(self._grant(item))
+        self.remove(self._tag(note))
+        if alone and self._lent_for_others(item):  # since just now
             self.write("PUT", self._grant(item))
+        elif not alone and not self._lent_for_others(item):  # they have just ended, and saw this note
+            self.remove(self._grant(item))
 
-    def _lent_still(self, item: Object) -> bool:
+    def _lent_for_others(self, item: Object) -> bool:
         self.look_again()
-        return any(tag.startswith(self._prefix(item)) for tag in self._there.tags)
+        prefix = self._prefix(item)
+        return any(tag.startswith(prefix) and tag != prefix + self._owner for tag in self._there.tags)
 
     def _prefix(self, item: Object) -> str:
         return "%s%s:%s:" % (_LENT, item["role"], item["user"])
