@@ -62,7 +62,9 @@ class Disk:
         if self.mounts:
             return "in use at %s (unmount that first, or leave it out)" % ", ".join(self.mounts)
         if self.holders:
-            return "in use by %s (take that apart first, or leave it out)" % ", ".join(self.holders)
+            # Its md array may have been assembled by udev, without anybody having asked for it.
+            what = "the md array named '%s'" % self.md["MD_NAME"] if "MD_NAME" in self.md else "that"
+            return "in use by %s (take %s apart first, or leave it out)" % (", ".join(self.holders), what)
         found = list(map(str, self.signatures))
         if self.parts:
             found.append("the partitions %s" % ", ".join(self.parts))

@@ -26,6 +26,10 @@ MD = {"MD_LEVEL": "raid6", "MD_DEVICES": "4", "MD_NAME": "any:nvme", "MD_UUID": 
         (replace(EMPTY, mounts=("[SWAP]",)), "in use at [SWAP] (unmount that first, or leave it out)"),
         (replace(EMPTY, holders=("/dev/md127",)), "in use by /dev/md127 (take that apart first, or leave it out)"),
         (
+            replace(EMPTY, holders=("/dev/md127",), md=MD),
+            "in use by /dev/md127 (take the md array named 'any:nvme' apart first, or leave it out)",
+        ),
+        (
             replace(EMPTY, signatures=GPT, parts=("/dev/nvme0n1p1",)),
             f"a partition table (gpt) and the partitions /dev/nvme0n1p1 {SAVE}",
         ),
