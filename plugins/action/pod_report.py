@@ -19,6 +19,7 @@ from ansible_collections.openipu.pod.plugins.module_utils.pod.load import PodErr
 from ansible_collections.openipu.pod.plugins.module_utils.report import infos, runs
 from ansible_collections.openipu.pod.plugins.plugin_utils.rack_report import render
 from ansible_collections.openipu.pod.plugins.plugin_utils.action import plain
+from ansible_collections.openipu.pod.plugins.plugin_utils.builtin import run_builtin
 
 _COPIED = ("dest", "mode", "owner", "group", "backup")
 
@@ -49,7 +50,8 @@ class ActionModule(ActionBase):
         try:
             file = folder / "report.html"
             file.write_text(page, encoding="utf-8")
-            result.update(self._copy(str(file), args, task_vars))
+            copied = {name: args[name] for name in _COPIED if args[name] is not None}
+            result.update(run_builtin(self, "ansible.builtin.copy", {"src": str(file), **copied}, task_vars))
         finally:
             shutil.rmtree(folder, ignore_errors=True)
         return result
@@ -94,17 +96,3 @@ class ActionModule(ActionBase):
             return load(self._loader.path_dwim(path))
         except PodError as error:
             raise AnsibleActionFail(str(error)) from None
-
-    def _copy(self, source: str, args: dict[str, t.Any], task_vars: t.Any) -> dict[str, t.Any]:
-        task = self._task.copy()
-        task.args = {"src": source, **{name: args[name] for name in _COPIED if args[name] is not None}}
-        action = self._shared_loader_obj.action_loader.get(
-            "ansible.builtin.copy",
-            task=task,
-            connection=self._connection,
-            play_context=self._play_context,
-            loader=self._loader,
-            templar=self._templar,
-            shared_loader_obj=self._shared_loader_obj,
-        )
-        return t.cast("dict[str, t.Any]", action.run(task_vars=task_vars))

@@ -108,6 +108,6 @@ def test_the_controller_is_asked_where_it_tells(tmp_path: Path) -> None:
 def test_files_that_may_hold_credentials_are_not_shown() -> None:
     services = yaml.safe_load((ROLE / "vars/main.yml").read_text())["monitoring_services"]
     shown = {
-        file["src"] for service in services.values() for file in service.get("files", ()) if not file.get("secret")
+        file["template"] for service in services.values() for file in service.get("files", ()) if not file.get("secret")
     }
-    assert shown == {"rules/recording.yml", "rules/alerts.yml"}
+    assert shown == {"rules/recording.yml.j2", "rules/alerts.yml.j2"}
