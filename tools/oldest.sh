@@ -13,4 +13,5 @@ rm -rf "$site/ansible_collections/openipu/pod"
 ln -s "$(pwd)" "$site/ansible_collections/openipu/pod"
 PATH="$(pwd)/$venv/bin:$PATH"
 export PATH
-pytest -p no:cacheprovider tests/unit/collection tests/unit/vipu/test_store.py tests/integration/collection/test_scenarios.py tests/integration/bringup
+pytest -p no:cacheprovider tests/unit/collection tests/unit/vipu/test_store.py \
+    tests/integration/collection/test_scenarios.py tests/integration/collection/test_written_files.py tests/integration/bringup

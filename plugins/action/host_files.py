@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import typing as t
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
@@ -38,7 +39,7 @@ class ActionModule(ActionBase):
             "elements": "dict",
             "required": True,
             "options": {
-                "path": {"type": "path", "required": True},
+                "path": {"type": "str", "required": True},
                 "state": {"type": "str", "choices": [_FILE, _FOLDER], "default": _FILE},
                 "template": {"type": "str"},
                 "template_vars": {"type": "dict", "default": {}},
@@ -74,8 +75,8 @@ class ActionModule(ActionBase):
                 continue
             written = self._written(entry, task_vars)
             if written.get("failed"):
-                reason = "Cannot write %s: %s" % (entry.wanted.path, written.get("msg", "it failed"))
-                return {**result, **_told(written), "failed": True, "msg": reason}
+                sentence = "Cannot write %s: %s." % (entry.wanted.path, _reason(written))
+                return {**result, **_told(written), "failed": True, "msg": sentence}
             verb = "unchanged" if not written.get("changed") else "updated" if there else "created"
             done[verb].append(entry.wanted.path)
             result["changed"] = result["changed"] or bool(written.get("changed"))
@@ -98,7 +99,7 @@ class ActionModule(ActionBase):
         return run_builtin(self, "ansible.builtin.copy", entry.args, task_vars, diff=not entry.secret)
 
     def _entry(self, file: dict[str, t.Any], args: dict[str, t.Any], task_vars: t.Any) -> _Entry:
-        path, folder = file["path"], file["state"] == _FOLDER
+        path, folder = str(PurePosixPath(file["path"])), file["state"] == _FOLDER
         given = [name for name in _SOURCES if file[name] is not None]
         if not path.startswith("/"):
             raise AnsibleActionFail("'%s' is no absolute path: say where the file is to be." % path)
@@ -139,6 +140,13 @@ class ActionModule(ActionBase):
         braces = {name: args[name] for name in ("variable_start_string", "variable_end_string")}
         given = {"template_vars": file["template_vars"], **braces}
         return str(lookup.run([file["template"]], variables=task_vars, **given)[0])
+
+
+def _reason(result: dict[str, t.Any]) -> str:
+    """Why a part failed; a validator says it last."""
+    said = (result.get("stderr") or result.get("stdout") or "").split("\n")
+    last = next((line.strip() for line in reversed(said) if line.strip()), "")
+    return ": ".join(part.rstrip(". ") for part in (result.get("msg", "it failed"), last) if part)
 
 
 def _told(result: dict[str, t.Any]) -> dict[str, t.Any]:

@@ -16,7 +16,7 @@ description:
   - The host is asked once for all of them. When nothing is left to do, which is what most runs of a playbook find, that one question is all, instead
     of two for each file.
   - What differs is written by M(ansible.builtin.copy) and M(ansible.builtin.file), in the order of the list. After one that cannot be written, the
-    task ends.
+    task ends; what came before it stays, and no handler is told of it.
 extends_documentation_fragment:
   - openipu.pod.attributes.host
 options:
@@ -28,7 +28,7 @@ options:
     suboptions:
       path:
         description: Where it is to be, an absolute path. The folder of a file is to be there, or stands before it in the list.
-        type: path
+        type: str
         required: true
       state:
         description: What it is.
@@ -92,6 +92,7 @@ attributes:
   platform:
     platforms: posix
 notes:
+  - So that a service takes up all that was written for it, let what may be refused, by its O(files[].validate), stand first in its list.
   - A symbolic link at a O(files[].path) is dealt with as M(ansible.builtin.copy) does.
 seealso:
   - module: ansible.builtin.copy

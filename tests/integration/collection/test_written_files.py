@@ -95,6 +95,21 @@ def test_one_question_tells_that_nothing_is_to_do(tmp_path: Path, wanted: list[d
     assert MODULE.findall(output) == ["find"]
 
 
+def test_a_list_may_come_from_a_loop(tmp_path: Path) -> None:
+    """As roles make theirs: what is in a file is what was given, whatever quotes and braces it has."""
+    files = (
+        "{%- set found = [] -%}{%- for name in names -%}"
+        "{%- set _ = found.append({'path': folder ~ '//' ~ name, 'content': odd, 'template_vars': {}, **me}) -%}"
+        "{%- endfor -%}{{ found }}"
+    )
+    odd = "it's \"odd\" \\n"
+    write_loop = {"name": "Write", "openipu.pod.host_files": {"files": files}}
+    given = {"folder": f"{tmp_path}/./", "names": ["a", "b"], "odd": odd, "me": ME}
+    (first,), (again,) = (results(tmp_path, [write_loop], **given) for _time in range(2))
+    assert (first["files"]["created"], again["changed"]) == ([str(tmp_path / name) for name in "ab"], False)
+    assert (tmp_path / "b").read_text() == odd
+
+
 def test_other_braces_are_for_those_who_need_these(tmp_path: Path) -> None:
     (tmp_path / "rules.j2").write_text("{{ $labels.host }} is [[ color ]]\n")
     file = {"path": str(tmp_path / "rules"), "template": "rules.j2"}
@@ -118,12 +133,13 @@ def test_what_does_not_pass_is_not_written_and_ends_the_task(tmp_path: Path) -> 
     (tmp_path / "second").write_text("as before\n")
     files = [
         {"path": str(tmp_path / "first"), "content": "1\n", "validate": "grep -q 1 %s"},
-        {"path": str(tmp_path / "second"), "content": "2\n", "validate": "grep -q 1 %s"},
+        {"path": str(tmp_path / "second"), "content": "2\n", "validate": "ls %s/sub"},
         {"path": str(tmp_path / "third"), "content": "3\n"},
     ]
     refused = write(tmp_path, files)
     assert (refused["failed"], refused["files"]["created"]) == (True, [str(tmp_path / "first")])
-    assert refused["msg"].startswith(f"Cannot write {tmp_path}/second: failed to validate")
+    assert refused["msg"].startswith(f"Cannot write {tmp_path}/second: failed to validate: ls: cannot access ")
+    assert refused["msg"].endswith("Not a directory.")
     assert (tmp_path / "second").read_text() == "as before\n"
     assert not (tmp_path / "third").exists()
 
@@ -132,6 +148,7 @@ def test_what_does_not_pass_is_not_written_and_ends_the_task(tmp_path: Path) -> 
     ("file", "told"),
     [
         ({"path": "etc/a", "content": ""}, "'etc/a' is no absolute path: say where the file is to be."),
+        ({"path": "~/a", "content": ""}, "'~/a' is no absolute path"),
         ({"path": "/a"}, "/a has nothing to be made of: give one of template, content and src."),
         ({"path": "/a", "src": "b", "content": "c"}, "/a has content and src: give one of template, content and src."),
         ({"path": "/a", "state": "directory", "src": "b"}, "/a is a folder, which has no src: leave that out."),
