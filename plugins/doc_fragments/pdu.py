@@ -69,7 +69,7 @@ options:
     type: int
     default: 3
 requirements:
-  - pysnmp >= 7.1
+  - pysnmp >= 7.1.8
   - cryptography, for O(security_level=auth_priv)
 notes:
   - Run it with a local connection, from a host that reaches the management port of the PDU.

@@ -30,7 +30,7 @@ LIBRARIES = {
     "netaddr": "1.0",
     "PyYAML": "6.0",
     "pyeapi": "1.0",
-    "pysnmp": "7.1",
+    "pysnmp": "7.1.8",
     "cryptography": "42",  # for pysnmp, which encrypts with it
     "openstacksdk": "4.0",
 }

@@ -73,9 +73,10 @@ def _run(
         "connection": "local",
         "gather_facts": False,
         "vars": {"ansible_python_interpreter": sys.executable, **variables},
-        "module_defaults": {"group/openipu.pod.vipu": "{{ controller }}"},
         "tasks": tasks,
     }
+    if "controller" in variables:
+        book["module_defaults"] = {"group/openipu.pod.vipu": "{{ controller }}"}
     file = folder / "playbook.yml"
     file.write_text(yaml.safe_dump([book], sort_keys=False))
     elsewhere = folder / "elsewhere"  # relative paths are those of the playbook, wherever it is started

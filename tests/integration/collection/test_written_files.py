@@ -99,12 +99,12 @@ def test_a_list_may_come_from_a_loop(tmp_path: Path) -> None:
     """As roles make theirs: what is in a file is what was given, whatever quotes and braces it has."""
     files = (
         "{%- set found = [] -%}{%- for name in names -%}"
-        "{%- set _ = found.append({'path': folder ~ '//' ~ name, 'content': odd, 'template_vars': {}, **me}) -%}"
+        "{%- set _ = found.append(dict(me, path=there ~ '//' ~ name, content=odd)) -%}"
         "{%- endfor -%}{{ found }}"
     )
-    odd = "it's \"odd\" \\n"
+    odd = 'it\'s "odd" \\n'
     write_loop = {"name": "Write", "openipu.pod.host_files": {"files": files}}
-    given = {"folder": f"{tmp_path}/./", "names": ["a", "b"], "odd": odd, "me": ME}
+    given = {"there": f"{tmp_path}/./", "names": ["a", "b"], "odd": odd, "me": ME}
     (first,), (again,) = (results(tmp_path, [write_loop], **given) for _time in range(2))
     assert (first["files"]["created"], again["changed"]) == ([str(tmp_path / name) for name in "ab"], False)
     assert (tmp_path / "b").read_text() == odd
