@@ -5,16 +5,21 @@
 
 from __future__ import annotations
 
+import json
 import typing as t
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from ansible.errors import AnsibleActionFail
+from ansible.errors import AnsibleActionFail, AnsibleError
 from ansible.plugins.action import ActionBase
 from ansible.plugins.loader import lookup_loader
+from ansible.release import __version__
 from ansible.utils.hashing import checksum, checksum_s
 from ansible_collections.openipu.pod.plugins.plugin_utils.builtin import run_builtin
-from ansible_collections.openipu.pod.plugins.plugin_utils.host_files import Wanted, question
+from ansible_collections.openipu.pod.plugins.plugin_utils.host_files import Wanted
+
+# Until ansible-core 2.19, text that looks like data was made data unless one said so; since then, it is odd to say it.
+_AS_TEXT = {"convert_data": False} if tuple(map(int, __version__.split(".")[:2])) < (2, 19) else {}
 
 _FOLDER, _FILE = "directory", "file"
 _SOURCES = ("template", "content", "src")
@@ -43,7 +48,7 @@ class ActionModule(ActionBase):
                 "state": {"type": "str", "choices": [_FILE, _FOLDER], "default": _FILE},
                 "template": {"type": "str"},
                 "template_vars": {"type": "dict", "default": {}},
-                "content": {"type": "str"},
+                "content": {"type": "raw"},
                 "src": {"type": "str"},
                 "validate": {"type": "str"},
                 "secret": {"type": "bool", "default": False},
@@ -58,14 +63,14 @@ class ActionModule(ActionBase):
         "variable_end_string": {"type": "str", "default": "}}"},
     }
     constraints: t.ClassVar[dict[str, t.Any]] = {}
-    TRANSFERS_FILES = True
+    TRANSFERS_FILES = False  # mostly there is nothing to transfer, and then no place for it is needed
     _supports_check_mode = True
 
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> dict[str, t.Any]:
         result: dict[str, t.Any] = super().run(tmp, task_vars)
         _checked, args = self.validate_argument_spec(self.argument_spec)
-        entries = [self._entry(file, args, task_vars) for file in args["files"]]
-        found = self._found(entries, task_vars)
+        entries = self._entries(args, task_vars)
+        found = self._found(entries, task_vars, result)
         done: dict[str, list[str]] = {"created": [], "updated": [], "unchanged": []}
         result.update(changed=False, files=done, diff=[])
         for entry in entries:
@@ -74,6 +79,8 @@ class ActionModule(ActionBase):
                 done["unchanged"].append(entry.wanted.path)
                 continue
             written = self._written(entry, task_vars)
+            for name in ("warnings", "deprecations"):
+                result.setdefault(name, []).extend(written.get(name) or [])
             if written.get("failed"):
                 sentence = "Cannot write %s: %s." % (entry.wanted.path, _reason(written))
                 return {**result, **_told(written), "failed": True, "msg": sentence}
@@ -84,15 +91,34 @@ class ActionModule(ActionBase):
             result["diff"] += shown if isinstance(shown, list) else [shown]
         return result
 
-    def _found(self, entries: list[_Entry], task_vars: t.Any) -> dict[str, t.Any]:
+    def _found(self, entries: list[_Entry], task_vars: t.Any, result: dict[str, t.Any]) -> dict[str, t.Any]:
         """What stands at each path, as far as something does."""
-        asked = question(entry.wanted.path for entry in entries)
-        answer = self._execute_module("ansible.legacy.find", asked, task_vars=task_vars) if entries else {"files": []}
+        if not entries:
+            return {}
+        paths = [entry.wanted.path for entry in entries]
+        answer = self._execute_module("openipu.pod.host_files_info", {"paths": paths}, task_vars=task_vars)
         if answer.get("failed") or "files" not in answer:
-            raise AnsibleActionFail(answer.get("msg", "the files cannot be looked at"), result=answer)
+            raise AnsibleActionFail(answer.get("msg", "The files cannot be looked at."), result=answer)
+        if "ansible_facts" in answer:
+            result["ansible_facts"] = answer["ansible_facts"]  # the Python that was discovered, for tasks to come
         return {item["path"]: item for item in answer["files"]}
 
+    def _entries(self, args: dict[str, t.Any], task_vars: t.Any) -> list[_Entry]:
+        entries: dict[str, _Entry] = {}
+        for file in args["files"]:
+            try:
+                entry = self._entry(file, args, task_vars)
+            except AnsibleActionFail:
+                raise
+            except AnsibleError as error:
+                raise AnsibleActionFail("Cannot make %s: %s" % (file["path"], error)) from error
+            if entries.setdefault(entry.wanted.path, entry) is not entry:
+                raise AnsibleActionFail("%s stands twice in files: leave one out." % entry.wanted.path)
+        return list(entries.values())
+
     def _written(self, entry: _Entry, task_vars: t.Any) -> dict[str, t.Any]:
+        if self._connection._shell.tmpdir is None:
+            self._make_tmp_path()  # one for all that is to be written
         if entry.wanted.checksum is None:
             done = self._execute_module("ansible.legacy.file", entry.args, task_vars=task_vars)
             return t.cast("dict[str, t.Any]", done)
@@ -133,12 +159,14 @@ class ActionModule(ActionBase):
             local = self._find_needle("files", file["src"])
             return {"src": local}, checksum(self._loader.get_real_file(local))
         text = file["content"] if kind == "content" else self._rendered(file, args, task_vars)
+        if not isinstance(text, str):
+            text = json.dumps(text)  # as ansible.builtin.copy does; a template may have made data of what was text
         return {"content": text}, checksum_s(text)
 
     def _rendered(self, file: dict[str, t.Any], args: dict[str, t.Any], task_vars: t.Any) -> str:
         lookup = lookup_loader.get("ansible.builtin.template", loader=self._loader, templar=self._templar)
         braces = {name: args[name] for name in ("variable_start_string", "variable_end_string")}
-        given = {"template_vars": file["template_vars"], **braces}
+        given = {"template_vars": file["template_vars"], **braces, **_AS_TEXT}
         return str(lookup.run([file["template"]], variables=task_vars, **given)[0])
 
 
@@ -151,4 +179,4 @@ def _reason(result: dict[str, t.Any]) -> str:
 
 def _told(result: dict[str, t.Any]) -> dict[str, t.Any]:
     """What the result of a part tells besides what it did to its file."""
-    return {name: result[name] for name in ("exception", "rc", "stdout", "stderr", "warnings") if name in result}
+    return {name: result[name] for name in ("rc", "stdout", "stderr") if name in result}

@@ -43,8 +43,8 @@ options:
         type: dict
         default: {}
       content:
-        description: Or what is to be in the file.
-        type: str
+        description: Or what is to be in the file. Data become JSON, as with M(ansible.builtin.copy).
+        type: raw
       src:
         description: Or a file on the control node to copy. A role has its own in C(files).
         type: str
@@ -92,9 +92,10 @@ attributes:
   platform:
     platforms: posix
 notes:
-  - So that a service takes up all that was written for it, let what may be refused, by its O(files[].validate), stand first in its list.
-  - A symbolic link at a O(files[].path) is dealt with as M(ansible.builtin.copy) does.
+  - With a handler, let what may be refused, by its O(files[].validate), stand first in its list, so that the service takes up all that was written.
+  - A symbolic link at a O(files[].path) is dealt with as M(ansible.builtin.copy) does, or M(ansible.builtin.file) where a folder is wanted.
 seealso:
+  - module: openipu.pod.host_files_info
   - module: ansible.builtin.copy
   - module: ansible.builtin.template
   - module: ansible.builtin.file
@@ -117,6 +118,6 @@ RETURN = r"""
 files:
   description: What was done to files, as lists of paths under C(created), C(updated) and C(unchanged).
   type: dict
-  returned: success
+  returned: always
   sample: {created: [], updated: [/etc/exporter/password], unchanged: [/etc/exporter, /etc/exporter/ca.crt]}
 """

@@ -1,14 +1,13 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which files of a host are as they are wanted, by what ansible.builtin.find tells of them. Pure."""
+"""Which files of a host are as they are wanted, by what host_files_info tells of them. Pure."""
 
 from __future__ import annotations
 
-import glob
+import re
 import typing as t
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 
 
 @dataclass(frozen=True)
@@ -23,21 +22,9 @@ class Wanted:
 
     def is_there(self, found: t.Mapping[str, t.Any] | None) -> bool:
         """Whether nothing is left to do, given what stands at the path; when in doubt, something is."""
-        if not found or not found["isdir" if self.checksum is None else "isreg"]:
+        if not found or found["kind"] != ("directory" if self.checksum is None else "file"):
             return False
-        same_mode = self.mode.isdigit() and int(self.mode, 8) == int(found["mode"], 8)
-        same_owner = self.owner in (found["pw_name"], str(found["uid"]))
-        same_group = self.group in (found["gr_name"], str(found["gid"]))
+        same_mode = re.fullmatch("[0-7]+", self.mode) is not None and int(self.mode, 8) == int(found["mode"], 8)
+        same_owner = self.owner in (found["owner"], str(found["uid"]))
+        same_group = self.group in (found["group"], str(found["gid"]))
         return same_mode and same_owner and same_group and self.checksum == found.get("checksum")
-
-
-def question(paths: t.Iterable[str]) -> dict[str, t.Any]:
-    """What to ask ansible.builtin.find, so that its answer tells of all these paths, and of few others."""
-    pure = [PurePosixPath(path) for path in paths]
-    return {
-        "paths": sorted({str(path.parent) for path in pure}),
-        "patterns": sorted({glob.escape(path.name) for path in pure}),
-        "file_type": "any",
-        "hidden": True,
-        "get_checksum": True,
-    }

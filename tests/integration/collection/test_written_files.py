@@ -92,7 +92,8 @@ def test_it_writes_what_template_and_copy_write(tmp_path: Path, wanted: list[dic
 def test_one_question_tells_that_nothing_is_to_do(tmp_path: Path, wanted: list[dict[str, Any]]) -> None:
     write(tmp_path, wanted)
     output = play(tmp_path, [task(wanted)], "-vvv", color="blue").output
-    assert MODULE.findall(output) == ["find"]
+    assert MODULE.findall(output) == ["host_files_info"]
+    assert len(re.findall("EXEC ", output)) == 1
 
 
 def test_a_list_may_come_from_a_loop(tmp_path: Path) -> None:
@@ -108,6 +109,40 @@ def test_a_list_may_come_from_a_loop(tmp_path: Path) -> None:
     (first,), (again,) = (results(tmp_path, [write_loop], **given) for _time in range(2))
     assert (first["files"]["created"], again["changed"]) == ([str(tmp_path / name) for name in "ab"], False)
     assert (tmp_path / "b").read_text() == odd
+
+
+def test_a_path_stands_once(tmp_path: Path) -> None:
+    files = [{"path": str(tmp_path / "a"), "content": "1"}, {"path": f"{tmp_path}//a", "content": "2"}]
+    assert write(tmp_path, files)["msg"] == f"{tmp_path}/a stands twice in files: leave one out."
+    assert not (tmp_path / "a").exists()
+
+
+def test_text_stays_text_and_data_become_json(tmp_path: Path) -> None:
+    (tmp_path / "list.j2").write_text("[{{ 1 }}, 'a']\n")
+    files = [
+        {"path": str(tmp_path / "list"), "template": "list.j2"},
+        {"path": str(tmp_path / "data"), "content": {"a": [True, None]}},
+    ]
+    write(tmp_path, files)
+    assert (tmp_path / "list").read_text() == "[1, 'a']\n"
+    assert (tmp_path / "data").read_text() == '{"a": [true, null]}'
+
+
+def test_what_stands_at_paths_is_told_in_one_task(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("abc")
+    (tmp_path / "link").symlink_to("file")
+    paths = [str(tmp_path), str(tmp_path / "link"), str(tmp_path / "file" / "below"), str(tmp_path / "file")]
+    asked = {"name": "Look", "openipu.pod.host_files_info": {"paths": paths}}
+    (told,), (by_module,) = (results(tmp_path, [asked], openipu_fast_path=fast) for fast in (True, False))
+    assert (told["changed"], told["files"]) == (False, by_module["files"])
+    assert [(item["path"], item["kind"]) for item in told["files"]] == [
+        (paths[0], "directory"),
+        (paths[1], "link"),
+        (paths[3], "file"),
+    ]
+    last = told["files"][-1]
+    assert {name: last[name] for name in ME} == ME
+    assert (last["mode"], last["checksum"]) == ("0644", "a9993e364706816aba3e25717850c26c9cd0d89d")
 
 
 def test_other_braces_are_for_those_who_need_these(tmp_path: Path) -> None:
@@ -153,12 +188,14 @@ def test_what_does_not_pass_is_not_written_and_ends_the_task(tmp_path: Path) -> 
         ({"path": "/a", "src": "b", "content": "c"}, "/a has content and src: give one of template, content and src."),
         ({"path": "/a", "state": "directory", "src": "b"}, "/a is a folder, which has no src: leave that out."),
         ({"path": "/a", "content": "", "mode": 420}, "/a has mode 420, which is a number: put it in quotes."),
-        ({"path": "/a", "src": "nowhere"}, "Could not find or access 'nowhere'"),
-        ({"path": "/a", "template": "nowhere.j2"}, "nowhere.j2"),
+        ({"path": "/a", "src": "nowhere"}, "Cannot make /a: Could not find or access 'nowhere'"),
+        ({"path": "/a", "template": "nowhere.j2"}, "Cannot make /a: "),
+        ({"path": "/a", "template": "undefined.j2"}, "Cannot make /a: "),
         ({"path": "/a", "content": "", "size": 1}, "size"),
     ],
 )
 def test_mistakes_are_told_in_a_sentence(tmp_path: Path, file: dict[str, Any], told: str) -> None:
+    (tmp_path / "undefined.j2").write_text("{{ nobody_knows }}\n")
     done = write(tmp_path, [file])
     assert done["failed"]
     assert told in done["msg"]

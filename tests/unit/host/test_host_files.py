@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which files are as they are wanted: when in doubt, Ansible's own actions look."""
+"""Which files are as they are wanted: when in doubt, Ansible's own modules look."""
 
 from __future__ import annotations
 
-import fnmatch
 from typing import Any
 
 import pytest
-from ansible_collections.openipu.pod.plugins.plugin_utils.host_files import Wanted, question
+from ansible_collections.openipu.pod.plugins.plugin_utils.host_files import Wanted
 
-OWNERS = {"pw_name": "root", "uid": 0, "gr_name": "ipuuser", "gid": 1004}
-FILE = {"isreg": True, "isdir": False, "mode": "0640", "checksum": "abc", **OWNERS}
-FOLDER = {"isreg": False, "isdir": True, "mode": "0750", **OWNERS}
+OWNERS = {"owner": "root", "uid": 0, "group": "ipuuser", "gid": 1004}
+FILE = {"kind": "file", "mode": "0640", "checksum": "abc", **OWNERS}
+FOLDER = {"kind": "directory", "mode": "0750", **OWNERS}
 
 
 def wanted(**given: Any) -> Wanted:
@@ -32,9 +31,9 @@ def test_what_is_as_it_is_wanted_is_there() -> None:
         {**FILE, "checksum": "abd"},
         {**FILE, "mode": "4640"},
         {**FILE, "mode": "0600"},
-        {**FILE, "pw_name": "daemon"},
-        {**FILE, "gr_name": ""},
-        {**FILE, "isreg": False},  # a link to what would do, for one
+        {**FILE, "owner": "daemon", "uid": 1},
+        {**FILE, "group": "", "gid": 1005},
+        {**FILE, "kind": "link"},  # and be it to what would do
         FOLDER,
     ],
 )
@@ -44,12 +43,5 @@ def test_anything_else_is_not(other: dict[str, Any] | None) -> None:
 
 def test_neither_is_what_cannot_be_told() -> None:
     assert not wanted(mode="u=rw,g=r").is_there(FILE)
+    assert not wanted(mode="0988").is_there(FILE)
     assert not wanted(mode="0750", checksum=None).is_there({**FILE, "mode": "0750"}), "a file where a folder is wanted"
-
-
-def test_one_question_is_for_all_paths_and_few_others() -> None:
-    asked = question(["/etc/a/b.conf", "/etc/a/c", "/srv/[x]*?", "/srv/c"])
-    assert asked["paths"] == ["/etc/a", "/srv"]
-    names = ["b.conf", "c", "[x]*?", "bxconf", "x", "[x]ab"]
-    matched = [name for name in names if any(fnmatch.fnmatchcase(name, pattern) for pattern in asked["patterns"])]
-    assert matched == ["b.conf", "c", "[x]*?"]
