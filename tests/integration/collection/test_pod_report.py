@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playbook import results
+from playbook import refusals, results
 
 sys.path.append(str(Path(__file__).parents[2] / "unit/report"))
 from report_support import failing, info, passing
@@ -55,32 +55,31 @@ def test_saved_results_and_paths_of_the_playbook(tmp_path: Path) -> None:
     assert "pdu2" in (tmp_path / "whole.html").read_text()
 
 
-@pytest.mark.parametrize(
-    ("given", "told"),
-    [
-        ({}, "one of the following is required: pod, info, test_run"),
-        ({"test_run": "nowhere.json"}, "nowhere.json: no such file or directory."),
-        ({"test_run": "broken.json"}, "broken.json: it is not JSON."),
-        ({"test_run": "bytes.json"}, "bytes.json: it is not JSON."),
-        ({"test_run": "deep.json"}, "deep.json: it is not JSON."),
-        (
-            {"test_run": "late.json"},
-            "late.json, because 'ended' of the run makes no sense: give what vipu_cluster_test_info returns as run, or",
-        ),
-        (
-            {"test_run": "versions.json"},
-            "versions.json, because 'versions' of failure 1 of result 1 makes no sense: give what",
-        ),
-        ({"test_run": {"ok": True}}, "There is no run of cluster tests in test_run, because the run has no 'results'"),
-        (
-            {"info": {"agents": [{"host": "127.0.0.1"}]}},
-            "There is nothing from a controller in info, because agents 1 has no 'id': give what vipu_info returns.",
-        ),
-        ({"pod": "nowhere.yml"}, "nowhere.yml"),
-        ({"test_run": passing(), "size": 1}, "Unsupported parameters"),
-    ],
-)
-def test_mistakes_are_told(tmp_path: Path, given: dict[str, Any], told: str) -> None:
+MISTAKES: list[tuple[dict[str, Any], str]] = [
+    ({}, "one of the following is required: pod, info, test_run"),
+    ({"test_run": "nowhere.json"}, "nowhere.json: no such file or directory."),
+    ({"test_run": "broken.json"}, "broken.json: it is not JSON."),
+    ({"test_run": "bytes.json"}, "bytes.json: it is not JSON."),
+    ({"test_run": "deep.json"}, "deep.json: it is not JSON."),
+    (
+        {"test_run": "late.json"},
+        "late.json, because 'ended' of the run makes no sense: give what vipu_cluster_test_info returns as run, or",
+    ),
+    (
+        {"test_run": "versions.json"},
+        "versions.json, because 'versions' of failure 1 of result 1 makes no sense: give what",
+    ),
+    ({"test_run": {"ok": True}}, "There is no run of cluster tests in test_run, because the run has no 'results'"),
+    (
+        {"info": {"agents": [{"host": "127.0.0.1"}]}},
+        "There is nothing from a controller in info, because agents 1 has no 'id': give what vipu_info returns.",
+    ),
+    ({"pod": "nowhere.yml"}, "nowhere.yml"),
+    ({"test_run": passing(), "size": 1}, "Unsupported parameters"),
+]
+
+
+def test_mistakes_are_told(tmp_path: Path) -> None:
     (tmp_path / "broken.json").write_text("{")
     (tmp_path / "bytes.json").write_bytes(b"\xff\xfe")
     (tmp_path / "deep.json").write_text("[" * 100_000)
@@ -88,10 +87,12 @@ def test_mistakes_are_told(tmp_path: Path, given: dict[str, Any], told: str) -> 
     failure = {"kind": "version", "component": "Virm", "versions": ["ag01", "ag02"]}
     result = {"test": "Version", "ok": False, "failures": [failure]}
     (tmp_path / "versions.json").write_text(json.dumps({"ok": False, "results": [result]}))
-    done = draw(tmp_path, dest=str(tmp_path / "rack.html"), **given)
-    assert done["failed"]
-    assert told in done["msg"]
-    assert "Traceback" not in str(done)
+    dest = {"dest": str(tmp_path / "rack.html")}
+    said = refusals(
+        tmp_path, [{"name": "Draw", "openipu.pod.pod_report": {**dest, **given}} for given, _told in MISTAKES]
+    )
+    assert [(told, msg) for (_given, told), msg in zip(MISTAKES, said, strict=True) if told not in msg] == []
+    assert "Traceback" not in str(said)
     assert not (tmp_path / "rack.html").exists()
 
 
