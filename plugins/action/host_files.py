@@ -23,7 +23,7 @@ _AS_TEXT = {"convert_data": False} if tuple(map(int, __version__.split(".")[:2])
 
 _FOLDER, _FILE = "directory", "file"
 _SOURCES = ("template", "content", "src")
-_OWNERS = {"owner": {"type": "str"}, "group": {"type": "str"}, "mode": {"type": "raw"}}
+_RIGHTS = {"owner": {"type": "str"}, "group": {"type": "str"}, "mode": {"type": "raw"}}
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class ActionModule(ActionBase):
                 "src": {"type": "str"},
                 "validate": {"type": "str"},
                 "secret": {"type": "bool", "default": False},
-                **_OWNERS,
+                **_RIGHTS,
             },
         },
         "owner": {"type": "str", "default": "root"},

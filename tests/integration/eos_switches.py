@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 import ssl
 import threading
-import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -162,11 +161,3 @@ def rack_of_switches(folder: Path) -> Iterator[Rack]:
         yield rack
     finally:
         rack.close()
-
-
-def until(condition: Callable[[], bool], seconds: float = 20) -> None:
-    """Wait for a condition."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come true in time"
-        time.sleep(0.02)

@@ -9,7 +9,6 @@ import queue
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
@@ -18,6 +17,7 @@ from typing import Any
 
 import grpc
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin, virmgrpc
+from waiting import until
 
 from openipu.twin.rack import MachineSpec, Rack
 from openipu.vipu import rules
@@ -211,15 +211,6 @@ def run(*options: str, timeout: float = 20.0) -> subprocess.CompletedProcess[str
     return subprocess.run(command(*options), capture_output=True, text=True, timeout=timeout, env=environment())
 
 
-def wait_until(condition: Callable[[], Any], seconds: float = 10.0) -> Any:
-    """Poll until the condition gives something true, and give that."""
-    deadline = time.monotonic() + seconds
-    while not (result := condition()):
-        assert time.monotonic() < deadline, "the condition did not come true in time"
-        time.sleep(0.005)
-    return result
-
-
 class Machines:
     """A rack of IPU-Machines with their agents in a thread of this process, on loopback addresses of its own."""
 
@@ -291,4 +282,4 @@ def ready_state(client: Client, id: str, **call: Any) -> int:
 
 def wait_active(client: Client, id: str, seconds: float = 10.0) -> None:
     """Wait until a partition is ACTIVE."""
-    wait_until(lambda: ready_state(client, id) == virmgrpc.PS_ACTIVE, seconds)
+    until(lambda: ready_state(client, id) == virmgrpc.PS_ACTIVE, seconds)

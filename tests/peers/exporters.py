@@ -6,12 +6,13 @@ from __future__ import annotations
 import re
 import socket
 import subprocess
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+
+from waiting import until
 
 HOST = "127.0.0.1"
 SECONDS = 30.0
@@ -33,20 +34,12 @@ def fetched(url: str) -> str:
         raise OSError(f"{url}: {error.code}: {error.read().decode()}") from None
 
 
-def until(condition: Callable[[], bool], what: Callable[[], str], seconds: float = SECONDS) -> None:
-    """Wait until this is so, and say what else there is when it takes too long."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, what()
-        time.sleep(0.05)
-
-
 @contextmanager
 def running(command: Sequence[str | Path], log: Path, ready: Callable[[], bool]) -> Iterator[None]:
     """A process until the end of the block, from when it is ready on."""
     with log.open("w") as said, subprocess.Popen([str(part) for part in command], stdout=said, stderr=said) as process:
         try:
-            until(lambda: process.poll() is not None or ready(), log.read_text)
+            until(lambda: process.poll() is not None or ready(), SECONDS, log.read_text)
             assert process.poll() is None, log.read_text()
             yield
         finally:

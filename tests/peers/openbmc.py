@@ -21,8 +21,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from furnished import until
 from peers import ROOT
+from waiting import until
 
 from openipu.vipu import tls
 

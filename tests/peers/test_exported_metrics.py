@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 import yaml
 from bmc import PASSWORD, SIMULATOR, USER, bmc
-from exporters import HOST, answers, fetched, free_port, metrics, running, until
+from exporters import HOST, answers, fetched, free_port, metrics, running
 from monitoring_files import ROOT, written
+from waiting import until
 
 PROGRAMS = {
     "prometheus": "prometheus",
@@ -41,7 +42,7 @@ def told(kind: str, folder: Path, *options: str, path: str = "metrics", wait: Co
             found.update(metrics(fetched(f"{url}/{path}")))
             return set(wait) <= set(found)
 
-        until(complete, lambda: f"{set(wait) - set(found)} did not come.")
+        until(complete, 30, lambda: f"{set(wait) - set(found)} did not come.")
         return found
 
 

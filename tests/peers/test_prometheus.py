@@ -19,8 +19,9 @@ from typing import Any
 import pytest
 import yaml
 from ansible_collections.openipu.pod.plugins.plugin_utils import grafana
-from exporters import HOST, answers, fetched, free_port, running, until
+from exporters import HOST, answers, fetched, free_port, running
 from monitoring_files import ROLE, ROOT, written
+from waiting import until
 
 PROGRAMS = {
     "prometheus": "prometheus",
@@ -108,9 +109,9 @@ def prometheus(rack: Path, port: int, tmp_path_factory: pytest.TempPathFactory) 
             stack.enter_context(running(command, folder / f"{name}.log", answers(url)))
         # Rates want two samples, and what is recorded of what is recorded a second round.
         wanted = {"alertmanager": 1, "ipu-machine": 4, "node": 1, "pdu": 2, "prometheus": 1, "vipu-controller": 1}
-        until(lambda: up(ask) == wanted, lambda: f"{up(ask)} of {wanted}", 60)
+        until(lambda: up(ask) == wanted, 60, lambda: f"{up(ask)} of {wanted}")
         rates = "controller:rpc:rate5m and on () machine:link_corrected_errors:rate5m and on () pdu:bank_current:ratio"
-        until(lambda: bool(ask(rates)), lambda: "No rates.", 60)
+        until(lambda: bool(ask(rates)), 60, "rates")
         yield ask
 
 
@@ -144,7 +145,7 @@ def test_every_query_of_a_dashboard_has_an_answer(prometheus: Query) -> None:
         waiting[:] = [(who, query) for who, query in waiting if bool(prometheus(query)) != expected(query)]
         return not waiting
 
-    until(all_answered, lambda: "\n".join(f"{who}: {query}" for who, query in waiting))
+    until(all_answered, 30, lambda: "\n".join(f"{who}: {query}" for who, query in waiting))
 
 
 def expected(query: str) -> bool:
@@ -161,7 +162,7 @@ def test_nothing_fires_where_nothing_is_wrong(prometheus: Query) -> None:
 
 def test_amounts_are_those_of_the_rack(prometheus: Query) -> None:
     def value(query: str) -> float:
-        until(lambda: len(prometheus(query)) == 1, lambda: f"{query}: {prometheus(query)}")
+        until(lambda: len(prometheus(query)) == 1, 30, lambda: f"{query}: {prometheus(query)}")
         return float(prometheus(query)[0]["value"][1])
 
     assert value("count(ipum_ipu_in_use)") == 16
@@ -194,7 +195,7 @@ def test_another_prometheus_takes_what_is_computed(prometheus: Query, port: int,
     command.append(f"--web.listen-address={HOST}:{mine}")
     with running(command, tmp_path / "log", answers(f"http://{HOST}:{mine}/-/ready")):
         power = 'pdu:power_watts:current{pod="twin-1x4", host="pdu1"}'
-        until(lambda: bool(asked(mine, power)), lambda: "No power.")
+        until(lambda: bool(asked(mine, power)), 30, "power")
         assert len(asked(mine, 'up{job="ipu-machine", pod="twin-1x4"}')) == 4
         assert asked(mine, 'ALERTS{alertname="Watchdog", pod="twin-1x4"}')
         # What is not computed stays where it is.

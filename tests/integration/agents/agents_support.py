@@ -7,13 +7,13 @@ import json
 import socket
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import grpc
+from waiting import until
 
 from openipu.twin.contract import twin
 from openipu.vipu import rules
@@ -33,16 +33,6 @@ def free_port(host: str, kind: socket.SocketKind = socket.SOCK_STREAM) -> int:
     with socket.socket(socket.AF_INET, kind) as probe:
         probe.bind((host, 0))
         return int(probe.getsockname()[1])
-
-
-def until(condition: Callable[[], Any], seconds: float = 20.0, what: str = "") -> float:
-    """Wait for something to be true; gives how long it took. The bound is generous: busy machines are slow."""
-    start = time.monotonic()
-    while not condition():
-        waited = time.monotonic() - start
-        assert waited < seconds, f"not within {seconds} s: {what or condition}"
-        time.sleep(0.002)
-    return time.monotonic() - start
 
 
 class RackProcess:
@@ -153,19 +143,19 @@ class Plane:
         with self.controller.reading() as state:
             return sorted({agent for agent, _ in state.machines_of(state.partitions[id])})
 
-    def wait_active(self, id: str, seconds: float = 20.0) -> float:
-        return until(lambda: self.partition(id).ready is Ready.ACTIVE, seconds, f"{id} active")
+    def wait_active(self, id: str, seconds: float = 20.0) -> None:
+        until(lambda: self.partition(id).ready is Ready.ACTIVE, seconds, f"{id} active")
 
     def wait_error(self, id: str, seconds: float = 20.0) -> Partition:
         until(lambda: self.partition(id).ready is Ready.ERROR, seconds, f"{id} in error")
         return self.partition(id)
 
-    def wait_up(self, *ids: str) -> float:
+    def wait_up(self, *ids: str) -> None:
         wanted = ids or tuple(self.state.agents)
-        return until(lambda: all(self.status(id) is AgentState.UP for id in wanted), 20, "agents up")
+        until(lambda: all(self.status(id) is AgentState.UP for id in wanted), 20, "agents up")
 
-    def wait_down(self, id: str) -> float:
-        return until(lambda: self.status(id) is AgentState.DOWN, 20, f"{id} down")
+    def wait_down(self, id: str) -> None:
+        until(lambda: self.status(id) is AgentState.DOWN, 20, f"{id} down")
 
     def status(self, id: str) -> AgentState:
         return self.lifecycle.agent_status(id).state

@@ -10,8 +10,9 @@ from typing import Any
 
 import grpc
 import pytest
-from agents_support import Start, free_port, until
+from agents_support import Start, free_port
 from scraping import Scrape, check, get
+from waiting import until
 
 from openipu.vipu.agent.contract import agent as contract
 from openipu.vipu.metrics.catalog import MACHINE

@@ -9,10 +9,11 @@ from typing import Any
 
 import grpc
 import pytest
-from agents_support import RackProcess, until
+from agents_support import RackProcess
 from ansible_collections.openipu.pod.plugins.module_utils.vipu import objects
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin, virmgrpc
 from vipu_servers import InProcess, Process
+from waiting import until
 
 from openipu.twin.hardware import VERSIONS
 from openipu.vipu.initialise import initialise

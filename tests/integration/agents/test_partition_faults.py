@@ -7,7 +7,8 @@ import time
 from typing import Any
 
 import pytest
-from agents_support import Plane, until
+from agents_support import Plane
+from waiting import until
 
 from openipu.vipu import rules
 from openipu.vipu.model import Agent, Operation, PlacedIpu, Ready

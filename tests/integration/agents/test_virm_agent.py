@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agents_support import Start, free_port, until
+from agents_support import Start, free_port
+from waiting import until
 
 from openipu.vipu import tls
 from openipu.vipu.agent.contract import agent as contract

@@ -8,7 +8,6 @@ import json
 import os
 import ssl
 import threading
-import time
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
@@ -140,11 +139,3 @@ def perform(task: Task[Any], **options: Any) -> dict[str, Any]:
     result = task.perform(checked.validated_parameters, check_mode=False, diff=False)
     assert not result.get("failed"), result["msg"]
     return result
-
-
-def until(condition: Callable[[], bool], seconds: float = 10.0) -> None:
-    """Wait until something is so."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not become so"
-        time.sleep(0.02)

@@ -9,7 +9,8 @@ from pathlib import Path
 import pyeapi
 import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.reconcile import SentenceError
-from furnished import Furnished, until
+from furnished import Furnished
+from waiting import until
 
 from openipu.twin.faults import FaultError
 from openipu.twin.power import MACHINE_IDLE

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from own_twin import BIN, OwnTwin, run
 from scraping import Scrape, check, get
-from vipu_servers import wait_until
+from waiting import until
 
 from openipu.twin.contract import twin as api
 from openipu.twin.twin import Twin
@@ -31,7 +31,7 @@ class Monitored:
 
     def until(self, condition: Callable[[Scrape], bool]) -> Scrape:
         """The first scrape of the controller that is so."""
-        found: Scrape = wait_until(lambda: condition(scrape := self.controller()) and scrape, 20)
+        found: Scrape = until(lambda: condition(scrape := self.controller()) and scrape, 20)
         return found
 
     def fault(self, *lines: str) -> None:

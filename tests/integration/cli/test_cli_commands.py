@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from cli_support import Cli, cells
-from vipu_servers import wait_until
+from waiting import until
 
 AGENTS = [f"ag{number:02}" for number in range(1, 9)]
 
@@ -29,7 +29,7 @@ def pod(lab: Any, tmp_path_factory: pytest.TempPathFactory) -> Cli:
     assert cli.out("vipu-admin create allocation a --cluster cl0 --size 4") == "create allocation (a): success.\n"
     rest = cli.json("vipu-admin create allocation b --cluster cl0 --agents ag05,ag06")
     assert rest == {"command": "create allocation", "id": "b", "result": "success", "agents": ["ag05", "ag06"]}
-    wait_until(lambda: {agent["state"] for agent in cli.json("vipu-admin list agents")} == {"Up"})
+    until(lambda: {agent["state"] for agent in cli.json("vipu-admin list agents")} == {"Up"})
     return cli
 
 
@@ -138,7 +138,7 @@ def test_one_gcd_has_one_file_without_a_number(cli: Cli) -> None:
 def test_a_partition_nobody_waits_for(cli: Cli) -> None:
     assert cli.out("vipu create partition p1 --size 4 --allocation a --no-wait") == "create partition (p1): success.\n"
     assert cli.files() == []
-    wait_until(lambda: cli.json("vipu get partition p1")["state"] == "ACTIVE")
+    until(lambda: cli.json("vipu get partition p1")["state"] == "ACTIVE")
     assert cli.out("vipu reset partition p1") == "reset partition (p1): success.\n"
     assert cli.files() == []  # whoever has no files of it, gets none
     assert cli.json("vipu reset partition p1 --no-wait")["result"] == "success"

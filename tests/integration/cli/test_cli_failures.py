@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from cli_support import Cli
-from vipu_servers import wait_until
+from waiting import until
 
 from openipu.vipu.cli import config
 
@@ -24,7 +24,7 @@ def pod(lab: Any, tmp_path_factory: pytest.TempPathFactory) -> Cli:
         cli.out(f"vipu-admin create agent {agent.id} --host {agent.host} --port {agent.port}")
     cli.out("vipu-admin create cluster cl0 --agents ag01,ag02")
     cli.out("vipu-admin create allocation a --cluster cl0 --size 2")
-    wait_until(lambda: {agent["state"] for agent in cli.json("vipu-admin list agents")} == {"Up"})
+    until(lambda: {agent["state"] for agent in cli.json("vipu-admin list agents")} == {"Up"})
     return cli
 
 
@@ -116,8 +116,8 @@ def test_a_partition_whose_machine_is_away(pod: Cli, lab: Any) -> None:
     pod.out("vipu create partition p1 --size 8 --allocation a --disable-auto-reset")
     lab.rack.stop_machines("ag02")
     try:
-        wait_until(lambda: pod.json("vipu get partition p1")["state"] == "ERROR")
-        wait_until(lambda: pod.json("vipu-admin get agent ag02")["state"] == "Down")
+        until(lambda: pod.json("vipu get partition p1")["state"] == "ERROR")
+        until(lambda: pod.json("vipu-admin get agent ag02")["state"] == "Down")
         assert "ag02" in pod.out("vipu get partition p1")
         assert " Reason" in pod.out("vipu-admin get agent ag02")
         said = pod.failed("vipu reset partition p1 --timeout 0.2")
@@ -130,7 +130,7 @@ def test_a_partition_whose_machine_is_away(pod: Cli, lab: Any) -> None:
         assert pod.files() == []
     finally:
         lab.rack.start_machines("ag02")
-        wait_until(lambda: pod.json("vipu-admin get agent ag02")["state"] == "Up", 20)
+        until(lambda: pod.json("vipu-admin get agent ag02")["state"] == "Up", 20)
 
 
 def test_a_folder_that_cannot_be_written(pod: Cli, lab: Any, tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ from typing import Any
 import grpc
 import pytest
 from cli_support import Cli
-from vipu_servers import Process, run, wait_until
+from vipu_servers import Process, run
+from waiting import until
 
 
 @pytest.fixture
@@ -43,7 +44,7 @@ def test_administrator_and_user(secure_cli: Cli, lab: Any) -> None:
     cli.out(f"{admin} create cluster cl0 --agents ag03,ag04,ag05,ag06")
     cli.out(f"{admin} create allocation mine --cluster cl0 --size 2")
     cli.out(f"{admin} create allocation other --cluster cl0 --size 2")
-    wait_until(lambda: {agent["state"] for agent in cli.json(f"{admin} list agents")} == {"Up"})
+    until(lambda: {agent["state"] for agent in cli.json(f"{admin} list agents")} == {"Up"})
     told = cli.out(f"{admin} create user alice --allocations mine")
     key = re.findall(r"Access key is '(.{11})'", told)[0]
 

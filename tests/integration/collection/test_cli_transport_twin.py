@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from playbook import results
 from test_scenarios import task
-from vipu_servers import Process, wait_until
+from vipu_servers import Process
+from waiting import until
 
 sys.path.append(str(Path(__file__).parents[1] / "agents"))
 from agents_support import RackProcess
@@ -61,7 +62,7 @@ def test_a_rack_over_the_command_lines(
     (failed,) = run(partition("p2", size=4))
     assert "Partition 'p2' is in ERROR: " in failed["msg"]
     assert failed["changed"], "it was made, though it is in ERROR"
-    assert wait_until(lambda: looked(run(task("vipu_partition_info", id="p2"))[0]) == [("p2", "ERROR")], 60)
+    assert until(lambda: looked(run(task("vipu_partition_info", id="p2"))[0]) == [("p2", "ERROR")], 60)
     info, refused = run(task("vipu_partition_info"), partition("p2", size=4, routing="swnc", wait=False))
     assert sorted(looked(info)) == [("p1", "ACTIVE"), ("p2", "ERROR")]
     assert "routing dnc and cannot be changed to swnc" in refused["msg"]
@@ -74,4 +75,4 @@ def test_a_rack_over_the_command_lines(
     assert looked(info) == [("p2", "ACTIVE")]
     assert rack.held(holder) == []
     rack.stop_machines(other)
-    assert wait_until(lambda: looked(run(task("vipu_partition_info"))[0]) == [("p2", "ERROR")], 60)
+    assert until(lambda: looked(run(task("vipu_partition_info"))[0]) == [("p2", "ERROR")], 60)

@@ -186,9 +186,9 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
     ({"path": "/a", "state": "directory", "src": "b"}, "/a is a folder, which has no src: leave that out."),
     ({"path": "/a", "content": "", "mode": 420}, "/a has mode 420, which is a number: put it in quotes."),
     ({"path": "/a", "src": "nowhere"}, "Cannot make /a: Could not find or access 'nowhere'"),
-    ({"path": "/a", "template": "nowhere.j2"}, "Cannot make /a: "),
-    ({"path": "/a", "template": "undefined.j2"}, "Cannot make /a: "),
-    ({"path": "/a", "content": "", "size": 1}, "size"),
+    ({"path": "/a", "template": "nowhere.j2"}, "Cannot make /a: the template file nowhere.j2 could not be found"),
+    ({"path": "/a", "template": "undefined.j2"}, "Cannot make /a: 'nobody_knows' is undefined"),
+    ({"path": "/a", "content": "", "size": 1}, "files.size. Supported parameters include: content,"),
 ]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from eos_runs import run
 from eos_switches import ServedSwitch
+from waiting import until
 
 from openipu.twin.eos.cli import Dropped
 from openipu.twin.eos.grammar import CliError
@@ -93,10 +94,7 @@ def test_a_confirmation_that_is_refused(switch: ServedSwitch) -> None:
     said = failed(switch, confirm_timeout=2)
     assert said.startswith(f"127.0.0.1:{switch.port} was changed and could not be asked to keep that (")
     assert "and takes the change back by itself:" in said
-    deadline = time.monotonic() + 10
-    while switch.config() != before:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    until(lambda: switch.config() == before, 10)
     assert switch.sessions() == {}
 
 

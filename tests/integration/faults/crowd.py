@@ -11,7 +11,8 @@ from pathlib import Path
 import grpc
 import psutil
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import virmgrpc
-from vipu_servers import Process, wait_until
+from vipu_servers import Process
+from waiting import until
 
 PROGRAM = Path(__file__).with_name("crowd_part.py")
 MEGABYTE = 1 << 20
@@ -33,12 +34,12 @@ def check(server: Process, connections: int, processes: int) -> None:
         try:
             for part in crowd:
                 assert part.stdout.readline() == "connected\n"
-            wait_until(lambda: process.num_fds() >= files + connections - FEW, 60)
+            until(lambda: process.num_fds() >= files + connections - FEW, 60)
             served(server)
         finally:
             for part in crowd:
                 part.communicate()  # closes its standard input, at which it ends
-        wait_until(lambda: process.num_fds() <= files + FEW, 60)
+        until(lambda: process.num_fds() <= files + FEW, 60)
         served(server)
         memory.append(process.memory_info().rss)
     # How much the library keeps for the next crowd is settled after some of them.

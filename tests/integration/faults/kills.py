@@ -11,7 +11,8 @@ from typing import Any
 from agents_support import RackProcess
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin, virmgrpc
 from storm import Storm
-from vipu_servers import Process, wait_until
+from vipu_servers import Process
+from waiting import until
 
 from openipu.vipu import invariants
 from openipu.vipu.initialise import initialise
@@ -70,7 +71,7 @@ class KilledAgain:
         """What was acknowledged is there at once; what was cut off comes to an end, and the books take it over."""
         faults = [fault for books in self.storm.books for fault in books.faults(sizes(listed(server)))]
         assert not faults, faults
-        (found,) = wait_until(lambda: settled(server), 30)
+        (found,) = until(lambda: settled(server), 30)
         for books in self.storm.books:
             books.settle(sizes(found))
         faults = [fault for books in self.storm.books for fault in books.faults(sizes(found))]
@@ -104,7 +105,7 @@ class KilledAgain:
         def agreed() -> bool:
             return {machine.agent_id: set(machine.partition_ids) for machine in self.rack.machines()} == expected
 
-        wait_until(agreed, 15)
+        until(agreed, 15)
 
 
 def listed(server: Process) -> list[Any]:

@@ -14,7 +14,8 @@ from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import a
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from simple_model import Model
-from vipu_servers import InProcess, InstantLife, partition, wait_until
+from vipu_servers import InProcess, InstantLife, partition
+from waiting import until
 
 from openipu.vipu import invariants
 from openipu.vipu.initialise import initialise
@@ -200,7 +201,7 @@ class ControllerMachine(RuleBasedStateMachine):
         assert {each.spec.id: (each.spec.cluster_id, tuple(each.spec.agent_ids)) for each in allocations} == (
             model.allocations
         )
-        found = wait_until(self.all_active)[0]
+        found = until(self.all_active)[0]
         assert {each.id: (each.spec.allocation_id, len(each.spec.ipus)) for each in found} == model.partitions
         for each in found:
             members = model.allocations[each.spec.allocation_id][1]

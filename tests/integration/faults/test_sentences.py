@@ -18,7 +18,8 @@ from ansible_collections.openipu.pod.plugins.module_utils.vipu.client import (
     wait_partition,
 )
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin, virmgrpc
-from vipu_servers import Process, wait_until
+from vipu_servers import Process
+from waiting import until
 
 from openipu.vipu import tls
 
@@ -92,7 +93,7 @@ def test_agent_down(vipu_process: Make, rack: RackProcess) -> None:
         (error,) = status.errors
     assert first.id in error and f"{first.host}:{first.port}" in error, error
     get = admin.GetAgentRequest(id=first.id)
-    wait_until(lambda: server.admin.GetAgent(get).agent.state == admin.AGENT_STATE_DOWN)
+    until(lambda: server.admin.GetAgent(get).agent.state == admin.AGENT_STATE_DOWN)
     assert server.admin.GetAgent(get).agent.reason
     remove = virmgrpc.RemovePartitionRequest(partition_id="p1")
     sentence = told(place(server), "RemovePartition", remove, "remove partition 'p1'")

@@ -15,8 +15,9 @@ from typing import Any
 
 import pyeapi
 import pytest
-from eos_switches import PASSWORD, USER, Cables, Rack, ServedSwitch, rack_of_switches, until
+from eos_switches import PASSWORD, USER, Cables, Rack, ServedSwitch, rack_of_switches
 from pyeapi.eapilib import CommandError, ConnectionError
+from waiting import until
 
 from openipu.twin.eos.surroundings import Neighbour
 from openipu.vipu import tls

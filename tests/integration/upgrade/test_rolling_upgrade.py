@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.client import Client, Connection
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin, virmgrpc
-from furnished import until
 from own_twin import BIN, OwnTwin, changed, run
+from waiting import until
 
 from openipu.twin.contract import twin as api
 from openipu.twin.twin import Twin

@@ -8,7 +8,8 @@ from collections.abc import Callable
 import grpc
 import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import virmgrpc
-from vipu_servers import InProcess, Machines, partition, pod, wait_active, wait_until
+from vipu_servers import InProcess, Machines, partition, pod, wait_active
+from waiting import until
 
 from openipu.vipu import driver
 from openipu.vipu.agent.hardware import HardwareError
@@ -42,9 +43,9 @@ def test_it_is_asked_again_until_it_lets_go(
     assert refused.value.code() is grpc.StatusCode.FAILED_PRECONDITION
     assert "refused to release it: the IPUs do not answer." in refused.value.details()
     status = virmgrpc.GetPartitionStatusRequest(partition_id="p1")
-    wait_until(lambda: server.user.GetPartitionStatus(status).status.errors)
+    until(lambda: server.user.GetPartitionStatus(status).status.errors)
     told = server.user.GetPartitionStatus(status).status
     assert (told.ready_state, told.operation_state) == (virmgrpc.PS_ERROR, virmgrpc.POS_REMOVING)
-    wait_until(lambda: asked > 3)
+    until(lambda: asked > 3)
     willing = True
-    wait_until(lambda: not server.user.ListPartitions(virmgrpc.ListPartitionsRequest()).partitions)
+    until(lambda: not server.user.ListPartitions(virmgrpc.ListPartitionsRequest()).partitions)

@@ -12,7 +12,8 @@ import grpc
 import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin, virmgrpc
 from scraping import Scrape, check
-from vipu_servers import Machines, Process, partition, pod, run, wait_active, wait_until
+from vipu_servers import Machines, Process, partition, pod, run, wait_active
+from waiting import until
 
 from openipu.vipu import tls
 from openipu.vipu.initialise import initialise
@@ -55,7 +56,7 @@ def test_a_controller_at_work(vipu_process: Callable[..., Process], machines: Ma
         wait_active(server, f"p{number}")
     server.user.RemovePartition(virmgrpc.RemovePartitionRequest(partition_id="p3"))
     written = 32 + 1 + 2 + 4 * 2 + 2  # the POD; partitions that come up; one that goes, of which the last is on its way
-    wait_until(lambda: (Scrape(url(port)).get("vipu_store_changes_total") or 0) >= written)
+    until(lambda: (Scrape(url(port)).get("vipu_store_changes_total") or 0) >= written)
     scrape = check(url(port), CONTROLLER)
 
     create = {"service": USER, "method": "CreatePartition"}
@@ -96,11 +97,11 @@ def test_a_lost_machine(vipu_process: Callable[..., Process], port: int) -> None
         wait_active(server, "p")
     finally:
         lost.stop()
-    scrape = wait_until(lambda: (found := Scrape(url(port))).get("vipu_agents", state="down") == 2 and found)
+    scrape = until(lambda: (found := Scrape(url(port))).get("vipu_agents", state="down") == 2 and found)
     assert scrape.get("vipu_agent_up", agent="ag01") == 0
     assert scrape.get("vipu_agent_losses_total", agent="ag02") == 1
     assert scrape.get("vipu_cluster_unreachable_ipus", cluster="cl0") == 8
-    scrape = wait_until(lambda: (found := Scrape(url(port))).get("vipu_partitions", state="error") == 1 and found)
+    scrape = until(lambda: (found := Scrape(url(port))).get("vipu_partitions", state="error") == 1 and found)
     assert scrape.all("vipu_partition_error") == [({"partition": "p", "cluster": "cl0", "allocation": "a1"}, 1)]
     assert scrape.get("vipu_partition_losses_total") == 1
     check(url(port), CONTROLLER)
@@ -133,7 +134,7 @@ def test_tests_of_clusters(vipu_process: Callable[..., Process], port: int) -> N
 
 def run_tests(server: Process) -> None:
     server.admin.StartClusterTest(admin.StartClusterTestRequest(cluster_id="cl0"))
-    wait_until(lambda: server.admin.GetClusterTest(admin.GetClusterTestRequest()).run.ended_unix)
+    until(lambda: server.admin.GetClusterTest(admin.GetClusterTestRequest()).run.ended_unix)
 
 
 def test_a_port_that_is_taken(port: int, tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from agents_support import until
 from ansible_collections.openipu.pod.plugins.module_utils.pod.topology import CableKind, Layout
+from waiting import until
 
 from openipu.twin.hardware import TwinHardware
 from openipu.twin.wiring import Place, Wiring

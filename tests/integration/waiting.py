@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Waiting for a condition, and never for a time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.002, 0.05
+
+
+def until(condition: Callable[[], Any], seconds: float = 20.0, what: str | Callable[[], str] = "") -> Any:
+    """Ask until the condition gives something true, and give that; the longer it takes, the less often.
+
+    The bound is generous, since busy machines are slow; ``what`` says what was waited for, or what there was instead.
+    """
+    deadline, pause = time.monotonic() + seconds, SHORTEST_PAUSE
+    while not (found := condition()):
+        in_time = time.monotonic() < deadline
+        assert in_time, f"not within {seconds:g} s: {what() if callable(what) else what or condition}"
+        time.sleep(pause)
+        pause = min(pause * 1.5, LONGEST_PAUSE)
+    return found
