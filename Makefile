@@ -1,4 +1,4 @@
-# openipu.pod: two commands are all a newcomer needs, `make bring-up` and `make test`.
+# `make help` lists the targets. `make bring-up` starts a trial rack, `make test` runs the tests.
 SHELL := /bin/sh
 BIN := .venv/bin
 INVENTORY ?= inventory/twin/pod.yml
@@ -6,55 +6,90 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 
 .DEFAULT_GOAL := help
-.PHONY: help venv bring-up twin-up twin-down test static test-oldest lint types sanity unit integration ansible-lint docs test-browser test-peers openstack-up openstack-down test-openstack test-roles rack-rehearsal bench bench-openstack soak proto format lock build clean
+.PHONY: help venv bring-up twin-up twin-down test test-all test-newcomer static test-core coverage mutation test-oldest lint types sanity unit integration ansible-lint docs test-browser test-peers openstack-up openstack-down test-openstack test-roles rack-rehearsal bench bench-openstack soak proto format lock build clean
 
-help: ## show the targets
+help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
 
 .venv/.ready: requirements/dev.txt requirements/bootstrap.txt pyproject.toml tools/bootstrap.sh
 	@tools/bootstrap.sh
 
-venv: .venv/.ready ## make .venv from the locked requirements
+venv: .venv/.ready ## create .venv from the locked requirements
 
 twin-up: venv ## start the rack twin on loopback
 	@twin up --inventory $(INVENTORY)
 
-bring-up: twin-up ## start the twin and take it to running partitions with playbooks/site.yml
+bring-up: twin-up ## start the twin and configure it with playbooks/site.yml, up to running partitions
 	@ansible-playbook playbooks/site.yml -i $(INVENTORY)
 	@twin status
-	@echo "A picture:    $(dir $(INVENTORY))rack-report.html"
+	@echo "Report:       $(dir $(INVENTORY))rack-report.html"
 
-twin-down: venv ## stop the twin and leave nothing behind
+twin-down: venv ## stop the twin and remove its files
 	@twin down
 	@rm -f $(dir $(INVENTORY))rack-report.html
 
-test: venv ## everything that needs only Python
+test: venv ## all tests and static checks that need only Python
 	@tools/test.sh
 
-static: lint types ansible-lint sanity docs ## what needs no server: style, types, sanity, documentation
+test-all: venv ## all suites, with a table of results; records passed suites in tests/passed.json
+	@python -m tools.suites run --install
 
-test-oldest: venv ## a part of the tests with the oldest releases that are allowed, ansible-core 2.18 among them
-	tools/oldest.sh
+test-newcomer: ## commands of a new user: clone, bring-up twice, twin-down
+	@tools/newcomer.sh
 
-lint: venv ## style, stale contracts, changelog
+static: lint types ansible-lint sanity docs ## static checks: style, types, sanity, documentation
+
+test-oldest: venv ## selected tests with the oldest supported releases, such as ansible-core 2.18
+	tools/other_releases.sh oldest
+
+CORE ?= 2.19
+test-core: venv ## the same tests with another release: CORE=2.18 to 2.21, PYTHON=… (2.20 and later need Python 3.12)
+	tools/other_releases.sh $(CORE)
+
+lint: venv ## style, imports, licences, prose, changelog, stale generated files
 	ruff check .
 	ruff format --check .
 	yamllint --strict .
 	python tools/contract.py --check
+	lint-imports --cache-dir .cache/import-linter
+	reuse lint --quiet
+	zizmor --quiet --offline --config .github/zizmor.yml .github
+	python tools/errors.py --check
+	python tools/prose.py
 	antsibull-changelog lint
 
-types: venv ## mypy, strict
-	mypy src/openipu plugins/module_utils tools/commandline.py tools/openstack tools/hosts tools/guest tools/rehearsal
+types: venv ## mypy in strict mode
+	mypy src/openipu tools/commandline.py tools/suites tools/openstack tools/hosts tools/guest tools/rehearsal
 
 unit: venv ## unit and property tests
 	pytest tests/unit -n 2
 
-integration: venv ## controller, agents, command lines, modules and playbooks against a twin
+integration: venv ## tests of controller, agents, command lines, modules and playbooks with a twin
 	pytest tests/integration -n 3 --dist loadscope
 
-test-browser: venv ## the rack report in a real browser (needs chromium)
-	@command -v chromium >/dev/null || { echo "Chromium is not installed: apt install --no-install-recommends chromium fonts-dejavu-core" >&2; exit 1; }
-	uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements/browser.txt
+coverage: venv ## line and branch coverage of unit and integration tests
+	@mkdir -p .cache/coverage && coverage erase
+	pytest tests/unit tests/integration -n 3 --dist loadscope --cov --cov-report=
+	@coverage html --quiet --directory build/coverage
+	coverage report
+
+MUTATION := .cache/mutation/packages
+$(MUTATION)/.ready: requirements/mutation.txt | .venv/.ready
+	@rm -rf $(MUTATION)
+	@uv pip install --quiet --no-deps --require-hashes --target $(MUTATION) -r requirements/mutation.txt
+	@touch $@
+
+mutation: venv $(MUTATION)/.ready ## mutation score of the pure modules listed in tools/mutation.py
+	@python tools/mutation.py
+
+BROWSER := .cache/browser
+$(BROWSER)/.ready: requirements/browser.txt | .venv/.ready
+	@rm -rf $(BROWSER)
+	@uv pip install --quiet --no-deps --require-hashes --target $(BROWSER) -r requirements/browser.txt
+	@touch $@
+
+test-browser: venv $(BROWSER)/.ready ## tests of the rack report in a browser (needs chromium)
+	@command -v chromium >/dev/null || { echo "Cannot test the rack report: Chromium is not installed. Run: apt install --no-install-recommends chromium fonts-dejavu-core" >&2; exit 1; }
 	pytest tests/browser -n 0
 
 PEERS := .cache/peers
@@ -69,7 +104,7 @@ $(REDFISH)/.ready: requirements/redfish.txt | .venv/.ready
 	@uv pip sync --quiet --python $(REDFISH)/bin/python --require-hashes requirements/redfish.txt
 	@touch $@
 
-test-peers: venv $(PEERS)/.ready $(REDFISH)/.ready ## programs that nobody here wrote: arista.eos, Net-SNMP (apt install snmp) and Prometheus against the twin, our modules against a BMC
+test-peers: venv $(PEERS)/.ready $(REDFISH)/.ready ## third-party programs: arista.eos, Net-SNMP (apt install snmp) and Prometheus with the twin, modules with a BMC emulator
 	pytest tests/peers -n 2 --dist loadscope
 
 OPENSTACK := .cache/openstack/venv
@@ -79,10 +114,10 @@ $(OPENSTACK)/.ready: requirements/openstack.txt | .venv/.ready
 	@uv pip sync --quiet --compile-bytecode --python $(OPENSTACK)/bin/python --require-hashes requirements/openstack.txt
 	@touch $@
 
-openstack-up: venv $(OPENSTACK)/.ready ## start a real OpenStack on loopback (needs mariadb-server and rabbitmq-server)
+openstack-up: venv $(OPENSTACK)/.ready ## start an OpenStack on loopback (needs mariadb-server and rabbitmq-server)
 	@python -m tools.openstack up
 
-openstack-down: venv ## end it and leave nothing behind
+openstack-down: venv ## stop the OpenStack and remove its files
 	@python -m tools.openstack down
 
 KOLLA := .cache/kolla
@@ -97,37 +132,37 @@ $(PEERS_OPENSTACK)/.ready: requirements/peers-openstack.txt | .venv/.ready
 	@uv pip sync --quiet --python $(PEERS_OPENSTACK)/bin/python --require-hashes requirements/peers-openstack.txt
 	@touch $@
 
-test-openstack: venv $(OPENSTACK)/.ready $(KOLLA)/.ready $(PEERS)/.ready $(PEERS_OPENSTACK)/.ready ## against that OpenStack, which is started when it does not run
+test-openstack: venv $(OPENSTACK)/.ready $(KOLLA)/.ready $(PEERS)/.ready $(PEERS_OPENSTACK)/.ready ## tests with the OpenStack on loopback; starts it if it is not running
 	@python -m tools.openstack prepare
 	pytest tests/openstack -n 0
 
-bench-openstack: venv $(OPENSTACK)/.ready $(PEERS)/.ready $(PEERS_OPENSTACK)/.ready ## the figures of Neutron beside openstack.cloud
+bench-openstack: venv $(OPENSTACK)/.ready $(PEERS)/.ready $(PEERS_OPENSTACK)/.ready ## benchmark of Neutron, compared with openstack.cloud
 	python -m tests.benchmark.neutron
 
 ROLE ?=
-test-roles: venv ## the scenarios of the roles, or of ROLE=…, on real systemd hosts (root; installs podman and what else it needs)
+test-roles: venv ## scenarios of the roles on systemd hosts, all or ROLE=… (needs root; installs podman and other packages)
 	@python -m tools.hosts install && python -m tools.guest install
-	@python -m tools.hosts up --state-dir $(CURDIR)/.cache/hosts/tests
+	@python -m tools.hosts down --state-dir $(CURDIR)/.cache/hosts/tests && python -m tools.hosts up --state-dir $(CURDIR)/.cache/hosts/tests
 	@pytest tests/roles -n 2 --dist worksteal --durations=0 -k "$(ROLE)"; \
 	  status=$$?; python -m tools.hosts down --state-dir $(CURDIR)/.cache/hosts/tests; exit $$status
 
-rack-rehearsal: venv $(PEERS)/.ready ## site.yml from bare hosts to a watched rack, and again without a change (root; as test-roles)
+rack-rehearsal: venv $(PEERS)/.ready ## site.yml from bare hosts to a monitored rack, then an unchanged second run (needs root; installs as test-roles)
 	@python -m tools.hosts install
 	@python -m tools.rehearsal
 
-ansible-lint: venv ## playbooks and roles, production profile
+ansible-lint: venv ## lint of playbooks and roles, production profile
 	@tools/unless_passed.sh ansible-lint --offline --profile production
 
-sanity: venv ## ansible-test sanity on the built collection, with no ignore entries
+sanity: venv ## ansible-test sanity on the built collection, without ignore entries
 	@tools/unless_passed.sh python tools/sanity.py
 
-docs: venv ## build the module documentation and check it
+docs: venv ## build and check the module documentation
 	@tools/unless_passed.sh tools/docs.sh
 
-bench: venv $(PEERS)/.ready ## every speed figure beside its peer, measured in one run
+bench: venv $(PEERS)/.ready ## benchmarks, each with the figure of a peer from the same run
 	python -m tests.benchmark
 
-soak: venv ## the long tests: a hundred rounds of kill -9
+soak: venv ## long tests: kill -9 a hundred times, random operations, ten thousand connections
 	pytest tests/soak -m soak --timeout 1800
 
 proto: venv ## generate the contract modules from proto/
@@ -137,15 +172,19 @@ format: venv ## format the sources
 	ruff check --fix .
 	ruff format .
 
-lock: ## renew the locked requirements
+lock: ## upgrade the locked requirements
 	.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 	  --custom-compile-command "make lock" requirements/bootstrap.in -o requirements/bootstrap.txt
 	.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 	  --custom-compile-command "make lock" --extra twin pyproject.toml requirements/dev.in -o requirements/dev.txt
+	.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --resolution lowest-direct \
+	  --custom-compile-command "make lock" --extra twin pyproject.toml requirements/oldest.in -o requirements/oldest.txt
 	.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 	  --custom-compile-command "make lock" --constraint requirements/dev.txt pyproject.toml -o roles/openipu/files/requirements.txt
 	.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 	  --custom-compile-command "make lock" requirements/browser.in -o requirements/browser.txt
+	.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+	  --custom-compile-command "make lock" --constraint requirements/dev.txt requirements/mutation.in -o requirements/mutation.txt
 	.venv/bin/uv pip compile --quiet --upgrade --no-deps --python-version 3.11 --generate-hashes \
 	  --custom-compile-command "make lock" requirements/peers.in -o requirements/peers.txt
 	.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
@@ -157,14 +196,14 @@ lock: ## renew the locked requirements
 	.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 	  --custom-compile-command "make lock" requirements/redfish.in -o requirements/redfish.txt
 
-build: venv ## the collection's archive, which carries the wheel, and the wheel, in dist/
+build: venv ## build the wheel and the archive of the collection, which contains the wheel, in dist/
 	@rm -f roles/openipu/files/openipu-*.whl
 	uv build --wheel --no-build-isolation --quiet --out-dir dist .
 	cp "dist/openipu-$$(hatchling version)-py3-none-any.whl" roles/openipu/files/
 	ansible-galaxy collection build --force --output-path dist .
 	@rm -f roles/openipu/files/openipu-*.whl
 
-clean: ## remove what the tools leave, but not .venv
+clean: ## remove generated files except .venv
 	@if [ -d .cache/openstack/cloud ]; then python -m tools.openstack down; fi
-	@for state in rig tests; do if [ -d .cache/hosts/$$state ]; then python -m tools.hosts down --state-dir .cache/hosts/$$state; fi; done
+	@for state in default tests; do if [ -d .cache/hosts/$$state ]; then python -m tools.hosts down --state-dir .cache/hosts/$$state; fi; done
 	rm -rf .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist docs/build

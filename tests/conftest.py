@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What holds for all tests."""
+"""Settings of all tests."""
 
 from __future__ import annotations
 
 from hypothesis import HealthCheck, settings
 
-# How long one example takes depends on what else the machine does; pytest-timeout bounds the whole test.
+from tools.suites import report
+
+# The duration of one example depends on the load of the machine; pytest-timeout limits the whole test.
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy")
+
+# Hook of pytest: report the session to the runner of suites.
+pytest_terminal_summary = report.pytest_terminal_summary

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the command lines of the tools have in common."""
+"""Shared parts of the command lines of the tools."""
 
 from __future__ import annotations
 
@@ -9,33 +9,34 @@ from typing import Any, TypeVar
 
 import click
 
-from openipu.twin.processes import ProcessError
+from openipu.process.background import ProcessError
+from openipu.process.failures import program_error
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 class Command(click.Command):
-    """Tells what is in the way as one sentence, with exit status 1."""
+    """Command that prints a ``ProcessError`` as one message and exits with status 1."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """As click does."""
+        """Run the command."""
         try:
             return super().invoke(ctx)
         except ProcessError as error:
-            raise click.ClickException(str(error)) from None
+            raise program_error(error) from None
 
 
 class Group(click.Group):
-    """Of such commands."""
+    """Group of such commands."""
 
     command_class = Command
 
 
-def state_dir(default: Path, what: str) -> Callable[[_F], _F]:
-    """The option ``--state-dir``: the folder of what runs, which goes with it."""
+def state_dir(default: Path, content: str) -> Callable[[_F], _F]:
+    """Return the option ``--state-dir``. ``content`` names the objects whose files are in the folder."""
     return click.option(
         "--state-dir",
         type=click.Path(path_type=Path, file_okay=False, resolve_path=True),
         default=default,
-        help=f"The folder of {what}; removed at the end.",
+        help=f"Folder for the files of {content}; deleted at the end.",
     )

@@ -18,14 +18,14 @@ from grpc_tools import protoc
 ROOT = Path(__file__).resolve().parent.parent
 WELL_KNOWN = Path(grpc_tools.__file__).parent / "_proto"
 
-# Each API has one home. The user and admin APIs are the collection's, which needs them on hosts
-# where openipu is not installed; the agent and twin APIs stay inside openipu.
+# One generated module per API. The collection contains the user and admin APIs, because it needs them on
+# hosts without openipu. The agent and twin APIs are inside openipu.
 CONTRACTS = {
     "plugins/module_utils/vipu/contract.py": ("virmgrpc/user.proto", "openipu/vipu/admin/v1/admin.proto"),
-    "src/openipu/vipu/agent/contract.py": ("openipu/vipu/agent/v1/agent.proto",),
-    "src/openipu/twin/contract.py": ("openipu/twin/v1/twin.proto",),
+    "src/openipu/vipu/agent_api/contract.py": ("openipu/vipu/agent/v1/agent.proto",),
+    "src/openipu/twin/rack/contract.py": ("openipu/twin/v1/twin.proto",),
 }
-# Python names of the packages, which read better at the place of use than the full ones.
+# Short Python names of the packages.
 NAMES = {
     "virmgrpc": "virmgrpc",
     "openipu.vipu.admin.v1": "admin",
@@ -45,17 +45,17 @@ from {wire} import Package
 
 
 def descriptors(protos: tuple[str, ...]) -> list[descriptor_pb2.FileDescriptorProto]:
-    """The compiled files, without the well-known ones."""
+    """Return the compiled files without the well-known ones. Raises SystemExit when protoc fails."""
     with tempfile.NamedTemporaryFile() as out:
         arguments = ["protoc", f"-I{ROOT / 'proto'}", f"-I{WELL_KNOWN}", f"--descriptor_set_out={out.name}", *protos]
         if protoc.main(arguments) != 0:
-            raise SystemExit(f"protoc refused {', '.join(protos)}: see its message above")
+            raise SystemExit(f"Cannot compile {', '.join(protos)}: protoc failed. Its message is above.")
         return list(descriptor_pb2.FileDescriptorSet.FromString(Path(out.name).read_bytes()).file)
 
 
 def module(target: str, protos: tuple[str, ...]) -> str:
-    """The text of one contract module."""
-    shared = "" if target.startswith("plugins/") else "ansible_collections.openipu.pod.plugins.module_utils.vipu"
+    """Return the source of one contract module."""
+    shared = "" if target.startswith("plugins/") else "openipu.shared.vipu"
     files = descriptors(protos)
     parts = [HEADER.format(wire=f"{shared}.wire")]
     if "virmgrpc/user.proto" not in protos and any("virmgrpc/user.proto" in file.dependency for file in files):
@@ -69,9 +69,9 @@ def module(target: str, protos: tuple[str, ...]) -> str:
 
 
 def main() -> int:
-    """Write the modules, or compare them with what stands there."""
+    """Write the modules, or compare them with the existing files; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing; fail when a module is stale")
+    parser.add_argument("--check", action="store_true", help="only compare; fail when a module is stale")
     check = parser.parse_args().check
     stale = []
     for target, protos in CONTRACTS.items():
@@ -82,7 +82,7 @@ def main() -> int:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(text)
     if check and stale:
-        print(f"stale: {', '.join(stale)}; run 'make proto' and commit the result", file=sys.stderr)
+        print(f"{', '.join(stale)}: stale. Run 'make proto' and commit the result.", file=sys.stderr)
         return 1
     return 0
 

@@ -10,7 +10,7 @@ antsibull-docs lint-collection-docs --plugin-docs --skip-rstcheck --validate-col
 
 rm -rf docs/build
 mkdir -p docs/build/rst docs/build/html
-# Quiet unless it fails: the builders are talkative.
+# The output of the builders is long: it is printed only on failure.
 log=docs/build/log
 if ! antsibull-docs collection --use-current --squash-hierarchy --fail-on-error --dest-dir docs/build/rst openipu.pod >"$log" 2>&1; then
     cat "$log" >&2

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Fail when a Markdown page of the tree links to a file or a heading that is not there."""
+"""Fail when a Markdown page links to a missing file or heading of the repository."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 
 
 def anchors(text: str) -> set[str]:
-    """The anchors of the headings, as code hosts derive them."""
+    """Return the anchors of the headings, in the form that GitHub generates."""
     headings = re.findall(r"^#+\s+(.*)$", text, flags=re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
 
 
 def main() -> int:
-    """Check all pages that git knows."""
+    """Check all tracked and new pages; return 1 when a link is broken."""
     listing = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"],  # noqa: S607
         cwd=ROOT,
@@ -39,7 +39,7 @@ def main() -> int:
             if not file.exists() or (anchor and file.suffix == ".md" and anchor not in anchors(file.read_text())):
                 broken.append(f"{name}: {target}")
     if broken:
-        print("These links lead nowhere:", *broken, sep="\n  ", file=sys.stderr)
+        print("Broken links:", *broken, sep="\n  ", file=sys.stderr)
     return bool(broken)
 
 

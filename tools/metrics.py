@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write the tables of docs/metrics.md from the catalog of metrics; with --check only tell whether they are stale."""
+"""Write the tables of docs/reference/metrics.md from the catalog; with --check, only report stale tables."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from pathlib import Path
 
 from openipu.vipu.metrics import catalog
 
-PAGE = Path(__file__).parent.parent / "docs" / "metrics.md"
+PAGE = Path(__file__).parent.parent / "docs" / "reference" / "metrics.md"
 TABLES = {"controller": catalog.CONTROLLER, "machine": catalog.MACHINE, "process": catalog.PROCESS}
-_PLACE = re.compile(r"(<!-- metrics: (\w+) -->\n).*?(<!-- end -->\n)", re.DOTALL)
+_TABLE = re.compile(r"(<!-- metrics: (\w+) -->\n).*?(<!-- end -->\n)", re.DOTALL)
 
 
-def written(page: str) -> str:
-    """A page with its tables as they should be."""
-    return _PLACE.sub(lambda match: f"{match[1]}\n{catalog.table(TABLES[match[2]].values())}\n{match[3]}", page)
+def updated(page: str) -> str:
+    """Return the page with current tables."""
+    return _TABLE.sub(lambda match: f"{match[1]}\n{catalog.table(TABLES[match[2]].values())}\n{match[3]}", page)
 
 
 def main() -> int:
-    """0 when the page is as it should be, or was made so."""
+    """Write the page, or only check it; return the exit status."""
     before = PAGE.read_text()
-    after = written(before)
+    after = updated(before)
     if before == after:
         return 0
     if "--check" in sys.argv[1:]:

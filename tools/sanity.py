@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run ansible-test sanity on the collection as users get it: the built archive, unpacked.
+"""Run ansible-test sanity on the unpacked archive of the collection, as users install it.
 
-ansible-test wants a git work tree at …/ansible_collections/<namespace>/<name>, and it prepares
-its virtual environments with a script from a host that is not a package index. We give it that
-script in its cache: one that installs pip from the wheel that the package index serves. Everything
-lives under .cache/sanity, which stands in for the home directory, so the user's own is untouched.
+ansible-test requires a git work tree at …/ansible_collections/<namespace>/<name>. It prepares its virtual
+environments with a script from a host that is not a package index. This program puts another script into
+its cache, which installs pip from a wheel of the package index. All files are in .cache/sanity, which
+replaces the home directory, so the home directory of the user does not change.
 """
 
 from __future__ import annotations
@@ -28,37 +28,37 @@ BOOTSTRAP = """\
 import glob, runpy, sys
 wheels = {folder!r}
 sys.path.insert(0, glob.glob(wheels + "/pip-*.whl")[0])
-wanted = [a for a in sys.argv[1:] if a not in ("--no-setuptools", "--no-wheel")]
-sys.argv = ["pip", "install", "--no-index", "--find-links", wheels, "pip=={pip}", *wanted]
+arguments = [a for a in sys.argv[1:] if a not in ("--no-setuptools", "--no-wheel")]
+sys.argv = ["pip", "install", "--no-index", "--find-links", wheels, "pip=={pip}", *arguments]
 runpy.run_module("pip", run_name="__main__")
 """
 
 
 def run(*command: str | Path, cwd: Path = ROOT, env: dict[str, str] | None = None) -> None:
-    """Run a command; end with its status when it fails."""
+    """Run a command; exit with its status when it fails."""
     done = subprocess.run([str(part) for part in command], cwd=cwd, env=env, check=False)  # noqa: S603
     if done.returncode:
         sys.exit(done.returncode)
 
 
 def pip_release() -> str:
-    """The pip that this ansible-test bootstraps its environments with, as its own source states it."""
+    """Return the release of pip that ansible-test installs in its environments, read from its source."""
     source = Path(str(files("ansible_test"))) / "_internal" / "python_requirements.py"
     match = re.search(r"pip\s*=\s*'([0-9.]+)'", source.read_text())
     if not match:
-        sys.exit(f"{source} no longer says which pip it wants: look there and mend tools/sanity.py.")
+        sys.exit(f"Cannot read the release of pip from {source}: its format has changed. Update tools/sanity.py.")
     return match[1]
 
 
 def prepare() -> None:
-    """Unpack the built collection as a git work tree and fill ansible-test's cache."""
+    """Unpack the built collection as a git work tree and fill the cache of ansible-test."""
     shutil.rmtree(TREE, ignore_errors=True)
     TREE.mkdir(parents=True)
     build = HOME / "build"
     shutil.rmtree(build, ignore_errors=True)
     run("ansible-galaxy", "collection", "build", "--force", "--output-path", build, ROOT)
     with tarfile.open(next(build.glob("*.tar.gz"))) as archive:
-        # Our own archive; the Python of Debian 12 knows no filters yet.
+        # A trusted archive; the Python of Debian 12 has no extraction filters.
         archive.extractall(TREE, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))  # noqa: S202
     for entry in (
         "init --quiet",
@@ -74,7 +74,7 @@ def prepare() -> None:
         run(sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", wheels, f"pip=={pip}")
     script.write_text(BOOTSTRAP.format(folder=str(wheels), pip=pip))
 
-    # The package index that the user has configured serves ansible-test too.
+    # ansible-test uses the package index that the user has configured.
     configuration = Path.home() / ".config" / "pip"
     if configuration.is_dir() and not (HOME / ".config" / "pip").exists():
         (HOME / ".config").mkdir(exist_ok=True)
@@ -82,9 +82,9 @@ def prepare() -> None:
 
 
 def main() -> int:
-    """Run all sanity tests, or those named on the command line."""
+    """Run all sanity tests, or only those of the arguments."""
     prepare()
-    interpreter = Path(sys.executable).resolve().parent  # the real one: shims fail inside ansible-test
+    interpreter = Path(sys.executable).resolve().parent  # not a shim: those fail inside ansible-test
     path = os.pathsep.join([str(Path(sys.executable).parent), str(interpreter), "/usr/bin", "/bin"])
     env = {**os.environ, "HOME": str(HOME), "PATH": path, "LC_ALL": "C.UTF-8"}
     env.pop("ANSIBLE_CONFIG", None)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# All checks that need only Python: the static ones beside the tests, which wait a lot for processes.
+# Run all checks that need only Python. The static checks run concurrently with the tests, which mostly wait.
 set -u
 cd "$(dirname "$0")/.."
 mkdir -p build
@@ -21,8 +21,8 @@ else
     cat "$log"
 fi
 if [ "$tests" -ne 0 ] || [ "$checks" -ne 0 ]; then
-    [ "$tests" -eq 0 ] || echo "The tests failed: see above the static checks." >&2
-    [ "$checks" -eq 0 ] || echo "A static check failed: see above." >&2
+    [ "$tests" -eq 0 ] || echo "Tests failed. Their output is above the static checks." >&2
+    [ "$checks" -eq 0 ] || echo "A static check failed. Its output is above." >&2
     exit 1
 fi
 echo "All checks passed."

@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Looks at all files at once, and has ansible.builtin.copy and ansible.builtin.file write those that differ."""
+"""Action plugin of host_files: reads all files in one request, and writes those that differ with builtin modules."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from ansible.plugins.loader import lookup_loader
 from ansible.release import __version__
 from ansible.utils.hashing import checksum, checksum_s
 from ansible_collections.openipu.pod.plugins.plugin_utils.builtin import run_builtin
-from ansible_collections.openipu.pod.plugins.plugin_utils.host_files import Wanted
+from ansible_collections.openipu.pod.plugins.plugin_utils.host_files import DesiredFile
 
-# Until ansible-core 2.19, text that looks like data was made data unless one said so; since then, it is odd to say it.
+# Before ansible-core 2.19, text that looks like data became data by default. Since then, the option is deprecated.
 _AS_TEXT = {"convert_data": False} if tuple(map(int, __version__.split(".")[:2])) < (2, 19) else {}
 
 _FOLDER, _FILE = "directory", "file"
@@ -28,15 +28,15 @@ _RIGHTS = {"owner": {"type": "str"}, "group": {"type": "str"}, "mode": {"type": 
 
 @dataclass(frozen=True)
 class _Entry:
-    """One of the files: what is wanted, and with which arguments Ansible makes it so."""
+    """One entry of files: the desired file, and the arguments of the builtin module that writes it."""
 
-    wanted: Wanted
+    desired: DesiredFile
     args: dict[str, t.Any]
     secret: bool
 
 
 class ActionModule(ActionBase):
-    """See the module."""
+    """Action plugin of the module host_files."""
 
     argument_spec: t.ClassVar[dict[str, t.Any]] = {
         "files": {
@@ -63,44 +63,44 @@ class ActionModule(ActionBase):
         "variable_end_string": {"type": "str", "default": "}}"},
     }
     constraints: t.ClassVar[dict[str, t.Any]] = {}
-    TRANSFERS_FILES = False  # mostly there is nothing to transfer, and then no place for it is needed
+    TRANSFERS_FILES = False  # most runs transfer nothing and need no temporary folder
     _supports_check_mode = True
 
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> dict[str, t.Any]:
         result: dict[str, t.Any] = super().run(tmp, task_vars)
         _checked, args = self.validate_argument_spec(self.argument_spec)
         entries = self._entries(args, task_vars)
-        found = self._found(entries, task_vars, result)
+        found = self._fetch(entries, task_vars, result)
         done: dict[str, list[str]] = {"created": [], "updated": [], "unchanged": []}
         result.update(changed=False, files=done, diff=[])
         for entry in entries:
-            there = found.get(entry.wanted.path)
-            if entry.wanted.is_there(there):
-                done["unchanged"].append(entry.wanted.path)
+            actual = found.get(entry.desired.path)
+            if entry.desired.matches(actual):
+                done["unchanged"].append(entry.desired.path)
                 continue
-            written = self._written(entry, task_vars)
+            written = self._write(entry, task_vars)
             for name in ("warnings", "deprecations"):
                 result.setdefault(name, []).extend(written.get(name) or [])
             if written.get("failed"):
-                sentence = "Cannot write %s: %s." % (entry.wanted.path, _reason(written))
-                return {**result, **_told(written), "failed": True, "msg": sentence}
-            verb = "unchanged" if not written.get("changed") else "updated" if there else "created"
-            done[verb].append(entry.wanted.path)
+                message = "Cannot write '%s': %s." % (entry.desired.path, _reason(written))
+                return {**result, **_output(written), "failed": True, "msg": message}
+            verb = "unchanged" if not written.get("changed") else "updated" if actual else "created"
+            done[verb].append(entry.desired.path)
             result["changed"] = result["changed"] or bool(written.get("changed"))
             shown = written.get("diff") or []
             result["diff"] += shown if isinstance(shown, list) else [shown]
         return result
 
-    def _found(self, entries: list[_Entry], task_vars: t.Any, result: dict[str, t.Any]) -> dict[str, t.Any]:
-        """What stands at each path, as far as something does."""
+    def _fetch(self, entries: list[_Entry], task_vars: t.Any, result: dict[str, t.Any]) -> dict[str, t.Any]:
+        """Return the attributes of the existing files, by path."""
         if not entries:
             return {}
-        paths = [entry.wanted.path for entry in entries]
+        paths = [entry.desired.path for entry in entries]
         answer = self._execute_module("openipu.pod.host_files_info", {"paths": paths}, task_vars=task_vars)
         if answer.get("failed") or "files" not in answer:
-            raise AnsibleActionFail(answer.get("msg", "The files cannot be looked at."), result=answer)
+            raise AnsibleActionFail(answer.get("msg", "Cannot read the attributes of the files."), result=answer)
         if "ansible_facts" in answer:
-            result["ansible_facts"] = answer["ansible_facts"]  # the Python that was discovered, for tasks to come
+            result["ansible_facts"] = answer["ansible_facts"]  # the discovered Python, for later tasks
         return {item["path"]: item for item in answer["files"]}
 
     def _entries(self, args: dict[str, t.Any], task_vars: t.Any) -> list[_Entry]:
@@ -111,15 +111,15 @@ class ActionModule(ActionBase):
             except AnsibleActionFail:
                 raise
             except AnsibleError as error:
-                raise AnsibleActionFail("Cannot make %s: %s" % (file["path"], error)) from error
-            if entries.setdefault(entry.wanted.path, entry) is not entry:
-                raise AnsibleActionFail("%s stands twice in files: leave one out." % entry.wanted.path)
+                raise AnsibleActionFail("Cannot prepare '%s': %s" % (file["path"], error)) from error
+            if entries.setdefault(entry.desired.path, entry) is not entry:
+                raise AnsibleActionFail("Cannot write '%s' twice. Remove one entry from files." % entry.desired.path)
         return list(entries.values())
 
-    def _written(self, entry: _Entry, task_vars: t.Any) -> dict[str, t.Any]:
+    def _write(self, entry: _Entry, task_vars: t.Any) -> dict[str, t.Any]:
         if self._connection._shell.tmpdir is None:
-            self._make_tmp_path()  # one for all that is to be written
-        if entry.wanted.checksum is None:
+            self._make_tmp_path()  # shared by all files
+        if entry.desired.checksum is None:
             done = self._execute_module("ansible.legacy.file", entry.args, task_vars=task_vars)
             return t.cast("dict[str, t.Any]", done)
         return run_builtin(self, "ansible.builtin.copy", entry.args, task_vars, diff=not entry.secret)
@@ -128,13 +128,16 @@ class ActionModule(ActionBase):
         path, folder = str(PurePosixPath(file["path"])), file["state"] == _FOLDER
         given = [name for name in _SOURCES if file[name] is not None]
         if not path.startswith("/"):
-            raise AnsibleActionFail("'%s' is no absolute path: say where the file is to be." % path)
+            raise AnsibleActionFail("Cannot write '%s': the path is not absolute. Start it with '/'." % path)
         if folder and given:
-            raise AnsibleActionFail("%s is a folder, which has no %s: leave that out." % (path, given[0]))
+            raise AnsibleActionFail(
+                "Cannot create folder '%s': %s is set, but a folder has no content. Remove %s."
+                % (path, given[0], given[0])
+            )
         if not folder and len(given) != 1:
             raise AnsibleActionFail(
-                "%s has %s: give one of template, content and src."
-                % (path, " and ".join(given) or "nothing to be made of")
+                "Cannot write '%s': %s. Set exactly one of template, content and src."
+                % (path, "%s are set" % " and ".join(given) if given else "it has no source")
             )
         rights = {
             "owner": file["owner"] or args["owner"],
@@ -142,28 +145,30 @@ class ActionModule(ActionBase):
             "mode": file["mode"] or args["directory_mode" if folder else "mode"],
         }
         if not isinstance(rights["mode"], str):
-            raise AnsibleActionFail("%s has mode %s, which is a number: put it in quotes." % (path, rights["mode"]))
+            raise AnsibleActionFail(
+                "Cannot write '%s': mode %s is a number. Put it in quotes." % (path, rights["mode"])
+            )
         if folder:
-            made = {"path": path, "state": _FOLDER, **rights}
-            return _Entry(Wanted(path, **rights), made, file["secret"])
+            module_args = {"path": path, "state": _FOLDER, **rights}
+            return _Entry(DesiredFile(path, **rights), module_args, file["secret"])
         source, digest = self._source(file, given[0], args, task_vars)
         validate = {"validate": file["validate"]} if file["validate"] else {}
-        made = {"dest": path, **source, **rights, **validate}
-        return _Entry(Wanted(path, **rights, checksum=digest), made, file["secret"])
+        module_args = {"dest": path, **source, **rights, **validate}
+        return _Entry(DesiredFile(path, **rights, checksum=digest), module_args, file["secret"])
 
     def _source(
         self, file: dict[str, t.Any], kind: str, args: dict[str, t.Any], task_vars: t.Any
     ) -> tuple[dict[str, t.Any], str]:
-        """Where the content comes from, as ansible.builtin.copy wants it, and its checksum."""
+        """Return the source as arguments of ansible.builtin.copy, and the checksum of the content."""
         if kind == "src":
             local = self._find_needle("files", file["src"])
             return {"src": local}, checksum(self._loader.get_real_file(local))
-        text = file["content"] if kind == "content" else self._rendered(file, args, task_vars)
+        text = file["content"] if kind == "content" else self._render(file, args, task_vars)
         if not isinstance(text, str):
-            text = json.dumps(text)  # as ansible.builtin.copy does; a template may have made data of what was text
+            text = json.dumps(text)  # like ansible.builtin.copy; templating may have turned text into data
         return {"content": text}, checksum_s(text)
 
-    def _rendered(self, file: dict[str, t.Any], args: dict[str, t.Any], task_vars: t.Any) -> str:
+    def _render(self, file: dict[str, t.Any], args: dict[str, t.Any], task_vars: t.Any) -> str:
         lookup = lookup_loader.get("ansible.builtin.template", loader=self._loader, templar=self._templar)
         braces = {name: args[name] for name in ("variable_start_string", "variable_end_string")}
         given = {"template_vars": file["template_vars"], **braces, **_AS_TEXT}
@@ -171,12 +176,12 @@ class ActionModule(ActionBase):
 
 
 def _reason(result: dict[str, t.Any]) -> str:
-    """Why a part failed; a validator says it last."""
-    said = (result.get("stderr") or result.get("stdout") or "").split("\n")
-    last = next((line.strip() for line in reversed(said) if line.strip()), "")
-    return ": ".join(part.rstrip(". ") for part in (result.get("msg", "it failed"), last) if part)
+    """Return why a builtin module failed, with the last line of the output, which holds a validator's error."""
+    lines = (result.get("stderr") or result.get("stdout") or "").split("\n")
+    last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+    return ": ".join(part.rstrip(". ") for part in (result.get("msg", "unknown error"), last) if part)
 
 
-def _told(result: dict[str, t.Any]) -> dict[str, t.Any]:
-    """What the result of a part tells besides what it did to its file."""
+def _output(result: dict[str, t.Any]) -> dict[str, t.Any]:
+    """Return exit code and output from the result of a builtin module."""
     return {name: result[name] for name in ("rc", "stdout", "stderr") if name in result}

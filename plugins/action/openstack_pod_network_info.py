@@ -1,15 +1,17 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The fast path of the module openstack_pod_network_info."""
+"""Fast path of the module openstack_pod_network_info."""
 
 from __future__ import annotations
 
-from ansible_collections.openipu.pod.plugins.module_utils.openstack.infos import OPENSTACK_POD_NETWORK_INFO
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.network.info_task import (
+    OPENSTACK_POD_NETWORK_INFO,
+)
 from ansible_collections.openipu.pod.plugins.plugin_utils.action import TaskAction
 
 
 class ActionModule(TaskAction):
-    """See the module."""
+    """Action plugin of the module openstack_pod_network_info."""
 
     task = OPENSTACK_POD_NETWORK_INFO

@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Draws the report of a POD on the control node, and has ansible.builtin.copy bring it to its place."""
+"""Action of pod_report: render the report on the control node and copy it to the target with ansible.builtin.copy."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible_collections.openipu.pod.plugins.module_utils.pod import model
 from ansible_collections.openipu.pod.plugins.module_utils.pod.load import PodError, load
-from ansible_collections.openipu.pod.plugins.module_utils.report import infos, runs
+from ansible_collections.openipu.pod.plugins.module_utils.report import runs, vipu_info
 from ansible_collections.openipu.pod.plugins.plugin_utils.rack_report import render
-from ansible_collections.openipu.pod.plugins.plugin_utils.action import plain
+from ansible_collections.openipu.pod.plugins.plugin_utils.action import plain_args
 from ansible_collections.openipu.pod.plugins.plugin_utils.builtin import run_builtin
 
 _COPIED = ("dest", "mode", "owner", "group", "backup")
 
 
 class ActionModule(ActionBase):
-    """See the module."""
+    """Action plugin of the module pod_report."""
 
     argument_spec: t.ClassVar[dict[str, t.Any]] = {
         "dest": {"type": "path", "required": True},
@@ -44,7 +44,7 @@ class ActionModule(ActionBase):
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> dict[str, t.Any]:
         result: dict[str, t.Any] = super().run(tmp, task_vars)
         _checked, args = self.validate_argument_spec(self.argument_spec, **self.constraints)
-        args = plain(args)
+        args = plain_args(args)
         page = render(self._pod(args["pod"]), self._info(args["info"]), self._test_run(args["test_run"]))
         folder = Path(tempfile.mkdtemp(dir=constants.DEFAULT_LOCAL_TMP))
         try:
@@ -57,7 +57,7 @@ class ActionModule(ActionBase):
         return result
 
     def _test_run(self, value: t.Any) -> dict[str, t.Any] | None:
-        """The run, or the one in the JSON file of that name; None when nothing was tested."""
+        """Return the run, given as a value or as the path of a JSON file; None without a run."""
         if not value:
             return None
         where = "test_run"
@@ -67,27 +67,25 @@ class ActionModule(ActionBase):
             try:
                 value = json.loads(path.read_text(encoding="utf-8"))
             except OSError as error:
-                raise AnsibleActionFail("Cannot read %s: %s." % (path, (error.strerror or "").lower())) from None
+                raise AnsibleActionFail("Cannot read file '%s': %s." % (path, (error.strerror or "").lower())) from None
             except (ValueError, RecursionError):
-                raise AnsibleActionFail("Cannot read %s: it is not JSON." % path) from None
+                raise AnsibleActionFail("Cannot read file '%s': it is not JSON." % path) from None
         if isinstance(value, dict) and isinstance(value.get("run"), dict):
-            value = value["run"]  # the whole result of a task
+            value = value["run"]  # the result of a task
         try:
             return t.cast("dict[str, t.Any]", runs.checked(value))
         except ValueError as error:
             raise AnsibleActionFail(
-                "There is no run of cluster tests in %s, because %s: give what vipu_cluster_test_info returns as run, "
-                "or a file with what 'vipu-admin --output json test cluster' prints." % (where, error)
+                "Cannot read the run of cluster tests in %s: %s. Use the value run of vipu_cluster_test_info, or a file "
+                "with the output of 'vipu-admin --output json test cluster'." % (where, error)
             ) from None
 
     def _info(self, value: t.Any) -> dict[str, t.Any] | None:
-        """What the controller told; None when nobody asked it."""
+        """Return the state of the controller, None when it is not given."""
         try:
-            return t.cast("dict[str, t.Any]", infos.checked(value)) if value else None
+            return t.cast("dict[str, t.Any]", vipu_info.checked(value)) if value else None
         except ValueError as error:
-            raise AnsibleActionFail(
-                "There is nothing from a controller in info, because %s: give what vipu_info returns." % error
-            ) from None
+            raise AnsibleActionFail("Cannot read the option info: %s. Use the result of vipu_info." % error) from None
 
     def _pod(self, path: str | None) -> model.Pod | None:
         if not path:

@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The fast path of the module redfish_info."""
+"""Fast path of the module redfish_info."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ from ansible_collections.openipu.pod.plugins.plugin_utils.action import TaskActi
 
 
 class ActionModule(TaskAction):
-    """See the module."""
+    """Action plugin of the module redfish_info."""
 
     task = REDFISH_INFO

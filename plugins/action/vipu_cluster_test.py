@@ -1,15 +1,15 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The fast path of the module vipu_cluster_test."""
+"""Fast path of the module vipu_cluster_test."""
 
 from __future__ import annotations
 
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.cluster_tests import VIPU_CLUSTER_TEST
+from ansible_collections.openipu.pod.plugins.module_utils.vipu.tasks.cluster_test_task import VIPU_CLUSTER_TEST
 from ansible_collections.openipu.pod.plugins.plugin_utils.action import TaskAction
 
 
 class ActionModule(TaskAction):
-    """See the module."""
+    """Action plugin of the module vipu_cluster_test."""
 
     task = VIPU_CLUSTER_TEST

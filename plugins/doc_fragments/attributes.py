@@ -1,28 +1,28 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Documentation of what all modules have in common."""
+"""Documentation of the attributes of all modules."""
 
 from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """See the module."""
+    """Documentation fragment of all modules."""
 
     DOCUMENTATION = r"""
 options: {}
 attributes:
   check_mode:
-    description: Can run in C(check_mode) and say what would change, without changing anything.
+    description: Can run in C(check_mode) and report the changes without making them.
     support: full
     details:
-      - The controller is read and not asked for its consent, since what a task needs may be made by a task before it. What it would refuse,
-        for want of free IPUs for one, shows up only for real. The module M(openipu.pod.vipu_pod), which has all in one task, does ask.
+      - Check mode does not validate with the controller, because an earlier task may create required objects. Errors such as too few free IPUs
+        appear only in the real run. The module M(openipu.pod.vipu_pod), which manages all objects in one task, does validate.
   diff_mode:
-    description: Says what changes, or in check mode would change, when in diff mode. Secrets never stand in it.
+    description: Returns the changes in diff mode, in check mode the predicted changes. It never contains secrets.
     support: full
   idempotent:
-    description: When run twice in a row without something else changing in between, the second run changes nothing and writes nothing.
+    description: When run twice in a row without other changes in between, the second run writes nothing.
     support: full
   platform:
     description: Where the module can run.
@@ -34,13 +34,13 @@ attributes:
 options: {}
 attributes:
   check_mode:
-    description: Can run in C(check_mode) and say what would change, without changing anything.
+    description: Can run in C(check_mode) and report the changes without making them.
     support: full
   diff_mode:
-    description: Says what changes, or in check mode would change, when in diff mode.
+    description: Returns the changes in diff mode, in check mode the predicted changes.
     support: full
   idempotent:
-    description: When run twice in a row without something else changing in between, the second run changes nothing and writes nothing.
+    description: When run twice in a row without other changes in between, the second run writes nothing.
     support: full
   platform:
     description: Where the module can run.
@@ -52,13 +52,13 @@ attributes:
 options: {}
 attributes:
   check_mode:
-    description: Can run in C(check_mode) and give the same result, since it changes nothing.
+    description: Can run in C(check_mode) with the same result, because the module changes nothing.
     support: full
   diff_mode:
-    description: There is nothing to show, since it changes nothing.
+    description: There is no diff, because the module changes nothing.
     support: N/A
   idempotent:
-    description: It changes nothing.
+    description: The module changes nothing.
     support: full
   platform:
     description: Where the module can run.

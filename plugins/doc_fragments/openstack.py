@@ -1,124 +1,125 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Documentation of the connection options of the modules for OpenStack."""
+"""Documentation of the connection options of the OpenStack modules."""
 
 from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """See the module."""
+    """Connection options of the OpenStack modules."""
 
     DOCUMENTATION = r"""
 options:
   cloud:
     description:
-      - The name of a cloud in C(clouds.yaml).
-      - Without, and without O(auth), that of the environment variable E(OS_CLOUD), or what the other variables E(OS_*) say.
+      - Name of a cloud in C(clouds.yaml).
+      - Omit this and O(auth) to use the environment variable E(OS_CLOUD), or else the other variables E(OS_*).
     type: str
   auth_type:
-    description: How to log in, as keystoneauth calls it, like V(password), V(token) or V(v3applicationcredential).
+    description: Authentication plugin of keystoneauth, such as V(password), V(token) or V(v3applicationcredential).
     type: str
   auth:
-    description: Credentials, as C(auth) of C(clouds.yaml) has them.
+    description: Credentials, in the format of C(auth) in C(clouds.yaml).
     type: dict
     suboptions:
       auth_url:
-        description: Where Keystone answers.
+        description: URL of Keystone.
         type: str
       username:
-        description: Who asks.
+        description: User name.
         type: str
       user_id:
-        description: Who asks, by id.
+        description: ID of the user.
         type: str
       user_domain_name:
-        description: The domain of the user.
+        description: Name of the domain of the user.
         type: str
       user_domain_id:
-        description: The domain of the user, by id.
+        description: ID of the domain of the user.
         type: str
       project_name:
-        description: For which project.
+        description: Name of the project.
         type: str
       project_id:
-        description: For which project, by id.
+        description: ID of the project.
         type: str
       project_domain_name:
-        description: The domain of the project.
+        description: Name of the domain of the project.
         type: str
       project_domain_id:
-        description: The domain of the project, by id.
+        description: ID of the domain of the project.
         type: str
       domain_name:
-        description: For which domain, instead of a project.
+        description: Name of the domain to log in to, instead of a project.
         type: str
       domain_id:
-        description: For which domain, by id.
+        description: ID of the domain to log in to, instead of a project.
         type: str
       default_domain_id:
-        description: The domain of user and project, unless told.
+        description: Domain of user and project when their own options are omitted.
         type: str
       system_scope:
-        description: V(all) asks for the system, instead of a project.
+        description: V(all) to log in to the system, instead of a project.
         type: str
       trust_id:
-        description: The trust to use.
+        description: ID of the trust to use.
         type: str
       application_credential_id:
-        description: The id of an application credential.
+        description: ID of an application credential.
         type: str
       application_credential_name:
-        description: The name of an application credential.
+        description: Name of an application credential.
         type: str
       endpoint:
-        description: The endpoint of O(auth_type=none) and O(auth_type=admin_token).
+        description: Endpoint for O(auth_type=none) and O(auth_type=admin_token).
         type: str
       password:
-        description: The password.
+        description: Password of the user.
         type: str
       passcode:
-        description: The one-time code.
+        description: One-time code.
         type: str
       token:
-        description: A token, for O(auth_type=token).
+        description: Token, for O(auth_type=token).
         type: str
       application_credential_secret:
-        description: The secret of an application credential.
+        description: Secret of an application credential.
         type: str
   region_name:
-    description: The region.
+    description: Name of the region.
     type: str
   interface:
-    description: Which endpoints of the catalogue are used.
+    description: Type of the endpoints to use from the service catalog.
     type: str
     choices: [public, internal, admin]
     aliases: [endpoint_type]
   validate_certs:
-    description: Whether the certificates of the services are verified.
+    description: Whether to verify the certificates of the services.
     type: bool
     aliases: [verify]
   ca_cert:
-    description: The authority that signed them.
+    description: File with the certificate of the authority that signed the certificates of the services.
     type: path
     aliases: [cacert]
   client_cert:
-    description: The certificate of the client, when it needs one.
+    description: File with the client certificate, if the services require one.
     type: path
     aliases: [cert]
   client_key:
-    description: Its key.
+    description: File with the key of O(client_cert).
     type: path
     aliases: [key]
   api_timeout:
-    description: How many seconds an answer may take. Without, it is waited for.
+    description: Timeout of each request in seconds. Omit for no timeout.
     type: int
   concurrency:
-    description: How many requests are under way at a time, at the most.
+    description: Maximum number of concurrent requests.
     type: int
     default: 4
 requirements:
   - openstacksdk >= 4.0
 notes:
-  - The connection options are those of the collection C(openstack.cloud), and one C(clouds.yaml) serves both.
+  - The connection options are those of the collection C(openstack.cloud), so both can use the same C(clouds.yaml).
+  - Omitted connection options are taken from C(clouds.yaml), or from the environment variables E(OS_*).
 """

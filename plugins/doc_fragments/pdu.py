@@ -7,7 +7,7 @@ from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """See the module."""
+    """Documentation fragment of the modules for power distribution units."""
 
     DOCUMENTATION = r"""
 options:
@@ -16,62 +16,62 @@ options:
     type: str
     required: true
   port:
-    description: UDP port of its SNMP agent.
+    description: UDP port of the SNMP agent of the PDU.
     type: int
     default: 161
   version:
     description:
-      - The version of SNMP.
-      - V(v3) takes O(username) and keys. V(v2c) takes O(community), and everybody on the way can read it.
+      - SNMP version.
+      - V(v3) uses O(username) and keys. V(v2c) uses O(community), which it transmits in clear text.
     type: str
     choices: [v3, v2c]
     default: v3
   username:
-    description: The SNMPv3 user. Needed for O(version=v3).
+    description: SNMPv3 user name. Required for O(version=v3).
     type: str
   security_level:
-    description: Whether requests of O(version=v3) are signed and encrypted, signed, or neither.
+    description: Whether requests of O(version=v3) are authenticated and encrypted, only authenticated, or neither.
     type: str
     choices: [auth_priv, auth_no_priv, no_auth_no_priv]
     default: auth_priv
   auth_protocol:
-    description: How requests are signed.
+    description: Authentication protocol.
     type: str
     choices: [md5, sha, sha224, sha256, sha384, sha512]
     default: sha
   auth_key:
-    description: The pass phrase that requests are signed with, at least 8 characters.
+    description: Authentication pass phrase, at least 8 characters. Required unless O(security_level=no_auth_no_priv).
     type: str
   priv_protocol:
-    description: How requests are encrypted. V(aes) has 128 bits.
+    description: Encryption protocol. V(aes) has 128 bits.
     type: str
     choices: [des, aes, aes192, aes256]
     default: aes
   priv_key:
-    description: The pass phrase that requests are encrypted with, at least 8 characters.
+    description: Encryption pass phrase, at least 8 characters. Required for O(security_level=auth_priv).
     type: str
   context:
-    description: The SNMPv3 context. PDUs have none but the empty one.
+    description: SNMPv3 context. PDUs support only the empty context.
     type: str
     default: ''
   community:
-    description: The community of O(version=v2c).
+    description: Community. Required for O(version=v2c).
     type: str
   write_community:
-    description: The community that may write, when that is another one than O(community).
+    description: Community with write access. Omit to use O(community).
     type: str
   timeout:
-    description: How many seconds an answer may take.
+    description: Timeout of one response, in seconds.
     type: float
     default: 2.0
   retries:
-    description: How often a request is sent again when no answer came.
+    description: Number of retries of a request without a response.
     type: int
     default: 3
 requirements:
   - pysnmp >= 7.1.8
   - cryptography, for O(security_level=auth_priv)
 notes:
-  - Run it with a local connection, from a host that reaches the management port of the PDU.
-  - What it knows are APC's Rack PDUs with the tables rPDU2 of the PowerNet-MIB.
+  - Run the module with a local connection, on a host that can reach the management port of the PDU.
+  - Supports APC's Rack PDUs with the tables rPDU2 of the PowerNet-MIB.
 """

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """See the module."""
+    """Documentation fragment of the V-IPU modules."""
 
     DOCUMENTATION = r"""
 options:
@@ -25,7 +25,7 @@ options:
     default: 8090
   api_user_id:
     description:
-      - Who asks, for a controller that wants to know.
+      - User name. Omit for anonymous access.
       - Taken from the environment variable E(VIPU_CLI_API_USER_ID) when not given.
     type: str
   api_access_key:
@@ -35,12 +35,12 @@ options:
     type: str
   ca_path:
     description:
-      - File with the certificates of the authorities that the controller's certificate is checked against. Turns on TLS.
+      - File with the CA certificates to verify the certificate of the controller. Enables TLS. Omit this and O(client_cert) to connect without TLS.
       - Taken from the environment variable E(VIPU_CLI_CA_PATH) when not given.
     type: path
   client_cert:
     description:
-      - File with the certificate that this client shows. Turns on TLS. Goes together with O(client_key).
+      - File with the client certificate. Enables TLS. Requires O(client_key).
       - Taken from the environment variable E(VIPU_CLI_CLIENT_CERT) when not given.
     type: path
   client_key:
@@ -50,34 +50,31 @@ options:
     type: path
   metadata_user_id_key:
     description:
-      - The gRPC metadata key under which O(api_user_id) is sent, as the controller has it. Graphcore's is not public.
+      - Metadata key of gRPC for O(api_user_id), as configured in the controller. The key of Graphcore's controller is not documented.
       - Taken from the environment variable E(VIPU_CLI_METADATA_USER_ID_KEY) when not given.
     type: str
     default: vipu-user-id
   metadata_access_key_key:
     description:
-      - The gRPC metadata key under which O(api_access_key) is sent, as the controller has it. Graphcore's is not public.
+      - Metadata key of gRPC for O(api_access_key), as configured in the controller. The key of Graphcore's controller is not documented.
       - Taken from the environment variable E(VIPU_CLI_METADATA_ACCESS_KEY_KEY) when not given.
     type: str
     default: vipu-access-key
   timeout:
-    description: How many seconds one call may take.
+    description: Timeout of one call, in seconds.
     type: float
     default: 30.0
   transport:
     description:
-      - How the controller is reached.
-      - V(grpc) speaks its API. With a controller that offers only the public user API this serves partitions and nothing else.
-      - V(cli) runs the command lines C(vipu-admin) and C(vipu) on the host of the task, and reads what they print. Use it for agents,
-        clusters, allocations and users of Graphcore's own controller.
-      - With V(cli) there is no transaction. Commands run one by one, removals first, and the first that fails ends the task, which then
-        tells what was done, what failed and what was not tried. What no command can do, a change of an object for one, is refused before
-        the first of them runs. They run in an empty home of their own, so the configuration files that they write for people are not left
-        behind.
-      - With V(cli) what the commands do not print is not compared. What a list of partitions leaves out, like the sync type, the GCD replicas
-        and whether a partition is reconfigurable, is read from C(vipu get partition), and when that does not tell it either, a warning names
-        the partition and the options.
-      - With a local connection the task runs inside Ansible itself, which is faster. The variable C(openipu_fast_path=false) turns that off.
+      - Interface to the controller.
+      - V(grpc) uses the API of the controller. A controller that offers only the public user API supports only partitions.
+      - V(cli) runs the command lines C(vipu-admin) and C(vipu) on the host of the task and parses their output. Use it for agents, clusters,
+        allocations and users of Graphcore's controller.
+      - V(cli) has no transactions. Commands run one by one, removals first. The task ends at the first failure, and reports changed, failed and
+        untried objects. Changes without a command, such as those of existing objects, are refused before the first
+        command runs. Commands run in a temporary home folder, so configuration files that they write do not remain.
+      - V(cli) compares only printed values. Values that the list of partitions omits, such as sync type, GCD replicas and reconfigurability, are read
+        from C(vipu get partition). When they are missing there too, a warning names the partition and the options.
     type: str
     choices: [grpc, cli]
     default: grpc
@@ -91,4 +88,6 @@ options:
     default: vipu
 requirements:
   - grpcio >= 1.80 and protobuf >= 6.31 for O(transport=grpc)
+notes:
+  - With a local connection, the task runs inside the Ansible process, which is faster. Set the variable C(openipu_fast_path=false) to disable this.
 """

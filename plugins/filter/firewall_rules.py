@@ -6,46 +6,46 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: firewall_rules
-short_description: What the firewall of a host of a POD lets pass
+short_description: Firewall rules of a host of a POD
 version_added: 0.1.0
 author:
   - openipu.pod contributors (@openipu)
 description:
-  - Makes rules of nftables from what a host is, by the table of the reference design. The role P(openipu.pod.common#role) loads them.
+  - Generates nftables rules from the kinds of a host, based on the table of the reference design. The role P(openipu.pod.common#role) loads them.
 positional: _input
 options:
   _input:
     description:
-      - What the host is, some of V(controller), V(poplar), V(management) (it serves leases, names, time and a place for logs) and V(agent).
+      - Kinds of the host, from V(controller), V(poplar), V(management) (serves DHCP, DNS and NTP, and receives logs) and V(agent).
     type: list
     elements: str
     required: true
   networks:
-    description: The networks V(bmc), V(gw), V(management), V(data) and V(storage), each with C(subnet), like the variable C(pod_networks).
+    description: Networks V(bmc), V(gw), V(management), V(data) and V(storage), each with C(subnet), in the format of the variable C(pod_networks).
     type: dict
     required: true
   interfaces:
-    description: By network, the interface that the host has there. A network is told by its subnet, its interface, or both.
+    description: Interface of the host by network. Rules match a network by its subnet, its interface, or both.
     type: dict
     default: {}
   peers:
     description:
-      - Who else there is, as addresses or subnets, in C(dns_servers), C(management_servers), C(nfs_servers), C(controllers), C(poplar_servers),
-        and C(agent_port) and C(controller_port).
-      - Controllers and Poplar servers are everybody on the management network unless given.
+      - Addresses or subnets of other hosts, in C(dns_servers), C(management_servers), C(nfs_servers), C(controllers) and C(poplar_servers).
+        Also the ports of agents and controller, in C(agent_port) and C(controller_port).
+      - The default for C(controllers) and C(poplar_servers) is the whole management network.
     type: dict
     required: true
   allow:
     description:
-      - What else may pass, each with C(ports), and perhaps C(direction) (V(in) or V(out)), C(protocol), C(network), C(sources) or, of what goes
-        out, C(destinations), and C(why).
+      - Additional rules, each with C(ports), and optionally C(direction) (V(in) or V(out)), C(protocol), C(network), C(sources) or, for
+        outgoing traffic, C(destinations), and C(comment).
     type: list
     elements: dict
     default: []
 """
 
 EXAMPLES = r"""
-- name: Show what may pass
+- name: Show the firewall rules
   ansible.builtin.debug:
     msg: "{{ ['controller'] | openipu.pod.firewall_rules(networks=pod_networks, interfaces={'gw': 'eno1'}, peers=peers) }}"
   vars:
@@ -54,7 +54,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _value:
-  description: The rules of the chains C(input) and C(output), each a line as C(nft) reads it.
+  description: Rules of the chains C(input) and C(output), each a line in the syntax of C(nft).
   type: dict
 """
 

@@ -6,20 +6,20 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: grafana_dashboard
-short_description: A Grafana dashboard from a few lines
+short_description: Grafana dashboard from a short definition
 version_added: 0.1.0
 author:
   - openipu.pod contributors (@openipu)
 description:
-  - Makes the model of a Grafana dashboard of what is to be seen on it, with rows and panels laid out.
-  - The role P(openipu.pod.monitoring#role) has those of a POD.
+  - Generates the model of a Grafana dashboard from rows and panels, and lays out the panels.
+  - The role P(openipu.pod.monitoring#role) contains the dashboards of a POD.
 options:
   _input:
     description:
-      - The dashboard, with C(uid), C(title), C(variables) (names with queries) and C(rows), each with C(title) and C(panels).
-      - A panel has C(title) and C(queries) (legends with expressions), and may have C(kind) (C(timeseries), C(stat), C(bargauge), C(table),
-        C(state-timeline)), C(unit), C(width) (of 24), C(height), C(steps) (values from which on it is orange and red), C(names) (texts for values),
-        C(max), C(stack) and C(about).
+      - Dashboard definition with C(uid), C(title), C(variables) (names with queries) and C(rows), each with C(title) and C(panels).
+      - A panel has C(title) and C(queries) (legends with expressions). Optional keys are C(kind) (C(timeseries), C(stat), C(bargauge), C(table),
+        C(state-timeline)), C(unit), C(width) (in 24ths of a row), C(height), C(steps) (thresholds for orange and red), C(names) (texts for values),
+        C(max), C(stack) and C(about) (the description).
     type: dict
     required: true
 """
@@ -27,11 +27,11 @@ options:
 EXAMPLES = r"""
 - name: Write a dashboard
   ansible.builtin.copy:
-    content: "{{ declared | openipu.pod.grafana_dashboard | to_nice_json }}"
+    content: "{{ definition | openipu.pod.grafana_dashboard | to_nice_json }}"
     dest: /etc/grafana/dashboards/storage.json
     mode: "0644"
   vars:
-    declared:
+    definition:
       uid: storage
       title: Storage
       rows:
@@ -44,7 +44,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _value:
-  description: The model, to be written as JSON.
+  description: Dashboard model, to be written as JSON.
   type: dict
 """
 
@@ -52,15 +52,15 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.openipu.pod.plugins.plugin_utils.grafana import DeclarationError, dashboard
+from ansible_collections.openipu.pod.plugins.plugin_utils.grafana import DefinitionError, dashboard
 
 
-def grafana_dashboard(declared: t.Any) -> dict[str, t.Any]:
-    if not isinstance(declared, t.Mapping):
-        raise AnsibleFilterError("grafana_dashboard takes a dictionary with uid, title and rows.")
+def grafana_dashboard(definition: t.Any) -> dict[str, t.Any]:
+    if not isinstance(definition, t.Mapping):
+        raise AnsibleFilterError("grafana_dashboard: the input is not a dictionary. Pass one with uid, title and rows.")
     try:
-        return dashboard(declared)
-    except DeclarationError as error:
+        return dashboard(definition)
+    except DefinitionError as error:
         raise AnsibleFilterError("grafana_dashboard: %s" % error) from error
 
 

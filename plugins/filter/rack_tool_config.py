@@ -6,27 +6,27 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: rack_tool_config
-short_description: The configuration of rack_tool for some IPU-Machines of a rack
+short_description: Configuration of rack_tool for selected IPU-Machines
 version_added: 0.1.0
 author:
   - openipu.pod contributors (@openipu)
 description:
-  - Takes everything but the entries of some IPU-Machines out of a configuration of Graphcore's C(rack_tool), so that a command is for these only.
-  - An entry is a machine's when one of its values is the name or an address of it. All else stays as it is, whatever it means.
+  - Reduces a configuration of Graphcore's C(rack_tool) to the entries of selected IPU-Machines, so that a command affects only these.
+  - An entry belongs to a machine when one of its values is the name or an address of the machine. Other settings are not changed.
 positional: _input, machines
 options:
   _input:
-    description: The configuration, as an object.
+    description: Configuration as a dictionary.
     type: dict
     required: true
   machines:
-    description: By name, the addresses of the machines.
+    description: Addresses of the selected machines, by name.
     type: dict
     required: true
 """
 
 EXAMPLES = r"""
-- name: Make a configuration for one machine
+- name: Show the configuration for one machine
   ansible.builtin.debug:
     msg: "{{ config | openipu.pod.rack_tool_config({'ipum03': ['10.1.1.3', '10.1.2.3']}) }}"
   vars:
@@ -38,7 +38,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _value:
-  description: The smaller configuration.
+  description: Reduced configuration.
   type: dict
 """
 
@@ -51,7 +51,7 @@ from ansible_collections.openipu.pod.plugins.module_utils import rolling
 
 def rack_tool_config(config: t.Any, machines: dict[str, list[str]]) -> dict[str, t.Any]:
     try:
-        return rolling.cut(config, machines)
+        return rolling.filter_machines(config, machines)
     except ValueError as error:
         raise AnsibleFilterError("The configuration of rack_tool %s." % error) from error
 

@@ -6,44 +6,44 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: served_by
-short_description: What one host is to serve to the networks of a POD
+short_description: DHCP and DNS data that one host serves to the networks of a POD
 version_added: 0.1.0
 author:
   - openipu.pod contributors (@openipu)
 description:
-  - Makes leases, names and zones for a DHCP and DNS server from what the inventory plugin P(openipu.pod.pod#inventory) tells of a POD.
+  - Generates leases, names and zones for a DHCP and DNS server from the variables of the inventory plugin P(openipu.pod.pod#inventory).
 positional: _input, host
 options:
   _input:
-    description: The variable C(pod_services) of the inventory plugin.
+    description: Variable C(pod_services) of the inventory plugin.
     type: dict
     required: true
   host:
-    description: The name of the host in the inventory.
+    description: Name of the host in the inventory.
     type: str
     required: true
   facts:
-    description: The facts of the host, with the subset C(network).
+    description: Facts of the host, including the subset C(network).
     type: dict
     required: true
   networks:
     description:
-      - What is served, by network of the POD, each with C(interface) and perhaps C(gateway), C(mtu), C(dns_servers) and C(ntp_servers).
-      - The address of the host in the network is what its interface has.
+      - Served networks of the POD by name, each with C(interface), and optionally C(gateway), C(mtu), C(dns_servers) and C(ntp_servers).
+      - The address of the host in the network is the address of the interface.
     type: dict
     required: true
   hosts:
-    description: Hosts beside those of the POD, each with C(name), C(network), C(address) and perhaps C(aliases) and C(mac).
+    description: Additional hosts, each with C(name), C(network) and C(address), and optionally C(aliases) and C(mac).
     type: list
     elements: dict
     default: []
   domain:
-    description: The DNS domain. That of the POD unless given.
+    description: DNS domain. The default is the domain of the POD.
     type: str
 """
 
 EXAMPLES = r"""
-- name: Tell who gets which address
+- name: Show the DHCP leases
   ansible.builtin.debug:
     msg: "{{ (pod_services | openipu.pod.served_by(inventory_hostname, facts=ansible_facts, networks=served)).leases }}"
   vars:
@@ -54,8 +54,8 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - C(problems), sentences; where there are some, the rest is of no use.
-    - C(domain), and C(zones) that are answered for here and nowhere else.
+    - C(problems), a list of messages. When it is not empty, the other values are incomplete.
+    - C(domain), and C(zones), for which the host answers authoritatively.
     - C(networks), each with C(name), C(interface), C(subnet), C(start), C(netmask), C(address), C(gateway), C(mtu), C(dns_servers), C(ntp_servers).
     - C(leases), each with C(mac), C(address) and C(name), and C(names), each with C(address) and C(names).
   type: dict
@@ -65,7 +65,7 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.openipu.pod.plugins.module_utils.pod.serving import serve
+from ansible_collections.openipu.pod.plugins.module_utils.pod.dhcp_dns import serve
 
 
 def served_by(
@@ -77,7 +77,9 @@ def served_by(
     domain: str | None = None,
 ) -> dict[str, t.Any]:
     if not isinstance(services, t.Mapping) or "hosts" not in services:
-        raise AnsibleFilterError("served_by takes the variable pod_services of the inventory plugin openipu.pod.pod.")
+        raise AnsibleFilterError(
+            "served_by: the input is not valid. Pass the variable pod_services of the inventory plugin openipu.pod.pod."
+        )
     return serve(services, host, facts, networks, hosts, domain or services["domain"])
 
 

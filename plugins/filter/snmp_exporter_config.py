@@ -6,27 +6,27 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: snmp_exporter_config
-short_description: The configuration of the Prometheus SNMP exporter for a POD
+short_description: Configuration of the Prometheus SNMP exporter for a POD
 version_added: 0.1.0
 author:
   - openipu.pod contributors (@openipu)
 description:
-  - Makes what the Prometheus SNMP exporter is to ask of the PDUs and switches of a POD, with modules named C(pdu) and C(switch), and credentials
-    of the same names.
+  - Generates the configuration of the Prometheus SNMP exporter for the PDUs and switches of a POD. It has modules named C(pdu) and C(switch),
+    and credentials of the same names.
 options:
   _input:
     description:
-      - How to log in to V(pdu) and V(switch), each in the words of the connection options of M(openipu.pod.pdu). A kind that is left out gets no module.
+      - Credentials for V(pdu) and V(switch), with the names of the connection options of M(openipu.pod.pdu). Omitted kinds have no module.
     type: dict
     required: true
   split:
-    description: Whether credentials stand apart from modules, as the exporter wants them from its release 0.23 on.
+    description: Whether to separate credentials from modules. Required from release 0.23 of the exporter on.
     type: bool
     default: true
 """
 
 EXAMPLES = r"""
-- name: Write what is asked of PDUs and switches
+- name: Write the configuration of the SNMP exporter
   ansible.builtin.copy:
     content: "{{ connections | openipu.pod.snmp_exporter_config(split=false) | to_nice_yaml }}"
     dest: /etc/prometheus/snmp.yml
@@ -42,7 +42,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _value:
-  description: The configuration, to be written as YAML.
+  description: Configuration, to be written as YAML.
   type: dict
 """
 
@@ -55,7 +55,7 @@ from ansible_collections.openipu.pod.plugins.plugin_utils.snmp_exporter import c
 
 def snmp_exporter_config(connections: t.Any, split: bool = True) -> dict[str, t.Any]:
     if not isinstance(connections, t.Mapping):
-        raise AnsibleFilterError("snmp_exporter_config takes a dictionary with pdu and switch.")
+        raise AnsibleFilterError("snmp_exporter_config: the input is not a dictionary. Pass one with pdu and switch.")
     try:
         return configuration(connections, split)
     except ValueError as error:

@@ -6,72 +6,72 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: upgrade_plan
-short_description: Which IPU-Machines to upgrade together, and in which order
+short_description: Groups and order of IPU-Machines in a rolling upgrade
 version_added: 0.1.0
 author:
   - openipu.pod contributors (@openipu)
 description:
-  - Makes the plan of a rolling upgrade from what M(openipu.pod.vipu_info) tells. The role P(openipu.pod.virm_agent#role) carries it out.
-  - Machines that tell the versions that are wanted are done, so a plan that is made again goes on where the last one stopped.
+  - Plans a rolling upgrade from the result of M(openipu.pod.vipu_info). The role P(openipu.pod.virm_agent#role) executes the plan.
+  - Machines that report the desired versions are skipped, so a new plan continues where the previous upgrade stopped.
 positional: _input, names
 options:
   _input:
     description:
-      - The result of M(openipu.pod.vipu_info), with C(agents), C(clusters), C(allocations), C(partitions) and C(fits).
-      - Partitions with C(relocatable) count as movable where there is room.
+      - Result of M(openipu.pod.vipu_info), with C(agents), C(clusters), C(allocations), C(partitions) and C(fits).
+      - Partitions with C(relocatable) count as movable when enough IPUs are free.
     type: dict
     required: true
   names:
-    description: By agent, the name of the IPU-Machine.
+    description: Names of the IPU-Machines, by agent.
     type: dict
     required: true
   versions:
-    description: By component, the version that is wanted.
+    description: Desired versions, by component.
     type: dict
     required: true
   printed:
-    description: By agent, what C(vipu-admin get agent) prints, for controllers that tell versions in no other way.
+    description: Output of C(vipu-admin get agent) by agent, for controllers that report versions in no other way.
     type: dict
     default: {}
   domain:
-    description: What may be down at the same time.
+    description: Failure domain that may be down as a whole. V(machine) is one IPU-Machine, V(ild) one IPU-Link domain.
     type: str
     choices: [machine, ild]
     default: machine
   domains:
-    description: By name, the machines of failure domains of their own, which come first.
+    description: Machines of custom failure domains, by name of the domain. These are upgraded first.
     type: dict
     default: {}
   only:
-    description: The machines or agents that are meant; all when empty.
+    description: Machines or agents to upgrade. An empty list selects all.
     type: list
     elements: str
     default: []
   partitions:
-    description: Whether partitions that would be interrupted are a problem.
+    description: Handling of partitions that would be interrupted. V(keep) reports them as problems, V(interrupt) allows the interruption.
     type: str
-    choices: [refuse, interrupt]
-    default: refuse
+    choices: [keep, interrupt]
+    default: keep
 """
 
 EXAMPLES = r"""
-- name: Ask the controller
+- name: Read the state of the controller
   openipu.pod.vipu_info:
     api_host: 10.3.1.101
     gather_subset: [agents, clusters, allocations, partitions, fits]
-  register: seen
+  register: state
 
-- name: Tell what would be upgraded
+- name: Show the upgrade plan
   ansible.builtin.debug:
-    msg: "{{ seen | openipu.pod.upgrade_plan({'ag01': 'ipum01', 'ag02': 'ipum02'}, versions={'GWSW': '2.1.0'}) }}"
+    msg: "{{ state | openipu.pod.upgrade_plan({'ag01': 'ipum01', 'ag02': 'ipum02'}, versions={'GWSW': '2.1.0'}) }}"
 """
 
 RETURN = r"""
 _value:
   description:
-    - C(problems), sentences; where there are some, nothing may be upgraded.
-    - C(domains), those that are still to be upgraded, each with C(name), C(agents), C(machines), C(clusters) and C(partitions).
-    - C(done), the machines that have the versions already, and C(clusters), those of all machines that are meant.
+    - C(problems), a list of messages. When it is not empty, the upgrade must not start.
+    - C(domains), the failure domains to upgrade, each with C(name), C(agents), C(machines), C(clusters) and C(partitions).
+    - C(up_to_date), the machines that already have the desired versions, and C(clusters), the clusters of all selected machines.
   type: dict
 """
 
@@ -83,21 +83,23 @@ from ansible_collections.openipu.pod.plugins.module_utils import rolling
 
 
 def upgrade_plan(
-    seen: t.Any,
+    state: t.Any,
     names: dict[str, str],
     versions: dict[str, str],
     printed: dict[str, str] | None = None,
     domain: str = "machine",
     domains: dict[str, list[str]] | None = None,
     only: t.Sequence[str] = (),
-    partitions: str = "refuse",
+    partitions: str = "keep",
 ) -> dict[str, t.Any]:
-    if not isinstance(seen, t.Mapping) or not seen.get("agents"):
-        raise AnsibleFilterError("upgrade_plan takes the result of openipu.pod.vipu_info, with agents.")
-    told = {agent: rolling.told_versions(text) for agent, text in (printed or {}).items()}
-    agents = [{**row, "versions": row.get("versions") or told.get(row["id"])} for row in seen["agents"]]
+    if not isinstance(state, t.Mapping) or not state.get("agents"):
+        raise AnsibleFilterError(
+            "upgrade_plan: the input has no agents. Pass the result of openipu.pod.vipu_info with agents."
+        )
+    reported = {agent: rolling.printed_versions(text) for agent, text in (printed or {}).items()}
+    agents = [{**row, "versions": row.get("versions") or reported.get(row["id"])} for row in state["agents"]]
     return rolling.plan(
-        {**seen, "agents": agents},
+        {**state, "agents": agents},
         names,
         versions=versions,
         domain=domain,

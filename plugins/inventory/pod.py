@@ -6,43 +6,44 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: pod
-short_description: An IPU-POD as inventory
+short_description: Inventory of an IPU-POD
 version_added: 0.1.0
 author:
   - openipu.pod contributors (@openipu)
 description:
   - Reads the description of an IPU-POD, a file named C(pod.yml) or ending in C(.pod.yml), and the table of its
     IPU-Machines, C(machines.csv).
-  - Makes the groups C(machines), C(poplar_servers), C(controllers), C(switches) with C(data_switches) and
-    C(management_switches), C(pdus), one group for every rack, named like the rack, and C(deploy_common) and so on, of
-    those hosts that O(deploy) wants a role to be put on.
-  - Every host gets C(pod_kind), C(pod_rack), C(pod_rack_number), C(pod_addresses) and C(pod_macs) (by interface),
-    and C(pod_ports), the switch ports that it is cabled to. IPU-Machines also get C(pod_unit), C(pod_agent_id),
-    C(pod_rack_unit) and C(pod_serial), switches C(pod_cables) and C(pod_switch_config) (for the module
-    C(openipu.pod.eos_pod)), switches and PDUs C(pod_model).
-  - All hosts get C(pod_networks), C(pod_services) (names, addresses and MACs, for the role
-    C(openipu.pod.management_server)), the controller's C(vipu_api_host) and C(vipu_api_port), C(vipu_connection) with
-    these two as C(api_host) and C(api_port) for C(module_defaults), and what the controller is to hold in the words of
-    the module C(openipu.pod.vipu_pod), as C(vipu_pod_agents), C(vipu_pod_clusters),
-    C(vipu_pod_allocations), C(vipu_pod_partitions) and C(vipu_pod_users). With V(openstack), they also get
-    C(pod_openstack_config), the option O(openipu.pod.openstack_pod_network#module:config), C(pod_openstack_networks),
-    what OpenStack calls the networks of the POD, and C(pod_openstack_tenants), by project what a tenant may use of it, for
-    those that are not named there under V(*).
-  - Mistakes are refused with file, line and remedy. No device is contacted.
+  - Creates the groups C(machines), C(poplar_servers), C(controllers), C(switches) and C(pdus). The groups C(data_switches) and
+    C(management_switches) are children of C(switches).
+  - Creates one group per rack, with the name of the rack. Creates one group per role of O(deploy), such as C(deploy_common).
+  - Every host has C(pod_kind), C(pod_rack) and C(pod_rack_number). C(pod_addresses) and C(pod_macs) are by interface.
+    C(pod_ports) are the switch ports of its cables.
+  - IPU-Machines also have C(pod_unit), C(pod_agent_id), C(pod_rack_unit) and C(pod_serial). Switches and PDUs have C(pod_model).
+  - Switches also have C(pod_switch_config) for M(openipu.pod.eos_pod), and C(pod_cables) for M(openipu.pod.eos_pod_info).
+  - All hosts have the following variables. C(pod_name), C(pod_file) and C(pod_machines_file) identify the POD. C(pod_networks) are its
+    networks. C(pod_services) are names, addresses and MACs for the role P(openipu.pod.management_server#role).
+  - C(vipu_api_host) and C(vipu_api_port) are the address of the controller. C(vipu_connection) contains them as C(api_host) and
+    C(api_port), for C(module_defaults).
+  - C(vipu_pod_agents), C(vipu_pod_clusters), C(vipu_pod_allocations) and C(vipu_pod_partitions) are options of M(openipu.pod.vipu_pod).
+    Each item of C(vipu_pod_users) has options of M(openipu.pod.vipu_user).
+  - With O(openstack), all hosts also have C(pod_openstack_config) for the option O(openipu.pod.openstack_pod_network#module:config).
+    C(pod_openstack_networks) are the names of the networks in OpenStack. C(pod_openstack_tenants) are the resources for tenants, by
+    project. The key V(*) is for all other projects.
+  - Errors are reported with file, line and remedy. No device is contacted.
 requirements:
   - PyYAML
   - netaddr
 options:
   plugin:
-    description: Says that the file is for this plugin.
+    description: Name of this plugin.
     required: true
     choices: [openipu.pod.pod]
   name:
-    description: The name of the POD.
+    description: Name of the POD.
     type: str
     required: true
   machines:
-    description: The table of IPU-Machines; a relative path starts at the folder of the file.
+    description: Path of the table of IPU-Machines, relative to the folder of this file.
     type: str
     default: machines.csv
   agent_port:
@@ -51,56 +52,66 @@ options:
     default: 8080
   controller:
     description:
-      - Where the V-IPU controller answers, as V(server) (the name of a server) or V(host), and V(port).
-      - The default is the first server with the role V(controller), on its management address, port 8090.
+      - Address of the V-IPU controller, as C(host), or as C(server), the name of a server of the POD. C(port) is 8090 by default.
+      - Omit to use the management address of the first server with the role V(controller), and port 8090.
     type: dict
   networks:
     description:
-      - The networks V(bmc), V(gw), V(management), V(data) and V(storage), each with V(vlan) and V(subnet).
-      - The defaults are the reference design's VLANs, and the subnets of the address plan 10.x.y.z.
+      - The networks C(bmc), C(gw), C(management), C(data) and C(storage), each with C(vlan) and C(subnet).
+      - Omitted values default to the VLANs of the reference design, and to the subnets of the address plan 10.x.y.z. C(storage) has no default
+        subnet.
     type: dict
   racks:
-    description: The racks, each with V(name), V(number), V(servers), V(switches), V(pdus) and V(cables).
+    description:
+      - The racks, each with C(name) and C(number), and optionally C(servers), C(switches), C(pdus) and C(cables).
+      - C(cables) are the differences from the reference port map. Omit it for no differences.
     type: list
     elements: dict
     required: true
   openstack:
     description:
-      - How its networks are to be known to OpenStack, as V(physical_networks), V(mtu), V(dns_domain), V(dns_servers), V(management_servers),
-        V(nfs_servers), V(external_network), V(address_scope), V(networks) and V(tenants).
+      - Settings of the networks in OpenStack, all of them optional. These are C(physical_networks), C(mtu), C(dns_domain), C(dns_servers),
+        C(management_servers), C(nfs_servers), C(external_network), C(address_scope), C(networks) and C(tenants).
+      - Omit for a POD without OpenStack. An empty dictionary uses all defaults.
     type: dict
   deploy:
     description:
-      - Which roles of this collection the playbook C(hosts.yml) puts on which hosts, as lists for
-        V(controllers), V(machines) and V(poplar_servers). Nothing is put anywhere unless it is said here.
+      - Roles of this collection that the playbook C(hosts.yml) applies, as lists for C(controllers), C(machines) and
+        C(poplar_servers). Omit to apply no roles.
     type: dict
   clusters:
-    description: The clusters, each with V(id), V(racks) or V(machines), V(topology) and V(num_ilds).
+    description:
+      - The clusters, each with C(id), C(racks) or C(machines), and optionally C(topology), C(cluster_topology) and C(num_ilds).
+      - C(topology) is V(mesh) by default, C(num_ilds) is 1. Omit O(clusters) for a POD without clusters.
     type: list
     elements: dict
   allocations:
-    description: The allocations, each with V(id), V(cluster), and V(size) or V(machines).
+    description: The allocations, each with C(id), C(cluster), and either C(size) or C(machines). Omit for a POD without allocations.
     type: list
     elements: dict
   partitions:
-    description: The partitions, each with V(id), V(allocation), V(size) and the options of the partition modules.
+    description:
+      - The partitions, each with C(id), C(allocation) and C(size), and optionally other options of M(openipu.pod.vipu_partition).
+      - Omit for a POD without partitions.
     type: list
     elements: dict
   users:
-    description: The users of a secure controller, each with V(id), V(role) and V(allocations).
+    description:
+      - The users of a secure controller, each with C(id), and optionally C(role) (default V(user)) and C(allocations).
+      - Omit for a POD without users.
     type: list
     elements: dict
 extends_documentation_fragment:
   - ansible.builtin.constructed
   - ansible.builtin.inventory_cache
 notes:
-  - A cached inventory is used for as long as neither file changes.
-  - With a folder as inventory, have Ansible pass over C(machines.csv), by C(ignore_extensions) in the section
-    C(inventory) of C(ansible.cfg), or name the file C(pod.yml) itself.
+  - A cached inventory is used until one of the files changes.
+  - With a folder as inventory, exclude C(machines.csv) with C(ignore_extensions) in the section
+    C(inventory) of C(ansible.cfg), or use the path of C(pod.yml).
 """
 
 EXAMPLES = r"""
-# pod.yml: one rack in the factory's address plan, its machines in machines.csv beside it
+# pod.yml: one rack in the factory's address plan, its machines in machines.csv in the same folder
 plugin: openipu.pod.pod
 name: pod64
 networks:
@@ -135,13 +146,17 @@ from ansible.plugins.inventory import BaseInventoryPlugin, Cacheable, Constructa
 from ansible_collections.openipu.pod.plugins.module_utils.pod import model
 from ansible_collections.openipu.pod.plugins.module_utils.pod.cabling import cable_macs
 from ansible_collections.openipu.pod.plugins.module_utils.pod.load import PodError, load
-from ansible_collections.openipu.pod.plugins.module_utils.pod.networking import network_config, networks, tenants
-from ansible_collections.openipu.pod.plugins.module_utils.pod.services import network_services
-from ansible_collections.openipu.pod.plugins.module_utils.pod.source import beside
+from ansible_collections.openipu.pod.plugins.module_utils.pod.network_services import network_services
+from ansible_collections.openipu.pod.plugins.module_utils.pod.openstack_networks import (
+    network_config,
+    networks,
+    tenants,
+)
+from ansible_collections.openipu.pod.plugins.module_utils.pod.source import relative_to
 from ansible_collections.openipu.pod.plugins.module_utils.pod.spec import HOST_ROLES
-from ansible_collections.openipu.pod.plugins.module_utils.pod.switching import switch_config
+from ansible_collections.openipu.pod.plugins.module_utils.pod.switch_config import switch_config
 
-_DEPLOYED = "deploy_%s"  # the hosts that a role is put on
+_DEPLOYED = "deploy_%s"  # group of the hosts with a role
 _GROUPS = (
     *("machines", "poplar_servers", "controllers", "switches", "data_switches", "management_switches", "pdus"),
     *(_DEPLOYED % role for role in HOST_ROLES),
@@ -161,19 +176,19 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         try:
             data = self._data(path, cache)
         except PodError as error:
-            raise AnsibleParserError(str(error)) from None
+            raise AnsibleParserError("%s (%s)" % (error, error.error_code)) from None
         self._populate(data)
 
     def _data(self, path: str, cache: bool) -> dict[str, t.Any]:
-        """What the files say, from the cache when it holds that."""
+        """Return the inventory data from the cache or from the files. Raises PodError."""
         try:
             self._read_config_data(path)
         except AnsibleError:
-            load(path)  # says it with the line
+            load(path)  # raises the error with its line
             raise
         if not self.get_option("cache"):
             return _describe(load(path))
-        key = "%s_%s" % (self.get_cache_key(path), _digest(path, beside(path, self.get_option("machines"))))
+        key = "%s_%s" % (self.get_cache_key(path), _digest(path, relative_to(path, self.get_option("machines"))))
         try:
             if cache:
                 return self._cache[key]
@@ -192,7 +207,9 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         racks = {}
         for rack in data["racks"]:
             if rack in _GROUPS:
-                raise AnsibleParserError("rack '%s' has the name of a group of the inventory: rename it" % rack)
+                raise AnsibleParserError(
+                    "Cannot create the group of rack '%s': the name is reserved. Rename the rack." % rack
+                )
             racks[rack] = self.inventory.add_group(self._sanitize_group_name(rack))
         strict = self.get_option("strict")
         for name, host in data["hosts"].items():
@@ -208,7 +225,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
 
 
 def _digest(*paths: str) -> str:
-    """A text that changes when one of the files does; raises PodError for one that cannot be read."""
+    """Return a digest of the contents of files. Raises PodError for an unreadable file."""
     digest = hashlib.sha256()
     for path in paths:
         try:
@@ -220,7 +237,7 @@ def _digest(*paths: str) -> str:
 
 
 def _describe(pod: model.Pod) -> dict[str, t.Any]:
-    """The inventory of a POD as plain data, which a cache can hold."""
+    """Return the inventory of a POD as plain data for the cache."""
     numbers = {rack.name: rack.number for rack in pod.racks}
     devices = {device.name: device for device in pod.devices}
     ports: dict[str, list[dict[str, t.Any]]] = {}
@@ -244,7 +261,7 @@ def _describe(pod: model.Pod) -> dict[str, t.Any]:
             variables["pod_cables"] = cables.get(device.name, [])
             variables["pod_switch_config"] = switch_config(pod, device)
         hosts[device.name] = {
-            "groups": groups + [_DEPLOYED % role for role in HOST_ROLES if _is_for(pod, role, groups)],
+            "groups": groups + [_DEPLOYED % role for role in HOST_ROLES if _has_role(pod, role, groups)],
             "vars": {name: value for name, value in variables.items() if value is not None},
         }
     shared = {
@@ -265,13 +282,13 @@ def _describe(pod: model.Pod) -> dict[str, t.Any]:
     return {"hosts": hosts, "all": shared, "racks": list(numbers)}
 
 
-def _is_for(pod: model.Pod, role: str, groups: list[str]) -> bool:
-    """Whether a role is put on the hosts that are in these groups."""
+def _has_role(pod: model.Pod, role: str, groups: list[str]) -> bool:
+    """Return whether hosts in these groups have a role."""
     return any(role in pod.deploy.get(group, ()) for group in groups)
 
 
 def _host(device: model.Device) -> tuple[list[str], dict[str, t.Any]]:
-    """The groups of a device and the variables of its kind; Ansible reaches it by ``ansible_host``."""
+    """Return the groups of a device and the variables of its kind, with its management address."""
     host = {"ansible_host": device.addresses.get(device.reached_by)}
     if isinstance(device, model.Machine):
         return ["machines"], {

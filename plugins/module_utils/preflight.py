@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Is everything in place for a bring-up? Looks, and changes nothing."""
+"""Preflight checks of a bring-up. They change nothing."""
 
 from __future__ import annotations
 
@@ -22,28 +22,29 @@ from .runner import Task, TaskError
 from .vipu.client import Client, Connection, VipuError
 from .vipu.contract import virmgrpc
 from .vipu.options import VIPU, Run, connection
+from .vipu.ports import AGENT_PORT
 
-# The oldest releases that are tested.
+# The oldest tested releases.
 LIBRARIES = {
     "grpcio": "1.80",
     "protobuf": "6.31",
-    "netaddr": "1.0",
+    "netaddr": "1.1",
     "PyYAML": "6.0",
     "pyeapi": "1.0",
     "pysnmp": "7.1.8",
-    "cryptography": "42",  # for pysnmp, which encrypts with it
+    "cryptography": "42",  # pysnmp encrypts with it
     "openstacksdk": "4.0",
 }
 PYTHON = "3.11"
 ANSIBLE_CORE = "2.18"
 
-_AT_ONCE = 64  # agents that are called at the same time
+_AT_ONCE = 64  # agents in parallel
 _AGENT_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked at; ``problem`` says what is wrong and what to do, None when it is well."""
+    """Result of one check. ``problem`` is the message with the remedy, None without a problem."""
 
     name: str
     found: str
@@ -51,7 +52,7 @@ class Check:
 
 
 def versions() -> t.Iterator[Check]:
-    """This Python, Ansible, and the libraries that the collection imports."""
+    """Yield the checks of Python, Ansible and the libraries that the collection imports."""
     yield _version("Python", platform.python_version(), PYTHON, "run Ansible with a newer Python")
     yield _version("ansible-core", ansible_core, ANSIBLE_CORE, "pip install 'ansible-core>=%s'" % ANSIBLE_CORE)
     for name, oldest in LIBRARIES.items():
@@ -76,7 +77,7 @@ def _numbers(version: str) -> list[int]:
 
 
 def pod(pod_file: str, machines_file: str | None) -> Check:
-    """The description of the POD."""
+    """Check pod.yml and machines.csv."""
     try:
         model = load(pod_file, machines_file)
     except PodError as error:
@@ -88,12 +89,12 @@ def pod(pod_file: str, machines_file: str | None) -> Check:
         (len(model.allocations), "allocation"),
         (len(model.partitions), "partition"),
     )
-    found = ", ".join("%d %s%s" % (count, what, "" if count == 1 else "s") for count, what in counts)
+    found = ", ".join("%d %s%s" % (count, noun, "" if count == 1 else "s") for count, noun in counts)
     return Check("POD", "%s: %s" % (model.name, found))
 
 
 def controller(connection: Connection) -> Check:
-    """The controller, by asking for its version."""
+    """Check that the controller returns its version."""
     name = "controller %s" % connection.address
     with Client(connection) as client:
         try:
@@ -104,15 +105,15 @@ def controller(connection: Connection) -> Check:
 
 
 def command(name: str, path: str) -> Check:
-    """A command line that the transport cli drives."""
+    """Check that a command of the transport cli is executable."""
     found = shutil.which(str(Path(path).expanduser()))
     if found:
         return Check(name, found)
-    return Check(name, "missing", "%s is not an executable here: install %s or set its path" % (path, name))
+    return Check(name, "missing", "%s is not an executable file: install %s or set its path" % (path, name))
 
 
 def agents(rows: t.Sequence[t.Mapping[str, t.Any]]) -> Check:
-    """All agents, by opening a connection to each."""
+    """Check that all agents accept a connection."""
 
     def reason(row: t.Mapping[str, t.Any]) -> str | None:
         try:
@@ -131,12 +132,12 @@ def agents(rows: t.Sequence[t.Mapping[str, t.Any]]) -> Check:
     more = " and %d more" % (len(silent) - 4) if len(silent) > 4 else ""
     do, machines = ("does", "the IPU-Machine is") if len(silent) == 1 else ("do", "the IPU-Machines are")
     who = "agent" if len(silent) == 1 else "agents"
-    problem = "%s %s%s %s not answer: see whether %s on and in the network" % (who, named, more, do, machines)
+    problem = "%s %s%s %s not answer: check that %s on and connected" % (who, named, more, do, machines)
     return Check("agents", found, problem)
 
 
 def _run(run: Run) -> dict[str, t.Any]:
-    """All checks. Raises TaskError that tells every problem."""
+    """Run all checks. Raises TaskError with all problems."""
     params = run.params
     checks = list(versions())
     if params["pod_file"]:
@@ -172,7 +173,7 @@ POD_PREFLIGHT = Task(
             "options": {
                 "id": {"type": "str", "required": True},
                 "host": {"type": "str", "required": True},
-                "port": {"type": "int", "default": 8080},
+                "port": {"type": "int", "default": AGENT_PORT},
             },
         },
     },

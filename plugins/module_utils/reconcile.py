@@ -1,11 +1,14 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The one engine of all modules: plan, apply, report. Pure but for the writer that it is given.
+"""The engine of all modules: plan, apply, report. Pure except for the writer that the caller passes.
 
-A family says what its objects are compared by; ``plan`` compares what is wanted with what is there;
-``converge`` has a writer carry the plans out, unless in check mode, and makes the module's result.
-Wanted objects are dicts in which None asks for nothing.
+A family declares the fields of its objects. ``plan`` compares the desired with the actual objects.
+``converge`` applies the plan with a writer, except in check mode, and builds the report.
+Objects are dicts. A field that is None in a desired object stays unchanged.
+
+Modules of all families use this engine. So check mode, diff mode, ``prune`` and errors per object work the same in
+all of them. Options of objects must not have defaults, since an omitted setting stays unchanged.
 """
 
 from __future__ import annotations
@@ -18,49 +21,49 @@ Object = dict[str, t.Any]
 
 
 class Mode(enum.Enum):
-    """How a field of a wanted object is compared with the actual one."""
+    """Way to compare a field of a desired object with the actual one."""
 
     STRICT = "strict"  # equal; lists in the same order
     SET = "set"  # lists with the same members in any order
-    SERVER_DEFAULTED = "server_defaulted"  # strict, but zero and empty ask for nothing either
-    WRITE_ONLY = "write_only"  # cannot be read back: sent when the object is made, never a change
+    SERVER_DEFAULTED = "server_defaulted"  # strict, but zero and empty values stay unchanged too
+    WRITE_ONLY = "write_only"  # cannot be read back: sent on creation, never a change
 
 
 @dataclass(frozen=True)
 class Field:
-    """One field of a family's objects. An immutable one can only be changed by making the object anew."""
+    """One field of a family's objects. An immutable field changes only when the object is created again."""
 
     name: str
     mode: Mode = Mode.STRICT
     immutable: bool = False
-    view: t.Callable[[t.Any], t.Any] | None = None  # what of the value is compared; all of it without
-    instead_of: str = ""  # another field that says the same in another way: asking for this one gives that one up
+    view: t.Callable[[t.Any], t.Any] | None = None  # the part of the value to compare; None compares the whole value
+    replaces: str = ""  # an alternative field: setting this field drops the value of that one
 
-    def asked(self, wanted: Object) -> bool:
-        """Whether the wanted object says anything about the field."""
-        value = wanted.get(self.name)
+    def is_set(self, desired: Object) -> bool:
+        """Return whether the desired object sets the field."""
+        value = desired.get(self.name)
         if self.mode is Mode.WRITE_ONLY or value is None:
             return False
         return not (self.mode is Mode.SERVER_DEFAULTED and not value)
 
-    def differs(self, wanted: Object, actual: Object) -> bool:
-        """Whether the wanted object asks for another value than the actual one has.
+    def differs(self, desired: Object, actual: Object) -> bool:
+        """Return whether the desired value of the field differs from the actual one.
 
-        What the actual object does not tell at all cannot be compared, and so is no difference.
+        A field that the actual object does not report cannot be compared and counts as equal.
         """
-        if not self.asked(wanted) or self.name not in actual:
+        if not self.is_set(desired) or self.name not in actual:
             return False
-        ours, theirs = wanted[self.name], actual[self.name]
+        ours, theirs = desired[self.name], actual[self.name]
         if self.view:
             ours, theirs = self.view(ours), self.view(theirs)
         if self.mode is Mode.SET:
-            return ours != theirs and set(ours) != set(theirs or ())  # a set of all VLANs takes its time
+            return ours != theirs and set(ours) != set(theirs or ())  # equal lists are cheaper than sets
         return bool(ours != theirs)
 
 
 @dataclass(frozen=True)
 class Family:
-    """The objects of one kind: ``kind`` names one of them in sentences, ``key`` is their identity."""
+    """The objects of one kind: ``kind`` is its name in messages, ``key`` is the field that identifies an object."""
 
     kind: str
     fields: tuple[Field, ...]
@@ -68,16 +71,16 @@ class Family:
 
     @property
     def plural(self) -> str:
-        """The name of a list of them, in options and in results."""
+        """Name of a list of such objects in options and results."""
         return self.kind + "s"
 
-    def untold(self, wanted: Object, actual: Object) -> list[str]:
-        """The fields that the wanted object says something about and the actual one does not tell."""
-        return [f.name for f in self.fields if f.asked(wanted) and f.name not in actual]
+    def unreported(self, desired: Object, actual: Object) -> list[str]:
+        """Return the fields that the desired object sets and the actual object does not report."""
+        return [f.name for f in self.fields if f.is_set(desired) and f.name not in actual]
 
 
 class Action(enum.Enum):
-    """What has to be done to one object."""
+    """Change that one object needs."""
 
     CREATE = "create"
     CHANGE = "change"
@@ -88,75 +91,89 @@ class Action(enum.Enum):
 
 @dataclass(frozen=True)
 class Step:
-    """One object of a plan: the actual object, if any, and the one that is wanted, if any."""
+    """One object of a plan: the actual and the desired object, each None when there is none."""
 
     family: Family
     key: str
     action: Action
     before: Object | None = None
-    wanted: Object | None = None
+    desired: Object | None = None
 
     @property
     def after(self) -> Object | None:
-        """The object as it will be, as far as the plan can tell."""
-        if self.action is Action.DELETE or self.wanted is None:
+        """Object after the change, as far as it can be predicted; None after a deletion."""
+        if self.action is Action.DELETE or self.desired is None:
             return None
-        fields = [f for f in self.family.fields if f.asked(self.wanted)]
-        asked = {f.name: self.wanted[f.name] for f in fields}
+        fields = [f for f in self.family.fields if f.is_set(self.desired)]
+        values = {f.name: self.desired[f.name] for f in fields}
         kept = {} if self.before is None or self.action is Action.RECREATE else dict(self.before)
         for f in fields:
-            if f.differs(self.wanted, kept):
-                kept.pop(f.instead_of, None)
-        return {self.family.key: self.key, **kept, **asked}
+            if f.differs(self.desired, kept):
+                kept.pop(f.replaces, None)
+        return {self.family.key: self.key, **kept, **values}
 
     @property
-    def whole(self) -> Object:
-        """The object to be written, with every field that is known: a writer replaces, it does not patch."""
+    def full_object(self) -> Object:
+        """Object to write, with all known fields: writers replace objects, they do not patch them."""
         names = [self.family.key, *(f.name for f in self.family.fields)]
-        known = {**(self.wanted or {}), **(self.after or {})}
+        known = {**(self.desired or {}), **(self.after or {})}
         return {name: known[name] for name in names if known.get(name) is not None}
 
 
-class SentenceError(Exception):
-    """Something went wrong that a user can cure; ``sentence`` names object, place and remedy."""
-
-    def __init__(self, sentence: str) -> None:
-        super().__init__(sentence)
-        self.sentence = sentence
+OBJECTS_NOT_WRITTEN = "OPU102"
 
 
-class PlanError(SentenceError):
-    """What is wanted cannot be planned."""
+class UserError(Exception):
+    """Failure that the user can fix. Its ``message`` names object, place and remedy."""
+
+    error_code = "OPU100"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+class PlanError(UserError):
+    """Raised when the desired objects cannot be planned."""
+
+    error_code = "OPU101"
 
 
 class Failure(enum.Enum):
-    """What is left of a step that failed."""
+    """Effect of a failed step."""
 
     REFUSED = "refused"  # nothing changed
-    NOT_TRIED = "not tried"  # another step was refused before it, or the whole batch was
-    HALF_DONE = "half done"  # removed, and not made anew
-    MISSING = "missing"  # it would be refused, for want of something that may be there by then
+    NOT_TRIED = "not tried"  # an earlier step or the whole batch was refused
+    HALF_DONE = "half done"  # removed, but not created again
+    MISSING = "missing"  # validation failed: a referenced object is missing, but may exist before the real run
 
 
 @dataclass(frozen=True)
 class ItemError:
-    """One object that could not be written, and why, in a sentence."""
+    """One object that could not be written, and the message with the cause."""
 
     kind: str
     key: str
-    sentence: str
+    message: str
     failure: Failure = Failure.REFUSED
+    error_code: str = UserError.error_code
 
     @classmethod
-    def of(cls, step: Step, sentence: str, failure: Failure = Failure.REFUSED) -> ItemError:
-        """The error of a step; the sentence says why, and what half is done is told here."""
+    def of(
+        cls,
+        step: Step,
+        message: str,
+        failure: Failure = Failure.REFUSED,
+        error_code: str = UserError.error_code,
+    ) -> ItemError:
+        """Return the error of a step. For HALF_DONE, the message also states that the object was removed."""
         if failure is Failure.HALF_DONE:
-            sentence = "%s '%s' was removed and is not made anew: %s" % (
+            message = "%s '%s' was removed and could not be created again: %s" % (
                 step.family.kind.capitalize(),
                 step.key,
-                sentence,
+                message,
             )
-        return cls(step.family.kind, step.key, sentence, failure)
+        return cls(step.family.kind, step.key, message, failure, error_code)
 
 
 Writer = t.Callable[[list[Step]], list[ItemError]]
@@ -164,54 +181,55 @@ Writer = t.Callable[[list[Step]], list[ItemError]]
 
 def plan(
     family: Family,
-    wanted: t.Sequence[Object],
+    desired: t.Sequence[Object],
     actual: t.Iterable[Object],
     absent: t.Iterable[str] = (),
     prune: t.Callable[[Object], bool] | None = None,
     recreate: bool = False,
 ) -> list[Step]:
-    """What has to be done so that all wanted objects are there as they are wanted.
+    """Return the steps that turn the actual objects into the desired ones.
 
-    ``absent`` lists keys that must not be there; ``prune`` says which of the actual objects that
-    nobody wants may be deleted. Raises PlanError for a key wanted twice and, unless ``recreate``, for
-    a change of an immutable field. Steps stand in the order of the wanted objects, deletions last.
+    ``absent`` lists keys to delete. ``prune`` selects the actual objects without a desired one that are
+    deleted too. Raises PlanError for a duplicate key and, unless ``recreate``, for a change of an
+    immutable field. Steps are in the order of the desired objects, deletions last.
     """
-    there = {item[family.key]: item for item in actual}
-    _check_keys(family, wanted)
-    steps = [_step(family, item, there.get(item[family.key]), recreate) for item in wanted]
-    keys = {item[family.key] for item in wanted}
-    gone = dict.fromkeys(key for key in absent if key in there and key not in keys)
+    existing = {item[family.key]: item for item in actual}
+    _check_keys(family, desired)
+    steps = [_step(family, item, existing.get(item[family.key]), recreate) for item in desired]
+    keys = {item[family.key] for item in desired}
+    deleted = dict.fromkeys(key for key in absent if key in existing and key not in keys)
     if prune:
-        gone.update(dict.fromkeys(key for key, item in there.items() if key not in keys and prune(item)))
-    return steps + [Step(family, key, Action.DELETE, before=there[key]) for key in gone]
+        deleted.update(dict.fromkeys(key for key, item in existing.items() if key not in keys and prune(item)))
+    return steps + [Step(family, key, Action.DELETE, before=existing[key]) for key in deleted]
 
 
-def _check_keys(family: Family, wanted: t.Sequence[Object]) -> None:
+def _check_keys(family: Family, desired: t.Sequence[Object]) -> None:
     first: dict[t.Any, int] = {}
-    for index, item in enumerate(wanted):
+    for index, item in enumerate(desired):
         key = item[family.key]
         if first.setdefault(key, index) != index:
             raise PlanError(
-                "%s '%s' stands twice, at %s[%d] and %s[%d]: leave one out."
+                "%s '%s' is listed twice, at %s[%d] and %s[%d]. Remove one of them."
                 % (family.kind.capitalize(), key, family.plural, first[key], family.plural, index)
             )
 
 
-def _step(family: Family, wanted: Object, actual: Object | None, recreate: bool) -> Step:
-    key = wanted[family.key]
+def _step(family: Family, desired: Object, actual: Object | None, recreate: bool) -> Step:
+    key = desired[family.key]
     if actual is None:
-        return Step(family, key, Action.CREATE, wanted=wanted)
-    changed = [f for f in family.fields if f.differs(wanted, actual)]
+        return Step(family, key, Action.CREATE, desired=desired)
+    changed = [f for f in family.fields if f.differs(desired, actual)]
     if not changed:
-        return Step(family, key, Action.NONE, before=actual, wanted=wanted)
+        return Step(family, key, Action.NONE, before=actual, desired=desired)
     fixed = [f for f in changed if f.immutable]
     if fixed and not recreate:
         name = fixed[0].name
         raise PlanError(
-            "%s '%s' has %s %s and cannot be changed to %s: set recreate to make it anew, or remove it first."
-            % (family.kind.capitalize(), key, name, _shown(actual.get(name)), _shown(wanted[name]))
+            "Cannot change %s of %s '%s' from %s to %s: the field is immutable. Set recreate to remove the object and "
+            "create it again, or remove it first."
+            % (name, family.kind, key, _shown(actual.get(name)), _shown(desired[name]))
         )
-    return Step(family, key, Action.RECREATE if fixed else Action.CHANGE, before=actual, wanted=wanted)
+    return Step(family, key, Action.RECREATE if fixed else Action.CHANGE, before=actual, desired=desired)
 
 
 def _shown(value: t.Any) -> str:
@@ -222,32 +240,43 @@ def _shown(value: t.Any) -> str:
 
 @dataclass
 class Report:
-    """What a run did, or would do: the common part of every module's result."""
+    """Changes that a run made, or would make: the common part of every module's result."""
 
     changed: bool = False
-    done: dict[str, dict[str, list[str]]] = field(default_factory=dict)  # kind's plural -> verb -> keys
+    done: dict[str, dict[str, list[str]]] = field(default_factory=dict)  # plural of the kind -> verb -> keys
     diff: dict[str, t.Any] | None = None
     errors: list[ItemError] = field(default_factory=list)
 
     @property
     def failed(self) -> bool:
-        """Whether anything could not be written."""
+        """Return whether any object could not be written."""
         return bool(self.errors)
 
     @property
     def message(self) -> str:
-        """All errors as text; what was not tried for want of something else says nothing of its own."""
-        told = [error for error in self.errors if error.failure is not Failure.NOT_TRIED] or self.errors
-        return " ".join(dict.fromkeys(error.sentence for error in told))
+        """All errors as text, without those of steps that were not tried because another step failed."""
+        return " ".join(dict.fromkeys(error.message for error in self._causes))
+
+    @property
+    def error_code(self) -> str:
+        """Code of the errors in the message, OPU102 if their codes differ."""
+        codes = {error.error_code for error in self._causes}
+        return codes.pop() if len(codes) == 1 else OBJECTS_NOT_WRITTEN
+
+    @property
+    def _causes(self) -> list[ItemError]:
+        return [error for error in self.errors if error.failure is not Failure.NOT_TRIED] or self.errors
 
     def result(self) -> dict[str, t.Any]:
-        """As a module returns it."""
+        """Return the report in the form that modules return."""
         result: dict[str, t.Any] = {"changed": self.changed, **self.done}
         if self.diff is not None:
             result["diff"] = self.diff
         if self.errors:
-            result.update(failed=True, msg=self.message)
-            result["errors"] = [{"kind": e.kind, "id": e.key, "msg": e.sentence} for e in self.errors]
+            result.update(failed=True, msg=self.message, error_code=self.error_code)
+            result["errors"] = [
+                {"kind": e.kind, "id": e.key, "msg": e.message, "error_code": e.error_code} for e in self.errors
+            ]
         return result
 
 
@@ -260,39 +289,41 @@ _VERBS = {
 }
 
 
-def nothing_done() -> dict[str, list[str]]:
-    """What a result says of a kind of which there was nothing to look at."""
+def empty_result() -> dict[str, list[str]]:
+    """Return the result of one kind without any objects."""
     return {verb: [] for verb in _VERBS.values()}
 
 
 def converge(
-    steps: list[Step], writer: Writer, check_mode: bool, diff: bool, foreteller: Writer | None = None
+    steps: list[Step], writer: Writer, check_mode: bool, diff: bool, validator: Writer | None = None
 ) -> Report:
-    """Carry the steps out with the writer, in one call and only when there is something to do.
+    """Apply the steps with the writer, in one call and only when a step changes an object.
 
-    In check mode the writer is not called, but the foreteller, if there is one, which says what the writer
-    would and changes nothing.
+    In check mode the validator, if given, is called instead. It returns the errors that the writer would
+    return and changes nothing.
     """
     work = [step for step in steps if step.action is not Action.NONE]
-    report = Report()
-    ask = foreteller if check_mode else writer
-    if work and ask:
-        report.errors = ask(work)
-    failed = {(error.kind, error.key) for error in report.errors}
+    call = validator if check_mode else writer
+    return build_report(steps, call(work) if work and call else [], diff)
+
+
+def build_report(steps: list[Step], errors: list[ItemError], diff: bool, wrote: bool = False) -> Report:
+    """Return the report of applied steps, of which those with an error failed.
+
+    ``wrote`` marks the result as changed even when all steps failed: a writer may change part of an object.
+    """
+    failed = {(error.kind, error.key) for error in errors}
     achieved = [step for step in steps if (step.family.kind, step.key) not in failed]
-    for step in steps:
-        report.done.setdefault(step.family.plural, nothing_done())
+    changes = [step for step in achieved if step.action is not Action.NONE]
+    done = {step.family.plural: empty_result() for step in steps}
     for step in achieved:
-        report.done[step.family.plural][_VERBS[step.action]].append(step.key)
-    half_done = any(error.failure is Failure.HALF_DONE for error in report.errors)
-    report.changed = half_done or any(step.action is not Action.NONE for step in achieved)
-    if diff:
-        report.diff = _diff([step for step in achieved if step.action is not Action.NONE])
-    return report
+        done[step.family.plural][_VERBS[step.action]].append(step.key)
+    half_done = any(error.failure is Failure.HALF_DONE for error in errors)
+    return Report(wrote or half_done or bool(changes), done, _diff(changes) if diff else None, errors)
 
 
 def _diff(steps: list[Step]) -> dict[str, t.Any]:
-    """Before and after of what changes, by kind and key, sorted; what cannot be read back is left out."""
+    """Return the changed objects before and after, by kind and key, sorted, without write-only fields."""
     before: dict[str, dict[str, Object]] = {}
     after: dict[str, dict[str, Object]] = {}
     for step in sorted(steps, key=lambda step: (step.family.plural, step.key)):
@@ -305,6 +336,6 @@ def _diff(steps: list[Step]) -> dict[str, t.Any]:
 
 
 def _sorted(family: Family, name: str, value: t.Any) -> t.Any:
-    """A value as a diff shows it: what has no order, in one."""
+    """Return a value for a diff: a list that is compared as a set is sorted."""
     modes = {f.name: f.mode for f in family.fields}
     return sorted(value) if modes.get(name) is Mode.SET else value

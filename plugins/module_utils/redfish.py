@@ -1,7 +1,10 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a BMC tells by Redfish: systems, managers and versions, judged. Of the standard's basic profile only."""
+"""Task of the module redfish_info: read systems, managers and versions from a BMC, and report problems.
+
+It uses only the basic profile of Redfish.
+"""
 
 from __future__ import annotations
 
@@ -13,21 +16,21 @@ from dataclasses import dataclass
 
 from ansible.module_utils.urls import open_url
 
-from .reconcile import Object, SentenceError
-from .runner import Run, Task, TaskError, Way
+from .reconcile import Object, UserError
+from .runner import Connector, Run, Task, TaskError
 
 ROOT = "/redfish/v1/"
-_MOST_BYTES = 1 << 20  # of one answer
-_MOST_MEMBERS = 100  # of a collection
+_MAX_BYTES = 1 << 20  # of one response
+_MAX_MEMBERS = 100  # of a collection
 
 
-class _Missing(TaskError):
-    """There is no such resource."""
+class _NotFoundError(TaskError):
+    """Raised when the BMC does not have a resource."""
 
 
 @dataclass(frozen=True)
 class Bmc:
-    """A BMC, asked over HTTPS; one request at a time, as small BMCs like it."""
+    """HTTPS client of a BMC; ``timeout`` is in seconds. One request at a time, to limit the load on the BMC."""
 
     host: str
     port: int
@@ -38,18 +41,19 @@ class Bmc:
     timeout: float
 
     def close(self) -> None:
-        """There is nothing to let go of: every request has a connection of its own."""
+        """Do nothing: each request has its own connection."""
 
     @property
-    def called(self) -> str:
+    def address(self) -> str:
+        """Host for messages, with the port unless it is 443."""
         return self.host if self.port == 443 else "%s:%d" % (self.host, self.port)
 
     def get(self, path: str) -> Object:
-        """A resource. Raises TaskError with a sentence."""
-        # A link leads on inside of this BMC, or nowhere: the password goes to nobody else.
+        """Return a resource. Raises TaskError."""
+        # Only links within this BMC are followed, so that no other server receives the password.
         if not path.startswith("/") or path.startswith("//"):
             raise TaskError(
-                "The BMC at %s links to %r, which is no path on it: it was not followed." % (self.called, path)
+                "Cannot follow a link of the BMC at %s: %r is not a path. Check its firmware." % (self.address, path)
             )
         host = "[%s]" % self.host if ":" in self.host else self.host
         try:
@@ -65,45 +69,54 @@ class Bmc:
                 follow_redirects="none",
                 use_netrc=False,
             ) as reply:
-                found = json.loads(reply.read(_MOST_BYTES))
+                found = json.loads(reply.read(_MAX_BYTES))
         except urllib.error.HTTPError as error:
-            kind = _Missing if error.code == 404 else TaskError
-            raise kind(self._refusal(error.code, path)) from None
+            kind = _NotFoundError if error.code == 404 else TaskError
+            raise kind(self._rejection_message(error.code, path)) from None
         except (urllib.error.URLError, OSError, ssl.SSLError) as error:
-            raise TaskError(self._silence(error)) from None
+            raise TaskError(self._connection_message(error)) from None
         except ValueError:
             found = None
         if not isinstance(found, dict):
-            raise TaskError("The BMC at %s answers %s with something that is not Redfish." % (self.called, path))
+            raise TaskError(
+                "Cannot read %s from the BMC at %s: the response is not Redfish. Check host and port."
+                % (path, self.address)
+            )
         return found
 
     def members(self, collection: Object | None) -> list[Object]:
-        """The resources of a collection that another resource links to; none when there is no such collection."""
+        """Return the members of a linked collection; empty when it does not exist."""
         path = (collection or {}).get("@odata.id")
         try:
             links = self.get(str(path)).get("Members") or [] if path else []
-        except _Missing:
+        except _NotFoundError:
             return []
-        return [self.get(str(link.get("@odata.id"))) for link in links[:_MOST_MEMBERS]]
+        return [self.get(str(link.get("@odata.id"))) for link in links[:_MAX_MEMBERS]]
 
-    def _refusal(self, code: int, path: str) -> str:
+    def _rejection_message(self, code: int, path: str) -> str:
         if code in (401, 403):
-            who = "user '%s'" % self.username if self.username else "callers without a login"
-            return "The BMC at %s does not let %s in: check username and password." % (self.called, who)
+            user = "as '%s'" % self.username if self.username else "without credentials"
+            return "Cannot log in to the BMC at %s %s: access denied. Check username and password." % (
+                self.address,
+                user,
+            )
         if code == 404 and path == ROOT:
-            return "At %s there is no Redfish: check host and port." % self.called
-        return "The BMC at %s answers %s with HTTP status %d." % (self.called, path, code)
+            return "Cannot find a Redfish service at %s. Check host and port." % self.address
+        return "Cannot read %s from the BMC at %s: HTTP status %d. See its log." % (path, self.address, code)
 
-    def _silence(self, error: Exception) -> str:
+    def _connection_message(self, error: Exception) -> str:
         reason = getattr(error, "reason", None) or error
         text = str(getattr(reason, "strerror", None) or reason)
         if "certificate" in text.lower():
-            return "The certificate of the BMC at %s cannot be trusted (%s): give its authority with ca_path." % (
-                self.called,
-                getattr(reason, "verify_message", None) or text,
+            return (
+                "Cannot verify the certificate of the BMC at %s: %s. Set ca_path to a file with its CA certificate."
+                % (
+                    self.address,
+                    getattr(reason, "verify_message", None) or text,
+                )
             )
-        return "The BMC at %s does not answer (%s): see that it has power and is in the network." % (
-            self.called,
+        return "Cannot connect to the BMC at %s: %s. Check its power and network, host and port." % (
+            self.address,
             text.lower(),
         )
 
@@ -114,7 +127,7 @@ def _status(item: Object) -> Object:
 
 
 def read(bmc: Bmc) -> Object:
-    """``systems``, ``managers`` and ``firmware``, each a list of objects."""
+    """Return the version of Redfish and the lists ``systems``, ``managers`` and ``firmware``. Raises TaskError."""
     root = bmc.get(ROOT)
     update = bmc.get(str(root["UpdateService"]["@odata.id"])) if root.get("UpdateService") else {}
     return {
@@ -142,39 +155,39 @@ def read(bmc: Bmc) -> Object:
     }
 
 
-def problems(called: str, seen: Object) -> list[str]:
-    """A sentence for everything that is not as it should be. What is not told is no problem. Pure."""
+def problems(address: str, readings: Object) -> list[str]:
+    """Return a message for each item that is powered off or not healthy. Missing values are ignored."""
     found = [
-        "System %s of the BMC at %s is powered %s." % (item["id"], called, str(item["power"]).lower())
-        for item in seen["systems"]
+        "System %s of the BMC at %s is powered %s." % (item["id"], address, str(item["power"]).lower())
+        for item in readings["systems"]
         if item["power"] not in (None, "On")
     ]
     for kind, title in (("systems", "System"), ("managers", "Manager"), ("firmware", "Firmware")):
         found += [
-            "%s %s of the BMC at %s has the health %s: look at its log." % (title, item["id"], called, item["health"])
-            for item in seen[kind]
+            "%s %s of the BMC at %s has health %s. See its log." % (title, item["id"], address, item["health"])
+            for item in readings[kind]
             if item["health"] not in (None, "OK")
         ]
     return found
 
 
-def _info(run: Run[Bmc]) -> Object:
-    seen = read(run.transport)
-    wrong = problems(run.transport.called, seen)
-    result = {"changed": False, **seen, "problems": wrong}
-    if wrong and run.params["fail_on_problem"]:
-        raise TaskError(" ".join(wrong), **result)
+def _redfish_info(run: Run[Bmc]) -> Object:
+    readings = read(run.transport)
+    found = problems(run.transport.address, readings)
+    result = {"changed": False, **readings, "problems": found}
+    if found and run.params["fail_on_problem"]:
+        raise TaskError(" ".join(found), **result)
     return result
 
 
 def _open(params: dict[str, t.Any]) -> Bmc:
     if params["username"] is not None and params["password"] is None:
-        raise SentenceError("A username is of no use without its password.")
+        raise UserError("Cannot log in to the BMC: username is set without password. Set both, or none.")
     names = ("host", "port", "username", "password", "ca_path", "validate_certs", "timeout")
     return Bmc(**{name: params[name] for name in names})
 
 
-BMC: Way[Bmc] = Way(
+BMC: Connector[Bmc] = Connector(
     {
         "host": {"type": "str", "required": True},
         "port": {"type": "int", "default": 443},
@@ -185,7 +198,7 @@ BMC: Way[Bmc] = Way(
         "timeout": {"type": "float", "default": 30.0},
     },
     _open,
-    lambda _args: True,  # of the standard library only
+    lambda _args: True,  # the standard library suffices
 )
 
-REDFISH_INFO = Task(BMC, {"fail_on_problem": {"type": "bool", "default": True}}, _info)
+REDFISH_INFO = Task(BMC, {"fail_on_problem": {"type": "bool", "default": True}}, _redfish_info)

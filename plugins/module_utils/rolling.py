@@ -1,11 +1,11 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A rolling upgrade of IPU-Machines: which ones together, in which order, and which partitions stand in the way. Pure.
+"""Plan of a rolling upgrade of IPU-Machines: failure domains, their order, and blocking partitions. Pure.
 
-What is seen comes from the module vipu_info, with the rows that it returns. An IPU-Machine is known by the
-name of its agent; ``names`` says what people call it. Nothing here remembers anything: what is done already
-is told by the versions that the agents tell.
+The actual state is the result of the module vipu_info. An IPU-Machine is identified by the id of its agent; ``names``
+maps agents to names of machines. There is no stored state: machines are up to date when their agents report the new
+versions.
 """
 
 from __future__ import annotations
@@ -14,24 +14,25 @@ import re
 import typing as t
 from dataclasses import dataclass, field
 
+from .vipu.object_rules import IPUS_PER_MACHINE
+
 Row = t.Mapping[str, t.Any]
 
-IPUS_PER_MACHINE = 4
-# "Virm version", "GWSW Version": lines of `vipu-admin get agent`, with the separators of all releases that were seen.
+# "Virm version", "GWSW Version": lines of `vipu-admin get agent`, with the separators of all known releases.
 _VERSION_LINE = re.compile(r"^\W*(?P<component>[A-Za-z].*?) +[Vv]ersion\s*[:|]?\s+(?P<version>\S+)\W*$", re.MULTILINE)
 
 
 @dataclass
 class Domain:
-    """IPU-Machines that may be down at the same time, by their agents."""
+    """Failure domain: agents of IPU-Machines that may be down at the same time."""
 
     name: str
     agents: list[str]
     partitions: set[str] = field(default_factory=set)
 
 
-def told_versions(printed: str) -> dict[str, str]:
-    """Component -> version from what ``vipu-admin get agent`` prints."""
+def printed_versions(printed: str) -> dict[str, str]:
+    """Return versions by component from the output of ``vipu-admin get agent``."""
     return {match["component"]: match["version"] for match in _VERSION_LINE.finditer(printed)}
 
 
@@ -43,31 +44,29 @@ def plan(
     domain: str = "machine",
     domains: t.Mapping[str, t.Sequence[str]] | None = None,
     only: t.Sequence[str] = (),
-    partitions: str = "refuse",
+    partitions: str = "keep",
 ) -> dict[str, t.Any]:
-    """The failure domains that are still to be upgraded, in their order.
+    """Return the failure domains to upgrade, in order.
 
-    ``domain`` is ``machine`` or ``ild``; ``domains`` gives some of them by hand (name -> machines), before all
-    others. ``only`` are the machines that are meant. ``partitions`` is ``refuse`` or ``interrupt``.
+    ``domain`` is ``machine`` or ``ild``. ``domains`` are explicit domains (machines by name), which come first.
+    ``only`` selects machines. ``partitions`` is ``keep`` or ``interrupt``.
 
-    Gives ``domains`` (each with ``name``, ``agents``, ``machines``, ``clusters``, ``partitions``), ``done`` (names
-    of machines), ``clusters`` (of all machines that are meant) and ``problems``, sentences; with problems, nothing
-    may be upgraded.
+    The result has ``domains`` (each with ``name``, ``agents``, ``machines``, ``clusters``, ``partitions``),
+    ``up_to_date`` (names of machines), ``clusters`` (of all selected machines) and ``problems`` (messages). With
+    problems, nothing may be upgraded.
     """
     rack = _Rack(seen, names)
     problems: list[str] = []
-    agents = rack.meant(only, problems) if only else list(rack.agents)
+    agents = rack.selected(only, problems) if only else list(rack.agents)
     if not versions:
-        problems.append(
-            "What is to be upgraded to is not known: say it with virm_agent_upgrade_versions, like {GWSW: 2.1.0}."
-        )
-    problems += rack.strangers(versions)
-    pending = [agent for agent in agents if not rack.has(agent, versions)]
+        problems.append("The target versions are missing. Set virm_agent_upgrade_versions, for example {GWSW: 2.1.0}.")
+    problems += rack.unknown_components(versions)
+    pending = [agent for agent in agents if not rack.is_upgraded(agent, versions)]
     if not only:
-        problems += rack.lost(pending)
+        problems += rack.unavailable(pending)
     made = rack.domains(pending, domain, domains or {}, problems)
-    if partitions == "refuse":
-        problems += rack.obstacles(pending)
+    if partitions == "keep":
+        problems += rack.blocking_partitions(pending)
     return {
         "domains": [
             {
@@ -79,14 +78,14 @@ def plan(
             }
             for each in made
         ],
-        "done": [names.get(agent, agent) for agent in agents if agent not in pending],
+        "up_to_date": [names.get(agent, agent) for agent in agents if agent not in pending],
         "clusters": rack.clusters_of(agents),
         "problems": problems,
     }
 
 
 class _Rack:
-    """What there is, asked in the words of the plan."""
+    """Actual state of the machines, with queries for the plan."""
 
     def __init__(self, seen: Row, names: t.Mapping[str, str]) -> None:
         self._seen = seen
@@ -95,44 +94,44 @@ class _Rack:
         self._allocations = {row["id"]: row for row in seen.get("allocations") or ()}
         self._partitions: list[Row] = list(seen.get("partitions") or ())
         found = {row["id"]: row for row in seen["agents"]}
-        # As they stand in their clusters, the lowest in the rack first; then those that are in none.
+        # In cabling order of their clusters, then those without a cluster.
         order = [agent for row in self._clusters.values() for agent in row["agents"] if agent in found]
         self.agents: dict[str, Row] = {agent: found[agent] for agent in dict.fromkeys([*order, *found])}
 
-    def called(self, agent: str) -> str:
+    def label(self, agent: str) -> str:
         name = self._names.get(agent, agent)
         return name if name == agent else "%s (agent %s)" % (name, agent)
 
-    def meant(self, only: t.Sequence[str], problems: list[str]) -> list[str]:
-        """The agents of machines that are named by machine or agent, in the order of the rack."""
+    def selected(self, only: t.Sequence[str], problems: list[str]) -> list[str]:
+        """Return the agents of machines given by machine or agent name, in the order of the rack."""
         by_name = {name: agent for agent, name in self._names.items()}
-        wanted = {by_name.get(each, each) for each in only}
+        chosen = {by_name.get(each, each) for each in only}
         problems += [
-            "There is no IPU-Machine '%s' with an agent at this controller: see 'vipu-admin list agents'." % each
-            for each in sorted(wanted.difference(self.agents))
+            "The controller has no agent of IPU-Machine '%s'. Check 'vipu-admin list agents'." % each
+            for each in sorted(chosen.difference(self.agents))
         ]
-        return [agent for agent in self.agents if agent in wanted]
+        return [agent for agent in self.agents if agent in chosen]
 
-    def has(self, agent: str, versions: t.Mapping[str, str]) -> bool:
-        told = self.agents[agent].get("versions") or {}
-        return bool(versions) and all(told.get(component) == version for component, version in versions.items())
+    def is_upgraded(self, agent: str, versions: t.Mapping[str, str]) -> bool:
+        actual = self.agents[agent].get("versions") or {}
+        return bool(versions) and all(actual.get(component) == version for component, version in versions.items())
 
-    def strangers(self, versions: t.Mapping[str, str]) -> list[str]:
-        """A sentence for each component that no agent tells a version of."""
+    def unknown_components(self, versions: t.Mapping[str, str]) -> list[str]:
+        """Return a message for each component without a version on any agent."""
         known = sorted({component for row in self.agents.values() for component in row.get("versions") or ()})
         if not known:
             return []
         return [
-            "No agent tells the version of '%s': in virm_agent_upgrade_versions, choose from %s."
+            "No agent reports the version of '%s'. In virm_agent_upgrade_versions, choose from %s."
             % (component, ", ".join(known))
             for component in versions
             if component not in known
         ]
 
-    def lost(self, agents: t.Sequence[str]) -> list[str]:
+    def unavailable(self, agents: t.Sequence[str]) -> list[str]:
         return [
-            "%s is %s%s: bring it up before the upgrade, or upgrade it alone with virm_agent_upgrade_machines."
-            % (self.called(agent), self.agents[agent]["state"], _because(self.agents[agent].get("reason")))
+            "%s is %s%s. Repair it before the upgrade, or upgrade it alone with virm_agent_upgrade_machines."
+            % (self.label(agent), self.agents[agent]["state"], _because(self.agents[agent].get("reason")))
             for agent in agents
             if self.agents[agent]["state"] != "Up"
         ]
@@ -140,15 +139,15 @@ class _Rack:
     def domains(
         self, pending: t.Sequence[str], kind: str, given: t.Mapping[str, t.Sequence[str]], problems: list[str]
     ) -> list[Domain]:
-        """Those that have a machine that is pending, with these machines only."""
+        """Return the failure domains with pending machines, without their other machines."""
         made: dict[str, Domain] = {}
         placed: dict[str, str] = {}
         for name, machines in given.items():
-            for agent in self.meant(machines, problems):
+            for agent in self.selected(machines, problems):
                 if agent in placed:
                     problems.append(
-                        "%s is in the failure domains '%s' and '%s': leave it in one."
-                        % (self.called(agent), placed[agent], name)
+                        "%s is in the failure domains '%s' and '%s'. Remove it from one of them."
+                        % (self.label(agent), placed[agent], name)
                     )
                 placed[agent] = name
         for agent in sorted(
@@ -169,7 +168,7 @@ class _Rack:
         return [id for id, row in self._clusters.items() if set(agents).intersection(row["agents"])]
 
     def holders(self, partition: Row) -> list[str]:
-        """The agents of the machines that a partition is on; all that it could be on when nobody tells."""
+        """Return the agents of the machines of a partition; all possible ones when its IPUs are unknown."""
         cluster = self._clusters.get(partition.get("cluster") or "")
         if cluster and partition.get("ipus"):
             per_ild = _machines_per_ild(cluster)
@@ -181,29 +180,29 @@ class _Rack:
     def partitions_on(self, agents: t.Collection[str]) -> set[str]:
         return {row["id"] for row in self._partitions if set(agents).intersection(self.holders(row))}
 
-    def obstacles(self, agents: t.Collection[str]) -> list[str]:
-        """A sentence for each partition that would be interrupted, and cannot move away."""
-        sentences = []
+    def blocking_partitions(self, agents: t.Collection[str]) -> list[str]:
+        """Return a message for each partition that would be interrupted because it cannot move."""
+        messages = []
         for row in self._partitions:
             on = [self._names.get(agent, agent) for agent in self.holders(row) if agent in agents]
             if on and not self._moves(row):
                 reason = "has no free place to move to" if row.get("relocatable") else "may not move"
-                sentences.append(
-                    "Partition '%s' is on %s and %s: remove it, %s, or interrupt it with "
+                messages.append(
+                    "Partition '%s' is on %s and %s. Remove it, %s, or interrupt it with "
                     "virm_agent_upgrade_partitions=interrupt."
                     % (
                         row["id"],
-                        _some(on),
+                        _shortened(on),
                         reason,
                         "make room in allocation '%s'" % row.get("allocation")
                         if row.get("relocatable")
                         else "make it relocatable",
                     )
                 )
-        return sentences
+        return messages
 
     def _moves(self, partition: Row) -> bool:
-        """Whether the controller moves it by itself when its machine goes down."""
+        """Return whether the controller moves the partition when its machine goes down."""
         fits = (self._seen.get("fits") or {}).get(partition.get("allocation"), {})
         return bool(partition.get("relocatable")) and bool(fits.get(str(partition["size"])))
 
@@ -216,18 +215,18 @@ def _because(reason: str | None) -> str:
     return " (%s)" % reason.rstrip(".") if reason else ""
 
 
-def _some(names: t.Sequence[str]) -> str:
+def _shortened(names: t.Sequence[str]) -> str:
     return ", ".join(names[:3]) + (" and %d more" % (len(names) - 3) if len(names) > 3 else "")
 
 
-def cut(config: t.Any, machines: t.Mapping[str, t.Collection[str]]) -> dict[str, t.Any]:
-    """The configuration of rack_tool, with the entries of some machines only.
+def filter_machines(config: t.Any, machines: t.Mapping[str, t.Collection[str]]) -> dict[str, t.Any]:
+    """Return the configuration of rack_tool with the entries of some machines only.
 
-    ``machines`` is name -> addresses. An entry is a machine's when one of its values is the name or an address
-    of it; all the rest stays as it is. Raises ValueError with the rest of a sentence.
+    ``machines`` has addresses by name. An entry belongs to a machine when one of its values is the name or an address
+    of it. All other settings stay unchanged. Raises ValueError with the end of a message for users.
     """
     if not isinstance(config, dict):
-        raise ValueError("is no JSON object")  # noqa: TRY004 - what somebody wrote, and no slip of ours
+        raise ValueError("is not a JSON object")  # noqa: TRY004 - user input, not a programming error
     found: set[str] = set()
 
     def kept(entry: t.Any) -> bool:

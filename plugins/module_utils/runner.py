@@ -1,32 +1,36 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What modules and action plugins of all families share: a task is declared once and run by either."""
+"""Tasks: declared once, run by a module or by the action plugin of the same name.
+
+A family of modules declares a ``Task`` with its options and functions. The module runs it on the target host, the
+action plugin inside the Ansible worker (``plugin_utils.action``).
+"""
 
 from __future__ import annotations
 
 import typing as t
 from dataclasses import dataclass, field
 
-from .reconcile import Object, SentenceError
+from .reconcile import Object, UserError
 
 
 class Closable(t.Protocol):
-    """What leads to a controller or a device."""
+    """Connection to a controller or a device."""
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the connection."""
 
 
 _Transport = t.TypeVar("_Transport", bound=Closable)
 
 
 @dataclass(frozen=True)
-class Way(t.Generic[_Transport]):
-    """How the modules of a family reach what they manage.
+class Connector(t.Generic[_Transport]):
+    """Connection options of a family, and the functions that use them.
 
-    ``open`` takes the validated options and connects to nothing yet; ``ready`` says whether this Python
-    has the libraries for it, given the task's arguments as they are.
+    ``open`` takes the validated options and returns a transport that connects at its first call.
+    ``ready`` takes the unvalidated arguments of the task and returns whether this Python has the libraries.
     """
 
     options: dict[str, t.Any]
@@ -36,64 +40,63 @@ class Way(t.Generic[_Transport]):
 
 @dataclass(frozen=True)
 class Run(t.Generic[_Transport]):
-    """One run of a task: its validated options, how it was called, and the way to what it manages."""
+    """One run of a task: its validated options, its modes and the transport."""
 
     params: dict[str, t.Any]
     check_mode: bool
     diff: bool
     transport: _Transport
-    warnings: list[str] = field(default_factory=list)  # sentences that Ansible shows, whatever becomes of the task
+    warnings: list[str] = field(default_factory=list)  # messages that Ansible prints whether the task succeeds or fails
 
 
-class TaskError(SentenceError):
-    """The task failed: one sentence, and what else the result shall carry."""
+class TaskError(UserError):
+    """Raised when a task fails; ``result`` are further fields of its result, such as the ``error_code`` of a cause."""
 
-    def __init__(self, sentence: str, **result: t.Any) -> None:
-        super().__init__(sentence)
+    def __init__(self, message: str, **result: t.Any) -> None:
+        super().__init__(message)
         self.result = result
 
 
 @dataclass(frozen=True)
 class Task(t.Generic[_Transport]):
-    """A module: how it gets there, its own options and their constraints, and what it does.
+    """A module: its connector, its own options with their constraints, and its function.
 
-    ``run`` gives the result without regard to how Ansible wants it; it raises a SentenceError for
-    whatever a user can cure.
+    ``run`` returns the result and raises UserError for failures that the user can fix.
     """
 
-    way: Way[_Transport]
+    connector: Connector[_Transport]
     options: dict[str, t.Any]
     run: t.Callable[[Run[_Transport]], Object]
     constraints: dict[str, t.Any] = field(default_factory=dict)
 
     @property
     def argument_spec(self) -> dict[str, t.Any]:
-        """All options, with those of the connection."""
-        return {**self.way.options, **self.options}
+        """All options, including those of the connection."""
+        return {**self.connector.options, **self.options}
 
     def perform(self, params: dict[str, t.Any], check_mode: bool, diff: bool) -> Object:
-        """Run the task; a failure is a result with ``failed`` and ``msg``."""
+        """Run the task and return its result; a failure is a result with ``failed`` and ``msg``."""
         try:
-            transport = self.way.open(params)
-        except SentenceError as error:
+            transport = self.connector.open(params)
+        except UserError as error:
             return _failure(error)
         run = Run(params, check_mode, diff, transport)
         try:
             result = self.run(run)
-        except SentenceError as error:
+        except UserError as error:
             result = _failure(error)
         finally:
             transport.close()
         return {**result, "warnings": run.warnings} if run.warnings else result
 
 
-def _failure(error: SentenceError) -> Object:
+def _failure(error: UserError) -> Object:
     more = error.result if isinstance(error, TaskError) else {}
-    return {"changed": False, **more, "failed": True, "msg": error.sentence}
+    return {"changed": False, "error_code": error.error_code, **more, "failed": True, "msg": error.message}
 
 
 def run_module(task: Task[t.Any]) -> None:
-    """The ``main`` of every module."""
+    """Run a task as a module: the ``main`` of every module."""
     from ansible.module_utils.basic import AnsibleModule
 
     module = AnsibleModule(argument_spec=task.argument_spec, supports_check_mode=True, **task.constraints)

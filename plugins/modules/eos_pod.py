@@ -11,11 +11,10 @@ short_description: Configure an Arista switch of a POD in one session
 version_added: 0.1.0
 author: openipu.pod contributors (@openipu)
 description:
-  - Brings VLANs, ports, port-channels and services of a switch to what O(config) says, in one configuration session.
-  - It asks one request of a switch that is as it should be, and four of one that is not.
-  - The change is committed with a timer, and confirmed over a connection of its own. A change that cuts off the management of the switch
-    therefore takes itself back.
-  - The switch says itself what the session changes, and that is the diff.
+  - Configures VLANs, ports, port-channels and services of a switch as in O(config), in one configuration session.
+  - The module sends one request if nothing differs, otherwise four.
+  - The change is committed with a timer and confirmed over a new connection. So the switch reverts a change that cuts off its management.
+  - The diff is the difference that the switch reports for the session.
 extends_documentation_fragment:
   - openipu.pod.eos
   - openipu.pod.attributes
@@ -23,13 +22,13 @@ extends_documentation_fragment:
 attributes:
   check_mode:
     support: full
-    details: The switch is asked for the difference in a session that is then aborted.
+    details: The switch reports the difference of a session, which is then aborted.
 options:
   config:
     description:
-      - What the switch is to be configured with. The inventory plugin P(openipu.pod.pod#inventory) gives it for every switch of a POD
-        as C(pod_switch_config).
-      - What is not said here asks for nothing with O(state=merged).
+      - Desired configuration of the switch. Required unless O(state=gathered). The inventory plugin P(openipu.pod.pod#inventory) provides it for every
+        switch of a POD as C(pod_switch_config).
+      - With O(state=merged), omitted settings stay unchanged.
     type: dict
     suboptions:
       vlans:
@@ -38,11 +37,11 @@ options:
         elements: dict
         suboptions:
           id:
-            description: Its number, 1 to 4094.
+            description: VLAN ID, 1 to 4094.
             type: int
             required: true
           name:
-            description: Its name.
+            description: Name of the VLAN.
             type: str
       interfaces:
         description: Ports, port-channels and other interfaces.
@@ -50,145 +49,147 @@ options:
         elements: dict
         suboptions:
           name:
-            description: As EOS prints it, like V(Ethernet9/1), V(Port-Channel1) or V(Management1).
+            description: Name in the form that EOS prints, like V(Ethernet9/1), V(Port-Channel1) or V(Management1).
             type: str
             required: true
           description:
-            description: What is at the other end.
+            description: Description of the interface, usually the connected device.
             type: str
           enabled:
-            description: Whether it is up.
+            description: Whether the interface is administratively up.
             type: bool
           mtu:
-            description: The largest packet, in bytes.
+            description: MTU in bytes.
             type: int
           address:
-            description: Its address with the length of the prefix, like V(10.1.3.111/24).
+            description: Address with prefix length, like V(10.1.3.111/24).
             type: str
           mode:
-            description: V(access) for one VLAN, V(trunk) for several with tags, V(routed) for none.
+            description: V(access) for one untagged VLAN, V(trunk) for several tagged VLANs, V(routed) for none.
             type: str
             choices: [access, trunk, routed]
           access_vlan:
-            description: The VLAN of O(config.interfaces[].mode=access).
+            description: VLAN ID for O(config.interfaces[].mode=access).
             type: int
           native_vlan:
-            description: The VLAN of frames without a tag, of O(config.interfaces[].mode=trunk).
+            description: VLAN ID of untagged frames for O(config.interfaces[].mode=trunk).
             type: int
           trunk_vlans:
-            description: The VLANs of O(config.interfaces[].mode=trunk).
+            description: IDs of the tagged VLANs for O(config.interfaces[].mode=trunk).
             type: list
             elements: int
           port_channel:
-            description: The port-channel that it belongs to.
+            description: Port-channel of which the interface is a member.
             type: dict
             suboptions:
               id:
-                description: Its number.
+                description: Number of the port-channel.
                 type: int
                 required: true
               lacp:
-                description: Whether it speaks LACP, waits for the other end to do so, or does without.
+                description: V(active) initiates LACP, V(passive) waits for the LACP partner, V(on) uses no LACP.
                 type: str
                 choices: [active, passive, 'on']
                 default: active
           edge:
-            description: Whether a host is at the other end, for which spanning tree need not wait.
+            description: Whether the port is a spanning tree edge port, which forwards at once. For ports of hosts.
             type: bool
           lldp:
-            description: Whether it sends and receives LLDP.
+            description: Whether the interface sends and receives LLDP.
             type: bool
           dscp_trust:
-            description: Whether the DSCP of packets chooses their class.
+            description: Whether the switch trusts the DSCP of packets and derives their traffic class from it.
             type: bool
           no_drop:
-            description: Priorities with flow control, whose frames are paused instead of dropped. An empty list turns it off.
+            description: Priorities with priority flow control (PFC), whose frames are paused instead of dropped. An empty list disables it.
             type: list
             elements: int
           ecn:
-            description: Marks packets of one queue when it fills, for DCQCN.
+            description: Explicit congestion notification (ECN) of one transmit queue, for DCQCN.
             type: dict
             suboptions:
               queue:
-                description: The queue.
+                description: Number of the queue.
                 type: int
                 required: true
               minimum:
-                description: Kilobytes in the queue from which on some are marked.
+                description: Queue length in kilobytes from which some packets are marked.
                 type: int
                 required: true
               maximum:
-                description: Kilobytes in the queue from which on all are marked.
+                description: Queue length in kilobytes from which all packets are marked.
                 type: int
                 required: true
       hostname:
-        description: Its own name.
+        description: Host name of the switch.
         type: str
       lldp:
-        description: Whether LLDP runs at all.
+        description: Whether LLDP runs on the switch.
         type: bool
       spanning_tree:
-        description: The kind of spanning tree.
+        description: Spanning tree mode.
         type: str
         choices: [mstp, rstp, rapid-pvst, none]
       ntp_servers:
-        description: Whom it asks for the time.
+        description: NTP servers.
         type: list
         elements: str
       syslog_servers:
-        description: Whom it sends its log.
+        description: Servers that receive the log of the switch.
         type: list
         elements: str
       gateways:
-        description: Next hops of its default route.
+        description: Next hops of the default route.
         type: list
         elements: str
       snmp_location:
-        description: Where it says that it stands.
+        description: SNMP location (C(sysLocation)).
         type: str
       snmp_contact:
-        description: Whom it says to call.
+        description: SNMP contact (C(sysContact)).
         type: str
       snmp_communities:
-        description: Communities that may read it by SNMP.
+        description: SNMP communities with read access.
         type: list
         elements: str
       pfc_watchdog_timeout:
-        description: Seconds for which a queue may be paused before the watchdog acts.
+        description: Seconds of continuous pause after which the PFC watchdog acts on a queue.
         type: float
       pfc_watchdog_recovery:
-        description: Seconds without a pause after which it lets the queue go again.
+        description: Seconds without a pause after which the PFC watchdog releases the queue.
         type: float
       pfc_watchdog_action:
-        description: What the watchdog does with a queue that is stuck.
+        description: Action of the PFC watchdog on a stuck queue.
         type: str
         choices: [drop, errdisable, notify-only]
   state:
     description:
-      - V(merged) makes true what O(config) says. Lists are added to.
-      - V(replaced) makes every interface that O(config) names exactly so, what is not said becoming what it is by default, and lists and
-        settings too. Interfaces, VLANs and settings that it does not name are left alone.
-      - V(rendered) asks no switch, and gives the commands for an empty one.
-      - V(gathered) tells what is configured, in the words of O(config), without what is as it is by default and without
-        O(config.snmp_communities), which are secrets.
+      - V(merged) applies O(config). Items of lists are added to the configured ones.
+      - V(replaced) replaces each interface, list and setting in O(config). Omitted fields of an interface get their default. Interfaces, VLANs
+        and settings that are not in O(config) stay unchanged.
+      - V(rendered) returns the commands for a switch without configuration. It does not connect.
+      - V(gathered) returns the configuration in the form of O(config), without default values and without O(config.snmp_communities),
+        which are secrets.
     type: str
     choices: [merged, replaced, rendered, gathered]
     default: merged
   model:
-    description: The product for O(state=rendered), like V(DCS-7060CX-32S-F), for some products have words of their own.
+    description:
+      - Model for O(state=rendered), like V(DCS-7060CX-32S-F).
+      - It selects the command of O(config.interfaces[].ecn), C(tx-queue) or C(uc-tx-queue). Omit for C(tx-queue).
     type: str
   confirm_timeout:
-    description: Seconds after which the switch takes the change back unless it was confirmed. With V(0) it is committed for good at once.
+    description: Seconds after which the switch reverts the change unless it was confirmed. V(0) commits it without confirmation.
     type: float
     default: 60.0
   save:
-    description: Also write it to the configuration that the switch starts with.
+    description: Whether to copy the changed configuration to the startup configuration.
     type: bool
     default: true
 """
 
 EXAMPLES = r"""
-- name: Bring every switch to what the POD model says
+- name: Configure the switch as in the POD model
   openipu.pod.eos_pod:
     host: "{{ ansible_host }}"
     username: admin
@@ -197,7 +198,7 @@ EXAMPLES = r"""
     config: "{{ pod_switch_config }}"
     state: replaced
 
-- name: One port more
+- name: Add a port
   openipu.pod.eos_pod:
     host: 10.1.3.111
     username: admin
@@ -208,7 +209,7 @@ EXAMPLES = r"""
       interfaces:
         - {name: Ethernet25/1, description: storage1, mode: trunk, trunk_vlans: [11, 12], mtu: 9214, edge: true}
 
-- name: See the commands without a switch
+- name: Render the commands without a switch
   openipu.pod.eos_pod:
     state: rendered
     model: DCS-7060CX-32S-F
@@ -218,26 +219,26 @@ EXAMPLES = r"""
 
 RETURN = r"""
 commands:
-  description: The commands of the session, those that are needed only. Secrets are left out.
+  description: Commands of the session that change the configuration, without secrets.
   type: list
   elements: str
-  returned: always but for O(state=gathered)
+  returned: for all states but O(state=gathered)
   sample: [interface Ethernet9/1, switchport access vlan 11, exit]
 vlans:
-  description: The numbers of the VLANs that were created, updated and left as they are.
+  description: Changes of VLANs, as lists of VLAN IDs.
   type: dict
   returned: for O(state=merged) and O(state=replaced)
   sample: {created: [11, 12], updated: [], recreated: [], removed: [], unchanged: []}
 interfaces:
-  description: The same by name.
+  description: Changes of interfaces, as lists of names.
   type: dict
   returned: for O(state=merged) and O(state=replaced)
 settings:
-  description: The same of everything else.
+  description: Changes of all other settings, as lists of names.
   type: dict
   returned: for O(state=merged) and O(state=replaced)
 gathered:
-  description: What is configured, in the words of O(config).
+  description: Configuration of the switch, in the form of O(config).
   type: dict
   returned: for O(state=gathered)
   contains:
@@ -247,13 +248,13 @@ gathered:
       elements: dict
       returned: always
     interfaces:
-      description: Interfaces that are not as they are by default.
+      description: Interfaces with settings that differ from the default.
       type: list
       elements: dict
       returned: always
 """
 
-from ansible_collections.openipu.pod.plugins.module_utils.eos.tasks import EOS_POD
+from ansible_collections.openipu.pod.plugins.module_utils.eos.task import EOS_POD
 from ansible_collections.openipu.pod.plugins.module_utils.runner import run_module
 
 

@@ -1,63 +1,63 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tell what an Arista switch is and sees, and whether cables are in the right ports."""
+"""Read the state of an Arista switch and check its cables."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: eos_pod_info
-short_description: Tell what an Arista switch is and sees, and whether cables are in the right ports
+short_description: Read the state of an Arista switch and check its cables
 version_added: 0.1.0
 author: openipu.pod contributors (@openipu)
 description:
   - Reads version, ports, LLDP neighbours and learnt MAC addresses of a switch, in one request.
-  - Compares them with the cables of the POD model, and names every device that is in the wrong port.
-  - Who was not heard yet is called neither right nor wrong.
+  - Compares them with the cables of the POD model, and reports every device in a wrong port.
+  - Devices that the switch has not detected yet are not reported as misplaced.
 extends_documentation_fragment:
   - openipu.pod.eos
   - openipu.pod.attributes.info
   - openipu.pod.attributes.eos
 options:
   host:
-    description: Name or address of the switch; its eAPI has to be on (C(management api http-commands)).
+    description: Name or address of the switch. Its eAPI must be enabled (C(management api http-commands)).
     type: str
     required: true
   cables:
     description:
-      - What belongs where. The inventory plugin P(openipu.pod.pod#inventory) gives it for every switch of a POD as C(pod_cables).
-      - Without, nothing is compared.
+      - Expected cables. The inventory plugin P(openipu.pod.pod#inventory) provides them for every switch of a POD as C(pod_cables).
+      - Omit to skip the check.
     type: list
     elements: dict
     suboptions:
       device:
-        description: The device.
+        description: Name of the device.
         type: str
         required: true
       connector:
-        description: What of it the cable is in.
+        description: Connector of the device.
         type: str
         required: true
       port:
-        description: The port of the switch.
+        description: Port of the switch.
         type: str
         required: true
       macs:
-        description: The MAC addresses that are heard from it there.
+        description: MAC addresses of the device at this connector.
         type: list
         elements: str
       vlans:
-        description: Not looked at.
+        description: Ignored. Accepted so that C(pod_cables) can be passed unchanged.
         type: list
         elements: int
   fail_on_findings:
-    description: Whether the task fails when something is in the wrong port.
+    description: Whether the task fails when RV(findings) is not empty.
     type: bool
     default: false
 """
 
 EXAMPLES = r"""
-- name: See whether everything is plugged in where it belongs
+- name: Check the cables of the switch
   openipu.pod.eos_pod_info:
     host: "{{ ansible_host }}"
     username: admin
@@ -68,30 +68,30 @@ EXAMPLES = r"""
 
 RETURN = r"""
 switch:
-  description: What it is.
+  description: Identity of the switch.
   type: dict
   returned: success
   sample: {hostname: tor1, model: DCS-7060CX-32S-F, version: 4.28.3M, serial: JPE12345678, mac: '28:99:3a:00:00:01'}
 interfaces:
-  description: Its ports by name, with status, description, bandwidth (bit/s) and VLAN.
+  description: Ports by name, with status, description, bandwidth (bit/s) and VLAN.
   type: dict
   returned: success
 neighbors:
-  description: Who was heard by LLDP, with the port and the port at the other end.
+  description: LLDP neighbours, with the port of the switch (C(port)) and of the neighbour (C(device_port)).
   type: list
   elements: dict
   returned: success
 macs:
-  description: MAC addresses that were learnt, with VLAN and port.
+  description: Learnt MAC addresses, with VLAN and port.
   type: list
   elements: dict
   returned: success
 ok:
-  description: Whether nothing was found wrong; null when there was nothing to compare with.
+  description: Whether there are no findings; null without O(cables).
   type: bool
   returned: success
 findings:
-  description: What was found wrong.
+  description: Defects of cables.
   type: list
   elements: dict
   returned: success
@@ -101,28 +101,28 @@ findings:
       type: str
       returned: always
     device:
-      description: The device.
+      description: Name of the device.
       type: str
       returned: always
     connector:
-      description: What of it the cable is in.
+      description: Connector of the device.
       type: str
       returned: always
     port:
-      description: Where it belongs.
+      description: Expected port.
       type: str
       returned: always
     found:
-      description: Where it was found instead, if that is known.
+      description: Actual port, or null if unknown.
       type: str
       returned: always
     reason:
-      description: The same in a sentence.
+      description: Message that describes the finding.
       type: str
       returned: always
 """
 
-from ansible_collections.openipu.pod.plugins.module_utils.eos.infos import EOS_POD_INFO
+from ansible_collections.openipu.pod.plugins.module_utils.eos.info_task import EOS_POD_INFO
 from ansible_collections.openipu.pod.plugins.module_utils.runner import run_module
 
 

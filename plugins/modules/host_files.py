@@ -2,74 +2,75 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write files of a host that are looked at together."""
+"""Write files and folders of a host, with one request to compare them."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: host_files
-short_description: Write files of a host that are looked at together
+short_description: Write files and folders of a host, with one request to compare them
 version_added: 0.1.0
 author: openipu.pod contributors (@openipu)
 description:
-  - Does for a list of files what M(ansible.builtin.copy), M(ansible.builtin.template) and M(ansible.builtin.file) do for each.
-  - The host is asked once for all of them. When nothing is left to do, which is what most runs of a playbook find, that one question is all, instead
-    of two for each file.
-  - What differs is written by M(ansible.builtin.copy) and M(ansible.builtin.file), in the order of the list. After one that cannot be written, the
-    task ends; what came before it stays, and no handler is told of it.
+  - Manages many files in one task. M(ansible.builtin.copy), M(ansible.builtin.template) and M(ansible.builtin.file) manage one file per task.
+  - One request reads the attributes of all files. If no file differs, as in most runs of a playbook, no other request follows. The builtin
+    modules need two requests for each file.
+  - Files that differ are written by M(ansible.builtin.copy) and M(ansible.builtin.file), in the order of the list. The task fails at the first
+    file that cannot be written. Files before it stay changed, but no handler is notified.
 extends_documentation_fragment:
   - openipu.pod.attributes.host
 options:
   files:
-    description: The files, and folders, in the order in which they are made.
+    description: Files and folders, in the order of writing.
     type: list
     elements: dict
     required: true
     suboptions:
       path:
-        description: Where it is to be, an absolute path. The folder of a file is to be there, or stands before it in the list.
+        description: Absolute path. The parent folder must exist, or precede the file in the list.
         type: str
         required: true
       state:
-        description: What it is.
+        description: V(file) for a file, V(directory) for a folder.
         type: str
         choices: [file, directory]
         default: file
       template:
-        description: A template on the control node, from which the file is made. A role has its own in C(templates).
+        description: Template on the control node, rendered to the file. A file needs exactly one of O(files[].template),
+          O(files[].content) and O(files[].src). Relative paths are searched in C(templates) of the role.
         type: str
       template_vars:
-        description: What only this template knows, for templates that several files are made from.
+        description: Additional variables of O(files[].template), for example when several files use the same template.
         type: dict
         default: {}
       content:
-        description: Or what is to be in the file. Data become JSON, as with M(ansible.builtin.copy).
+        description: Content of the file. Lists and dictionaries are written as JSON, as by M(ansible.builtin.copy).
         type: raw
       src:
-        description: Or a file on the control node to copy. A role has its own in C(files).
+        description: File on the control node to copy. Relative paths are searched in C(files) of the role.
         type: str
       owner:
-        description: Whose it is, when not the O(owner) of all.
+        description: Owner. Omit to use O(owner).
         type: str
       group:
-        description: Of which group, when not the O(group) of all.
+        description: Group. Omit to use O(group).
         type: str
       mode:
-        description: Permissions, when not O(mode) or O(directory_mode). In octal digits and quotes; with letters, what differs is never known beforehand.
+        description: Permissions, as quoted octal digits. Omit to use O(mode) or O(directory_mode). A file with a symbolic mode always needs its own request.
         type: raw
       validate:
-        description: A command that must agree to a file before it takes its place, with C(%s) for its name.
+        description: Command that validates the new file before it replaces the old one. C(%s) is its path.
         type: str
       secret:
-        description: Whether differences are not to be shown.
+        description: Whether to omit the file from the diff.
         type: bool
         default: false
   owner:
-    description: Whose the files are.
+    description: Owner of files and folders.
     type: str
     default: root
   group:
-    description: Of which group they are.
+    description: Group of files and folders.
     type: str
     default: root
   mode:
@@ -81,19 +82,19 @@ options:
     type: raw
     default: "0755"
   variable_start_string:
-    description: What begins an expression in a template.
+    description: Start of an expression in templates.
     type: str
     default: "{{"
   variable_end_string:
-    description: What ends it.
+    description: End of an expression in templates.
     type: str
     default: "}}"
 attributes:
   platform:
     platforms: posix
 notes:
-  - With a handler, let what may be refused, by its O(files[].validate), stand first in its list, so that the service takes up all that was written.
-  - A symbolic link at a O(files[].path) is dealt with as M(ansible.builtin.copy) does, or M(ansible.builtin.file) where a folder is wanted.
+  - In a task that notifies a handler, list files with O(files[].validate) first. Otherwise a rejected file leaves earlier ones written without a notification.
+  - A symbolic link at O(files[].path) is handled as by M(ansible.builtin.copy), or by M(ansible.builtin.file) for a folder.
 seealso:
   - module: openipu.pod.host_files_info
   - module: ansible.builtin.copy
@@ -102,7 +103,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Write a service and what it reads
+- name: Write a service and its configuration
   openipu.pod.host_files:
     files:
       - {path: /etc/exporter, state: directory, group: exporter, mode: "0750"}
@@ -116,7 +117,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 files:
-  description: What was done to files, as lists of paths under C(created), C(updated) and C(unchanged).
+  description: Result of each file, as lists of paths C(created), C(updated) and C(unchanged).
   type: dict
   returned: always
   sample: {created: [], updated: [/etc/exporter/password], unchanged: [/etc/exporter, /etc/exporter/ca.crt]}

@@ -1,19 +1,20 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Offer images, flavors and volume types for the VMs of a POD."""
+"""Manage images, flavors and volume types for the VMs of a POD."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: openstack_pod_catalog
-short_description: Offer images, flavors and volume types for the VMs of a POD
+short_description: Manage images, flavors and volume types for the VMs of a POD
 version_added: 0.1.0
 author: openipu.pod contributors (@openipu)
 description:
-  - Makes images, flavors and volume types what is asked for, in one task.
-  - The bytes of an image and the size of a flavor cannot be changed. One that differs is made anew under the same name, and servers of the old one keep it.
-  - What is not asked about stays as it is, and of what is made anew too, like the projects that may use a flavor.
+  - Creates, changes and removes images, flavors and volume types in one task.
+  - The content of an image and the size of a flavor are immutable. An object that differs is recreated under the same name; existing servers keep the
+    old one.
+  - Omitted settings stay unchanged. A recreated object keeps them too, such as the projects that may use a flavor.
 extends_documentation_fragment:
   - openipu.pod.openstack
   - openipu.pod.attributes
@@ -21,45 +22,45 @@ extends_documentation_fragment:
 attributes:
   check_mode:
     support: full
-    details: Everything is read but the files of images, and nothing is written.
+    details: Reads everything except the files of images, and writes nothing.
 options:
   images:
-    description: Images of the project that is logged in to.
+    description: Images of the project of the credentials.
     type: list
     elements: dict
     suboptions:
       name:
-        description: Its name.
+        description: Name of the image.
         type: str
         required: true
       file:
-        description: The file with its bytes, where the task runs. It is read only when the image has to be made.
+        description: Path of the file with the content, on the host that runs the task. Required for a new image, and read only then.
         type: path
       checksum:
         description:
-          - What the file must have, like V(sha256:9f86d0...) or V(sha512:ee26b0...). A file that has another one is refused.
-          - An image that was made from another checksum is made anew.
+          - Checksum of the file, such as V(sha256:9f86d0...) or V(sha512:ee26b0...). A file with another checksum is rejected.
+          - An image that was created with another checksum is recreated.
         type: str
       disk_format:
-        description: The format of the bytes. Unless given, V(qcow2) for a file named so or C(.img), else V(raw).
+        description: Disk format. The default for a new image is V(qcow2) for the suffixes C(.qcow2) and C(.img), and V(raw) for others.
         type: str
         choices: [raw, qcow2, vmdk, vdi, vhd, vhdx, iso, aki, ari, ami]
       container_format:
-        description: What is around them, V(bare) unless given.
+        description: Container format. The default for a new image is V(bare).
         type: str
         choices: [bare, ovf, ova, aki, ari, ami, docker]
       visibility:
-        description: Who may use it.
+        description: Visibility for other projects.
         type: str
         choices: [public, private, shared, community]
       min_disk:
-        description: The smallest disk that it fits on, in GB.
+        description: Minimum disk size in GB.
         type: int
       min_ram:
-        description: The least memory that it starts with, in MB.
+        description: Minimum memory in MB.
         type: int
       properties:
-        description: Its properties, and no others.
+        description: All properties of the image. Others are removed.
         type: dict
   flavors:
     description: Flavors.
@@ -67,32 +68,32 @@ options:
     elements: dict
     suboptions:
       name:
-        description: Its name.
+        description: Name of the flavor.
         type: str
         required: true
       vcpus:
-        description: Processors. Needed for a new one.
+        description: Number of virtual CPUs. Required for a new flavor.
         type: int
       ram:
-        description: Memory in MB. Needed for a new one.
+        description: Memory in MB. Required for a new flavor.
         type: int
       disk:
-        description: The root disk in GB.
+        description: Size of the root disk in GB. The default for a new flavor is 0.
         type: int
       ephemeral:
-        description: The second disk in GB, from the local NVMe of a Poplar server.
+        description: Size of the second disk in GB, on the local NVMe of a Poplar server. The default for a new flavor is 0.
         type: int
       swap:
-        description: Swap in MB.
+        description: Size of the swap disk in MB. The default for a new flavor is 0.
         type: int
       public:
         description: Whether all projects may use it.
         type: bool
       extra_specs:
-        description: Its extra specs, and no others, like C(hw:cpu_policy).
+        description: All extra specs. Others are removed. For example, C(hw:cpu_policy) sets the CPU policy.
         type: dict
       projects:
-        description: The projects that may use one that is not public, and no others, by name or id.
+        description: Names or IDs of the projects with access, when it is not public. Others lose access.
         type: list
         elements: str
   volume_types:
@@ -101,26 +102,26 @@ options:
     elements: dict
     suboptions:
       name:
-        description: Its name.
+        description: Name of the volume type.
         type: str
         required: true
       description:
-        description: What it is for.
+        description: Description of the volume type.
         type: str
       public:
         description: Whether all projects may use it.
         type: bool
       extra_specs:
-        description: Its extra specs, and no others, like C(volume_backend_name).
+        description: All extra specs. Others are removed. For example, C(volume_backend_name) selects the backend.
         type: dict
       projects:
-        description: The projects that may use one that is not public, and no others, by name or id.
+        description: Names or IDs of the projects with access, when it is not public. Others lose access.
         type: list
         elements: str
   state:
     description:
-      - V(present) makes true what is asked for.
-      - V(absent) removes the images, flavors and volume types that are named.
+      - V(present) creates and changes the listed objects.
+      - V(absent) removes the listed objects.
     type: str
     choices: [present, absent]
     default: present
@@ -129,7 +130,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Offer half a Poplar server
+- name: Create an image, and a flavor for half of a Poplar server
   openipu.pod.openstack_pod_catalog:
     cloud: admin
     images:
@@ -156,26 +157,26 @@ EXAMPLES = r"""
 
 RETURN = r"""
 images:
-  description: The names of the images that were created, updated, made anew, removed and left as they are.
+  description: Names of the created, updated, recreated, removed and unchanged images.
   type: dict
-  returned: when images were asked about
+  returned: when O(images) is set
   sample: {created: [poplar-ubuntu20.04], updated: [], recreated: [], removed: [], unchanged: []}
 flavors:
-  description: The same of flavors.
+  description: Names of the flavors, as for RV(images).
   type: dict
-  returned: when flavors were asked about
+  returned: when O(flavors) is set
 volume_types:
-  description: The same of volume types.
+  description: Names of the volume types, as for RV(images).
   type: dict
-  returned: when volume types were asked about
+  returned: when O(volume_types) is set
 errors:
-  description: What could not be written, each with C(kind), C(id) and C(msg).
+  description: Objects that could not be written, each with C(kind), C(id), C(msg) and C(error_code).
   type: list
   elements: dict
-  returned: when something could not be written
+  returned: when an object could not be written
 """
 
-from ansible_collections.openipu.pod.plugins.module_utils.openstack.catalog_task import OPENSTACK_POD_CATALOG
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.catalog.task import OPENSTACK_POD_CATALOG
 from ansible_collections.openipu.pod.plugins.module_utils.runner import run_module
 
 

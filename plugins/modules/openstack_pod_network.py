@@ -1,26 +1,26 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Bring what Neutron holds for a POD to what is asked for."""
+"""Manage the networks, ports, security groups, routers and shares of a POD in Neutron."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: openstack_pod_network
-short_description: Bring what Neutron holds for a POD to what is asked for
+short_description: Manage the networks, ports, security groups, routers and shares of a POD in Neutron
 version_added: 0.1.0
 author: openipu.pod contributors (@openipu)
 description:
-  - Makes the networks, subnets, ports, security groups, routers and shares of a POD what O(config) says, in one task.
-  - Each collection is read once. What differs is made in bulk where Neutron takes it so, and changed some at a time.
-  - Objects are known by name within the project, and a port by its MAC first. A MAC that is another machine's from now on takes its port along, with
-    the new name, address and DNS name.
-  - What a task made is tagged with O(pod). An object that was there already under its name, untagged, is taken over. One that is another POD's is refused,
-    and so is to change or remove a port that a server has.
-  - What the server chose, and O(config) does not speak of, is no difference.
-  - Contradictions, MACs, addresses and VLANs that others have, ports that others have on what is to go, and quotas are looked at before anything is
-    written. What Neutron refuses after that
-    fails on its own, and the rest is done. Running the task again does what was left.
+  - Creates, changes and removes the networks, subnets, ports, security groups, routers and shares of a POD in one task, as O(config) describes them.
+  - Each collection is read once. Objects are created in bulk where Neutron supports it, and changed concurrently.
+  - Objects are identified by name within the project, and ports by MAC first. When a MAC moves to another machine, its port gets the name, the
+    addresses and the DNS name of that machine.
+  - Created objects get a tag with the name in O(pod). An existing object without the tag is adopted by its name. An object of another POD is
+    rejected, and so are changes and removals of a port that a server uses.
+  - Settings that O(config) omits stay unchanged.
+  - The task checks O(config) before it writes anything. It rejects contradictions and exceeded quotas. It also rejects MACs, addresses and VLANs
+    of other objects, and removals of objects that ports of other owners use.
+  - If Neutron refuses an object afterwards, only this object fails, and all others are written. Run the task again to write the rest.
 extends_documentation_fragment:
   - openipu.pod.openstack
   - openipu.pod.attributes
@@ -28,52 +28,53 @@ extends_documentation_fragment:
 attributes:
   check_mode:
     support: full
-    details: Everything is read and looked at, quotas too, and nothing is written.
+    details: Reads and checks everything, including quotas, and writes nothing.
 options:
   pod:
-    description: Whose all of it is, like V({{ pod_name }}). It is the tag C(openipu.pod=NAME) of what a task made.
+    description: Name of the owning POD, such as V({{ pod_name }}). Created objects get the tag C(openipu.pod=NAME).
     type: str
     required: true
   config:
     description:
-      - What there is to be. The inventory plugin P(openipu.pod.pod#inventory) gives it as C(pod_openstack_config).
-      - A list that is left out is none of the task's business.
+      - Desired objects. The inventory plugin P(openipu.pod.pod#inventory) provides them as C(pod_openstack_config).
+      - Omitted lists are not managed. Required for O(state=present).
     type: dict
     suboptions:
       address_scopes:
         description:
-          - Address scopes, between whose subnets routers need not translate addresses.
-          - Neutron has no tags for them. One named like O(pod), or C(POD-…), in which nobody else has a pool, is the POD's.
+          - Address scopes. Routers do not translate addresses between the subnets of one scope.
+          - Neutron has no tags for them. A scope named O(pod) belongs to the POD, unless another owner has a subnet pool in it.
+          - A scope named C(POD-…) belongs to the POD when it contains subnet pools of the POD and of no other owner.
         type: list
         elements: dict
         suboptions:
           name:
-            description: Its name.
+            description: Name of the address scope.
             type: str
             required: true
           ip_version:
-            description: The version of IP, 4 unless given.
+            description: Version of IP. Neutron cannot change it. Omit to create a scope for IPv4.
             type: int
             choices: [4, 6]
           shared:
             description: Whether all projects may use it.
             type: bool
       subnet_pools:
-        description: Pools of prefixes for subnets.
+        description: Subnet pools.
         type: list
         elements: dict
         suboptions:
           name:
-            description: Its name.
+            description: Name of the subnet pool.
             type: str
             required: true
           prefixes:
-            description: The prefixes, like V(10.1.5.0/24).
+            description: Prefixes, such as V(10.1.5.0/24).
             type: list
             elements: str
             required: true
           address_scope:
-            description: Its address scope, or V(none).
+            description: Name of the address scope, or V(none).
             type: str
       networks:
         description: Networks.
@@ -81,33 +82,33 @@ options:
         elements: dict
         suboptions:
           name:
-            description: Its name.
+            description: Name of the network.
             type: str
             required: true
           vlan:
-            description: The VLAN on the wire.
+            description: VLAN ID.
             type: int
           physical_network:
-            description: The physical network, as the configuration of Neutron calls it.
+            description: Name of the physical network in the configuration of Neutron.
             type: str
           network_type:
-            description: The type. With O(config.networks[].vlan) that is V(vlan), unless given.
+            description: Type of the network. The default with O(config.networks[].vlan) is V(vlan).
             type: str
             choices: [vlan, flat, local, geneve, gre, vxlan]
           mtu:
-            description: The largest packet, in bytes.
+            description: MTU in bytes.
             type: int
           dns_domain:
-            description: The DNS domain of its ports, with a dot at the end.
+            description: DNS domain of the ports, with a trailing dot.
             type: str
           port_security:
-            description: Whether its ports are filtered, unless they say otherwise.
+            description: Default of port security for the ports of the network.
             type: bool
           external:
-            description: Whether routers may have their gateway in it.
+            description: Whether the network is external, so routers can have their gateway there.
             type: bool
           description:
-            description: What it is for.
+            description: Description of the network.
             type: str
       subnets:
         description: Subnets.
@@ -115,45 +116,45 @@ options:
         elements: dict
         suboptions:
           name:
-            description: Its name.
+            description: Name of the subnet.
             type: str
             required: true
           network:
-            description: Its network.
+            description: Name of the network of the subnet.
             type: str
             required: true
           cidr:
-            description: Its prefix, like V(10.1.5.0/24).
+            description: Prefix, such as V(10.1.5.0/24).
             type: str
             required: true
           subnet_pool:
-            description: The subnet pool that the prefix is from.
+            description: Name of the subnet pool of the prefix.
             type: str
           gateway:
-            description: The address of its router, or V(none).
+            description: Address of the gateway, or V(none).
             type: str
           dhcp:
-            description: Whether Neutron serves DHCP.
+            description: Whether Neutron provides DHCP.
             type: bool
           pools:
-            description: Addresses for ports that ask for none, like V(10.1.5.150-10.1.5.253).
+            description: Address ranges for ports without O(config.ports[].addresses), such as V(10.1.5.150-10.1.5.253).
             type: list
             elements: str
           dns_servers:
-            description: DNS servers, the first one first.
+            description: DNS servers, in order of preference.
             type: list
             elements: str
           host_routes:
-            description: Routes that DHCP tells.
+            description: Routes that DHCP announces.
             type: list
             elements: dict
             suboptions:
               destination:
-                description: Where to, as a prefix.
+                description: Destination prefix.
                 type: str
                 required: true
               nexthop:
-                description: By way of which address.
+                description: Address of the next hop.
                 type: str
                 required: true
       security_groups:
@@ -162,44 +163,44 @@ options:
         elements: dict
         suboptions:
           name:
-            description: Its name.
+            description: Name of the security group.
             type: str
             required: true
           description:
-            description: What it is for.
+            description: Description of the security group.
             type: str
           rules:
-            description: What may pass, and nothing else. The rules that Neutron gives a new group go too, unless they are here.
+            description: All rules of the group. Others are removed, including the default rules of a new group.
             type: list
             elements: dict
             suboptions:
               direction:
-                description: Which way.
+                description: Direction of the traffic.
                 type: str
                 choices: [ingress, egress]
                 required: true
               ethertype:
-                description: The version of IP.
+                description: Version of IP.
                 type: str
                 choices: [IPv4, IPv6]
                 default: IPv4
               protocol:
-                description: The protocol by name or number; any without.
+                description: Name or number of the protocol. Omit for any protocol.
                 type: str
               port:
-                description: The port, or the type of ICMP.
+                description: First port, or ICMP type. Omit for all ports.
                 type: int
               port_max:
-                description: The last port, when there are several, or the code of ICMP.
+                description: Last port of a range, or ICMP code. Omit for the single port in O(config.security_groups[].rules[].port), or all codes.
                 type: int
               remote:
-                description: The other end, as a prefix.
+                description: Prefix of the remote addresses. Omit this and O(config.security_groups[].rules[].remote_group) for any address.
                 type: str
               remote_group:
-                description: The other end, as a security group.
+                description: Name of the security group of the remote ports.
                 type: str
               description:
-                description: What it is for. It is told when the rule is made.
+                description: Description of a new rule. Neutron cannot change it.
                 type: str
       ports:
         description: Ports.
@@ -207,47 +208,47 @@ options:
         elements: dict
         suboptions:
           name:
-            description: Its name, one of its own among all of them.
+            description: Name of the port, unique within the list.
             type: str
             required: true
           network:
-            description: Its network.
+            description: Name of the network of the port.
             type: str
             required: true
           mac:
-            description: Its MAC.
+            description: MAC address.
             type: str
           addresses:
-            description: Its addresses.
+            description: IP addresses.
             type: list
             elements: str
           subnets:
-            description: Subnets from which a new port gets any address each, beside O(config.ports[].addresses).
+            description: Subnets of a new port. It gets a free address from each of them, in addition to O(config.ports[].addresses).
             type: list
             elements: str
           dns_name:
-            description: Its name in DNS.
+            description: DNS name.
             type: str
           port_security:
-            description: Whether it is filtered.
+            description: Whether port security is enabled.
             type: bool
           security_groups:
-            description: Its security groups.
+            description: Names of the security groups.
             type: list
             elements: str
           vnic_type:
-            description: What a server gets of it, like V(direct) for a virtual function.
+            description: Type of the virtual NIC of a server, such as V(direct) for a virtual function.
             type: str
             choices: [normal, direct, direct-physical, macvtap, baremetal, virtio-forwarder]
           hardware_offload:
             description:
-              - Whether Open vSwitch lets the card forward its packets, with a virtual function whose card is in the mode C(switchdev).
-              - With V(direct), Open vSwitch binds a port only so in Neutron, and the SR-IOV agent only otherwise. A port that nobody has is made anew to
-                change it.
-              - Takes Neutron 2023.2 or later with ML2's extension driver C(port_hardware_offload_type).
+              - Whether the card forwards the packets for Open vSwitch. Requires a virtual function of a card in C(switchdev) mode.
+              - With V(direct), Neutron binds the port with Open vSwitch if this is V(true), and with the SR-IOV agent otherwise. An unused port
+                is recreated to change it.
+              - Requires Neutron 2023.2 or later with the ML2 extension driver C(port_hardware_offload_type).
             type: bool
           description:
-            description: What it is for.
+            description: Description of the port.
             type: str
       routers:
         description: Routers.
@@ -255,64 +256,64 @@ options:
         elements: dict
         suboptions:
           name:
-            description: Its name.
+            description: Name of the router.
             type: str
             required: true
           external_network:
-            description: The network of its gateway, or V(none).
+            description: Name of the external network of the gateway, or V(none).
             type: str
           snat:
-            description: Whether it translates addresses towards the gateway.
+            description: Whether source NAT is enabled at the gateway.
             type: bool
           description:
-            description: What it is for.
+            description: Description of the router.
             type: str
           interfaces:
-            description: The subnets that it joins, and no others.
+            description: All interfaces of the router. Others are removed.
             type: list
             elements: dict
             suboptions:
               subnet:
-                description: The subnet.
+                description: Name of the subnet.
                 type: str
                 required: true
               address:
-                description: Its address there. Without, it is the subnet's gateway; V(any) is one from the pool.
+                description: Address of the interface, or V(any) for a free one. Omit to use the gateway address of the subnet.
                 type: str
       shares:
-        description: What other projects may use (RBAC).
+        description: Objects that other projects may use (RBAC policies).
         type: list
         elements: dict
         suboptions:
           kind:
-            description: The kind of object.
+            description: Kind of the object.
             type: str
             choices: [network, security_group, address_scope, subnet_pool]
             default: network
           name:
-            description: Its name.
+            description: Name of the object.
             type: str
             required: true
           project:
-            description: The project, by name or id, or V(*) for all.
+            description: Name or ID of the project, or V(*) for all projects.
             type: str
             required: true
           state:
-            description: Whether there is to be this one. O(prune) takes back all others; this is for one of many that others make at the same time.
+            description: Whether the share exists. Use V(absent) to remove a single share, and O(prune) to remove all that are not listed.
             type: str
             choices: [present, absent]
             default: present
   state:
     description:
-      - V(present) makes true what O(config) says.
-      - V(absent) removes all that is tagged with O(pod).
+      - V(present) creates and changes the objects in O(config).
+      - V(absent) removes all objects with the tag of O(pod).
     type: str
     choices: [present, absent]
     default: present
   prune:
     description:
-      - The kinds of which also is removed what is tagged with O(pod) and not in O(config). A kind that O(config) has no list of is left alone.
-      - Shares have no tags. It is those of objects that are tagged, whoever made them, as for vPODs that were ordered since.
+      - Kinds of objects to prune. Objects with the tag of O(pod) that are missing in O(config) are removed, unless O(config) omits their list.
+      - Shares have no tags. V(shares) removes all unlisted shares of tagged objects, including those that another task created for a vPOD.
     type: list
     elements: str
     choices: [address_scopes, subnet_pools, networks, subnets, security_groups, ports, routers, shares]
@@ -322,14 +323,14 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Make OpenStack know the networks of the POD
+- name: Create the networks of the POD in OpenStack
   openipu.pod.openstack_pod_network:
     cloud: admin
     pod: "{{ pod_name }}"
     config: "{{ pod_openstack_config }}"
     prune: [networks, subnets, security_groups, ports, routers]
 
-- name: A data network with one IPU-Machine, for one tenant
+- name: Create a data network with one IPU-Machine for one tenant
   openipu.pod.openstack_pod_network:
     cloud: admin
     pod: lab
@@ -343,7 +344,7 @@ EXAMPLES = r"""
       shares:
         - {name: lab-data, project: tenant-a}
 
-- name: See what would change
+- name: Preview the changes
   openipu.pod.openstack_pod_network:
     cloud: admin
     pod: "{{ pod_name }}"
@@ -351,7 +352,7 @@ EXAMPLES = r"""
   check_mode: true
   diff: true
 
-- name: Leave nothing of it
+- name: Remove all objects of the POD
   openipu.pod.openstack_pod_network:
     cloud: admin
     pod: lab
@@ -360,50 +361,50 @@ EXAMPLES = r"""
 
 RETURN = r"""
 networks:
-  description: The names of the networks that were created, updated, removed and left as they are.
+  description: Names of the created, updated, recreated, removed and unchanged networks.
   type: dict
   returned: when O(config) has networks
   sample: {created: [pod64-data], updated: [], recreated: [], removed: [], unchanged: [pod64-storage]}
 subnets:
-  description: The same of subnets.
+  description: Names of the subnets, as for RV(networks).
   type: dict
   returned: when O(config) has subnets
 security_groups:
-  description: The same of security groups. One whose rules changed is among the updated.
+  description: Names of the security groups, as for RV(networks). A group with changed rules is updated.
   type: dict
   returned: when O(config) has security groups
 ports:
-  description: The same of ports. One that was moved to another machine is among the updated, under its new name.
+  description: Names of the ports, as for RV(networks). A port that moved to another machine is updated and has its new name.
   type: dict
   returned: when O(config) has ports
 routers:
-  description: The same of routers.
+  description: Names of the routers, as for RV(networks).
   type: dict
   returned: when O(config) has routers
 router_interfaces:
-  description: The same of their interfaces, as C(router/subnet).
+  description: Router interfaces as C(router/subnet), as for RV(networks).
   type: dict
   returned: when O(config) has routers with interfaces
 shares:
-  description: The same of shares, as C(kind/name/project).
+  description: Shares as C(kind/name/project), as for RV(networks).
   type: dict
   returned: when O(config) has shares
 subnet_pools:
-  description: The same of subnet pools.
+  description: Names of the subnet pools, as for RV(networks).
   type: dict
   returned: when O(config) has subnet pools
 address_scopes:
-  description: The same of address scopes.
+  description: Names of the address scopes, as for RV(networks).
   type: dict
   returned: when O(config) has address scopes
 errors:
-  description: What could not be written, each with C(kind), C(id) and C(msg).
+  description: Objects that could not be written, each with C(kind), C(id), C(msg) and C(error_code).
   type: list
   elements: dict
-  returned: when something could not be written
+  returned: when an object could not be written
 """
 
-from ansible_collections.openipu.pod.plugins.module_utils.openstack.tasks import OPENSTACK_POD_NETWORK
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.network.task import OPENSTACK_POD_NETWORK
 from ansible_collections.openipu.pod.plugins.module_utils.runner import run_module
 
 

@@ -1,114 +1,115 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tell what Neutron holds for a POD, and what its tenants see and reach."""
+"""Read the Neutron objects of a POD, and the networks that its tenants see and reach."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: openstack_pod_network_info
-short_description: Tell what Neutron holds for a POD, and what its tenants see and reach
+short_description: Read the Neutron objects of a POD, and the networks that its tenants see and reach
 version_added: 0.1.0
 author: openipu.pod contributors (@openipu)
 description:
-  - Tells what is tagged with O(pod), in the words of the option O(openipu.pod.openstack_pod_network#module:config).
-  - Finds leaks. For every tenant it tells on which networks ports may be made, to which others routers lead from there, and what is on them. With the
-    tenant's own credentials it also asks Neutron what the tenant is shown. That is compared with what the tenant may.
-  - What security groups let pass is not looked at, since a tenant chooses those of its ports itself.
+  - Returns the objects with the tag of O(pod), in the format of the option O(openipu.pod.openstack_pod_network#module:config).
+  - Finds leaks between tenants. A tenant reaches the networks on which it may create ports, and those that routers connect to them. The module returns
+    these networks and their ports. With the credentials of the tenant, it also reads the objects that Neutron shows to the tenant. All are compared
+    with the networks that the tenant may see and reach.
+  - Security groups are ignored, since a tenant chooses those of its ports itself.
 extends_documentation_fragment:
   - openipu.pod.openstack
   - openipu.pod.attributes.info
   - openipu.pod.attributes.openstack
 options:
   pod:
-    description: Whose objects are told.
+    description: Name of the owning POD. Omit to read no objects.
     type: str
   tenants:
-    description: Whom to look at. That takes an administrator's credentials.
+    description: Tenants to check. Requires the credentials of an administrator. Omit to skip the check.
     type: list
     elements: dict
     suboptions:
       project:
-        description: The project, by name or id.
+        description: Name or ID of the project.
         type: str
         required: true
       networks:
-        description: The networks that it may see and reach, beside its own and those to the outside. It is a finding too when it does not reach one.
+        description: Networks that the tenant may see and reach, in addition to its own and external ones. A network that it does not reach is a finding too.
         type: list
         elements: str
         required: true
       cloud:
-        description: The tenant's cloud in C(clouds.yaml), to ask as it does.
+        description: Name of a cloud in C(clouds.yaml) with the tenant's credentials. Omit this and O(tenants[].auth) to skip the check of visible objects.
         type: str
       auth:
-        description: The tenant's credentials, to ask as it does.
+        description: Credentials of the tenant, in the format of C(auth) in C(clouds.yaml).
         type: dict
         suboptions:
           auth_url:
-            description: Where Keystone answers.
+            description: URL of Keystone.
             type: str
           username:
-            description: Who asks.
+            description: User name.
             type: str
           user_id:
-            description: Who asks, by id.
+            description: ID of the user.
             type: str
           user_domain_name:
-            description: The domain of the user.
+            description: Name of the domain of the user.
             type: str
           user_domain_id:
-            description: The domain of the user, by id.
+            description: ID of the domain of the user.
             type: str
           project_name:
-            description: For which project.
+            description: Name of the project.
             type: str
           project_id:
-            description: For which project, by id.
+            description: ID of the project.
             type: str
           project_domain_name:
-            description: The domain of the project.
+            description: Name of the domain of the project.
             type: str
           project_domain_id:
-            description: The domain of the project, by id.
+            description: ID of the domain of the project.
             type: str
           domain_name:
-            description: For which domain, instead of a project.
+            description: Name of the domain to log in to, instead of a project.
             type: str
           domain_id:
-            description: For which domain, by id.
+            description: ID of the domain to log in to, instead of a project.
             type: str
           default_domain_id:
-            description: The domain of user and project, unless told.
+            description: Domain of user and project when their own options are omitted.
             type: str
           system_scope:
-            description: V(all) asks for the system, instead of a project.
+            description: V(all) to log in to the system, instead of a project.
             type: str
           trust_id:
-            description: The trust to use.
+            description: ID of the trust to use.
             type: str
           application_credential_id:
-            description: The id of an application credential.
+            description: ID of an application credential.
             type: str
           application_credential_name:
-            description: The name of an application credential.
+            description: Name of an application credential.
             type: str
           endpoint:
-            description: The endpoint of O(auth_type=none) and O(auth_type=admin_token).
+            description: Endpoint for O(auth_type=none) and O(auth_type=admin_token).
             type: str
           password:
-            description: The password.
+            description: Password of the user.
             type: str
           passcode:
-            description: The one-time code.
+            description: One-time code.
             type: str
           token:
-            description: A token, for O(auth_type=token).
+            description: Token, for O(auth_type=token).
             type: str
           application_credential_secret:
-            description: The secret of an application credential.
+            description: Secret of an application credential.
             type: str
   fail_on_findings:
-    description: Fail when a tenant sees or reaches more or less than it may.
+    description: Whether to fail when there are findings.
     type: bool
     default: false
 seealso:
@@ -116,13 +117,13 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: See what there is
+- name: Read the Neutron objects of the POD
   openipu.pod.openstack_pod_network_info:
     cloud: admin
     pod: pod64
-  register: there
+  register: pod_network
 
-- name: Be sure that a tenant gets to its own networks and to no other
+- name: Check that a tenant reaches only its own networks
   openipu.pod.openstack_pod_network_info:
     cloud: admin
     tenants:
@@ -134,97 +135,99 @@ EXAMPLES = r"""
 
 RETURN = r"""
 networks:
-  description: Networks, each with C(id) and in the words of the option O(openipu.pod.openstack_pod_network#module:config).
+  description: Networks, each with C(id) and in the format of the option O(openipu.pod.openstack_pod_network#module:config).
   type: list
   elements: dict
   returned: with O(pod)
 subnets:
-  description: The same of subnets.
+  description: Subnets, as for RV(networks).
   type: list
   elements: dict
   returned: with O(pod)
 security_groups:
-  description: The same of security groups.
+  description: Security groups, as for RV(networks).
   type: list
   elements: dict
   returned: with O(pod)
 ports:
-  description: The same of ports. C(bound) is what has it, like C(compute:nova).
+  description: Ports, as for RV(networks). C(bound) is the user of the port, such as C(compute:nova).
   type: list
   elements: dict
   returned: with O(pod)
 routers:
-  description: The same of routers.
+  description: Routers, as for RV(networks).
   type: list
   elements: dict
   returned: with O(pod)
 shares:
-  description: The same of shares.
+  description: Shares, as for RV(networks).
   type: list
   elements: dict
   returned: with O(pod)
 subnet_pools:
-  description: The same of subnet pools.
+  description: Subnet pools, as for RV(networks).
   type: list
   elements: dict
   returned: with O(pod)
 address_scopes:
-  description: The same of address scopes.
+  description: Address scopes, as for RV(networks).
   type: list
   elements: dict
   returned: with O(pod)
 tenants:
-  description: What was found of every tenant.
+  description: Access of each tenant.
   type: list
   elements: dict
   returned: with O(tenants)
   contains:
     project:
-      description: The project.
+      description: Project of the tenant.
       type: str
       returned: always
-    reaches:
-      description: C(networks), by name, and C(ports) on them, each with C(network), C(name), C(mac) and C(addresses).
+    reachable:
+      description: Reachable networks. C(networks) are their names, and C(ports) the ports on them, each with C(network), C(name), C(mac) and C(addresses).
       type: dict
       returned: always
-    sees:
-      description: The same, with C(subnets) and C(security_groups), as Neutron shows it to the tenant.
+    visible:
+      description: Objects that Neutron shows to the tenant, as for C(reachable), with C(subnets) and C(security_groups).
       type: dict
-      returned: with its credentials
+      returned: with O(tenants[].cloud) or O(tenants[].auth)
     findings:
-      description: The findings on this tenant.
+      description: Findings about this tenant.
       type: list
       elements: dict
       returned: always
 findings:
-  description: What tenants see or reach and may not, and what they may and do not reach.
+  description: Forbidden networks that tenants see or reach, and allowed networks that they do not reach.
   type: list
   elements: dict
   returned: always
   contains:
     project:
-      description: The project.
+      description: Project of the tenant.
       type: str
       returned: always
     kind:
-      description: C(attaches), C(reaches), C(sees) or C(lacks).
+      description: C(attachable), C(reachable), C(visible) or C(unreachable).
       type: str
       returned: always
     network:
-      description: The network.
+      description: Name of the network.
       type: str
       returned: always
     reason:
-      description: What is the matter and what to do about it, in a sentence.
+      description: Message with the cause and the remedy.
       type: str
       returned: always
 ok:
-  description: Whether there are no findings; none without O(tenants).
+  description: V(true) without findings; C(null) without O(tenants).
   type: bool
   returned: always
 """
 
-from ansible_collections.openipu.pod.plugins.module_utils.openstack.infos import OPENSTACK_POD_NETWORK_INFO
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.network.info_task import (
+    OPENSTACK_POD_NETWORK_INFO,
+)
 from ansible_collections.openipu.pod.plugins.module_utils.runner import run_module
 
 

@@ -1,18 +1,18 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Make projects for tenants of a POD, with users, roles, quotas and key pairs."""
+"""Manage the projects of tenants, with users, roles, quotas and key pairs."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: openstack_pod_project
-short_description: Make projects for tenants of a POD, with users, roles, quotas and key pairs
+short_description: Manage the projects of tenants, with users, roles, quotas and key pairs
 version_added: 0.1.0
 author: openipu.pod contributors (@openipu)
 description:
-  - Makes projects, users, their roles, quotas and key pairs what is asked for, in one task.
-  - What is not asked about stays as it is. Roles and key pairs are added to those that a user has; a role is taken back when it says so.
+  - Creates, changes and removes projects and users, with their roles, quotas and key pairs, in one task.
+  - Omitted settings stay unchanged. Other roles and key pairs of a user stay. Set O(users[].roles[].state=absent) to revoke a role.
 extends_documentation_fragment:
   - openipu.pod.openstack
   - openipu.pod.attributes
@@ -20,10 +20,10 @@ extends_documentation_fragment:
 attributes:
   check_mode:
     support: full
-    details: Everything is read, and nothing is written.
+    details: Reads everything and writes nothing.
 options:
   domain:
-    description: The domain of all of them, by name; V(default) is also the id of the first one.
+    description: Name of the domain of all projects and users. V(default) is also the ID of the default domain.
     type: str
     default: default
   projects:
@@ -32,27 +32,27 @@ options:
     elements: dict
     suboptions:
       name:
-        description: Its name.
+        description: Name of the project.
         type: str
         required: true
       description:
-        description: What it is for.
+        description: Description of the project.
         type: str
       enabled:
-        description: Whether it can be used.
+        description: Whether the project is enabled.
         type: bool
       quotas:
-        description: How much it may have. V(-1) is as much as there is.
+        description: Quotas by service. V(-1) means no limit. Omitted quotas are not managed.
         type: dict
         suboptions:
           compute:
-            description: What Nova counts, like C(cores), C(ram) in MB and C(instances).
+            description: Quotas of Nova, such as C(cores), C(ram) in MB and C(instances).
             type: dict
           network:
-            description: What Neutron counts, like C(port) and C(security_group).
+            description: Quotas of Neutron, such as C(port) and C(security_group).
             type: dict
           volume:
-            description: What Cinder counts, like C(gigabytes) and C(volumes).
+            description: Quotas of Cinder, such as C(gigabytes) and C(volumes).
             type: dict
   users:
     description: Users.
@@ -60,59 +60,59 @@ options:
     elements: dict
     suboptions:
       name:
-        description: Its name.
+        description: Name of the user.
         type: str
         required: true
       password:
-        description: The password of a new user. That of one that is there is left alone.
+        description: Password of a new user. The password of an existing user stays unchanged.
         type: str
       description:
-        description: Who that is.
+        description: Description of the user.
         type: str
       email:
-        description: Where mail goes.
+        description: Email address.
         type: str
       default_project:
-        description: The project for which the user logs in unless it says which.
+        description: Project that the user logs in to by default.
         type: str
       enabled:
-        description: Whether the user can log in.
+        description: Whether the user is enabled.
         type: bool
       roles:
-        description: Its roles in projects.
+        description: Roles of the user in projects.
         type: list
         elements: dict
         suboptions:
           project:
-            description: The project.
+            description: Name of the project.
             type: str
             required: true
           role:
-            description: The role.
+            description: Name of the role.
             type: str
             default: member
           state:
-            description: Whether the user has it. The role by which the task asks is not taken back.
+            description: Whether the user has the role. The task does not revoke a role that its own credentials use.
             type: str
             choices: [present, absent]
             default: present
       key_pairs:
-        description: Keys that servers of the user let in.
+        description: SSH keys of the user for servers.
         type: list
         elements: dict
         suboptions:
           name:
-            description: Its name.
+            description: Name of the key pair.
             type: str
             required: true
           public_key:
-            description: The public key, as OpenSSH has it. A pair with another key is made anew.
+            description: Public key in OpenSSH format. A key pair with another key is recreated.
             type: str
             required: true
   state:
     description:
-      - V(present) makes true what is asked for.
-      - V(absent) removes the projects and users that are named. What a project still has in other services loses its owner, so empty it first.
+      - V(present) creates and changes the listed objects.
+      - V(absent) removes the listed projects and users. Remove the objects of a project in other services first, since they lose their owner.
     type: str
     choices: [present, absent]
     default: present
@@ -121,7 +121,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Let a team in
+- name: Create a project and a user for a team
   openipu.pod.openstack_pod_project:
     cloud: admin
     projects:
@@ -143,34 +143,34 @@ EXAMPLES = r"""
 
 RETURN = r"""
 projects:
-  description: The names of the projects that were created, updated, removed and left as they are.
+  description: Names of the created, updated, recreated, removed and unchanged projects.
   type: dict
   returned: always
   sample: {created: [research], updated: [], recreated: [], removed: [], unchanged: []}
 users:
-  description: The same of users.
+  description: Names of the users, as for RV(projects).
   type: dict
   returned: always
 grants:
-  description: The same of roles, as C(user/project/role).
+  description: Roles as C(user/project/role), as for RV(projects).
   type: dict
   returned: always
 quotas:
-  description: The same of quotas, as C(project/service/resource).
+  description: Quotas as C(project/service/resource), as for RV(projects).
   type: dict
   returned: always
 key_pairs:
-  description: The same of key pairs, as C(user/name).
+  description: Key pairs as C(user/name), as for RV(projects).
   type: dict
   returned: always
 errors:
-  description: What could not be written, each with C(kind), C(id) and C(msg).
+  description: Objects that could not be written, each with C(kind), C(id), C(msg) and C(error_code).
   type: list
   elements: dict
-  returned: when something could not be written
+  returned: when an object could not be written
 """
 
-from ansible_collections.openipu.pod.plugins.module_utils.openstack.tenancy_task import OPENSTACK_POD_PROJECT
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.project.task import OPENSTACK_POD_PROJECT
 from ansible_collections.openipu.pod.plugins.module_utils.runner import run_module
 
 

@@ -1,20 +1,20 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Start servers on the networks of a POD."""
+"""Manage servers on the networks of a POD."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: openstack_pod_server
-short_description: Start servers on the networks of a POD
+short_description: Manage servers on the networks of a POD
 version_added: 0.1.0
 author: openipu.pod contributors (@openipu)
 description:
-  - Makes a port for every network of a server, then the server with these ports, and waits until it is active, also when an earlier run has
-    begun to start it. It goes first, and its ports after it.
-  - Image and flavor are looked for before any port is made.
-  - A server whose start failed is made anew. One that is there and was not made for the same O(pod) is refused.
+  - Creates a port for each network of a server, then the server with these ports, and waits until the server is active. It also waits for a server that
+    an earlier run started. Servers are removed before their ports.
+  - Image and flavor are checked before any port is created.
+  - A server that failed to start is recreated. An existing server of another O(pod) is rejected.
 extends_documentation_fragment:
   - openipu.pod.openstack
   - openipu.pod.attributes
@@ -22,16 +22,16 @@ extends_documentation_fragment:
 attributes:
   check_mode:
     support: full
-    details: Everything is read, and nothing is written.
+    details: Reads everything and writes nothing.
 options:
   pod:
-    description: Whose they are. It is the tag C(openipu.pod=NAME) of servers and ports.
+    description: Name of the owning POD or vPOD. Servers and ports get the tag C(openipu.pod=NAME).
     type: str
     required: true
   project:
     description:
-      - The project whose servers they are, by name or id. That is the one that is logged in to unless given.
-      - An administrator can look at servers of another one in check mode, and remove them. To start some, log in to their project.
+      - Name or ID of the project of the servers. The default is the project of the credentials.
+      - In another project, an administrator can remove servers, and check them in check mode. To create servers, log in to their project.
     type: str
   servers:
     description: Servers of the project.
@@ -40,76 +40,76 @@ options:
     required: true
     suboptions:
       name:
-        description: Its name.
+        description: Name of the server.
         type: str
         required: true
       image:
-        description: The image that it starts from. Needed for a new one.
+        description: Name of the image. Required for a new server.
         type: str
       flavor:
-        description: Its flavor. Needed for a new one.
+        description: Name of the flavor. Required for a new server.
         type: str
       host:
-        description: The Poplar server that it runs on, as Nova calls it. That takes an administrator's role.
+        description: Name of the Poplar server that runs the VM, as in Nova. Requires the role of an administrator. Omit to let Nova choose.
         type: str
       key_pair:
-        description: The key pair of the user who asks that it lets in.
+        description: Name of the SSH key pair, which belongs to the user of the credentials.
         type: str
       user_data:
-        description: What cloud-init is to do at the first start.
+        description: User data for cloud-init at the first start.
         type: str
       config_drive:
-        description: Whether it gets this by a drive of its own.
+        description: Whether the server gets its user data on a config drive.
         type: bool
       networks:
-        description: Its interfaces, in order.
+        description: Network interfaces, in order.
         type: list
         elements: dict
         suboptions:
           network:
-            description: The network.
+            description: Name of the network.
             type: str
             required: true
           name:
-            description: What the port is called, after the name of the server. The network unless given.
+            description: Suffix of the name of the port, after the name of the server. The default is the name of the network.
             type: str
           addresses:
-            description: Its addresses.
+            description: IP addresses.
             type: list
             elements: str
           subnets:
-            description: Subnets from which it gets any address each, beside O(servers[].networks[].addresses).
+            description: Subnets of the port. It gets a free address from each of them, in addition to O(servers[].networks[].addresses).
             type: list
             elements: str
           port_security:
-            description: Whether it is filtered.
+            description: Whether port security is enabled.
             type: bool
           security_groups:
-            description: Its security groups.
+            description: Names of the security groups.
             type: list
             elements: str
           vnic_type:
-            description: What the server gets of it, like V(direct) for a virtual function.
+            description: Type of the virtual NIC, such as V(direct) for a virtual function.
             type: str
             choices: [normal, direct, direct-physical, macvtap, baremetal, virtio-forwarder]
           hardware_offload:
             description:
-              - Whether Open vSwitch lets the card forward its packets, with a virtual function whose card is in the mode C(switchdev).
-              - With V(direct), Open vSwitch binds a port only so in Neutron, and the SR-IOV agent only otherwise. A port that nobody has is made anew to
-                change it.
-              - Takes Neutron 2023.2 or later with ML2's extension driver C(port_hardware_offload_type).
+              - Whether the card forwards the packets for Open vSwitch. Requires a virtual function of a card in C(switchdev) mode.
+              - With V(direct), Neutron binds the port with Open vSwitch if this is V(true), and with the SR-IOV agent otherwise. An unused port
+                is recreated to change it.
+              - Requires Neutron 2023.2 or later with the ML2 extension driver C(port_hardware_offload_type).
             type: bool
   state:
-    description: Whether the servers are to be there. With them go their ports, those too that are not named, and that a start that failed has left.
+    description: Whether the servers exist. V(absent) also removes all their ports, including unused ones of a failed start.
     type: str
     choices: [present, absent]
     default: present
   recreate:
-    description: Whether a server with another image, flavor or host is made anew. What is on its disks is lost.
+    description: Whether to recreate a server with another image, flavor or host. The data on its disks is lost.
     type: bool
     default: false
   wait_timeout:
-    description: How many seconds a server may take to start or to go.
+    description: Timeout in seconds for the start or the removal of a server.
     type: float
     default: 300.0
 seealso:
@@ -117,7 +117,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: A Poplar VM with a virtual function on the data network
+- name: Create a Poplar VM with a virtual function on the data network
   openipu.pod.openstack_pod_server:
     cloud: tenant-a
     pod: vpod1
@@ -131,7 +131,7 @@ EXAMPLES = r"""
           - {network: pod64-data, name: data, vnic_type: direct, hardware_offload: true}
           - {network: pod64-management, name: management, security_groups: [pod64-poplar-management]}
 
-- name: Remove it as the provider
+- name: Remove the VM of a tenant
   openipu.pod.openstack_pod_server:
     cloud: admin
     pod: vpod1
@@ -146,26 +146,26 @@ EXAMPLES = r"""
 
 RETURN = r"""
 ports:
-  description: The names of the ports that were created, updated, removed and left as they are.
+  description: Names of the created, updated, recreated, removed and unchanged ports.
   type: dict
   returned: always
   sample: {created: [vpod1-poplar-data], updated: [], recreated: [], removed: [], unchanged: []}
 servers:
-  description: The same of servers. One whose start had failed is among the recreated.
+  description: Names of the servers, as for RV(ports). A server that had failed to start is recreated.
   type: dict
   returned: always
 details:
-  description: C(id), C(status) and C(addresses) by network, of every server, by name.
+  description: Servers by name, each with C(id), C(status) and C(addresses) by network.
   type: dict
   returned: for O(state=present)
 errors:
-  description: What could not be written, each with C(kind), C(id) and C(msg).
+  description: Objects that could not be written, each with C(kind), C(id), C(msg) and C(error_code).
   type: list
   elements: dict
-  returned: when something could not be written
+  returned: when an object could not be written
 """
 
-from ansible_collections.openipu.pod.plugins.module_utils.openstack.server_task import OPENSTACK_POD_SERVER
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.server.task import OPENSTACK_POD_SERVER
 from ansible_collections.openipu.pod.plugins.module_utils.runner import run_module
 
 

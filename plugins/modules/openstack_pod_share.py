@@ -1,20 +1,20 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Offer shared file systems to the VMs of a POD."""
+"""Manage shared file systems for the VMs of a POD."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: openstack_pod_share
-short_description: Offer shared file systems to the VMs of a POD
+short_description: Manage shared file systems for the VMs of a POD
 version_added: 0.1.0
 author: openipu.pod contributors (@openipu)
 description:
-  - Makes types of shares, shares, and who may mount them what is asked for, in one task, and waits until the shares are available, also those
-    that an earlier run has begun.
-  - What is not asked about stays as it is. A share that could not be made is made anew, and so is a rule that its backend did not take.
-  - Shares go to backends without share servers; share networks are not made.
+  - Creates, changes and removes share types, shares and their access rules in one task, and waits until the shares are available. It also waits for
+    shares of an earlier run.
+  - Omitted settings stay unchanged. A share that failed is recreated, and so is an access rule that its backend rejected.
+  - Only backends without share servers are supported for shares, since the module creates no share networks.
 extends_documentation_fragment:
   - openipu.pod.openstack
   - openipu.pod.attributes
@@ -22,92 +22,94 @@ extends_documentation_fragment:
 attributes:
   check_mode:
     support: full
-    details: Everything is read, and nothing is written.
+    details: Reads everything and writes nothing.
 options:
   share_types:
-    description: Types of shares. That takes an administrator.
+    description: Share types. They require the credentials of an administrator.
     type: list
     elements: dict
     suboptions:
       name:
-        description: Its name.
+        description: Name of the share type.
         type: str
         required: true
       share_servers:
-        description: Whether the backend makes share servers. A new one says no unless given.
+        description: Whether the backend creates share servers. The default for a new type is V(false).
         type: bool
       description:
-        description: What it is for.
+        description: Description of the share type.
         type: str
       public:
         description: Whether all projects may use it.
         type: bool
       extra_specs:
-        description: Its extra specs, and no others, like C(share_backend_name).
+        description: All extra specs. Others are removed. For example, C(share_backend_name) selects the backend.
         type: dict
       projects:
-        description: The projects that may use one that is not public, and no others, by name or id.
+        description: Names or IDs of the projects with access, when the type is not public. Others lose access.
         type: list
         elements: str
   shares:
-    description: Shares of the project that is logged in to.
+    description: Shares of the project of the credentials.
     type: list
     elements: dict
     suboptions:
       name:
-        description: Its name.
+        description: Name of the share.
         type: str
         required: true
       protocol:
-        description: How it is mounted. Needed for a new one.
+        description: Protocol. Required for a new share.
         type: str
         choices: [NFS, CIFS, CEPHFS, GLUSTERFS, HDFS, MAPRFS]
       type:
-        description: Its type. The one that the cloud takes by default unless given.
+        description: Name of the share type. Omit to use the default type of the cloud for a new share.
         type: str
       size:
-        description: Its size in GB. Needed for a new one. One that has another size grows or shrinks.
+        description: Size in GB. Required for a new share. An existing share is extended or shrunk.
         type: int
       description:
-        description: What it is for.
+        description: Description of the share.
         type: str
       access:
-        description: Who may mount it, and nobody else.
+        description: All access rules. Others are removed.
         type: list
         elements: dict
         suboptions:
           to:
-            description: An address or a subnet, or a name as the type has it.
+            description: Client of the share, as an address or subnet for V(ip), and a name for the other types.
             type: str
             required: true
           type:
-            description: What O(shares[].access[].to) is.
+            description: Type of O(shares[].access[].to).
             type: str
             choices: [ip, user, cert, cephx]
             default: ip
           level:
-            description: Whether to read and write, or to read only.
+            description: Access level, read and write or read only.
             type: str
             choices: [rw, ro]
             default: rw
   state:
     description:
-      - V(present) makes true what is asked for.
-      - V(absent) removes the shares, with all that is in them, and the types that are named.
+      - V(present) creates and changes the listed objects.
+      - V(absent) removes the listed shares, with their data, and the listed types.
     type: str
     choices: [present, absent]
     default: present
   recreate:
-    description: Whether a share with another protocol or type is made anew, and a type with or without share servers. What is in the share is lost.
+    description:
+      - Whether to recreate a share with another protocol or type, and a type with another O(share_types[].share_servers).
+      - The data in a recreated share is lost.
     type: bool
     default: false
   without_manila:
-    description: Whether the task fails or is skipped on a cloud that has no Manila.
+    description: Whether the task fails or is skipped on a cloud without Manila.
     type: str
     choices: [fail, skip]
     default: fail
   wait_timeout:
-    description: How many seconds a share may take to come, to change or to go.
+    description: Timeout in seconds for the creation, change or removal of a share.
     type: float
     default: 300.0
 seealso:
@@ -115,13 +117,13 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: A type for the storage appliance
+- name: Create a share type for the storage appliance
   openipu.pod.openstack_pod_share:
     cloud: admin
     share_types:
       - {name: appliance, extra_specs: {share_backend_name: appliance}}
 
-- name: A share that the Poplar VMs of a team mount
+- name: Create a share for the Poplar VMs of a team
   openipu.pod.openstack_pod_share:
     cloud: tenant-a
     shares:
@@ -135,35 +137,35 @@ EXAMPLES = r"""
 
 RETURN = r"""
 share_types:
-  description: The names of the types that were created, updated, made anew, removed and left as they are.
+  description: Names of the created, updated, recreated, removed and unchanged share types.
   type: dict
-  returned: when there is a Manila
+  returned: when the cloud has Manila
   sample: {created: [appliance], updated: [], recreated: [], removed: [], unchanged: []}
 shares:
-  description: The same of shares.
+  description: Names of the shares, as for RV(share_types).
   type: dict
-  returned: when there is a Manila
+  returned: when the cloud has Manila
 access_rules:
-  description: The same of who may mount them, as C(share/type/to).
+  description: Access rules as C(share/type/to), as for RV(share_types).
   type: dict
-  returned: when there is a Manila
+  returned: when the cloud has Manila
 details:
-  description: C(id), C(status) and C(exports), what a client mounts, of every share, by name.
+  description: Shares by name, each with C(id), C(status) and C(exports), the paths that clients mount.
   type: dict
   returned: for O(state=present)
   sample: {datasets: {id: 5f0b..., status: available, exports: ["10.1.6.9:/datasets"]}}
 skip_reason:
-  description: That there is no Manila.
+  description: Reason of the skip.
   type: str
-  returned: for O(without_manila=skip) on a cloud without
+  returned: for O(without_manila=skip) on a cloud without Manila
 errors:
-  description: What could not be written, each with C(kind), C(id) and C(msg).
+  description: Objects that could not be written, each with C(kind), C(id), C(msg) and C(error_code).
   type: list
   elements: dict
-  returned: when something could not be written
+  returned: when an object could not be written
 """
 
-from ansible_collections.openipu.pod.plugins.module_utils.openstack.shares_task import OPENSTACK_POD_SHARE
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.share.task import OPENSTACK_POD_SHARE
 from ansible_collections.openipu.pod.plugins.module_utils.runner import run_module
 
 

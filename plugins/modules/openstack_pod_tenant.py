@@ -1,19 +1,19 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Note what a project has of a POD, and lend a role there."""
+"""Tag a project with the PODs that it uses, and lend roles there."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: openstack_pod_tenant
-short_description: Note what a project has of a POD, and lend a role there
+short_description: Tag a project with the PODs that it uses, and lend roles there
 version_added: 0.1.0
 author: openipu.pod contributors (@openipu)
 description:
-  - Notes in tags of a project what it has of a POD, like a vPOD, and tells what else is noted there.
-  - Lends roles in that project to the user who asks, as starting servers there takes. What is lent is noted too, so that only that is taken back. A role that
-    the user had before stays, and so does one that the user needs there for something else.
+  - Tags a project with the PODs and vPODs that it uses, and returns the other PODs in its tags.
+  - Lends roles in the project to the user of the credentials, for instance to create servers there. Lent roles are tagged too, so only these are revoked.
+    A role that the user had before stays, and so does a role that another POD needs.
 extends_documentation_fragment:
   - openipu.pod.openstack
   - openipu.pod.attributes
@@ -21,26 +21,26 @@ extends_documentation_fragment:
 attributes:
   check_mode:
     support: full
-    details: Everything is read, and nothing is written.
+    details: Reads everything and writes nothing.
 options:
   pod:
-    description: What the project has. It is the tag C(openipu.pod=NAME) of the project.
+    description: Name of the POD or vPOD. The project gets the tag C(openipu.pod=NAME).
     type: str
     required: true
   project:
-    description: The project, by name or id. With O(state=absent) it need not be there any more.
+    description: Name or ID of the project. With O(state=absent), a missing project is no error.
     type: str
     required: true
   roles:
     description:
-      - The roles that the user who asks is to have there for this, by name. Others that were lent for it are taken back.
-      - They are left alone unless given.
+      - Names of all roles to lend to the user for O(pod). Others that were lent for it are revoked.
+      - Omit to leave the roles unchanged.
     type: list
     elements: str
   state:
     description:
-      - V(present) notes it.
-      - V(absent) takes the note and all roles back that were lent for it, whoever has them.
+      - V(present) adds the tag.
+      - V(absent) removes the tag, and revokes all roles that were lent for O(pod) to any user.
     type: str
     choices: [present, absent]
     default: present
@@ -50,27 +50,27 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Note that a project has a vPOD
+- name: Tag a project with a vPOD
   openipu.pod.openstack_pod_tenant:
     cloud: admin
     pod: vpod1
     project: tenant-a
 
-- name: May start servers there
+- name: Lend the role to create servers in the project
   openipu.pod.openstack_pod_tenant:
     cloud: admin
     pod: vpod1
     project: tenant-a
     roles: [admin]
 
-- name: May not any more
+- name: Revoke the role
   openipu.pod.openstack_pod_tenant:
     cloud: admin
     pod: vpod1
     project: tenant-a
     roles: []
 
-- name: Leave nothing of it, and learn what else the project has
+- name: Remove the tag and the roles, and read the other PODs of the project
   openipu.pod.openstack_pod_tenant:
     cloud: admin
     pod: vpod1
@@ -80,29 +80,29 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-notes:
-  description: What was noted or forgotten, and was noted before.
+tags:
+  description: Added, removed and unchanged tags of PODs, without C(openipu.pod=).
   type: dict
   returned: always
   sample: {created: [vpod1], updated: [], recreated: [], removed: [], unchanged: []}
 roles:
-  description: The same of roles. One that the user had before is among the unchanged.
+  description: Lent roles, as for RV(tags). A role that the user had before is unchanged.
   type: dict
   returned: always
-others:
-  description: What else the project is noted for.
+other_pods:
+  description: Other PODs in the tags of the project.
   type: list
   elements: str
   returned: always
   sample: [vpod2]
 errors:
-  description: What could not be written, each with C(kind), C(id) and C(msg).
+  description: Objects that could not be written, each with C(kind), C(id), C(msg) and C(error_code).
   type: list
   elements: dict
-  returned: when something could not be written
+  returned: when an object could not be written
 """
 
-from ansible_collections.openipu.pod.plugins.module_utils.openstack.tenant_task import OPENSTACK_POD_TENANT
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.tenant.task import OPENSTACK_POD_TENANT
 from ansible_collections.openipu.pod.plugins.module_utils.runner import run_module
 
 

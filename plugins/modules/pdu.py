@@ -1,19 +1,20 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Configure a rack's power distribution unit, and switch its outlets."""
+"""Configure a rack PDU and switch its outlets."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: pdu
-short_description: Configure a rack's power distribution unit, and switch its outlets
+short_description: Configure a rack PDU and switch its outlets
 version_added: 0.1.0
 author: openipu.pod contributors (@openipu)
 description:
-  - Brings identification, thresholds, trap receivers and outlets of a rack PDU to what O(config) says.
-  - It reads what it is asked about, writes what differs in as few requests as it fits, and reads that back.
-  - A request that the PDU refuses changes nothing. When one before it was carried out, the task fails and tells what was done and what not.
+  - Configures identification, thresholds, trap receivers and outlets of a rack power distribution unit (PDU) as in O(config).
+  - The module reads the settings in O(config), writes those that differ in as few requests as possible, and verifies them.
+  - A request that the PDU rejects changes nothing. If an earlier request succeeded, the error message lists the settings that were changed
+    and those that were not.
 extends_documentation_fragment:
   - openipu.pod.pdu
   - openipu.pod.attributes
@@ -21,122 +22,122 @@ extends_documentation_fragment:
 attributes:
   check_mode:
     support: full
-    details: The PDU is read and nothing is written.
+    details: Only reads from the PDU.
   idempotent:
     support: full
-    details: But for O(config.outlets[].command), which is carried out each time.
+    details: Except for O(config.outlets[].command), which is executed in every run.
 options:
   config:
-    description: What the PDU is to be. What is not said here asks for nothing.
+    description: Desired configuration of the PDU. Required for O(state=merged). Omitted settings stay unchanged.
     type: dict
     suboptions:
       name:
-        description: Its own name.
+        description: Name of the PDU.
         type: str
       location:
-        description: Where it says that it stands.
+        description: Location of the PDU.
         type: str
       contact:
-        description: Whom it says to call.
+        description: Contact for the PDU.
         type: str
       low_load:
-        description: Power of all of it in kW below which it complains, in steps of 0.1.
+        description: Total power in kW below which the PDU raises a low load alarm, in steps of 0.1.
         type: float
       near_overload:
-        description: Power of all of it in kW from which on it warns, in steps of 0.1.
+        description: Total power in kW from which the PDU raises a near overload alarm, in steps of 0.1.
         type: float
       overload:
-        description: Power of all of it in kW from which on it is overloaded, in steps of 0.1.
+        description: Total power in kW from which the PDU raises an overload alarm, in steps of 0.1.
         type: float
       phases:
-        description: Thresholds of its phases.
+        description: Thresholds of phases.
         type: list
         elements: dict
         suboptions:
           number:
-            description: The phase. Without, the item is for all phases that have none of their own.
+            description: Number of the phase. Omit to configure all phases without an item of their own.
             type: int
           low_load:
-            description: Current in A below which it complains.
+            description: Current in A below which the PDU raises a low load alarm.
             type: int
           near_overload:
-            description: Current in A from which on it warns.
+            description: Current in A from which the PDU raises a near overload alarm.
             type: int
           overload:
-            description: Current in A from which on it is overloaded.
+            description: Current in A from which the PDU raises an overload alarm.
             type: int
       banks:
-        description: Thresholds of its banks of outlets.
+        description: Thresholds of banks of outlets.
         type: list
         elements: dict
         suboptions:
           number:
-            description: The bank. Without, the item is for all banks that have none of their own.
+            description: Number of the bank. Omit to configure all banks without an item of their own.
             type: int
           low_load:
-            description: Current in A below which it complains.
+            description: Current in A below which the PDU raises a low load alarm.
             type: int
           near_overload:
-            description: Current in A from which on it warns.
+            description: Current in A from which the PDU raises a near overload alarm.
             type: int
           overload:
-            description: Current in A from which on it is overloaded.
+            description: Current in A from which the PDU raises an overload alarm.
             type: int
       trap_receivers:
-        description: Who is told of alarms. Others are left alone.
+        description: Receivers of SNMP traps. Other configured receivers stay unchanged.
         type: list
         elements: dict
         suboptions:
           address:
-            description: The IPv4 address.
+            description: IPv4 address of the receiver.
             type: str
             required: true
           community:
             description:
-              - The community that traps to it carry. Needed for a new one.
-              - It stands in no result and no diff. It is compared only with a PDU that tells it.
+              - Community of its traps. Required for a new receiver.
+              - It is never part of results and diffs. It is only compared if the PDU reports it.
             type: str
           enabled:
-            description: Whether it is told. A new one is, unless this says otherwise.
+            description: Whether traps are sent to the receiver. The default for a new one is V(true).
             type: bool
       outlets:
-        description: Its outlets. Only switched models can do anything with them; a metered one, like the AP8886, is refused.
+        description: Outlets. Requires a switched model. Metered models, like the AP8886, are rejected.
         type: list
         elements: dict
         suboptions:
           number:
-            description: The outlet.
+            description: Number of the outlet.
             type: int
             required: true
           name:
-            description: What is plugged in.
+            description: Name of the outlet, usually the connected device.
             type: str
           state:
-            description: Whether it gives power. It is turned on or off at once, and waited for.
+            description: Power state. The outlet is switched immediately, and the task waits for completion.
             type: str
             choices: ['on', 'off']
           command:
-            description: V(reboot) turns it off, and on again after O(config.outlets[].reboot_duration), each time that the task runs.
+            description: V(reboot) turns the outlet off, and on again after O(config.outlets[].reboot_duration), in every run of the task.
             type: str
             choices: [reboot]
           on_delay:
-            description: Seconds from when the PDU gets power until the outlet gives it; V(-1) is never.
+            description: Seconds from power-on of the PDU until the outlet turns on. V(-1) means never.
             type: int
           off_delay:
-            description: Seconds from when it is told to turn off, with a delay, until it does; V(-1) is never.
+            description: Seconds from a delayed off command until the outlet turns off. V(-1) means never.
             type: int
           reboot_duration:
-            description: Seconds for which a reboot leaves it without power.
+            description: Seconds without power during a reboot.
             type: int
   state:
     description:
-      - V(merged) makes true what O(config) says.
-      - V(gathered) tells what is configured, in the words of O(config), without communities.
+      - V(merged) applies O(config).
+      - V(gathered) returns the configuration in the form of O(config), without communities.
     type: str
     choices: [merged, gathered]
     default: merged
   wait_timeout:
-    description: How many seconds outlets may take to do what they are told.
+    description: Timeout for outlets to execute commands, in seconds.
     type: float
     default: 120.0
 seealso:
@@ -144,7 +145,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Say what it is, and have it warn before its breakers do
+- name: Configure identification, thresholds and a trap receiver
   openipu.pod.pdu:
     host: 10.1.3.131
     username: admin
@@ -164,7 +165,7 @@ EXAMPLES = r"""
       trap_receivers:
         - {address: 10.1.3.101, community: "{{ trap_community }}"}
 
-- name: Turn a server off and on again at a switched PDU that speaks SNMP v2c only
+- name: Power-cycle a server at a switched PDU that supports only SNMPv2c
   openipu.pod.pdu:
     host: 10.1.3.133
     version: v2c
@@ -173,7 +174,7 @@ EXAMPLES = r"""
       outlets:
         - {number: 4, name: server2, command: reboot}
 
-- name: See how it is configured
+- name: Read the configuration
   openipu.pod.pdu:
     host: 10.1.3.131
     username: admin
@@ -185,38 +186,38 @@ EXAMPLES = r"""
 
 RETURN = r"""
 settings:
-  description: The names of the settings of all of it that were updated and left as they are.
+  description: Changes of settings of the whole PDU, as lists of names.
   type: dict
-  returned: for O(state=merged), when O(config) has any
+  returned: for O(state=merged), when O(config) sets any of them
   sample: {created: [], updated: [name, location], recreated: [], removed: [], unchanged: [contact]}
 phases:
-  description: The same of phases, by number.
+  description: Changes of phases, as lists of numbers.
   type: dict
-  returned: for O(state=merged), when O(config) has any
+  returned: for O(state=merged), when O(config) sets any of them
 banks:
-  description: The same of banks, by number.
+  description: Changes of banks, as lists of numbers.
   type: dict
-  returned: for O(state=merged), when O(config) has any
+  returned: for O(state=merged), when O(config) sets any of them
 trap_receivers:
-  description: The same of trap receivers, by address, and those that were created.
+  description: Changes of trap receivers, as lists of addresses.
   type: dict
-  returned: for O(state=merged), when O(config) has any
+  returned: for O(state=merged), when O(config) sets any of them
 outlets:
-  description: The same of outlets, by number. One that was rebooted is among the updated.
+  description: Changes of outlets, as lists of numbers. Rebooted outlets are in C(updated).
   type: dict
-  returned: for O(state=merged), when O(config) has any
+  returned: for O(state=merged), when O(config) sets any of them
 gathered:
-  description: What is configured, in the words of O(config).
+  description: Configuration of the PDU, in the form of O(config).
   type: dict
   returned: for O(state=gathered)
 errors:
-  description: What could not be written, each with C(kind), C(id) and C(msg).
+  description: Objects that could not be written, each with C(kind), C(id), C(msg) and C(error_code).
   type: list
   elements: dict
-  returned: when something could not be written
+  returned: when an object could not be written
 """
 
-from ansible_collections.openipu.pod.plugins.module_utils.pdu.tasks import PDU_TASK
+from ansible_collections.openipu.pod.plugins.module_utils.pdu.task import PDU_TASK
 from ansible_collections.openipu.pod.plugins.module_utils.runner import run_module
 
 

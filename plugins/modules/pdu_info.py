@@ -1,19 +1,20 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tell what a rack's power distribution unit carries, and whether it can carry more."""
+"""Read the load of a rack PDU and check whether more load fits."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: pdu_info
-short_description: Tell what a rack's power distribution unit carries, and whether it can carry more
+short_description: Read the load of a rack PDU and check whether more load fits
 version_added: 0.1.0
 author: openipu.pod contributors (@openipu)
 description:
-  - Reads load, energy and alarms of a rack PDU, of all of it, its phases and its banks of outlets, and what their breakers still let through.
-  - Says whether a load that is about to be powered would exceed a breaker, and fails when it would, unless told otherwise.
-  - Powers are reckoned with a power factor of 1; give kVA instead of kW for a load that has another.
+  - Reads load, energy and alarms of a rack power distribution unit (PDU), in total and by phase and bank of outlets, and the remaining
+    headroom of its breakers.
+  - Checks whether an additional load would exceed a breaker. If so, the task fails, unless O(fail_on_excess=false).
+  - Powers are computed with a power factor of 1. For a load with another power factor, set kVA instead of kW.
 extends_documentation_fragment:
   - openipu.pod.pdu
   - openipu.pod.attributes.info
@@ -21,32 +22,34 @@ extends_documentation_fragment:
 options:
   added_loads:
     description:
-      - What is to be powered in addition to what is.
-      - A load without a place is spread evenly over the phases, and one on a phase over the banks of that phase.
+      - Loads to add to the present load. Omit to add none.
+      - A load without O(added_loads[].phase) and O(added_loads[].bank) is distributed evenly over the phases. A load on a phase is distributed
+        evenly over the banks of that phase.
     type: list
     elements: dict
     suboptions:
       power:
-        description: How much, in kW.
+        description: Power of the load, in kW.
         type: float
         required: true
       phase:
-        description: On which phase.
+        description: Number of the phase.
         type: int
       bank:
-        description: On which bank.
+        description: Number of the bank.
         type: int
   expected_power:
     description:
-      - What the PDU is to deliver in all when everything is on, in kW. What it does not deliver yet is to come, evenly over the phases.
-      - It is the same question before and after everything was powered.
+      - Total power when all devices are on, in kW. The difference from the present power is checked as a load, distributed evenly over the phases.
+        Omit to check only O(added_loads).
+      - The same value is valid before and after the devices are powered on.
     type: float
   breaker_share:
-    description: How much of a breaker may be used, from 0 to 1. In North America C(0.8) is the rule for what is on all the time.
+    description: Usable share of the rating of a breaker, above 0 and at most 1. For continuous loads in North America, the rule is C(0.8).
     type: float
     default: 1.0
   fail_on_excess:
-    description: Whether the task fails when a breaker would be exceeded.
+    description: Whether the task fails when the load would exceed a breaker.
     type: bool
     default: true
 seealso:
@@ -54,7 +57,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Is there room for two more IPU-Machines on bank 3?
+- name: Check whether two more IPU-Machines fit on bank 3
   openipu.pod.pdu_info:
     host: 10.1.3.131
     username: reader
@@ -63,7 +66,7 @@ EXAMPLES = r"""
     added_loads:
       - {bank: 3, power: 3}
 
-- name: Look, and do not fail
+- name: Check the expected power without failing
   openipu.pod.pdu_info:
     host: 10.1.3.131
     username: reader
@@ -76,7 +79,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 pdu:
-  description: What it is. C(phase_breaker) is in A, C(power_rating) in kW.
+  description: Identity and ratings of the PDU. C(phase_breaker) is in A, C(power_rating) in kW.
   type: dict
   returned: success
   sample:
@@ -93,55 +96,56 @@ pdu:
     power_rating: 22.0
 device:
   description:
-    - The load of all of it, with C(power) and C(rating) in kW, C(apparent_power) in kVA, C(energy) in kWh, and C(headroom_power), what may
-      be added, in kW. C(load_state) is V(low_load), V(normal), V(near_overload) or V(overload). What the model does not tell is left out.
+    - Total load, with C(power), C(rating) and C(headroom_power) in kW, C(apparent_power) in kVA, and C(energy) in kWh. The headroom is the
+      power that may be added.
+    - C(load_state) is V(low_load), V(normal), V(near_overload) or V(overload). Values that the model does not report are omitted.
   type: dict
   returned: success
   sample: {power: 9.61, apparent_power: 9.9, energy: 1204.5, load_state: normal, rating: 22.0, headroom_power: 12.39}
 phases:
-  description: The load of each phase, with C(current), C(breaker) and C(headroom) in A, C(voltage) in V, and powers in kW.
+  description: Load of each phase, with C(current), C(breaker) and C(headroom) in A, C(voltage) in V, and powers in kW.
   type: list
   elements: dict
   returned: success
   sample:
     - {number: 1, current: 14.2, voltage: 230, power: 3.2, load_state: normal, breaker: 32, headroom: 17.8, headroom_power: 4.09}
 banks:
-  description: The load of each bank of outlets, in the same units, and the phases that it draws from.
+  description: Load of each bank of outlets, in the same units, and the phases that supply it.
   type: list
   elements: dict
   returned: success
   sample:
     - {number: 1, current: 7.1, load_state: normal, phases: [1], breaker: 16, headroom: 8.9, headroom_power: 2.05}
 outlets:
-  description: Number, name, state and bank of each outlet; empty for a PDU that cannot switch them.
+  description: Number, name, state and bank of each outlet. Empty for a PDU without switched outlets.
   type: list
   elements: dict
   returned: success
   sample: [{number: 1, name: server1, state: 'on', bank: 1}]
 alarms:
-  description: What it complains of, with C(kind), C(number), C(state) and C(reason), a sentence.
+  description: Active alarms, with C(kind), C(number), C(state) and the message C(reason).
   type: list
   elements: dict
   returned: success
   sample: [{kind: bank, number: 3, state: near_overload, reason: 'Bank 3 is near overload, at 13.4 A.'}]
 fits:
-  description: Whether no breaker would be exceeded; null when nothing was asked.
+  description: Whether the load fits all breakers. Null without O(added_loads) and O(expected_power).
   type: bool
   returned: success
 excesses:
   description:
-    - The breakers that would be, with C(kind), C(number), what they carry now (C(present)), what is C(added), the C(limit), in A or, for
-      all of it, in kW, and C(reason).
+    - Limits that the load would exceed, with C(kind), C(number), the C(present) and the C(added) load, the C(limit), and the message C(reason).
+    - Values are in A for breakers, and in kW for the whole PDU.
   type: list
   elements: dict
   returned: success
-refusal:
-  description: Why it is not to be powered, in a sentence; empty when it may be.
+excess_message:
+  description: Message that the load does not fit. Empty when it fits.
   type: str
   returned: when O(added_loads) or O(expected_power) was given
 """
 
-from ansible_collections.openipu.pod.plugins.module_utils.pdu.infos import PDU_INFO
+from ansible_collections.openipu.pod.plugins.module_utils.pdu.info_task import PDU_INFO
 from ansible_collections.openipu.pod.plugins.module_utils.runner import run_module
 
 

@@ -2,20 +2,19 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""See whether everything is in place for a bring-up."""
+"""Run preflight checks of a bring-up."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: pod_preflight
-short_description: See whether everything is in place for a bring-up
+short_description: Run preflight checks of a bring-up
 version_added: 0.1.0
 author: openipu.pod contributors (@openipu)
 description:
-  - Checks the versions of Python, ansible-core and the libraries that the collection uses, the description of the POD, whether the
-    controller answers, and whether agents do.
-  - Makes one readable report. Fails with every problem it has found, each with its remedy.
-  - Checks the Python that the module runs with. Run it where the V-IPU tasks will run.
+  - Checks the versions of Python, ansible-core and the libraries of the collection, C(pod.yml), and the connections to controller and agents.
+  - Returns one readable report. Fails with all problems and their remedies.
+  - Checks the Python that runs the module. Run it on the host of the V-IPU tasks.
 extends_documentation_fragment:
   - openipu.pod.vipu
   - openipu.pod.attributes.info
@@ -23,52 +22,52 @@ extends_documentation_fragment:
 options:
   pod_file:
     description:
-      - The description of the POD, C(pod.yml). The inventory plugin gives its path as the variable C(pod_file).
-      - It is read where the module runs. Without it, the description is not checked.
+      - Path of C(pod.yml). The inventory plugin sets the variable C(pod_file).
+      - The file is read on the host of the module. Omit to skip this check.
     type: path
   machines_file:
-    description: The table of IPU-Machines, when it is not the one that O(pod_file) names.
+    description: Path of the table of IPU-Machines. Omit to use the path in O(pod_file).
     type: path
   reach:
-    description: Whether the controller and O(agents) are asked. Without, nothing is sent, for a rack whose network is yet to be made.
+    description: Whether to connect to the controller and O(agents). Disable it while the network of the rack is not configured.
     type: bool
     default: true
   agents:
-    description: Agents that are to answer. They do on the IPU-Gateway network only.
+    description: Agents to connect to. They are reachable only on the IPU-Gateway network.
     type: list
     elements: dict
     default: []
     suboptions:
       id:
-        description: Its name.
+        description: ID of the agent.
         type: str
         required: true
       host:
-        description: Its address.
+        description: Address of the agent.
         type: str
         required: true
       port:
-        description: Its TCP port.
+        description: TCP port of the agent.
         type: int
         default: 8080
 """
 
 EXAMPLES = r"""
-- name: Look before the leap
+- name: Run preflight checks
   openipu.pod.pod_preflight:
     api_host: "{{ vipu_api_host }}"
     api_port: "{{ vipu_api_port }}"
     pod_file: "{{ pod_file }}"
     agents: "{{ vipu_pod_agents }}"
 
-- name: See whether a controller answers
+- name: Check that a controller answers
   openipu.pod.pod_preflight:
     api_host: 10.3.1.101
 """
 
 RETURN = r"""
 report:
-  description: All checks as lines to read.
+  description: All checks as readable lines.
   type: list
   elements: str
   returned: always
@@ -80,19 +79,19 @@ checks:
   returned: always
   contains:
     name:
-      description: What was looked at.
+      description: Name of the check.
       type: str
       sample: grpcio
     found:
-      description: What was found.
+      description: Actual value.
       type: str
       sample: 1.70.0
     problem:
-      description: What is wrong and what to do; null when it is well.
+      description: Problem and remedy; null without a problem.
       type: str
       sample: "grpcio 1.70.0 is older than 1.80: pip install 'grpcio>=1.80'"
 problems:
-  description: Every problem with its remedy.
+  description: All problems with their remedies.
   type: list
   elements: str
   returned: always

@@ -2,7 +2,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Draw the report of a POD."""
+"""Write the report of a POD."""
 
 from __future__ import annotations
 
@@ -12,72 +12,75 @@ short_description: Draw a POD with its cables, tests and partitions
 version_added: 0.1.0
 author: openipu.pod contributors (@openipu)
 description:
-  - Makes one HTML file that needs no network. It shows the racks with every machine, the cables in their ports with what the tests say of
-    them, what a technician has to do, the tests, and who has which IPU.
-  - The page is made on the control node, and brought to its place as M(ansible.builtin.copy) does.
-  - The same input gives the same page, so a second run changes nothing.
+  - Writes one self-contained HTML file. It shows the racks with their machines, the cables with their test results, actions for a technician, the
+    tests, and the partition of each IPU.
+  - The page is rendered on the control node and copied with M(ansible.builtin.copy).
+  - Equal input gives an equal page, so a second run changes nothing.
 extends_documentation_fragment:
   - openipu.pod.attributes
 options:
   dest:
-    description: The file, or the folder for a file of the name C(report.html).
+    description: Path of the file, or of a folder for a file C(report.html).
     type: path
     required: true
   pod:
-    description: The C(pod.yml) of the POD on the control node, for racks with all that stands in them. Hosts of the inventory have it as C(pod_file).
+    description: Path of C(pod.yml) on the control node, to draw all devices of the racks. The inventory plugin sets the variable
+      C(pod_file). Omit to draw only the IPU-Machines of clusters and agents.
     type: path
   info:
-    description: What M(openipu.pod.vipu_info) returned, for agents, clusters, allocations and partitions; with C(ipu_attributes), for versions.
+    description: Result of M(openipu.pod.vipu_info) with agents, clusters, allocations and partitions, and with C(ipu_attributes) for versions.
+      Omit to draw no partitions.
     type: dict
   test_run:
     description:
-      - What M(openipu.pod.vipu_cluster_test_info) returned as C(run).
-      - Or the path of a JSON file on the control node, with that or with what C(vipu-admin --output json test cluster) prints.
+      - Value C(run) of the result of M(openipu.pod.vipu_cluster_test_info).
+      - Alternatively, the path of a JSON file on the control node with that value or with the output of C(vipu-admin --output json test cluster).
+      - Omit to draw no test results. At least one of O(pod), O(info) and O(test_run) is required.
     type: raw
   mode:
     description: Permissions of the file.
     type: raw
     default: "0644"
   owner:
-    description: Owner of the file.
+    description: Owner of the file. Omit to leave it unchanged.
     type: str
   group:
-    description: Group of the file.
+    description: Group of the file. Omit to leave it unchanged.
     type: str
   backup:
-    description: Whether to keep the file that was there before, under another name.
+    description: Whether to keep a backup of the previous file.
     type: bool
     default: false
 attributes:
   platform:
     platforms: all
   check_mode:
-    details: [The page is made, and compared with the one that is there.]
+    details: [The page is rendered and compared with the existing file.]
 seealso:
   - module: openipu.pod.vipu_cluster_test
   - module: openipu.pod.vipu_info
 """
 
 EXAMPLES = r"""
-- name: Ask for everything there is
+- name: Get the objects of the controller
   openipu.pod.vipu_info:
     api_host: 10.3.1.101
     gather_subset: [agents, clusters, allocations, partitions, ipu_attributes]
   register: controller
 
-- name: Ask for the last test
+- name: Get the last test
   openipu.pod.vipu_cluster_test_info:
     api_host: 10.3.1.101
   register: tests
 
-- name: Draw it
+- name: Write the report
   openipu.pod.pod_report:
     dest: /srv/www/rack.html
     pod: inventory/pod64/pod.yml
     info: "{{ controller }}"
     test_run: "{{ tests.run }}"
 
-- name: Draw what was tested last month
+- name: Write a report of saved test results
   openipu.pod.pod_report:
     dest: rack.html
     test_run: results.json

@@ -2,58 +2,58 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An md array over the NVMe disks of a Poplar server, with an xfs file system."""
+"""Create an md array of the NVMe disks of a Poplar server, with an xfs file system."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: poplar_array
-short_description: An md array over the NVMe disks of a Poplar server, with an xfs file system
+short_description: Create an md array of the NVMe disks of a Poplar server, with an xfs file system
 version_added: 0.1.0
 author: openipu.pod contributors (@openipu)
 description:
-  - Makes an md array of empty disks and an xfs file system on it. One that is there and does not run is started.
-  - Nothing is ever wiped. A disk that is mounted, or has partitions, a file system, a volume, swap space, the superblock of another array or
-    any other data at its beginning or end, is refused with a sentence that names it, before anything is changed. So is an array that holds anything
-    but xfs.
-  - An array that is there keeps its disks and its level. One that lacks disks, or whose name another has, is told in a warning or an error.
-  - The array is known by its name, as C(/dev/md/NAME), whatever number it has and on whatever host it is.
+  - Creates an md array of empty disks, and an xfs file system on it. An existing array that does not run is started.
+  - No data is ever wiped. The task fails without changes when a disk is mounted, or has partitions, a file system, a volume, swap space, the
+    superblock of another array, or any other data at its beginning or end. The message names the disk.
+  - The task also fails when the array has other content than xfs.
+  - An existing array keeps its disks and its level. Missing disks and name conflicts are reported as warnings or errors.
+  - The array is identified by its name, as C(/dev/md/NAME), independent of its number and of the host.
 extends_documentation_fragment:
   - openipu.pod.attributes.host
 options:
   name:
-    description: The name of the array, and the label of its file system; up to 12 characters.
+    description: Name of the array, and label of its file system. Up to 12 letters, digits, C(-) and C(_).
     type: str
     required: true
   level:
-    description: Its level.
+    description: RAID level.
     type: str
     choices: [raid0, raid1, raid5, raid6, raid10]
     default: raid6
   disks:
-    description: Its disks, as paths. All NVMe disks of the host unless given.
+    description: Paths of the disks. Omit to use all NVMe disks of the host.
     type: list
     elements: path
     default: []
   count:
-    description: How many disks it has to have. Refused when there are more or fewer, so that no disk is taken, or forgotten, by accident.
+    description: Expected number of disks. The task fails for another number, so that no disk is used or omitted by accident. Omit to accept any number.
     type: int
   chunk:
-    description: The size of a chunk in KiB when it is made; what mdadm thinks best unless given.
+    description: Chunk size of a new array, in KiB. Omit to use the default of mdadm.
     type: int
 notes:
-  - Needs root, mdadm, xfsprogs and util-linux 2.37 or later.
-  - In check mode an array that does not run is not looked into, since its file system is known only when it does.
+  - Requires root, mdadm, xfsprogs and util-linux 2.37 or later.
+  - Check mode does not check the file system of an array that does not run, because it cannot be read.
 """
 
 EXAMPLES = r"""
-- name: Make one array of the seven NVMe disks
+- name: Create one array of the seven NVMe disks
   openipu.pod.poplar_array:
     name: nvme
     count: 7
   become: true
 
-- name: Name the disks by what is printed on them
+- name: Select disks by their serial numbers
   openipu.pod.poplar_array:
     name: nvme
     level: raid10
@@ -67,24 +67,24 @@ EXAMPLES = r"""
 
 RETURN = r"""
 device:
-  description: The array.
+  description: Path of the array.
   type: str
   returned: success
   sample: /dev/md/nvme
 disks:
-  description: Its disks.
+  description: Paths of its disks.
   type: list
   elements: str
   returned: success
   sample: [/dev/nvme0n1, /dev/nvme1n1, /dev/nvme2n1, /dev/nvme3n1]
 arrays:
-  description: What was done to the array, as lists of names under C(created), C(updated) (it was started) and C(unchanged).
+  description: Result of the array, as lists of names C(created), C(updated) (it was started) and C(unchanged).
   type: dict
   returned: success
 filesystems:
-  description: The same for its file system, by device.
+  description: Result of the file system, as lists of devices C(created) and C(unchanged).
   type: dict
-  returned: when the array runs, or is made
+  returned: when the array runs or is created
 """
 
 from ansible_collections.openipu.pod.plugins.module_utils.host.array_task import POPLAR_ARRAY

@@ -2,108 +2,108 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The bonded data ports of a Poplar server, with VLANs."""
+"""Bond the data ports of a Poplar server, with VLANs."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: poplar_network
-short_description: The bonded data ports of a Poplar server, with VLANs
+short_description: Bond the data ports of a Poplar server, with VLANs
 version_added: 0.1.0
 author: openipu.pod contributors (@openipu)
 description:
-  - Makes a bond of two or more ports, with VLANs and their addresses, now and for every boot, with systemd-networkd or NetworkManager. Neither
-    looks at any other interface, so the rest of the host's network may be configured by whatever it is.
-  - The interfaces are compared as they run and not only as they are configured. So a port that somebody has taken out of the bond comes back.
-  - The interface by which the host is managed is refused as a member, as is one that has addresses, or is in another bond.
-  - When the interfaces do not come up as they are wanted, the former configuration is back at once, and the task fails. When the host can no
-    longer be reached after a change, it is back after O(return_timeout), by a timer of the host itself.
-  - The files begin with C(05-openipu-) and the name of the bond; VLANs that are asked for no more are removed with theirs.
+  - Configures a bond of two or more ports, with VLANs and their addresses, persistently, with systemd-networkd or NetworkManager. The backend
+    manages no other interface, so another program can configure the rest of the network.
+  - The module compares the running interfaces, not only their files. So a port that was removed from the bond is added again.
+  - The management interface of the host is rejected as a member, as are interfaces with addresses and members of another bond.
+  - When the interfaces do not reach the desired state, the previous configuration is restored immediately, and the task fails.
+  - When the host is not reachable after a change, a timer of the host restores the previous configuration after O(rollback_timeout).
+  - Names of the files begin with C(05-openipu-) and the name of the bond. VLANs that are not in O(vlans) are removed with their files.
 extends_documentation_fragment:
   - openipu.pod.attributes.host
 options:
   name:
-    description: The name of the bond. VLANs are called like it and their number, C(bond0.11).
+    description: Name of the bond. VLAN interfaces are named after it and their ID, like C(bond0.11).
     type: str
     default: bond0
   members:
-    description: The ports. The two of the host's ConnectX unless given.
+    description: Ports of the bond. Omit to use the two ports of the ConnectX card of the host.
     type: list
     elements: str
     default: []
   mode:
-    description: How they are bundled. VF LAG of a ConnectX-5 works with all of these.
+    description: Bonding mode. VF LAG of a ConnectX-5 supports all of them.
     type: str
     choices: [802.3ad, active-backup, balance-xor]
     default: 802.3ad
   lacp_rate:
-    description: How often the switch is to send, with O(mode=802.3ad).
+    description: LACP rate that the host requests from the switch, for O(mode=802.3ad).
     type: str
     choices: [slow, fast]
     default: fast
   hash_policy:
-    description: By what a port is chosen for a packet, but with O(mode=active-backup).
+    description: Transmit hash policy, which selects the port of a packet. Not used for O(mode=active-backup).
     type: str
     choices: [layer2, layer2+3, layer3+4]
     default: layer3+4
   mii_monitor:
-    description: How often ports are looked at, in milliseconds.
+    description: Interval of the link checks of ports, in milliseconds.
     type: int
     default: 100
   mtu:
-    description: The largest packet on ports, bond and VLANs.
+    description: MTU of ports, bond and VLANs, in bytes.
     type: int
     default: 9000
   vlans:
-    description: The VLANs.
+    description: VLANs on the bond.
     type: list
     elements: dict
     default: []
     suboptions:
       id:
-        description: Its number.
+        description: VLAN ID.
         type: int
         required: true
       addresses:
-        description: The host's addresses in it, each with the length of its prefix.
+        description: Addresses of the host in the VLAN, each with its prefix length.
         type: list
         elements: str
         default: []
   backend:
-    description: Who configures it.
+    description: Network backend.
     type: str
     choices: [networkd, networkmanager]
     default: networkd
   state:
     description:
-      - With V(present) it is made. When something changed, the timer is stopped by the same task as soon as the host has answered once more.
-      - V(kept) stops it and does nothing else, for a task after one with C(async), which cannot tell that the host answers.
+      - V(present) configures the bond. After a change, the same task confirms it over a new request, which cancels the rollback timer.
+      - V(confirmed) only confirms the last change. Use it in a separate task after one with C(async), which does not confirm its change.
     type: str
-    choices: [present, kept]
+    choices: [present, confirmed]
     default: present
   wait_timeout:
-    description: How long the interfaces have for coming up, in seconds.
+    description: Timeout for the interfaces to reach the desired state, in seconds.
     type: int
     default: 60
-  return_timeout:
-    description: After how long the host takes a change back that nobody could say to keep, in seconds.
+  rollback_timeout:
+    description: Time after which the host rolls back a change that was not confirmed, in seconds.
     type: int
     default: 120
 notes:
-  - Needs root, iproute2, systemd, and NetworkManager for its backend.
-  - What a bond or a VLAN is cannot be changed while it is there. With another O(mode), O(lacp_rate) or O(hash_policy) the bond is made anew, and
-    whatever else is on it goes.
+  - Requires root, iproute2, systemd, and NetworkManager for O(backend=networkmanager).
+  - O(mode), O(lacp_rate) and O(hash_policy) of an existing bond cannot be changed. When one of them differs, the bond is deleted, with all
+    other interfaces on it, and created again.
 """
 
 EXAMPLES = r"""
-- name: Bond the ConnectX, with the networks for IPU data and storage
+- name: Bond the ports of the ConnectX card, with VLANs for IPU data and storage
   openipu.pod.poplar_network:
     vlans:
       - {id: 11, addresses: [10.5.0.101/16]}
       - {id: 12, addresses: [10.6.0.101/16]}
   become: true
 
-- name: Bond ports that are named, on a host with NetworkManager, for VMs that have their own addresses
+- name: Bond other ports on a host with NetworkManager
   openipu.pod.poplar_network:
     members: [enp65s0f0np0, enp65s0f1np1]
     backend: networkmanager
@@ -115,31 +115,31 @@ EXAMPLES = r"""
 
 RETURN = r"""
 name:
-  description: The bond.
+  description: Name of the bond.
   type: str
   returned: success
   sample: bond0
 members:
-  description: Its ports.
+  description: Ports of the bond.
   type: list
   elements: str
   returned: success
   sample: [enp65s0f0np0, enp65s0f1np1]
 partner:
-  description: The address of the switch that bundles them at the other end, empty when none does.
+  description: MAC address of the LACP partner, that is, the switch. Empty without a partner.
   type: str
   returned: success
   sample: 28:99:3a:00:00:01
 files:
-  description: What was done to files, as lists of paths under C(created), C(updated), C(removed) and C(unchanged).
+  description: Result of the files, as lists of paths C(created), C(updated), C(removed) and C(unchanged).
   type: dict
   returned: success
 bonds:
-  description: The same for the bond as it runs.
+  description: Result of the running bond, as lists of names.
   type: dict
   returned: success
 vlans:
-  description: The same for VLANs as they run.
+  description: Result of the running VLANs, as lists of names.
   type: dict
   returned: success
 """

@@ -2,18 +2,18 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tell how a machine is, by Redfish."""
+"""Read the health of a machine through the Redfish API of its BMC."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: redfish_info
-short_description: Tell how a machine is, by the Redfish of its BMC
+short_description: Read the health of a machine through the Redfish API of its BMC
 version_added: 0.1.0
 author: openipu.pod contributors (@openipu)
 description:
-  - Reads systems, managers and versions of firmware from a BMC, that of an IPU-Machine or a server, and fails when one is powered off or not healthy.
-  - Asks for nothing but Redfish's basic profile, one request after the other. What a BMC does not tell is none in the result and no problem.
+  - Reads systems, managers and firmware versions from the BMC of an IPU-Machine or a server. Fails when an item is powered off or not healthy.
+  - Uses only the basic profile of Redfish, and sends one request at a time. Values that the BMC does not report are null, and not a problem.
 extends_documentation_fragment:
   - openipu.pod.attributes.info
 options:
@@ -22,41 +22,41 @@ options:
     type: str
     required: true
   port:
-    description: Its port for HTTPS.
+    description: HTTPS port of the BMC.
     type: int
     default: 443
   username:
-    description: Who logs in. Without it, nobody does.
+    description: User name. Omit for anonymous access.
     type: str
   password:
-    description: The password of O(username).
+    description: Password of O(username).
     type: str
   ca_path:
-    description: The authority that signed the certificate of the BMC, a PEM file. Those that the host knows unless given.
+    description: PEM file with the CA certificate to verify the certificate of the BMC. Omit to use the CA certificates of the host.
     type: path
   validate_certs:
-    description: Whether the certificate is verified. Without that, anybody in the network can get the password.
+    description: Whether to verify the certificate. Without verification, another host in the network can obtain the password.
     type: bool
     default: true
   timeout:
-    description: How many seconds one request may take.
+    description: Timeout of one request, in seconds.
     type: float
     default: 30.0
   fail_on_problem:
-    description: Whether the task fails when something is wrong. Otherwise look at RV(problems).
+    description: Whether the task fails when RV(problems) is not empty.
     type: bool
     default: true
 """
 
 EXAMPLES = r"""
-- name: See that the machine is on and healthy
+- name: Verify that the machine is on and healthy
   openipu.pod.redfish_info:
     host: 10.1.1.3
     username: root
     password: "{{ vault_bmc_password }}"
     ca_path: /etc/ssl/certs/pod-ca.pem
 
-- name: Look, and do not fail
+- name: Read the health without failing
   openipu.pod.redfish_info:
     host: 10.1.1.3
     username: root
@@ -67,33 +67,33 @@ EXAMPLES = r"""
 
 RETURN = r"""
 redfish_version:
-  description: The version of Redfish.
+  description: Version of Redfish.
   type: str
-  returned: when it answers
+  returned: when the BMC responds
   sample: 1.15.0
 systems:
-  description: The computers.
+  description: Systems, that is, the computers that the BMC manages.
   type: list
   elements: dict
-  returned: when it answers
+  returned: when the BMC responds
   sample: [{id: system, name: ipum03, manufacturer: Graphcore, model: IPU-M2000, serial: 8203921-0103, power: "On", state: Enabled, health: OK}]
 managers:
-  description: The BMCs.
+  description: Managers, that is, the BMCs.
   type: list
   elements: dict
-  returned: when it answers
+  returned: when the BMC responds
   sample: [{id: bmc, model: OpenBmc, version: 2.3.1, state: Enabled, health: OK}]
 firmware:
-  description: Versions of firmware, where there is an inventory of it.
+  description: Firmware versions. Empty without a firmware inventory.
   type: list
   elements: dict
-  returned: when it answers
+  returned: when the BMC responds
   sample: [{id: bmc_active, version: 2.3.1, state: Enabled, health: OK}]
 problems:
-  description: A sentence for everything that is powered off or not healthy.
+  description: Messages about items that are powered off or not healthy.
   type: list
   elements: str
-  returned: when it answers
+  returned: when the BMC responds
   sample: ["System system of the BMC at 10.1.1.3 is powered off."]
 """
 

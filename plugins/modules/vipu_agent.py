@@ -12,31 +12,32 @@ short_description: Manage an agent of a V-IPU controller
 version_added: 0.1.0
 author: openipu.pod contributors (@openipu)
 description:
-  - Registers the agent of an IPU-Machine with a V-IPU controller, changes where it is reached, or removes it.
+  - Registers the agent of an IPU-Machine with a V-IPU controller, changes its address, or removes it.
+  - Omitted options of an existing agent stay unchanged. A new agent gets the defaults of the controller.
 extends_documentation_fragment:
   - openipu.pod.vipu
   - openipu.pod.attributes
   - openipu.pod.attributes.vipu
 options:
   id:
-    description: Its name, 1 to 63 letters, digits, C(.), C(_) or C(-).
+    description: ID of the agent, 1 to 63 letters, digits, C(.), C(_) or C(-).
     type: str
     required: true
   host:
-    description: Address or name of the IPU-Machine on the gateway network.
+    description: Address or name of the IPU-Machine on the gateway network. Required with O(state=present).
     type: str
   port:
-    description: TCP port of the agent. That of a new one is 8080 unless given.
+    description: TCP port of the agent. Omit to use 8080 for a new agent.
     type: int
   state:
     description:
-      - V(present) makes sure that the agent is there as the options say.
-      - V(absent) makes sure that it is not.
+      - V(present) makes sure that the agent exists with these options.
+      - V(absent) makes sure that it does not exist.
     type: str
     choices: [present, absent]
     default: present
   force:
-    description: Remove the cluster that has the agent, with all in it, along with it.
+    description: Also remove the cluster of the agent with its allocations and partitions.
     type: bool
     default: false
 """
@@ -57,14 +58,14 @@ EXAMPLES = r"""
 
 RETURN = r"""
 agent:
-  description: The agent as it is now, or in check mode as it would be; none when it is gone.
+  description: The agent after the task, in check mode the predicted agent; null after a removal.
   type: dict
   returned: success
   sample: {id: ag01, host: 10.2.1.1, port: 8080, state: Up, cluster: cl0, allocation: team-a}
 """
 
 from ansible_collections.openipu.pod.plugins.module_utils.runner import run_module
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.tasks import VIPU_AGENT
+from ansible_collections.openipu.pod.plugins.module_utils.vipu.tasks.object_task import VIPU_AGENT
 
 
 def main() -> None:

@@ -12,53 +12,54 @@ short_description: Manage an allocation of a V-IPU controller
 version_added: 0.1.0
 author: openipu.pod contributors (@openipu)
 description:
-  - Hands consecutive IPU-Machines of a cluster to a tenant, lets the allocation grow or shrink around its partitions, or removes it.
+  - Allocates consecutive IPU-Machines of a cluster to a tenant, resizes the allocation around its partitions, or removes it.
+  - Omitted options of an existing allocation stay unchanged. A new allocation gets the defaults of the controller.
 extends_documentation_fragment:
   - openipu.pod.vipu
   - openipu.pod.attributes
   - openipu.pod.attributes.vipu
 options:
   id:
-    description: Its name.
+    description: ID of the allocation.
     type: str
     required: true
   cluster:
-    description: The cluster that its IPU-Machines are in.
+    description: Cluster of the IPU-Machines. Required with O(state=present).
     type: str
   size:
-    description: How many IPU-Machines it has; the controller picks them, consecutive in the rack.
+    description: Number of IPU-Machines. The controller chooses consecutive ones. O(state=present) requires O(size) or O(agents).
     type: int
   agents:
-    description: The agents of its IPU-Machines in the order of the cluster, consecutive in the rack.
+    description: Agents of consecutive IPU-Machines in the order of the cluster.
     type: list
     elements: str
   state:
     description:
-      - V(present) makes sure that the allocation is there as the options say.
-      - V(absent) makes sure that it is not.
+      - V(present) makes sure that the allocation exists with these options.
+      - V(absent) makes sure that it does not exist.
     type: str
     choices: [present, absent]
     default: present
   force:
-    description: Remove its partitions along with it.
+    description: Also remove the partitions of the allocation.
     type: bool
     default: false
   recreate:
     description:
-      - What cannot be changed on an allocation that exists is an error, unless this allows to remove it and make it anew.
+      - Remove the allocation and create it again when an immutable option differs. Otherwise the task fails.
     type: bool
     default: false
 """
 
 EXAMPLES = r"""
-- name: Four IPU-Machines for one team
+- name: Allocate four IPU-Machines to a team
   openipu.pod.vipu_allocation:
     api_host: 10.3.1.101
     id: team-a
     cluster: cl0
     size: 4
 
-- name: Exactly these for another
+- name: Allocate two given IPU-Machines to another team
   openipu.pod.vipu_allocation:
     api_host: 10.3.1.101
     id: team-b
@@ -68,14 +69,14 @@ EXAMPLES = r"""
 
 RETURN = r"""
 allocation:
-  description: The allocation as it is now, or in check mode as it would be; none when it is gone.
+  description: The allocation after the task, in check mode the predicted allocation; null after a removal.
   type: dict
   returned: success
   sample: {id: team-a, cluster: cl0, size: 4, agents: [ag01, ag02, ag03, ag04], free_ipus: 16}
 """
 
 from ansible_collections.openipu.pod.plugins.module_utils.runner import run_module
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.tasks import VIPU_ALLOCATION
+from ansible_collections.openipu.pod.plugins.module_utils.vipu.tasks.object_task import VIPU_ALLOCATION
 
 
 def main() -> None:

@@ -12,53 +12,54 @@ short_description: Manage a cluster of a V-IPU controller
 version_added: 0.1.0
 author: openipu.pod contributors (@openipu)
 description:
-  - Groups agents into a cluster, changes it while no partition is in it, or removes it.
+  - Groups agents into a cluster, changes a cluster without partitions, or removes it.
+  - Omitted options of an existing cluster stay unchanged. A new cluster gets the defaults of the controller.
 extends_documentation_fragment:
   - openipu.pod.vipu
   - openipu.pod.attributes
   - openipu.pod.attributes.vipu
 options:
   id:
-    description: Its name.
+    description: ID of the cluster.
     type: str
     required: true
   agents:
-    description: Its agents in the order of the rack, the lowest first, IPU-Link domain by IPU-Link domain.
+    description: Agents in the order of the rack from the lowest up, IPU-Link domain by IPU-Link domain. Required with O(state=present).
     type: list
     elements: str
   num_ilds:
-    description: The number of IPU-Link domains; the agents divide evenly into them. A new cluster has one unless given.
+    description: Number of IPU-Link domains, which must divide the agents evenly. Omit to use 1 for a new cluster.
     type: int
   topology:
-    description: How the IPU-Links of a domain are cabled; V(torus) closes the top to the bottom. A new cluster is a mesh unless given.
+    description: Cabling of the IPU-Links in a domain. V(torus) also connects top and bottom. Omit to use V(mesh) for a new cluster.
     type: str
     choices: [mesh, torus]
   cluster_topology:
-    description: How the GW-Links between domains are cabled.
+    description: Cabling of the GW-Links between domains.
     type: str
     choices: [looped]
   state:
     description:
-      - V(present) makes sure that the cluster is there as the options say.
-      - V(absent) makes sure that it is not.
+      - V(present) makes sure that the cluster exists with these options.
+      - V(absent) makes sure that it does not exist.
     type: str
     choices: [present, absent]
     default: present
   force:
-    description: Remove its allocations and their partitions along with it.
+    description: Also remove the allocations of the cluster and their partitions.
     type: bool
     default: false
 """
 
 EXAMPLES = r"""
-- name: One rack as a torus
+- name: Create a cluster with torus topology
   openipu.pod.vipu_cluster:
     api_host: 10.3.1.101
     id: cl0
     agents: [ag01, ag02, ag03, ag04]
     topology: torus
 
-- name: Take it apart, with all that is in it
+- name: Remove a cluster with its allocations and partitions
   openipu.pod.vipu_cluster:
     api_host: 10.3.1.101
     id: cl0
@@ -68,14 +69,14 @@ EXAMPLES = r"""
 
 RETURN = r"""
 cluster:
-  description: The cluster as it is now, or in check mode as it would be; none when it is gone.
+  description: The cluster after the task, in check mode the predicted cluster; null after a removal.
   type: dict
   returned: success
   sample: {id: cl0, agents: [ag01, ag02, ag03, ag04], num_ilds: 1, topology: torus, cluster_topology: looped}
 """
 
 from ansible_collections.openipu.pod.plugins.module_utils.runner import run_module
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.tasks import VIPU_CLUSTER
+from ansible_collections.openipu.pod.plugins.module_utils.vipu.tasks.object_task import VIPU_CLUSTER
 
 
 def main() -> None:

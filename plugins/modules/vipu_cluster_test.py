@@ -12,64 +12,65 @@ short_description: Test the cables, links and settings of a V-IPU cluster
 version_added: 0.1.0
 author: openipu.pod contributors (@openipu)
 description:
-  - Has the controller test a cluster, and fails when something is wrong, with a sentence that names the cables and machines.
-  - It is a gate before partitions, so it runs once for a cluster as it is. Nothing runs when the controller's last test was a pass of these
-    tests on the same agents in the same topology, or when the cluster has partitions already and its last test found nothing wrong. Tests that
-    disturb nobody, named without others, run beside partitions too.
-  - With O(transport=cli) nobody tells what a cluster was like when it was tested, so one without partitions is tested every time.
-  - Graphcore's controller and the open one remember their last test until they are restarted.
+  - Runs the tests of a cluster on the controller. Fails with a message that names the affected cables and machines.
+  - Use the module as a gate before partitions are created. No test runs when the last run passed the same tests on the same agents with the same
+    topology.
+  - No test runs either when the cluster has partitions and its last run did not fail. This does not apply when only tests that do not interrupt
+    partitions are selected, such as V(Version).
+  - With O(transport=cli) the state of the cluster during the last run is unknown, so a cluster without partitions is tested every time.
+  - Both Graphcore's controller and the open controller keep their last run until they are restarted.
 extends_documentation_fragment:
   - openipu.pod.vipu
   - openipu.pod.attributes.vipu
 attributes:
   check_mode:
-    description: Can run in C(check_mode) and say which tests would run, without running any.
+    description: Can run in C(check_mode) and return the tests that would run, without running any.
     support: full
   diff_mode:
-    description: There is nothing to show, since no object changes.
+    description: There is no diff, because no object changes.
     support: N/A
   idempotent:
-    description: When run twice in a row without something else changing in between, the second run tests nothing.
+    description: When run twice in a row without other changes in between, the second run starts no test.
     support: partial
     details:
-      - A cluster that fails is tested again, and so is one without partitions whose controller was restarted, or has tested another cluster
-        since. With O(force=true) it is tested every time.
+      - A cluster that failed is tested again. A cluster without partitions is tested again after a restart of the controller and after a test of
+        another cluster. With O(force=true) it is tested every time.
   platform:
     description: Where the module can run.
     platforms: posix
     support: full
 options:
   cluster:
-    description: The cluster. To stop a test it may be left out.
+    description: Cluster to test. Optional with O(state=stopped).
     type: str
   tests:
     description:
-      - The tests; all but V(PFC-settings) when none is named.
-      - One that depends on another is skipped when that fails, and V(Sync-Link), V(IPU-Link), V(Traffic) and V(GW-Link) are skipped while
-        there are partitions, which they would disturb. A test that is named alone runs in any case.
+      - Tests to run. Omit to run all tests except V(PFC-settings).
+      - A test is skipped when a test that it depends on fails. V(Sync-Link), V(IPU-Link), V(Traffic) and V(GW-Link) would interrupt partitions and
+        are skipped while there are any. A single selected test always runs.
     type: list
     elements: str
     choices: [Sync-Link, Cabling, IPU-Link, Traffic, GW-Link, Version, PFC-settings]
   state:
     description:
-      - V(tested) tests, and waits for the results.
-      - V(started) starts the tests and does not wait; M(openipu.pod.vipu_cluster_test_info) tells how they go.
-      - V(stopped) stops the test that is in progress, of O(cluster) when it is given.
+      - V(tested) runs the tests and waits for the results.
+      - V(started) starts the tests without waiting. M(openipu.pod.vipu_cluster_test_info) returns their progress.
+      - V(stopped) stops the running test, limited to O(cluster) if it is set.
     type: str
     choices: [tested, started, stopped]
     default: tested
   force:
     description:
-      - Test whether or not it is needed.
-      - The controller still leaves out what would disturb partitions, of which the task warns, unless one test is chosen alone.
+      - Test even if the cluster passed these tests before or has partitions.
+      - The controller still skips tests that would interrupt partitions, with a warning, except for a single selected test.
     type: bool
     default: false
   fail_on_failure:
-    description: Whether the task fails when a test does. Otherwise look at RV(ok).
+    description: Whether the task fails when a test fails. If not, check RV(ok). RV(msg) has the message of the failure.
     type: bool
     default: true
   wait_timeout:
-    description: How many seconds to wait for the results. The test goes on when they are over.
+    description: Timeout for the results, in seconds. The test continues after the timeout.
     type: float
     default: 1800
 seealso:
@@ -78,12 +79,12 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Stop here unless all cables are right
+- name: Test the cluster and fail on faults
   openipu.pod.vipu_cluster_test:
     api_host: 10.3.1.101
     cluster: cl0
 
-- name: Look at the settings of the RNICs, whatever was tested before
+- name: Test the settings of the RNICs
   openipu.pod.vipu_cluster_test:
     api_host: 10.3.1.101
     cluster: cl0
@@ -97,7 +98,7 @@ EXAMPLES = r"""
     state: started
     force: true
 
-- name: Wait for them
+- name: Wait for the results
   openipu.pod.vipu_cluster_test_info:
     api_host: 10.3.1.101
   register: test
@@ -105,7 +106,7 @@ EXAMPLES = r"""
   retries: 60
   delay: 10
 
-- name: Stop whatever test is in progress
+- name: Stop the running test
   openipu.pod.vipu_cluster_test:
     api_host: 10.3.1.101
     state: stopped
@@ -113,23 +114,28 @@ EXAMPLES = r"""
 
 RETURN = r"""
 ok:
-  description: Whether nothing is wrong; none when that is not known, because partitions kept the tests from running.
+  description: Whether all tests passed; null when partitions prevented the tests.
   type: bool
   returned: with O(state=tested), except in check mode
   sample: false
-skipped_reason:
-  description: Why nothing was tested.
+msg:
+  description: Message that names the failed tests with the affected cables and machines.
   type: str
-  returned: when nothing was tested
-  sample: Cluster 'cl0' passed these tests, and is the same since.
+  returned: when a test failed
+  sample: "Cluster 'cl0' did not pass its tests: Cabling 15/16 (ag01 port 5 <--> ag02 port 1: wrong port)."
+skipped_reason:
+  description: Reason why no test ran.
+  type: str
+  returned: when no test ran
+  sample: Cluster 'cl0' passed these tests and has not changed since.
 would_run:
   description: The tests that would run.
   type: list
   elements: str
-  returned: in check mode, when some would
+  returned: in check mode, when tests would run
   sample: [Cabling, Version]
 run:
-  description: The last run of tests that the controller knows; none when there was none, or none of this cluster.
+  description: The last run of tests; null when there was none or it tested another cluster.
   type: dict
   returned: except in check mode
   contains:
@@ -138,53 +144,53 @@ run:
       type: str
       sample: finished
     ok:
-      description: Whether it finished, and found nothing wrong. Tests that were left out so as not to disturb partitions are not wrong.
+      description: Whether the run finished without failures. Tests skipped to avoid interrupting partitions do not count as failed.
       type: bool
       sample: false
     cluster:
-      description: The cluster that was tested.
+      description: The tested cluster.
       type: str
       sample: cl0
     agents:
-      description: Its agents at that time, in their order; none with O(transport=cli).
+      description: Agents of the cluster at that time, in order; null with O(transport=cli).
       type: list
       elements: str
       sample: [ag01, ag02, ag03, ag04]
     num_ilds:
-      description: Its number of IPU-Link domains; none with O(transport=cli).
+      description: Number of IPU-Link domains; null with O(transport=cli).
       type: int
       sample: 1
     topology:
-      description: How its IPU-Links are cabled; none with O(transport=cli).
+      description: Cabling of the IPU-Links; null with O(transport=cli).
       type: str
       sample: torus
     run_id:
-      description: The name of the run; none with O(transport=cli).
+      description: ID of the run; null with O(transport=cli).
       type: str
       sample: 9d1f0c2a77b3e054
-    asked:
-      description: The tests that the run is made of.
+    requested:
+      description: The tests of the run.
       type: list
       elements: str
       sample: [Cabling]
     running:
-      description: The test that runs now.
+      description: The running test.
       type: str
       sample: null
     error:
-      description: Why it was aborted.
+      description: Cause of the abort.
       type: str
       sample: null
     started:
-      description: When it began, in seconds since 1970; none with O(transport=cli).
+      description: Start in seconds since 1970; null with O(transport=cli).
       type: int
       sample: 1772366360
     ended:
-      description: When it was over.
+      description: End in seconds since 1970; null with O(transport=cli).
       type: int
       sample: 1772366361
     results:
-      description: One for each test that is done.
+      description: Results of the finished tests.
       type: list
       elements: dict
       contains:
@@ -193,66 +199,66 @@ run:
           type: str
           sample: Cabling
         duration:
-          description: How long it took, in seconds.
+          description: Duration in seconds.
           type: float
           sample: 0.012
         passed:
-          description: How many cables, links, windows, components or machines are right.
+          description: Number of cables, links, windows, components or machines that passed.
           type: int
           sample: 15
         total:
-          description: How many there are.
+          description: Number of tested items of that kind.
           type: int
           sample: 16
         ok:
-          description: Whether nothing is wrong.
+          description: Whether the test passed.
           type: bool
           sample: false
         summary:
-          description: The lines as they are printed.
+          description: The printed lines.
           type: list
           elements: str
           sample: ["ag01:5 [IPU-Link] <--> ag02:1 [IPU-Link] (failed)"]
         skipped:
-          description: Whether it did not run.
+          description: Whether the test was skipped.
           type: bool
           sample: false
         skipped_because:
-          description: The test whose failure is the reason for that.
+          description: Failed test that caused the skip.
           type: str
           sample: null
         disturbs:
-          description: The partitions that are the reason for that.
+          description: Partitions that the test would have interrupted.
           type: list
           elements: str
           sample: []
         failures:
-          description: What is wrong, one for each cable, link, component or machine; as RV(failures), without C(test).
+          description: One failure per cable, link, component or machine, in the form of RV(failures) without C(test).
           type: list
           elements: dict
           sample: []
         versions:
-          description: By component and agent, the versions that the version test read; with O(transport=cli) there are none.
+          description: Versions by component and agent from the version test; empty with O(transport=cli).
           type: dict
           sample: {Virm: {ag01: 1.18.0, ag02: 1.18.0}}
 failures:
-  description: Everything that is wrong, of all tests.
+  description: Failures of all tests.
   type: list
   elements: dict
   returned: except in check mode
   contains:
     test:
-      description: The test that found it.
+      description: The test with the failure.
       type: str
       sample: Cabling
     kind:
       description:
         - One of no_cable, wrong_port, no_sync, link_down, corrected_errors, version, pfc_classes and agent_unreachable.
-        - None for a line that the command printed and nobody knows.
+        - Null for a printed line in an unknown form.
       type: str
       sample: wrong_port
     reason:
-      description: A sentence.
+      description: Description of the failure.
       type: str
       sample: The cable CBL1 in ag01 IPU-Link port 5 leads to ag03 IPU-Link port 7; there is no cable in ag02 IPU-Link port 1.
     a:
@@ -264,48 +270,48 @@ failures:
       type: dict
       sample: {agent: ag02, kind: IPU-Link, port: 1}
     found:
-      description: Where the cable in RV(failures[].a) leads to instead; none with O(transport=cli).
+      description: Actual port at the other end of the cable in RV(failures[].a); null with O(transport=cli).
       type: dict
       sample: {agent: ag03, kind: IPU-Link, port: 7}
     found_b:
-      description: Where the cable in RV(failures[].b) leads to instead; none with O(transport=cli).
+      description: Actual port at the other end of the cable in RV(failures[].b); null with O(transport=cli).
       type: dict
       sample: null
     empty:
-      description: Whether no cable is in RV(failures[].a); never told with O(transport=cli).
+      description: Whether RV(failures[].a) has no cable; always false with O(transport=cli).
       type: bool
       sample: false
     empty_b:
-      description: Whether no cable is in RV(failures[].b); never told with O(transport=cli).
+      description: Whether RV(failures[].b) has no cable; always false with O(transport=cli).
       type: bool
       sample: true
     agent:
-      description: The agent, for what belongs to one machine.
+      description: The agent of a failure inside one machine.
       type: str
       sample: null
     link:
-      description: A link inside of that machine.
+      description: An internal link of that machine.
       type: str
       sample: null
     corrected_errors:
-      description: How many errors a link corrected.
+      description: Number of errors that a link corrected.
       type: int
       sample: null
     traffic_test:
-      description: The traffic test that they were corrected in, counted from 1.
+      description: Number of the traffic test with the corrected errors, from 1.
       type: int
       sample: null
     component:
-      description: A component whose versions differ.
+      description: A component with different versions.
       type: str
       sample: null
     versions:
-      description: Its version on each agent.
+      description: Version of the component by agent.
       type: dict
       sample: {}
 """
 
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.cluster_tests import VIPU_CLUSTER_TEST
+from ansible_collections.openipu.pod.plugins.module_utils.vipu.tasks.cluster_test_task import VIPU_CLUSTER_TEST
 from ansible_collections.openipu.pod.plugins.module_utils.runner import run_module
 
 

@@ -2,18 +2,18 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tell the results of the last cluster test."""
+"""Return the results of the last cluster test."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: vipu_cluster_test_info
-short_description: Tell the results of the last cluster test
+short_description: Return the results of the last cluster test
 version_added: 0.1.0
 author: openipu.pod contributors (@openipu)
 description:
-  - Gives the last run of cluster tests that the controller knows, of whatever cluster, whether or not it is over.
-  - A controller keeps its last run only, and only until it is restarted.
+  - Returns the last run of cluster tests of the controller, of any cluster, running or finished.
+  - A controller keeps only its last run, until it is restarted.
 extends_documentation_fragment:
   - openipu.pod.vipu
   - openipu.pod.attributes.info
@@ -23,19 +23,19 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Ask how the last test went
+- name: Get the last test
   openipu.pod.vipu_cluster_test_info:
     api_host: 10.3.1.101
   register: test
 
-- name: Show what is wrong
+- name: Show the failures
   ansible.builtin.debug:
     msg: "{{ test.failures | map(attribute='reason') | list }}"
 """
 
 RETURN = r"""
 run:
-  description: The last run of tests that the controller knows; none when there was none, or none of this cluster.
+  description: The last run of tests; null when there was none.
   type: dict
   returned: success
   contains:
@@ -44,53 +44,53 @@ run:
       type: str
       sample: finished
     ok:
-      description: Whether it finished, and found nothing wrong. Tests that were left out so as not to disturb partitions are not wrong.
+      description: Whether the run finished without failures. Tests skipped to avoid interrupting partitions do not count as failed.
       type: bool
       sample: false
     cluster:
-      description: The cluster that was tested.
+      description: The tested cluster.
       type: str
       sample: cl0
     agents:
-      description: Its agents at that time, in their order; none with O(transport=cli).
+      description: Agents of the cluster at that time, in order; null with O(transport=cli).
       type: list
       elements: str
       sample: [ag01, ag02, ag03, ag04]
     num_ilds:
-      description: Its number of IPU-Link domains; none with O(transport=cli).
+      description: Number of IPU-Link domains; null with O(transport=cli).
       type: int
       sample: 1
     topology:
-      description: How its IPU-Links are cabled; none with O(transport=cli).
+      description: Cabling of the IPU-Links; null with O(transport=cli).
       type: str
       sample: torus
     run_id:
-      description: The name of the run; none with O(transport=cli).
+      description: ID of the run; null with O(transport=cli).
       type: str
       sample: 9d1f0c2a77b3e054
-    asked:
-      description: The tests that the run is made of.
+    requested:
+      description: The tests of the run.
       type: list
       elements: str
       sample: [Cabling]
     running:
-      description: The test that runs now.
+      description: The running test.
       type: str
       sample: null
     error:
-      description: Why it was aborted.
+      description: Cause of the abort.
       type: str
       sample: null
     started:
-      description: When it began, in seconds since 1970; none with O(transport=cli).
+      description: Start in seconds since 1970; null with O(transport=cli).
       type: int
       sample: 1772366360
     ended:
-      description: When it was over.
+      description: End in seconds since 1970; null with O(transport=cli).
       type: int
       sample: 1772366361
     results:
-      description: One for each test that is done.
+      description: Results of the finished tests.
       type: list
       elements: dict
       contains:
@@ -99,66 +99,66 @@ run:
           type: str
           sample: Cabling
         duration:
-          description: How long it took, in seconds.
+          description: Duration in seconds.
           type: float
           sample: 0.012
         passed:
-          description: How many cables, links, windows, components or machines are right.
+          description: Number of cables, links, windows, components or machines that passed.
           type: int
           sample: 15
         total:
-          description: How many there are.
+          description: Number of tested items of that kind.
           type: int
           sample: 16
         ok:
-          description: Whether nothing is wrong.
+          description: Whether the test passed.
           type: bool
           sample: false
         summary:
-          description: The lines as they are printed.
+          description: The printed lines.
           type: list
           elements: str
           sample: ["ag01:5 [IPU-Link] <--> ag02:1 [IPU-Link] (failed)"]
         skipped:
-          description: Whether it did not run.
+          description: Whether the test was skipped.
           type: bool
           sample: false
         skipped_because:
-          description: The test whose failure is the reason for that.
+          description: Failed test that caused the skip.
           type: str
           sample: null
         disturbs:
-          description: The partitions that are the reason for that.
+          description: Partitions that the test would have interrupted.
           type: list
           elements: str
           sample: []
         failures:
-          description: What is wrong, one for each cable, link, component or machine; as RV(failures), without C(test).
+          description: One failure per cable, link, component or machine, in the form of RV(failures) without C(test).
           type: list
           elements: dict
           sample: []
         versions:
-          description: By component and agent, the versions that the version test read; with O(transport=cli) there are none.
+          description: Versions by component and agent from the version test; empty with O(transport=cli).
           type: dict
           sample: {Virm: {ag01: 1.18.0, ag02: 1.18.0}}
 failures:
-  description: Everything that is wrong, of all tests.
+  description: Failures of all tests.
   type: list
   elements: dict
   returned: success
   contains:
     test:
-      description: The test that found it.
+      description: The test with the failure.
       type: str
       sample: Cabling
     kind:
       description:
         - One of no_cable, wrong_port, no_sync, link_down, corrected_errors, version, pfc_classes and agent_unreachable.
-        - None for a line that the command printed and nobody knows.
+        - Null for a printed line in an unknown form.
       type: str
       sample: wrong_port
     reason:
-      description: A sentence.
+      description: Description of the failure.
       type: str
       sample: The cable CBL1 in ag01 IPU-Link port 5 leads to ag03 IPU-Link port 7; there is no cable in ag02 IPU-Link port 1.
     a:
@@ -170,48 +170,50 @@ failures:
       type: dict
       sample: {agent: ag02, kind: IPU-Link, port: 1}
     found:
-      description: Where the cable in RV(failures[].a) leads to instead; none with O(transport=cli).
+      description: Actual port at the other end of the cable in RV(failures[].a); null with O(transport=cli).
       type: dict
       sample: {agent: ag03, kind: IPU-Link, port: 7}
     found_b:
-      description: Where the cable in RV(failures[].b) leads to instead; none with O(transport=cli).
+      description: Actual port at the other end of the cable in RV(failures[].b); null with O(transport=cli).
       type: dict
       sample: null
     empty:
-      description: Whether no cable is in RV(failures[].a); never told with O(transport=cli).
+      description: Whether RV(failures[].a) has no cable; always false with O(transport=cli).
       type: bool
       sample: false
     empty_b:
-      description: Whether no cable is in RV(failures[].b); never told with O(transport=cli).
+      description: Whether RV(failures[].b) has no cable; always false with O(transport=cli).
       type: bool
       sample: true
     agent:
-      description: The agent, for what belongs to one machine.
+      description: The agent of a failure inside one machine.
       type: str
       sample: null
     link:
-      description: A link inside of that machine.
+      description: An internal link of that machine.
       type: str
       sample: null
     corrected_errors:
-      description: How many errors a link corrected.
+      description: Number of errors that a link corrected.
       type: int
       sample: null
     traffic_test:
-      description: The traffic test that they were corrected in, counted from 1.
+      description: Number of the traffic test with the corrected errors, from 1.
       type: int
       sample: null
     component:
-      description: A component whose versions differ.
+      description: A component with different versions.
       type: str
       sample: null
     versions:
-      description: Its version on each agent.
+      description: Version of the component by agent.
       type: dict
       sample: {}
 """
 
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.cluster_tests import VIPU_CLUSTER_TEST_INFO
+from ansible_collections.openipu.pod.plugins.module_utils.vipu.tasks.cluster_test_info_task import (
+    VIPU_CLUSTER_TEST_INFO,
+)
 from ansible_collections.openipu.pod.plugins.module_utils.runner import run_module
 
 

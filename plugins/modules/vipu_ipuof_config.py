@@ -12,48 +12,48 @@ short_description: Write the IPUoF configuration of a partition to a file
 version_added: 0.1.0
 author: openipu.pod contributors (@openipu)
 description:
-  - Writes the file by which Poplar finds the IPUs of a partition, whole or not at all, readable by its owner only unless told otherwise.
-  - Runs on the host where the file is to be, which has to reach the controller. Needs nothing but the public user API.
+  - Writes the file with which Poplar finds the IPUs of a partition. The file is written atomically and by default readable by its owner only.
+  - Runs on the host of the file, which must have access to the controller. Requires only the public user API.
 extends_documentation_fragment:
   - openipu.pod.vipu
   - openipu.pod.attributes
   - openipu.pod.attributes.vipu
 options:
   id:
-    description: The name of the partition, which has to be ACTIVE.
+    description: ID of the partition, which must be ACTIVE.
     type: str
     required: true
   gcd:
-    description: The graph compilation domain that the file is for, from 0; needed when the partition has several.
+    description: Graph compilation domain of the file, from 0. Required when the partition has several.
     type: int
   dest:
     description:
-      - The file, or a folder that exists, in which it gets the name that Graphcore's command line would give it.
-      - Poplar looks in C(~/.ipuof.conf.d) and, for all users of a host, in C(/etc/ipuof.conf.d).
-      - A folder that is missing is made, readable by those who may read the file.
+      - Path of the file, or an existing folder. In a folder, the file has the name that Graphcore's command line uses.
+      - Poplar reads C(~/.ipuof.conf.d) and, for all users of a host, C(/etc/ipuof.conf.d).
+      - A missing folder is created with read permissions like those of the file.
     type: path
     required: true
   mode:
-    description: The permissions of the file in octal, in quotes.
+    description: Permissions of the file, as octal digits in quotes.
     type: raw
     default: "0600"
   state:
     description:
-      - Whether the file is to be there.
-      - With V(absent) the controller is not asked, so the partition may be gone.
+      - Whether the file exists.
+      - V(absent) does not contact the controller, so the partition need not exist.
     type: str
     choices: [present, absent]
     default: present
 """
 
 EXAMPLES = r"""
-- name: Let the user of this task run Poplar programs on the partition
+- name: Write the configuration for the user of this task
   openipu.pod.vipu_ipuof_config:
     api_host: 10.3.1.101
     id: vision
     dest: ~/.ipuof.conf.d/vision_ipuof.conf
 
-- name: Let all users of the host do so, each GCD with its own file
+- name: Write the configuration of each GCD for all users of the host
   openipu.pod.vipu_ipuof_config:
     api_host: 10.3.1.101
     id: large
@@ -63,7 +63,7 @@ EXAMPLES = r"""
   loop: [0, 1]
   become: true
 
-- name: Take it away again
+- name: Remove the configuration
   openipu.pod.vipu_ipuof_config:
     id: vision
     dest: ~/.ipuof.conf.d/vision_ipuof.conf
@@ -78,7 +78,7 @@ dest:
   sample: /home/ipuuser/.ipuof.conf.d/vision_ipuof.conf
 """
 
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.infos import VIPU_IPUOF_CONFIG
+from ansible_collections.openipu.pod.plugins.module_utils.vipu.tasks.ipuof_task import VIPU_IPUOF_CONFIG
 from ansible_collections.openipu.pod.plugins.module_utils.runner import run_module
 
 

@@ -12,8 +12,9 @@ short_description: Manage a partition of a V-IPU controller
 version_added: 0.1.0
 author: openipu.pod contributors (@openipu)
 description:
-  - Makes a partition out of IPUs of an allocation and waits until it is usable, resets it, or removes it.
-  - Needs nothing but the public user API, so a tenant can use it, and it works with every controller.
+  - Creates a partition with IPUs of an allocation and waits until it is usable, resets it, or removes it.
+  - Requires only the public user API, so tenants can use it, and it works with every controller.
+  - Omitted options of an existing partition stay unchanged. A new partition gets the defaults of the controller.
 extends_documentation_fragment:
   - openipu.pod.vipu
   - openipu.pod.attributes
@@ -21,111 +22,111 @@ extends_documentation_fragment:
 attributes:
   idempotent:
     support: partial
-    details: V(present) and V(absent) are. V(reset) is an act and changes something every time.
+    details: V(present) and V(absent) are idempotent. V(reset) makes a change in every run.
 options:
   id:
-    description: Its name.
+    description: ID of the partition.
     type: str
     required: true
   allocation:
-    description: The allocation that its IPUs come from.
+    description: Allocation that provides the IPUs. O(state=present) requires O(allocation) or O(cluster).
     type: str
   cluster:
     description:
-      - The cluster that its IPUs come from, out of any of its allocations.
-      - The older way to ask, which O(allocation) replaces; but needed beside O(ipus).
+      - Cluster that provides the IPUs, from any of its allocations.
+      - Deprecated in favour of O(allocation), but required with O(ipus).
     type: str
   size:
-    description: How many IPUs it has, a power of two.
+    description: Number of IPUs, a power of two. O(state=present) requires O(size) or O(ipus).
     type: int
   num_gcds:
-    description: How many graph compilation domains its IPUs are divided into evenly. The controller's default is 1.
+    description: Number of graph compilation domains, which must divide the IPUs evenly. Omit to use the default of the controller, 1.
     type: int
   num_replicas:
-    description: How many replicas the IPUs are divided into evenly. The controller's default is O(num_gcds).
+    description: Number of replicas, which must divide the IPUs evenly. Omit to use the default of the controller, O(num_gcds).
     type: int
   num_segments:
-    description: Over how many IPU-Link domains it is spread evenly. The controller takes as few as it needs.
+    description: Number of IPU-Link domains that share the IPUs evenly. Omit to use as few as possible.
     type: int
   routing:
-    description: Routing over the IPU-Links. The controller chooses from size and topology.
+    description: Routing over the IPU-Links. Omit to let the controller choose by size and topology.
     type: str
     choices: [dnc, swnc, btnc, ringswnc]
   gw_routing:
-    description: Routing over the GW-Links, for more than one IPU-Link domain.
+    description: Routing over the GW-Links between IPU-Link domains.
     type: str
     choices: [ring, swring]
   sync_type:
-    description: Its synchronisation. A reconfigurable partition needs V(c2-compatible).
+    description: Type of synchronisation. A reconfigurable partition requires V(c2-compatible).
     type: str
     choices: [c2-compatible, independent-rails, pod-native, pod-native-replicated-pipeline]
   reconfigurable:
-    description: Whether a program may use parts of it, in sizes of its own choice.
+    description: Whether programs may use parts of the partition, in sizes of their choice.
     type: bool
   ipus:
-    description: Exactly these IPUs, instead of those that the controller picks. Goes with O(cluster).
+    description: IPUs of the partition, instead of IPUs that the controller chooses. Requires O(cluster).
     type: list
     elements: dict
     suboptions:
       ild:
-        description: The IPU-Link domain in the cluster, from 0.
+        description: IPU-Link domain in the cluster, from 0.
         type: int
         default: 0
       topology_id:
-        description: The IPU in that domain, which is four times the position of the machine plus the number of the IPU on it.
+        description: Number of the IPU in that domain, four times the position of its machine plus its number in the machine.
         type: int
         required: true
       ild_routing_id:
-        description: What the partition calls the domain.
+        description: Number of the domain in the partition.
         type: int
         default: 0
       routing_id:
-        description: What the partition calls the IPU in that domain. All zero leaves the numbering to the controller.
+        description: Number of the IPU in the partition. With all numbers 0, the controller assigns them.
         type: int
         default: 0
   disable_auto_reset:
     description:
-      - Whether it is left alone after a failure instead of being reset.
+      - Whether automatic resets of the partition after a failure are disabled.
       - Can be changed at any time, without a reset.
-      - The public user API does not tell it of a partition. Against a controller that offers no more than that, it counts when a partition
-        is made, and of one that is there a warning says that it was not compared.
+      - The public user API does not report this value. With a controller that offers only this API, it applies to new partitions only. The task
+        does not compare it with an existing partition, and prints a warning.
     type: bool
   relocatable:
     description:
-      - Whether it may move to other free IPUs of its allocation when one of its IPU-Machines fails.
+      - Whether the partition may move to other free IPUs of its allocation when one of its IPU-Machines fails.
       - Can be changed at any time, without a reset.
-      - The public user API does not tell it of a partition. Against a controller that offers no more than that, it counts when a partition
-        is made, and of one that is there a warning says that it was not compared.
+      - The public user API does not report this value. With a controller that offers only this API, it applies to new partitions only. The task
+        does not compare it with an existing partition, and prints a warning.
     type: bool
   state:
     description:
-      - V(present) makes sure that the partition is there as the options say.
-      - V(absent) makes sure that it is not.
-      - V(reset) resets a partition that exists. That is an act, so every run of it changes something.
+      - V(present) makes sure that the partition exists with these options.
+      - V(absent) makes sure that it does not exist.
+      - V(reset) resets an existing partition. Every run makes a change.
     type: str
     choices: [present, absent, reset]
     default: present
   wait:
-    description: Wait until the partition is ACTIVE, and fail with the controller's reason when that does not come about. Check mode does not wait.
+    description: Wait until the partition is ACTIVE, and fail with the cause from the controller otherwise. Check mode does not wait.
     type: bool
     default: true
   wait_timeout:
-    description: How many seconds to wait.
+    description: Timeout for the wait, in seconds.
     type: float
     default: 120.0
   force:
-    description: Remove it even when one of its IPU-Machines cannot be told.
+    description: Remove the partition even when one of its IPU-Machines does not answer.
     type: bool
     default: false
   recreate:
     description:
-      - What cannot be changed on a partition that exists is an error, unless this allows to remove it and make it anew.
+      - Remove the partition and create it again when an immutable option differs. Otherwise the task fails.
     type: bool
     default: false
 """
 
 EXAMPLES = r"""
-- name: Sixteen IPUs that a program may divide as it likes
+- name: Create a reconfigurable partition with sixteen IPUs
   openipu.pod.vipu_partition:
     api_host: 10.3.1.101
     id: vision
@@ -133,13 +134,13 @@ EXAMPLES = r"""
     size: 16
     reconfigurable: true
 
-- name: Reset it
+- name: Reset the partition
   openipu.pod.vipu_partition:
     api_host: 10.3.1.101
     id: vision
     state: reset
 
-- name: Give the IPUs back
+- name: Remove the partition
   openipu.pod.vipu_partition:
     api_host: 10.3.1.101
     id: vision
@@ -148,19 +149,19 @@ EXAMPLES = r"""
 
 RETURN = r"""
 partition:
-  description: The partition as it is now, or in check mode as it would be; none when it is gone.
+  description: The partition after the task, in check mode the predicted partition; null after a removal.
   type: dict
   returned: success
   sample: {id: vision, allocation: team-a, size: 16, routing: dnc, num_gcds: 1, reconfigurable: true, state: ACTIVE}
 partitions:
-  description: The last state of a partition that did not become ACTIVE, by name, with the controller's reasons.
+  description: Last state of partitions that did not become ACTIVE, by ID, with causes from the controller.
   type: dict
-  returned: when waiting failed
+  returned: when the wait failed
   sample: {vision: {state: ERROR, operation: FAILED, errors: ["Agent 'ag03' is down."]}}
 """
 
 from ansible_collections.openipu.pod.plugins.module_utils.runner import run_module
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.tasks import VIPU_PARTITION
+from ansible_collections.openipu.pod.plugins.module_utils.vipu.tasks.partition_task import VIPU_PARTITION
 
 
 def main() -> None:

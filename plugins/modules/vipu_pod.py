@@ -2,20 +2,20 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Manage everything that a V-IPU controller holds in one task."""
+"""Manage all objects of a V-IPU controller in one task."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: vipu_pod
-short_description: Manage everything that a V-IPU controller holds in one task
+short_description: Manage all objects of a V-IPU controller in one task
 version_added: 0.1.0
 author: openipu.pod contributors (@openipu)
 description:
-  - Brings agents, clusters, allocations and partitions to what the lists say, in the order in which they depend on each other.
-  - Reads each kind that is concerned once, and writes all that differs in one call. The open controller applies it in one transaction, so
-    that either all of it happens or nothing.
-  - A list that is not given is not looked at.
+  - Creates and changes agents, clusters, allocations and partitions as listed, in the order of their dependencies.
+  - Reads each managed kind once and writes all differences in one call. The open controller applies them in one transaction, so that either all
+    changes are made or none.
+  - Omitted lists are not managed. Omitted options of an existing object stay unchanged. A new object gets the defaults of the controller.
 extends_documentation_fragment:
   - openipu.pod.vipu
   - openipu.pod.attributes
@@ -23,186 +23,185 @@ extends_documentation_fragment:
 attributes:
   check_mode:
     support: full
-    details: The controller is asked whether it would do all this, see O(validate).
+    details: The controller validates the changes, see O(validate).
 options:
   agents:
-    description: Agents that are to be there.
+    description: Desired agents.
     type: list
     elements: dict
     suboptions:
       id:
-        description: Its name, 1 to 63 letters, digits, C(.), C(_) or C(-).
+        description: ID of the agent, 1 to 63 letters, digits, C(.), C(_) or C(-).
         type: str
         required: true
       host:
         description: Address or name of the IPU-Machine on the gateway network.
         type: str
       port:
-        description: TCP port of the agent. That of a new one is 8080 unless given.
+        description: TCP port of the agent. Omit to use 8080 for a new agent.
         type: int
   clusters:
-    description: Clusters that are to be there.
+    description: Desired clusters.
     type: list
     elements: dict
     suboptions:
       id:
-        description: Its name.
+        description: ID of the cluster.
         type: str
         required: true
       agents:
-        description: Its agents in the order of the rack, the lowest first, IPU-Link domain by IPU-Link domain.
+        description: Agents in the order of the rack from the lowest up, IPU-Link domain by IPU-Link domain.
         type: list
         elements: str
       num_ilds:
-        description: The number of IPU-Link domains; the agents divide evenly into them. A new cluster has one unless given.
+        description: Number of IPU-Link domains, which must divide the agents evenly. Omit to use 1 for a new cluster.
         type: int
       topology:
-        description: How the IPU-Links of a domain are cabled; V(torus) closes the top to the bottom. A new cluster is a mesh unless given.
+        description: Cabling of the IPU-Links in a domain. V(torus) also connects top and bottom. Omit to use V(mesh) for a new cluster.
         type: str
         choices: [mesh, torus]
       cluster_topology:
-        description: How the GW-Links between domains are cabled.
+        description: Cabling of the GW-Links between domains.
         type: str
         choices: [looped]
   allocations:
-    description: Allocations that are to be there.
+    description: Desired allocations.
     type: list
     elements: dict
     suboptions:
       id:
-        description: Its name.
+        description: ID of the allocation.
         type: str
         required: true
       cluster:
-        description: The cluster that its IPU-Machines are in.
+        description: Cluster of the IPU-Machines.
         type: str
       size:
-        description: How many IPU-Machines it has; the controller picks them, consecutive in the rack.
+        description: Number of IPU-Machines. The controller chooses consecutive ones.
         type: int
       agents:
-        description: The agents of its IPU-Machines in the order of the cluster, consecutive in the rack.
+        description: Agents of consecutive IPU-Machines in the order of the cluster.
         type: list
         elements: str
   partitions:
-    description: Partitions that are to be there.
+    description: Desired partitions.
     type: list
     elements: dict
     suboptions:
       id:
-        description: Its name.
+        description: ID of the partition.
         type: str
         required: true
       allocation:
-        description: The allocation that its IPUs come from.
+        description: Allocation that provides the IPUs.
         type: str
       cluster:
         description:
-          - The cluster that its IPUs come from, out of any of its allocations.
-          - The older way to ask, which O(partitions[].allocation) replaces; but needed beside O(partitions[].ipus).
+          - Cluster that provides the IPUs, from any of its allocations.
+          - Deprecated in favour of O(partitions[].allocation), but required with O(partitions[].ipus).
         type: str
       size:
-        description: How many IPUs it has, a power of two.
+        description: Number of IPUs, a power of two.
         type: int
       num_gcds:
-        description: How many graph compilation domains its IPUs are divided into evenly. The controller's default is 1.
+        description: Number of graph compilation domains, which must divide the IPUs evenly. Omit to use the default of the controller, 1.
         type: int
       num_replicas:
-        description: How many replicas the IPUs are divided into evenly. The controller's default is O(partitions[].num_gcds).
+        description: Number of replicas, which must divide the IPUs evenly. Omit to use the default of the controller, O(partitions[].num_gcds).
         type: int
       num_segments:
-        description: Over how many IPU-Link domains it is spread evenly. The controller takes as few as it needs.
+        description: Number of IPU-Link domains that share the IPUs evenly. Omit to use as few as possible.
         type: int
       routing:
-        description: Routing over the IPU-Links. The controller chooses from size and topology.
+        description: Routing over the IPU-Links. Omit to let the controller choose by size and topology.
         type: str
         choices: [dnc, swnc, btnc, ringswnc]
       gw_routing:
-        description: Routing over the GW-Links, for more than one IPU-Link domain.
+        description: Routing over the GW-Links between IPU-Link domains.
         type: str
         choices: [ring, swring]
       sync_type:
-        description: Its synchronisation. A reconfigurable partition needs V(c2-compatible).
+        description: Type of synchronisation. A reconfigurable partition requires V(c2-compatible).
         type: str
         choices: [c2-compatible, independent-rails, pod-native, pod-native-replicated-pipeline]
       reconfigurable:
-        description: Whether a program may use parts of it, in sizes of its own choice.
+        description: Whether programs may use parts of the partition, in sizes of their choice.
         type: bool
       ipus:
-        description: Exactly these IPUs, instead of those that the controller picks. Goes with O(partitions[].cluster).
+        description: IPUs of the partition, instead of IPUs that the controller chooses. Requires O(partitions[].cluster).
         type: list
         elements: dict
         suboptions:
           ild:
-            description: The IPU-Link domain in the cluster, from 0.
+            description: IPU-Link domain in the cluster, from 0.
             type: int
             default: 0
           topology_id:
-            description: The IPU in that domain, which is four times the position of the machine plus the number of the IPU on it.
+            description: Number of the IPU in that domain, four times the position of its machine plus its number in the machine.
             type: int
             required: true
           ild_routing_id:
-            description: What the partition calls the domain.
+            description: Number of the domain in the partition.
             type: int
             default: 0
           routing_id:
-            description: What the partition calls the IPU in that domain. All zero leaves the numbering to the controller.
+            description: Number of the IPU in the partition. With all numbers 0, the controller assigns them.
             type: int
             default: 0
       disable_auto_reset:
         description:
-          - Whether it is left alone after a failure instead of being reset.
+          - Whether automatic resets of the partition after a failure are disabled.
           - Can be changed at any time, without a reset.
-          - The public user API does not tell it of a partition. Against a controller that offers no more than that, it counts when a partition
-            is made, and of one that is there a warning says that it was not compared.
+          - The public user API does not report this value. With a controller that offers only this API, it applies to new partitions only. The task
+            does not compare it with an existing partition, and prints a warning.
         type: bool
       relocatable:
         description:
-          - Whether it may move to other free IPUs of its allocation when one of its IPU-Machines fails.
+          - Whether the partition may move to other free IPUs of its allocation when one of its IPU-Machines fails.
           - Can be changed at any time, without a reset.
-          - The public user API does not tell it of a partition. Against a controller that offers no more than that, it counts when a partition
-            is made, and of one that is there a warning says that it was not compared.
+          - The public user API does not report this value. With a controller that offers only this API, it applies to new partitions only. The task
+            does not compare it with an existing partition, and prints a warning.
         type: bool
   prune:
     description:
-      - The kinds of which everything that is not listed is removed, whoever made it.
-      - Each needs its list, so that nothing is lost with a variable. An empty one removes all of that kind.
-      - A user who is no administrator sees the partitions of its own allocations only, and so prunes only those.
+      - Kinds of objects to prune. All unlisted objects of these kinds are removed, even those that other tools created.
+      - Each kind requires its list, so that an undefined variable removes nothing. An empty list removes all objects of the kind.
+      - Users who are not administrators see and prune only the partitions of their allocations.
     type: list
     elements: str
     choices: [agents, clusters, allocations, partitions]
     default: []
   validate:
     description:
-      - In check mode, ask the controller whether it would do all this, which changes nothing, and fail with its reasons when it would not.
-      - What it would refuse only because something does not exist is a warning, since a task before this one may be going to make it.
-        Turn this off where a task before this one makes room, or changes what this one builds on.
-      - A controller that offers only the public user API cannot be asked, a tenant may not ask, and O(transport=cli) has no command for
-        it. Then check mode only compares.
+      - In check mode, let the controller validate the changes, and fail with its messages. Nothing is changed.
+      - A missing object causes only a warning, because an earlier task may create it. Disable this option when an earlier task frees resources or
+        changes objects that this task depends on.
+      - Validation is not available with only the public user API, for tenants, and with O(transport=cli). Check mode then only compares.
     type: bool
     default: true
   wait:
     description:
-      - Wait until all partitions of O(partitions) are ACTIVE, and fail with the controller's reason when that does not come about.
+      - Wait until all partitions in O(partitions) are ACTIVE, and fail with the cause from the controller otherwise.
       - Check mode does not wait.
     type: bool
     default: true
   wait_timeout:
-    description: How many seconds to wait.
+    description: Timeout for the wait, in seconds.
     type: float
     default: 120.0
   force:
-    description: Remove what depends on a removed object along with it, and do not mind IPU-Machines that cannot be told.
+    description: Also remove the dependents of removed objects, and ignore IPU-Machines that do not answer.
     type: bool
     default: false
   recreate:
     description:
-      - What cannot be changed on an object that exists is an error, unless this allows to remove it and make it anew.
+      - Remove objects and create them again when an immutable option differs. Otherwise the task fails.
     type: bool
     default: false
 """
 
 EXAMPLES = r"""
-- name: A whole POD
+- name: Configure a POD
   openipu.pod.vipu_pod:
     api_host: 10.3.1.101
     agents:
@@ -215,7 +214,7 @@ EXAMPLES = r"""
     partitions:
       - {id: vision, allocation: team-a, size: 8}
 
-- name: Exactly these partitions and no other
+- name: Remove all other partitions
   openipu.pod.vipu_pod:
     api_host: 10.3.1.101
     partitions:
@@ -225,124 +224,128 @@ EXAMPLES = r"""
 
 RETURN = r"""
 agents:
-  description: What became of the agents, or in check mode would become of them, the names by what was done.
+  description: IDs of the agents by change, in check mode by predicted change.
   type: dict
   returned: when O(agents) was given
   contains:
     created:
-      description: Were not there.
+      description: Created objects.
       type: list
       elements: str
     updated:
-      description: Were changed.
+      description: Changed objects.
       type: list
       elements: str
     recreated:
-      description: Were removed and made anew.
+      description: Removed and recreated objects.
       type: list
       elements: str
     removed:
-      description: Were pruned.
+      description: Pruned objects.
       type: list
       elements: str
     unchanged:
-      description: Were as they are wanted.
+      description: Objects without changes.
       type: list
       elements: str
   sample: {created: [ag01, ag02], updated: [], recreated: [], removed: [], unchanged: []}
 clusters:
-  description: What became of the clusters, or in check mode would become of them, the names by what was done.
+  description: IDs of the clusters by change, in check mode by predicted change.
   type: dict
   returned: when O(clusters) was given
   contains:
     created:
-      description: Were not there.
+      description: Created objects.
       type: list
       elements: str
     updated:
-      description: Were changed.
+      description: Changed objects.
       type: list
       elements: str
     recreated:
-      description: Were removed and made anew.
+      description: Removed and recreated objects.
       type: list
       elements: str
     removed:
-      description: Were pruned.
+      description: Pruned objects.
       type: list
       elements: str
     unchanged:
-      description: Were as they are wanted.
+      description: Objects without changes.
       type: list
       elements: str
   sample: {created: [cl0], updated: [], recreated: [], removed: [], unchanged: []}
 allocations:
-  description: What became of the allocations, or in check mode would become of them, the names by what was done.
+  description: IDs of the allocations by change, in check mode by predicted change.
   type: dict
   returned: when O(allocations) was given
   contains:
     created:
-      description: Were not there.
+      description: Created objects.
       type: list
       elements: str
     updated:
-      description: Were changed.
+      description: Changed objects.
       type: list
       elements: str
     recreated:
-      description: Were removed and made anew.
+      description: Removed and recreated objects.
       type: list
       elements: str
     removed:
-      description: Were pruned.
+      description: Pruned objects.
       type: list
       elements: str
     unchanged:
-      description: Were as they are wanted.
+      description: Objects without changes.
       type: list
       elements: str
   sample: {created: [team-a], updated: [], recreated: [], removed: [], unchanged: []}
 partitions:
-  description: What became of the partitions, or in check mode would become of them, the names by what was done.
+  description: IDs of the partitions by change, in check mode by predicted change.
   type: dict
   returned: when O(partitions) was given
   contains:
     created:
-      description: Were not there.
+      description: Created objects.
       type: list
       elements: str
     updated:
-      description: Were changed.
+      description: Changed objects.
       type: list
       elements: str
     recreated:
-      description: Were removed and made anew.
+      description: Removed and recreated objects.
       type: list
       elements: str
     removed:
-      description: Were pruned.
+      description: Pruned objects.
       type: list
       elements: str
     unchanged:
-      description: Were as they are wanted.
+      description: Objects without changes.
       type: list
       elements: str
   sample: {created: [vision], updated: [], recreated: [], removed: [], unchanged: []}
 partition_states:
-  description: The state of every partition of O(partitions).
+  description: State of every partition in O(partitions).
   type: dict
-  returned: when they were waited for
+  returned: when the task waited
   sample: {vision: ACTIVE}
 errors:
-  description: What could not be written, and why; also what was not tried because of it.
+  description: Objects that could not be written, with the cause, and objects that were not tried because of them.
   type: list
   elements: dict
-  returned: when something failed
-  sample: [{kind: partition, id: vision, msg: "Cannot create partition 'vision': allocation 'team-a' does not exist."}]
+  returned: on failure
+  sample:
+    - kind: partition
+      id: vision
+      msg: "Cannot create partition 'vision': allocation 'team-a' does not exist."
+      error_code: OPU605
 """
 
 from ansible_collections.openipu.pod.plugins.module_utils.runner import run_module
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.tasks import VIPU_POD
+from ansible_collections.openipu.pod.plugins.module_utils.vipu.tasks.pod_task import VIPU_POD
 
 
 def main() -> None:

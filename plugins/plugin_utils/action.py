@@ -1,9 +1,11 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The fast path: a task runs inside Ansible's worker when it would run on this host anyway.
+"""The fast path: run a task inside the Ansible worker when the target is the control node itself.
 
-That saves the start of a Python per task. The code is the module's own, and so are the results.
+This saves the start of a Python process per task. Code and results are those of the module. The action plugin starts
+the module instead with ``become`` or ``async``, on another host, without a required library, and with
+``openipu_fast_path: false``.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from ansible_collections.openipu.pod.plugins.module_utils.runner import Task
 
 
 class TaskAction(ActionBase):
-    """Runs ``task`` here, or hands over to the module of the same name."""
+    """Action that runs ``task`` in this process or executes the module of the same name."""
 
     task: Task[t.Any]
     TRANSFERS_FILES = False
@@ -32,45 +34,45 @@ class TaskAction(ActionBase):
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> dict[str, t.Any]:
         result: dict[str, t.Any] = super().run(tmp, task_vars)
         if self._runs_here(task_vars or {}):
-            with self._surroundings():
+            with self._module_environment():
                 result.update(self._perform())
         else:
             result.update(self._execute_module(task_vars=task_vars, wrap_async=self._task.async_val))
         return result
 
     def _runs_here(self, task_vars: dict[str, t.Any]) -> bool:
-        """Whether this process is where the module would do its work, and can do it.
+        """Return whether this process can replace the module.
 
-        ``become`` and delegation to another host change who and where; a missing library may be there
-        in the Python of the target; ``openipu_fast_path: false`` is for those who want the module.
+        It cannot with ``become``, with another target host, or when a library is missing that the Python of
+        the target may have. ``openipu_fast_path: false`` always runs the module.
         """
         return (
             self._connection.transport == "local"
             and not self._task.async_val
             and self._connection.become is None
             and boolean(self._templar.template(task_vars.get("openipu_fast_path", True)), strict=False)
-            and self.task.way.ready(self._task.args)
+            and self.task.connector.ready(self._task.args)
         )
 
     def _perform(self) -> dict[str, t.Any]:
         checked = ArgumentSpecValidator(self.task.argument_spec, **self.task.constraints).validate(
-            plain(self._task.args)
+            plain_args(self._task.args)
         )
         if checked.error_messages:
             message = checked.errors.msg
             if isinstance(checked.errors[0], UnsupportedError):
                 message = f"Unsupported parameters for ({self._task.action}) module: {message}"
-            done: dict[str, t.Any] = {"failed": True, "msg": message}
+            result: dict[str, t.Any] = {"failed": True, "msg": message}
         else:
-            done = self.task.perform(checked.validated_parameters, bool(self._task.check_mode), bool(self._task.diff))
-        return t.cast("dict[str, t.Any]", remove_values(done, checked._no_log_values))
+            result = self.task.perform(checked.validated_parameters, bool(self._task.check_mode), bool(self._task.diff))
+        return t.cast("dict[str, t.Any]", remove_values(result, checked._no_log_values))
 
     @contextlib.contextmanager
-    def _surroundings(self) -> t.Iterator[None]:
-        """The environment and the folder that the module would run in: the task's, and the playbook's."""
+    def _module_environment(self) -> t.Iterator[None]:
+        """Set the environment of the task and the folder of the playbook, as the module would have them."""
         environment: dict[str, t.Any] = {}
         self._compute_environment_string(environment)
-        before, folder = dict(os.environ), os.getcwd()  # noqa: PTH109 - the folder as it is named
+        before, folder = dict(os.environ), os.getcwd()  # noqa: PTH109 - keep links in the path
         os.environ.update({name: str(value) for name, value in environment.items()})
         os.chdir(self._loader.get_basedir())
         try:
@@ -81,9 +83,9 @@ class TaskAction(ActionBase):
             os.environ.update(before)
 
 
-def plain(args: dict[str, t.Any]) -> dict[str, t.Any]:
-    """The arguments as a module is given them: by way of JSON, without the tags of ansible-core 2.19.
+def plain_args(args: dict[str, t.Any]) -> dict[str, t.Any]:
+    """Return the arguments as a module receives them: converted by JSON, without the tags of ansible-core 2.19.
 
-    A validator that drags tags along takes longer than everything else that a large task does.
+    The validator spends more time on tagged values than a large task needs for everything else.
     """
     return t.cast("dict[str, t.Any]", json.loads(json.dumps(args, default=str)))

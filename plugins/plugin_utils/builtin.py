@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An action of Ansible's own, run as a part of one of ours."""
+"""Calls of builtin action plugins from action plugins of this collection."""
 
 from __future__ import annotations
 
@@ -13,16 +13,19 @@ from ansible.plugins.action import ActionBase
 def run_builtin(
     action: ActionBase, name: str, args: dict[str, t.Any], task_vars: dict[str, t.Any] | None, diff: bool = True
 ) -> dict[str, t.Any]:
-    """The result of the action ``name`` with ``args``, run as ``action`` is; without ``diff``, it shows none."""
+    """Run the action plugin ``name`` in the context of ``action`` and return its result.
+
+    Without ``diff``, the result contains no diff.
+    """
     task = action._task.copy()
     task.args = args
     task.diff = bool(task.diff and diff)
-    ours = {
+    context = {
         "connection": action._connection,
         "play_context": action._play_context,
         "loader": action._loader,
         "templar": action._templar,
         "shared_loader_obj": action._shared_loader_obj,
     }
-    builtin = action._shared_loader_obj.action_loader.get(name, task=task, **ours)
+    builtin = action._shared_loader_obj.action_loader.get(name, task=task, **context)
     return t.cast("dict[str, t.Any]", builtin.run(task_vars=task_vars))

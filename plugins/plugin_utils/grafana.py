@@ -1,9 +1,9 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Grafana dashboards from a few lines each. Pure.
+"""Grafana dashboard models from short definitions. Pure.
 
-A dashboard is declared as what is to be seen, and this lays it out and says it in Grafana's own model::
+A definition lists rows and panels. This module lays them out and generates the model of Grafana::
 
     uid: openipu-power
     title: Power
@@ -13,9 +13,9 @@ A dashboard is declared as what is to be seen, and this lays it out and says it 
         panels:
           - {title: Power, unit: watt, queries: {"{{host}}": 'pdu:power_watts:current{host=~"$pdu"}'}}
 
-A panel is a ``timeseries`` unless ``kind`` says ``stat``, ``bargauge``, ``table`` or ``state-timeline``. ``queries``
-are legends with what is shown under them. ``width`` is of 24, and equal shares of a row unless given. ``steps`` are the
-values from which on it is orange and red; ``names`` are texts for values.
+The ``kind`` of a panel is ``timeseries`` (the default), ``stat``, ``bargauge``, ``table`` or ``state-timeline``.
+``queries`` maps legends to expressions. ``width`` is in 24ths of a row; the default is an equal share. ``steps`` are
+the thresholds for orange and red. ``names`` maps values to texts.
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ WIDTH = 24
 HEIGHTS = {"stat": 4, "state-timeline": 6}
 _KEYS = {"title", "kind", "unit", "queries", "width", "height", "steps", "names", "about", "max", "stack"}
 _SOURCE = {"type": "prometheus", "uid": "${datasource}"}
-_TEXT_OF_NOTHING = "-"
+_EMPTY_TEXT = "-"
 
 
-class DeclarationError(ValueError):
-    """A sentence on what is wrong with a declaration."""
+class DefinitionError(ValueError):
+    """Raised when a dashboard definition is invalid."""
 
 
-def dashboard(declared: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """The model of a dashboard, as Grafana imports it; raises DeclarationError."""
-    title = _needed(declared, "title", "A dashboard")
+def dashboard(definition: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """Return the model of a dashboard, in the format that Grafana imports; raise DefinitionError."""
+    title = _required(definition, "title", "a dashboard")
     panels: list[dict[str, t.Any]] = []
     top = 0
-    for row in _needed(declared, "rows", f"Dashboard '{title}'"):
+    for row in _required(definition, "rows", f"dashboard '{title}'"):
         panels.append(_row(row["title"], top, len(panels) + 1))
         top += 1
-        laid, top = _laid_out(row["panels"], top, len(panels) + 1, f"Dashboard '{title}'")
+        laid, top = _layout(row["panels"], top, len(panels) + 1, f"dashboard '{title}'")
         panels.extend(laid)
-    variables = [_datasource(), *(_variable(*item) for item in declared.get("variables", {}).items())]
+    variables = [_datasource(), *(_variable(*item) for item in definition.get("variables", {}).items())]
     return {
-        "uid": _needed(declared, "uid", f"Dashboard '{title}'"),
+        "uid": _required(definition, "uid", f"dashboard '{title}'"),
         "title": title,
-        "description": declared.get("about", ""),
+        "description": definition.get("about", ""),
         "tags": ["openipu"],
         "schemaVersion": 39,
         "version": 1,
@@ -59,103 +59,107 @@ def dashboard(declared: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         "timezone": "browser",
         "templating": {"list": variables},
         "annotations": {"list": [_alerts()]},
-        "links": [_others()],
+        "links": [_dashboard_links()],
         "panels": panels,
     }
 
 
-def queries(declared: t.Mapping[str, t.Any]) -> list[tuple[str, str]]:
-    """Every query of a dashboard, each with the panel or variable that asks it."""
-    found = [(f"variable {name}", query) for name, query in declared.get("variables", {}).items()]
-    for row in declared["rows"]:
+def queries(definition: t.Mapping[str, t.Any]) -> list[tuple[str, str]]:
+    """Return every query of a dashboard with the title of its panel or the name of its variable."""
+    found = [(f"variable {name}", query) for name, query in definition.get("variables", {}).items()]
+    for row in definition["rows"]:
         for panel in row["panels"]:
             found.extend((panel["title"], query) for query in panel["queries"].values())
     return found
 
 
-def _needed(declared: t.Mapping[str, t.Any], key: str, what: str) -> t.Any:
-    if not declared.get(key):
-        raise DeclarationError(f"{what} has no '{key}': give it one.")
-    return declared[key]
+def _required(definition: t.Mapping[str, t.Any], key: str, target: str) -> t.Any:
+    if not definition.get(key):
+        raise DefinitionError(f"Cannot create {target}: '{key}' is missing. Set it.")
+    return definition[key]
 
 
-def _laid_out(declared: list[dict[str, t.Any]], top: int, number: int, what: str) -> tuple[list[dict[str, t.Any]], int]:
-    """Panels from left to right, in as many lines as they need, and where the next line begins."""
-    share = WIDTH // max(1, min(len(declared), 4))
+def _layout(
+    definitions: list[dict[str, t.Any]], top: int, number: int, dashboard_name: str
+) -> tuple[list[dict[str, t.Any]], int]:
+    """Return the panels, laid out from left to right in lines, and the position of the next line."""
+    share = WIDTH // max(1, min(len(definitions), 4))
     panels, left, height = [], 0, 0
-    for panel in declared:
+    for panel in definitions:
         width = panel.get("width", share)
         if left + width > WIDTH:
             left, top, height = 0, top + height, 0
-        made = _panel(panel, number + len(panels), what)
-        tall = panel.get("height", HEIGHTS.get(made["type"], 8))
-        made["gridPos"] = {"x": left, "y": top, "w": width, "h": tall}
-        panels.append(made)
-        left, height = left + width, max(height, tall)
+        model = _panel(panel, number + len(panels), dashboard_name)
+        panel_height = panel.get("height", HEIGHTS.get(model["type"], 8))
+        model["gridPos"] = {"x": left, "y": top, "w": width, "h": panel_height}
+        panels.append(model)
+        left, height = left + width, max(height, panel_height)
     return panels, top + height
 
 
-def _panel(declared: t.Mapping[str, t.Any], number: int, what: str) -> dict[str, t.Any]:
-    title = _needed(declared, "title", f"A panel of {what}")
-    unknown = sorted(set(declared) - _KEYS)
+def _panel(definition: t.Mapping[str, t.Any], number: int, dashboard_name: str) -> dict[str, t.Any]:
+    title = _required(definition, "title", f"a panel of {dashboard_name}")
+    target = f"panel '{title}' of {dashboard_name}"
+    unknown = sorted(set(definition) - _KEYS)
     if unknown:
-        raise DeclarationError(
-            f"Panel '{title}' of {what} has {', '.join(unknown)}: it may have {', '.join(sorted(_KEYS))}."
+        raise DefinitionError(
+            f"Cannot create {target}: {', '.join(unknown)} is unknown. Choose from {', '.join(sorted(_KEYS))}."
         )
-    kind = declared.get("kind", "timeseries")
+    kind = definition.get("kind", "timeseries")
     if kind not in KINDS:
-        raise DeclarationError(f"Panel '{title}' of {what} is of kind '{kind}': choose {', '.join(KINDS)}.")
-    asked = _needed(declared, "queries", f"Panel '{title}' of {what}")
+        raise DefinitionError(f"Cannot create {target}: kind '{kind}' is unknown. Choose from {', '.join(KINDS)}.")
+    expressions = _required(definition, "queries", target)
     return {
         "id": number,
         "type": kind,
         "title": title,
-        "description": declared.get("about", ""),
+        "description": definition.get("about", ""),
         "datasource": _SOURCE,
-        "targets": [_target(*item, kind, place) for place, item in enumerate(asked.items())],
-        "fieldConfig": {"defaults": _field(declared, kind), "overrides": []},
+        "targets": [_target(*item, kind, place) for place, item in enumerate(expressions.items())],
+        "fieldConfig": {"defaults": _field(definition, kind), "overrides": []},
         "options": _options(kind),
         **({"transformations": _columns()} if kind == "table" else {}),
     }
 
 
 def _target(legend: str, query: str, kind: str, place: int) -> dict[str, t.Any]:
-    now = kind in ("stat", "bargauge", "table")
+    instant = kind in ("stat", "bargauge", "table")
     return {
         "refId": chr(ord("A") + place),
         "datasource": _SOURCE,
         "expr": " ".join(query.split()),
         "legendFormat": legend,
-        "instant": now,
-        "range": not now,
+        "instant": instant,
+        "range": not instant,
         "format": "table" if kind == "table" else "time_series",
     }
 
 
-def _field(declared: t.Mapping[str, t.Any], kind: str) -> dict[str, t.Any]:
+def _field(definition: t.Mapping[str, t.Any], kind: str) -> dict[str, t.Any]:
     colours = ("green", "orange", "red")
     steps = [{"color": colours[0], "value": None}]
     steps += [
-        {"color": colours[min(place, 2)], "value": value} for place, value in enumerate(declared.get("steps", ()), 1)
+        {"color": colours[min(place, 2)], "value": value} for place, value in enumerate(definition.get("steps", ()), 1)
     ]
     if len(steps) == 2:
         steps[1]["color"] = "red"
     field: dict[str, t.Any] = {
-        "unit": declared.get("unit", "short"),
-        "noValue": _TEXT_OF_NOTHING,
+        "unit": definition.get("unit", "short"),
+        "noValue": _EMPTY_TEXT,
         "thresholds": {"mode": "absolute", "steps": steps},
         "color": {"mode": "palette-classic" if kind == "timeseries" else "thresholds"},
         "mappings": [],
     }
-    if "max" in declared:
-        field.update(min=0, max=declared["max"])
-    if "names" in declared:
+    if "max" in definition:
+        field.update(min=0, max=definition["max"])
+    if "names" in definition:
         texts = {
-            str(value): {"text": text, "index": place} for place, (value, text) in enumerate(declared["names"].items())
+            str(value): {"text": text, "index": place}
+            for place, (value, text) in enumerate(definition["names"].items())
         }
         field["mappings"] = [{"type": "value", "options": texts}]
     if kind == "timeseries":
-        stacking = {"mode": "normal" if declared.get("stack") else "none", "group": "A"}
+        stacking = {"mode": "normal" if definition.get("stack") else "none", "group": "A"}
         field["custom"] = {"fillOpacity": 10, "lineWidth": 1, "showPoints": "never", "stacking": stacking}
     return field
 
@@ -187,7 +191,7 @@ def _options(kind: str) -> dict[str, t.Any]:
 
 
 def _columns() -> list[dict[str, t.Any]]:
-    """A table shows labels and value; when and by whom it was scraped is left out."""
+    """Return the transformation of a table, which hides the time and the scrape labels."""
     hidden = dict.fromkeys(("Time", "__name__", "instance", "job"), True)
     return [{"id": "organize", "options": {"excludeByName": hidden, "indexByName": {}, "renameByName": {}}}]
 
@@ -226,7 +230,7 @@ def _datasource() -> dict[str, t.Any]:
 
 
 def _alerts() -> dict[str, t.Any]:
-    """Alerts that fire, drawn over everything."""
+    """Return the annotation for firing critical alerts."""
     return {
         "name": "Alerts",
         "datasource": _SOURCE,
@@ -236,7 +240,7 @@ def _alerts() -> dict[str, t.Any]:
     }
 
 
-def _others() -> dict[str, t.Any]:
+def _dashboard_links() -> dict[str, t.Any]:
     return {
         "title": "openipu",
         "type": "dashboards",

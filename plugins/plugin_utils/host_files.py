@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which files of a host are as they are wanted, by what host_files_info tells of them. Pure."""
+"""Comparison of desired files with the result of host_files_info. Pure."""
 
 from __future__ import annotations
 
@@ -11,17 +11,23 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """A file, or a folder, which has no ``checksum``: whose it is, by name or number, and its mode in octal digits."""
+class DesiredFile:
+    """A file or folder with its owner and group, by name or number, and its mode in octal digits.
+
+    A folder has no ``checksum``.
+    """
 
     path: str
     owner: str
     group: str
     mode: str
-    checksum: str | None = None  # SHA-1 of the content, since that is what Ansible compares files by
+    checksum: str | None = None  # SHA-1 of the content, which Ansible compares
 
-    def is_there(self, found: t.Mapping[str, t.Any] | None) -> bool:
-        """Whether nothing is left to do, given what stands at the path; when in doubt, something is."""
+    def matches(self, found: t.Mapping[str, t.Any] | None) -> bool:
+        """Return whether the file at the path needs no change, given its host_files_info entry or None.
+
+        A mode that is not octal never matches.
+        """
         if not found or found["kind"] != ("directory" if self.checksum is None else "file"):
             return False
         same_mode = re.fullmatch("[0-7]+", self.mode) is not None and int(self.mode, 8) == int(found["mode"], 8)

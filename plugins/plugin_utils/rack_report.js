@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Tells what a cable is, by mouse and by keyboard. The page can be read without it.
+// Shows the label of a cable for mouse and keyboard. The page is readable without scripts.
 (function () {
   "use strict";
   var tip = document.getElementById("tip");
   function cable(event) {
     return event.target.closest ? event.target.closest(".cable[aria-label]") : null;
   }
-  function tell(event) {
+  function showLabel(event) {
     var active = document.activeElement;
     var found = cable(event) || (active && active.matches(".cable[aria-label]") ? active : null);
     tip.textContent = found ? found.getAttribute("aria-label") : "";
   }
-  document.addEventListener("mouseover", tell);
-  document.addEventListener("focusin", tell);
+  document.addEventListener("mouseover", showLabel);
+  document.addEventListener("focusin", showLabel);
   document.addEventListener("click", function (event) {
     var link = event.target.closest ? event.target.closest('a[href^="#cable-"]') : null;
     var target = link && document.getElementById(link.getAttribute("href").slice(1));

@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The page of a rack report, from what it is to show to HTML. On the control node, where Jinja2 is."""
+"""HTML page of a rack report. Runs on the control node, where Jinja2 is installed."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _NAME = "rack_report"
 
 
 def render(pod: model.Pod | None, info: t.Any, run: t.Any) -> str:
-    """The whole page; every name in it is escaped, and no script but its own would run."""
-    # Not Ansible's own templating: that does not escape, and knows variables that a page has no use for.
+    """Return the page. All names are escaped; the content security policy allows only the script of the page."""
+    # Ansible's templating does not escape HTML.
     environment = Environment(
         loader=FileSystemLoader(_FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
     script = (_FOLDER / f"{_NAME}.js").read_text(encoding="utf-8").strip()
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     page = environment.get_template(f"{_NAME}.html.j2")
-    # The one text that is not escaped: a file of our own.
+    # The script is a file of the collection; everything else is escaped.
     own = {"script": Markup(script), "script_hash": f"sha256-{digest}"}  # noqa: S704
     text = page.render(view(pod, info, run), **own) + "\n"
-    return text.encode("utf-8", "replace").decode()  # JSON can hold halves of characters
+    return text.encode("utf-8", "replace").decode()  # JSON can hold unpaired surrogates

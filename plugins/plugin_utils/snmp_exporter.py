@@ -1,10 +1,10 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the Prometheus SNMP exporter is to ask of a rack PDU and of a switch, as its configuration. Pure.
+"""Configuration of the Prometheus SNMP exporter for rack PDUs and switches. Pure.
 
-Its metrics have the names of the objects in their MIBs, and their units: what those mean in volts and watts is told
-by the recording rules. Objects are told by number, so no MIB has to be installed.
+Metrics have the names and units of their MIB objects. Recording rules convert them to volts and watts. Objects are
+identified by number, so no MIB has to be installed.
 """
 
 from __future__ import annotations
@@ -16,20 +16,23 @@ from ansible_collections.openipu.pod.plugins.module_utils.pdu import mib
 from ansible_collections.openipu.pod.plugins.module_utils.pdu.mib import Column, Oid, Syntax, Table
 
 INTERFACES: Oid = (1, 3, 6, 1, 2, 1, 2, 2, 1)  # ifEntry of IF-MIB (RFC 2863)
-MORE_OF_INTERFACES: Oid = (1, 3, 6, 1, 2, 1, 31, 1, 1, 1)  # ifXEntry
+INTERFACES_EXTENDED: Oid = (1, 3, 6, 1, 2, 1, 31, 1, 1, 1)  # ifXEntry
 PROCESSORS: Oid = (1, 3, 6, 1, 2, 1, 25, 3, 3, 1)  # hrProcessorEntry of HOST-RESOURCES-MIB (RFC 2790)
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Columns of one table. ``index`` is the label of a row's number; ``labels`` are columns that say more of a row."""
+    """Columns of one table.
 
-    columns: tuple[tuple[Column, str], ...]  # with the type of metric that each makes
+    ``index`` is the label for the row number. ``labels`` are columns that become additional labels.
+    """
+
+    columns: tuple[tuple[Column, str], ...]  # with the metric type of each
     index: str
     labels: tuple[tuple[str, Column], ...] = ()
 
 
-def _of(table: Table, *names: str) -> tuple[tuple[Column, str], ...]:
+def _columns(table: Table, *names: str) -> tuple[tuple[Column, str], ...]:
     return tuple((table[name], "DisplayString" if table[name].syntax is Syntax.TEXT else "gauge") for name in names)
 
 
@@ -41,19 +44,19 @@ _THRESHOLDS = ("NearOverloadCurrentThreshold", "OverloadCurrentThreshold")
 _STATES = {"up": 1, "down": 2, "testing": 3, "unknown": 4, "dormant": 5, "notPresent": 6, "lowerLayerDown": 7}
 
 PDU: tuple[Rows, ...] = (
-    Rows(_of(mib.IDENT, "FirmwareRev", "ModelNumber", "SerialNumber"), "index"),
-    Rows(_of(mib.DEVICE_CONFIG, "NearOverloadPowerThreshold", "OverloadPowerThreshold"), "index"),
-    Rows(_of(mib.DEVICE_PROPERTIES, "MaxPhaseCurrentRating", "DevicePowerRating"), "index"),
-    Rows(_of(mib.DEVICE_STATUS, "LoadState", "Power", "PeakPower", "Energy", "PowerSupplyAlarm"), "index"),
-    Rows(_of(mib.PHASE_CONFIG, *_THRESHOLDS), "index", (("phase", mib.PHASE_CONFIG["Number"]),)),
+    Rows(_columns(mib.IDENT, "FirmwareRev", "ModelNumber", "SerialNumber"), "index"),
+    Rows(_columns(mib.DEVICE_CONFIG, "NearOverloadPowerThreshold", "OverloadPowerThreshold"), "index"),
+    Rows(_columns(mib.DEVICE_PROPERTIES, "MaxPhaseCurrentRating", "DevicePowerRating"), "index"),
+    Rows(_columns(mib.DEVICE_STATUS, "LoadState", "Power", "PeakPower", "Energy", "PowerSupplyAlarm"), "index"),
+    Rows(_columns(mib.PHASE_CONFIG, *_THRESHOLDS), "index", (("phase", mib.PHASE_CONFIG["Number"]),)),
     Rows(
-        _of(mib.PHASE_STATUS, "LoadState", "Current", "Voltage", "Power"),
+        _columns(mib.PHASE_STATUS, "LoadState", "Current", "Voltage", "Power"),
         "index",
         (("phase", mib.PHASE_STATUS["Number"]),),
     ),
-    Rows(_of(mib.BANK_CONFIG, *_THRESHOLDS), "index", (("bank", mib.BANK_CONFIG["Number"]),)),
-    Rows(_of(mib.BANK_PROPERTIES, "BreakerRating"), "index", (("bank", mib.BANK_PROPERTIES["Number"]),)),
-    Rows(_of(mib.BANK_STATUS, "LoadState", "Current"), "index", (("bank", mib.BANK_STATUS["Number"]),)),
+    Rows(_columns(mib.BANK_CONFIG, *_THRESHOLDS), "index", (("bank", mib.BANK_CONFIG["Number"]),)),
+    Rows(_columns(mib.BANK_PROPERTIES, "BreakerRating"), "index", (("bank", mib.BANK_PROPERTIES["Number"]),)),
+    Rows(_columns(mib.BANK_STATUS, "LoadState", "Current"), "index", (("bank", mib.BANK_STATUS["Number"]),)),
 )
 
 SWITCH: tuple[Rows, ...] = (
@@ -65,14 +68,14 @@ SWITCH: tuple[Rows, ...] = (
             (_column("ifInErrors", INTERFACES, 14), "counter"),
             (_column("ifOutDiscards", INTERFACES, 19), "counter"),
             (_column("ifOutErrors", INTERFACES, 20), "counter"),
-            (_column("ifHCInOctets", MORE_OF_INTERFACES, 6, unit="bytes"), "counter"),
-            (_column("ifHCOutOctets", MORE_OF_INTERFACES, 10, unit="bytes"), "counter"),
-            (_column("ifHighSpeed", MORE_OF_INTERFACES, 15, unit="Mbit/s"), "gauge"),
+            (_column("ifHCInOctets", INTERFACES_EXTENDED, 6, unit="bytes"), "counter"),
+            (_column("ifHCOutOctets", INTERFACES_EXTENDED, 10, unit="bytes"), "counter"),
+            (_column("ifHighSpeed", INTERFACES_EXTENDED, 15, unit="Mbit/s"), "gauge"),
         ),
         "ifIndex",
         (
-            ("ifName", _column("ifName", MORE_OF_INTERFACES, 1, Syntax.TEXT)),
-            ("ifAlias", _column("ifAlias", MORE_OF_INTERFACES, 18, Syntax.TEXT)),
+            ("ifName", _column("ifName", INTERFACES_EXTENDED, 1, Syntax.TEXT)),
+            ("ifAlias", _column("ifAlias", INTERFACES_EXTENDED, 18, Syntax.TEXT)),
         ),
     ),
     Rows(((_column("hrProcessorLoad", PROCESSORS, 2, Syntax.INTEGER, "%"), "gauge"),), "hrDeviceIndex"),
@@ -84,23 +87,23 @@ _LEVELS = {"auth_priv": "authPriv", "auth_no_priv": "authNoPriv", "no_auth_no_pr
 
 
 def metrics(kind: str) -> list[str]:
-    """The names of the metrics that a module makes."""
+    """Return the metric names of a module."""
     columns = [column.name for rows in MODULES[kind] for column, _type in rows.columns]
     return sorted([*columns, _UP_TIME.name])
 
 
 def module(kind: str) -> dict[str, t.Any]:
-    """What is asked of a ``pdu`` or a ``switch``, as a module of the exporter without its credentials."""
-    walk, told = set(), []
+    """Return the exporter module for a ``pdu`` or a ``switch``, without credentials."""
+    walk, found = set(), []
     for rows in MODULES[kind]:
         walk.update(_dotted(column.oid) for column, _type in rows.columns)
         walk.update(_dotted(column.oid) for _label, column in rows.labels)
-        told.extend(_metric(column, type_, rows) for column, type_ in rows.columns)
-    told.append({"name": _UP_TIME.name, "oid": _dotted(_UP_TIME.oid), "type": "gauge", "help": _help(_UP_TIME)})
+        found.extend(_metric(column, type_, rows) for column, type_ in rows.columns)
+    found.append({"name": _UP_TIME.name, "oid": _dotted(_UP_TIME.oid), "type": "gauge", "help": _help(_UP_TIME)})
     return {
         "walk": sorted(walk),
         "get": [_dotted(_UP_TIME.at())],
-        "metrics": sorted(told, key=lambda metric: metric["name"]),
+        "metrics": sorted(found, key=lambda metric: metric["name"]),
         "max_repetitions": 25,
         "retries": 2,
         "timeout": "3s",
@@ -108,33 +111,35 @@ def module(kind: str) -> dict[str, t.Any]:
 
 
 def credentials(connection: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """How to log in, from the words of the connection options of the modules for PDUs; raises ValueError."""
+    """Return the credentials from connection options of the PDU modules; raise ValueError."""
     if connection.get("version", "v3") == "v2c":
-        return {"version": 2, "community": _given(connection, "community", "v2c")}
+        return {"version": 2, "community": _required(connection, "community", "v2c")}
     level = connection.get("security_level", "auth_priv")
     if level not in _LEVELS:
-        raise ValueError(f"security_level '{level}' is none of {', '.join(_LEVELS)}.")
+        raise ValueError(f"Cannot use security_level '{level}': it is unknown. Choose from {', '.join(_LEVELS)}.")
     auth: dict[str, t.Any] = {"version": 3, "security_level": _LEVELS[level]}
-    auth["username"] = _given(connection, "username", "v3")
+    auth["username"] = _required(connection, "username", "v3")
     if level != "no_auth_no_priv":
         auth["auth_protocol"] = connection.get("auth_protocol", "sha").upper()
-        auth["password"] = _given(connection, "auth_key", level)
+        auth["password"] = _required(connection, "auth_key", level)
     if level == "auth_priv":
         auth["priv_protocol"] = connection.get("priv_protocol", "aes").upper()
-        auth["priv_password"] = _given(connection, "priv_key", level)
+        auth["priv_password"] = _required(connection, "priv_key", level)
     if connection.get("context"):
         auth["context_name"] = connection["context"]
     return auth
 
 
 def configuration(connections: t.Mapping[str, t.Mapping[str, t.Any]], split: bool = True) -> dict[str, t.Any]:
-    """The whole configuration for the kinds that ``connections`` has; raises ValueError.
+    """Return the configuration for the kinds in ``connections``; raise ValueError.
 
-    From release 0.23 on the exporter has credentials apart from modules; ``split`` false is how it was before.
+    From release 0.23 on, the exporter separates credentials from modules. Set ``split`` to false for older releases.
     """
     unknown = sorted(set(connections) - set(MODULES))
     if unknown:
-        raise ValueError(f"There is no module for {', '.join(unknown)}: there are {', '.join(MODULES)}.")
+        raise ValueError(
+            f"Cannot configure {', '.join(unknown)}: the kind is unknown. Choose from {', '.join(MODULES)}."
+        )
     auths = {kind: credentials(connection) for kind, connection in sorted(connections.items())}
     if split:
         return {"auths": auths, "modules": {kind: module(kind) for kind in auths}}
@@ -145,9 +150,9 @@ def configuration(connections: t.Mapping[str, t.Mapping[str, t.Any]], split: boo
     return found
 
 
-def _given(connection: t.Mapping[str, t.Any], name: str, by: str) -> str:
+def _required(connection: t.Mapping[str, t.Any], name: str, mode: str) -> str:
     if not connection.get(name):
-        raise ValueError(f"SNMP with {by} needs '{name}': give it.")
+        raise ValueError(f"Cannot configure SNMP with {mode}: '{name}' is missing. Set it.")
     return str(connection[name])
 
 
@@ -156,12 +161,12 @@ def _dotted(oid: Oid) -> str:
 
 
 def _help(column: Column) -> str:
-    said = column.unit
+    description = column.unit
     if column.per_unit != 1:
-        said = f"1/{column.per_unit} {column.unit}"
+        description = f"1/{column.per_unit} {column.unit}"
     if column.names:
-        said = ", ".join(f"{number} {name}" for name, number in column.names.items())
-    return _dotted(column.oid) + (f" ({said})" if said else "")
+        description = ", ".join(f"{number} {name}" for name, number in column.names.items())
+    return _dotted(column.oid) + (f" ({description})" if description else "")
 
 
 def _metric(column: Column, type_: str, rows: Rows) -> dict[str, t.Any]:
@@ -171,9 +176,9 @@ def _metric(column: Column, type_: str, rows: Rows) -> dict[str, t.Any]:
         {
             "labels": [rows.index],
             "labelname": label,
-            "oid": _dotted(told.oid),
-            "type": "DisplayString" if told.syntax is Syntax.TEXT else "gauge",
+            "oid": _dotted(column.oid),
+            "type": "DisplayString" if column.syntax is Syntax.TEXT else "gauge",
         }
-        for label, told in rows.labels
+        for label, column in rows.labels
     ]
     return {**metric, "lookups": lookups} if lookups else metric

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whole cluster tests: of one rack, and of as many racks as an operator brings up."""
+"""Duration of complete cluster tests of one rack and of many racks."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from statistics import median
 from typing import Any
 
 import grpc
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin
 
-from openipu.vipu.agent.contract import agent
+from openipu.shared.vipu.contract import admin
+from openipu.vipu.agent_api.contract import agent
 
 from .controller import paired
 from .lab import MACHINES_PER_POD, Lab, Machine
@@ -20,38 +20,38 @@ from .measure import Table, Target
 
 
 def bench_one_rack(lab: Lab, table: Table, rounds: int) -> None:
-    """All six tests of 16 machines, beside one question to each of their agents."""
+    """Measure all six tests of 16 machines; peer: one request to each of their agents."""
     lab.apply_pods(1)
     lab.wait_agents_up()
     with lab.channel() as channel, contextlib.ExitStack() as stack:
         stub = admin.stub(channel, "AdminService")
         agents = _agents(stack, lab.machines)
         _test(stub, "c0")
-        took, asked = paired(rounds, lambda: _test(stub, "c0"), lambda: _read_cables(agents))
+        duration, peer = paired(rounds, lambda: _test(stub, "c0"), lambda: _read_cables(agents))
     table.add(
-        "whole test of a rack: 30 sync, 64 cables, 320 links, 8 traffic, versions",
-        f"{took:.0f} ms",
-        f"ReadCables of the 16 agents: {asked:.1f} ms",
+        "complete test of a rack: 30 sync, 64 cables, 320 links, 8 traffic, versions",
+        f"{duration:.0f} ms",
+        f"ReadCables of the 16 agents: {peer:.1f} ms",
         Target("≤ 1 s", 1000),
-        took,
+        duration,
     )
 
 
 def bench_many_racks(lab: Lab, table: Table, rounds: int) -> None:
-    """The same for 64 racks one after the other, and how much dearer each is than one alone."""
+    """Measure the tests of all racks in sequence; peer: one of these racks, in ms and as a ratio per rack."""
     lab.apply_pods(lab.pods)
     lab.wait_agents_up()
-    lab.rest()
+    lab.wait_idle()
     with lab.channel() as channel:
         stub = admin.stub(channel, "AdminService")
-        alone = median(_test(stub, "c0") for _ in range(3))
-        took = median(sum(_test(stub, f"c{pod}") for pod in range(lab.pods)) for _ in range(min(rounds, 3)))
+        one_rack = median(_test(stub, "c0") for _ in range(3))
+        duration = median(sum(_test(stub, f"c{pod}") for pod in range(lab.pods)) for _ in range(min(rounds, 3)))
     table.add(
-        f"whole test of {lab.pods} racks, {lab.pods * MACHINES_PER_POD} machines",
-        f"{took:.1f} s",
-        f"one of these racks: {alone * 1000:.0f} ms, so {took / alone / lab.pods:.2f} × per rack",
+        f"complete test of {lab.pods} racks, {lab.pods * MACHINES_PER_POD} machines",
+        f"{duration:.1f} s",
+        f"one of these racks {one_rack * 1000:.0f} ms: {duration / one_rack / lab.pods:.2f} × per rack",
         Target("≤ 20 s", 20),
-        took,
+        duration,
     )
 
 
@@ -62,19 +62,19 @@ def _agents(stack: contextlib.ExitStack, machines: Sequence[Machine]) -> list[An
 
 
 def _test(stub: Any, cluster: str) -> float:
-    """Seconds of a run of all tests, which must pass."""
+    """Run all tests and return the seconds. Raises RuntimeError when a test fails."""
     start = time.perf_counter()
     run = stub.StartClusterTest(admin.StartClusterTestRequest(cluster_id=cluster), timeout=20).run
     while run.state == admin.ClusterTestRun.RUNNING:
-        news = admin.GetClusterTestRequest(run_id=run.run_id, known_results=6, wait_milliseconds=30_000)
-        run = stub.GetClusterTest(news, timeout=60).run
+        request = admin.GetClusterTestRequest(run_id=run.run_id, known_results=6, wait_milliseconds=30_000)
+        run = stub.GetClusterTest(request, timeout=60).run
     if not run.ok:
-        raise RuntimeError(f"cluster {cluster} did not pass its tests")
+        raise RuntimeError(f"Cannot measure cluster '{cluster}': its tests failed.")
     return time.perf_counter() - start
 
 
 def _read_cables(agents: Sequence[Any]) -> float:
     start = time.perf_counter()
-    for call in [each.ReadCables.future(agent.ReadCablesRequest()) for each in agents]:
+    for call in [stub.ReadCables.future(agent.ReadCablesRequest()) for stub in agents]:
         call.result(timeout=10)
     return time.perf_counter() - start

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the collection costs: one bulk task beside an empty playbook and beside looped command lines."""
+"""CPU and wall time of the collection: one bulk task, an empty playbook, and a loop of commands."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HEADER = """\
 """
 EMPTY = "    []\n"
 BULK = """\
-    - name: One POD in one task
+    - name: Configure a POD with one task
       openipu.pod.vipu_pod:
         api_host: "{host}"
         api_port: {port}
@@ -39,14 +39,14 @@ BULK = """\
         wait: false
 """
 LOOPED = """\
-    - name: Every object with a command of its own
+    - name: Create each object with a separate command
       ansible.builtin.command: "{vipu_admin} --api-host {host} --api-port {port} create {{{{ item }}}}"
       loop: "{{{{ commands }}}}"
 """
 
 
 def objects(lab: Lab, pods: int) -> dict[str, list[dict[str, object]]]:
-    """16 agents, a cluster, an allocation and 16 partitions for each POD: 34 objects."""
+    """Return 34 objects for each POD: 16 agents, a cluster, an allocation and 16 partitions."""
     result: dict[str, list[dict[str, object]]] = {"agents": [], "clusters": [], "allocations": [], "partitions": []}
     for pod in range(pods):
         machines = lab.machines[pod * 16 : pod * 16 + 16]
@@ -59,7 +59,7 @@ def objects(lab: Lab, pods: int) -> dict[str, list[dict[str, object]]]:
 
 
 def commands(pod: dict[str, list[dict[str, object]]]) -> list[str]:
-    """The same objects as arguments of ``vipu-admin create``."""
+    """Return the arguments of ``vipu-admin create`` for the same objects."""
     lines = [f"agent {a['id']} --host {a['host']} --port {a['port']}" for a in pod["agents"]]
     for cluster in pod["clusters"]:
         agents = ",".join(cluster["agents"])  # type: ignore[arg-type]
@@ -73,7 +73,7 @@ def commands(pod: dict[str, list[dict[str, object]]]) -> list[str]:
 
 
 def play(folder: Path, name: str, tasks: str, variables: dict[str, object] | None = None) -> list[str]:
-    """Write a playbook and its variables; the command that runs it."""
+    """Write a playbook and its variables. Return the command that runs it."""
     playbook = folder / f"{name}.yml"
     playbook.write_text(HEADER.format(python=sys.executable) + tasks)
     arguments = [PLAYBOOK, "-i", "localhost,", str(playbook)]
@@ -85,12 +85,12 @@ def play(folder: Path, name: str, tasks: str, variables: dict[str, object] | Non
 
 
 def bench_one_shot(lab: Lab, folder: Path, table: Table, rounds: int) -> None:
-    """34 objects: one bulk task, its unchanged second run, an empty playbook, looped commands."""
+    """Measure 34 objects: one bulk task, its unchanged second run, an empty playbook, a loop of commands."""
     pod = objects(lab, 1)
-    where = {"host": lab.host, "port": lab.port, "vipu_admin": str(BIN / "vipu-admin")}
+    options = {"host": lab.host, "port": lab.port, "vipu_admin": str(BIN / "vipu-admin")}
     empty = play(folder, "empty", EMPTY)
-    bulk = play(folder, "bulk", BULK.format(**where), dict(pod))
-    looped = play(folder, "looped", LOOPED.format(**where), {"commands": commands(pod)})
+    bulk = play(folder, "bulk", BULK.format(**options), dict(pod))
+    looped = play(folder, "looped", LOOPED.format(**options), {"commands": commands(pod)})
 
     medians = alternate(
         rounds,
@@ -113,33 +113,33 @@ def bench_one_shot(lab: Lab, folder: Path, table: Table, rounds: int) -> None:
     )
     looped_cpu = medians["looped"].cpu
     table.add(
-        "the same beside looped commands, CPU",
+        "same, CPU against a loop of commands",
         f"1/{looped_cpu / bulk_cpu:.1f}",
         f"looped vipu-admin {looped_cpu:.2f} s",
         Target("≤ 1/12", 12, at_least=True),
         looped_cpu / bulk_cpu,
     )
     table.add(
-        "the same, wall",
+        "same, wall time",
         f"{medians['bulk'].wall:.2f} s",
-        f"empty {medians['empty'].wall:.2f} s, looped {medians['looped'].wall:.2f} s",
+        f"empty {medians['empty'].wall:.2f} s, loop {medians['looped'].wall:.2f} s",
     )
-    again = medians["unchanged"].cpu
+    unchanged_cpu = medians["unchanged"].cpu
     table.add(
         "unchanged second run, CPU",
-        f"{again:.2f} s",
+        f"{unchanged_cpu:.2f} s",
         f"first run {bulk_cpu:.2f} s",
-        Target("no dearer", bulk_cpu * 1.03),  # the noise of two medians
-        again,
+        Target("not more", bulk_cpu * 1.03),  # 3 % is the noise of two medians
+        unchanged_cpu,
     )
 
 
 def bench_growth(lab: Lab, folder: Path, table: Table, rounds: int) -> None:
-    """64 PODs in one task: CPU per object above the fixed cost of one POD."""
-    where = {"host": lab.host, "port": lab.port}
+    """Measure 64 PODs in one task: CPU per object, without the fixed cost of one POD."""
+    options = {"host": lab.host, "port": lab.port}
     small, large = objects(lab, 1), objects(lab, 64)
-    one = play(folder, "one", BULK.format(**where), dict(small))
-    many = play(folder, "many", BULK.format(**where), dict(large))
+    one = play(folder, "one", BULK.format(**options), dict(small))
+    many = play(folder, "many", BULK.format(**options), dict(large))
     medians = alternate(
         rounds,
         {
@@ -148,10 +148,10 @@ def bench_growth(lab: Lab, folder: Path, table: Table, rounds: int) -> None:
         },
         before={"one": lab.clear, "many": lab.clear},
     )
-    extra = sum(map(len, large.values())) - sum(map(len, small.values()))
-    per_object = (medians["many"].cpu - medians["one"].cpu) / extra * 1000
+    added_objects = sum(map(len, large.values())) - sum(map(len, small.values()))
+    per_object = (medians["many"].cpu - medians["one"].cpu) / added_objects * 1000
     table.add(
-        "growth: 64 PODs, 2176 objects, CPU per object",
+        "64 PODs, 2176 objects, CPU per object",
         f"{per_object:.3f} ms",
         f"1 POD {medians['one'].cpu:.2f} s, 64 PODs {medians['many'].cpu:.2f} s",
         Target("≤ 0.3 ms", 0.3),

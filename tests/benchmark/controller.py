@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the controller does on one core: durable creates per second, listing, batches, activation."""
+"""Performance of the controller: durable creates per second on one core, listing, batches, activation."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from statistics import median
 from typing import Any
 
 import grpc
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin, virmgrpc
 
-from openipu.vipu.agent.contract import agent
+from openipu.shared.vipu.contract import admin, virmgrpc
+from openipu.vipu.agent_api.contract import agent
 
 from .lab import Lab
 from .measure import Table, Target
@@ -21,12 +21,12 @@ from .measure import Table, Target
 IN_FLIGHT = 64
 
 
-def flood(method: Any, requests: Sequence[Any]) -> float:
-    """Send all requests with 64 in flight; seconds until the last answer. Raises RuntimeError for a refusal."""
+def send_all(method: Any, requests: Sequence[Any]) -> float:
+    """Send all requests with 64 in flight. Return the seconds until the last response. Raises RuntimeError."""
     window, done = threading.Semaphore(IN_FLIGHT), threading.Semaphore(0)
     failed: list[str] = []
 
-    def answered(call: Any) -> None:
+    def on_response(call: Any) -> None:
         if call.code() is not grpc.StatusCode.OK:
             failed.append(call.details())
         window.release()
@@ -35,24 +35,24 @@ def flood(method: Any, requests: Sequence[Any]) -> float:
     start = time.perf_counter()
     for request in requests:
         window.acquire()
-        method.future(request, timeout=60).add_done_callback(answered)
+        method.future(request, timeout=60).add_done_callback(on_response)
     for _ in requests:
         done.acquire()
-    took = time.perf_counter() - start
+    duration = time.perf_counter() - start
     if failed:
-        raise RuntimeError(f"{len(failed)} of {len(requests)} calls failed, for example: {failed[0]}")
-    return took
+        raise RuntimeError(f"{len(failed)} of {len(requests)} calls failed. First error: {failed[0]}")
+    return duration
 
 
 def partition(id: str, allocation: str, size: int = 1) -> Any:
-    """A request to create a partition."""
+    """Return a request to create a partition."""
     return virmgrpc.CreatePartitionRequest(
         requirements=virmgrpc.PartitionRequirements(id=id, size=size, allocation_id=allocation)
     )
 
 
 def bench_creates(lab: Lab, table: Table, rounds: int) -> None:
-    """4096 one-IPU partitions on 1024 machines, 64 in flight; their agents are configured meanwhile."""
+    """Measure the creation of 4096 one-IPU partitions on 1024 machines, 64 in flight, while agents are configured."""
     with lab.channel() as channel:
         user, version = virmgrpc.stub(channel, "UserService"), virmgrpc.stub(channel, "VersionService")
         requests = [partition(f"s{number}", f"a{number % 64}") for number in range(4096)]
@@ -62,24 +62,24 @@ def bench_creates(lab: Lab, table: Table, rounds: int) -> None:
             lab.clear()
             lab.apply_pods(64)
             lab.wait_agents_up()
-            lab.rest()
-            floor.append(len(requests) / flood(version.GetVersion, empty))
+            lab.wait_idle()
+            floor.append(len(requests) / send_all(version.GetVersion, empty))
             before = lab.server_cpu()
-            rates.append(len(requests) / flood(user.CreatePartition, requests))
+            rates.append(len(requests) / send_all(user.CreatePartition, requests))
             cpu.append((lab.server_cpu() - before) / len(requests))
             lab.wait_active(len(requests))
     rate = median(rates)
     table.add(
         "durable CreatePartition, 1024 machines, server on one core",
         f"{rate:,.0f}/s ({median(cpu) * 1000:.2f} ms CPU each)",
-        f"GetVersion, which does nothing: {median(floor):,.0f}/s",
+        f"empty call GetVersion: {median(floor):,.0f}/s",
         Target("≥ 1,500/s", 1500, at_least=True),
         rate,
     )
 
 
 def bench_list(lab: Lab, table: Table, rounds: int) -> None:
-    """ListPartitions of 10,000, all of them ACTIVE, from the call to the parsed reply."""
+    """Measure ListPartitions of 10,000 ACTIVE partitions, from the call to the parsed reply."""
     lab.apply_pods(lab.pods, partitions=10_000)
     lab.wait_active(10_000)
     single = [virmgrpc.GetPartitionStatusRequest(partition_id=f"q{number:05}") for number in range(1000)]
@@ -87,29 +87,31 @@ def bench_list(lab: Lab, table: Table, rounds: int) -> None:
         user = virmgrpc.stub(channel, "UserService")
 
         def once() -> float:
-            # So that no listing is the same as the one before.
+            # Change the list, so that no reply is cached.
             user.RemovePartition(virmgrpc.RemovePartitionRequest(partition_id="q00000"))
             user.CreatePartition(partition("q00000", "a0"))
             start = time.perf_counter()
             reply = user.ListPartitions(virmgrpc.ListPartitionsRequest())
-            took = time.perf_counter() - start
+            duration = time.perf_counter() - start
             if len(reply.partitions) != 10_000:
-                raise RuntimeError(f"{len(reply.partitions)} partitions were listed")
-            return took
+                raise RuntimeError(
+                    f"Cannot measure ListPartitions: it returned {len(reply.partitions)} of 10,000 partitions."
+                )
+            return duration
 
         once()
-        took, alone = paired(rounds, once, lambda: flood(user.GetPartitionStatus, single))
+        duration, peer = paired(rounds, once, lambda: send_all(user.GetPartitionStatus, single))
     table.add(
         "ListPartitions of 10,000",
-        f"{took:.1f} ms",
-        f"1000 GetPartitionStatus, 64 in flight: {alone:.0f} ms",
+        f"{duration:.1f} ms",
+        f"1000 GetPartitionStatus, 64 in flight: {peer:.0f} ms",
         Target("≤ 30 ms", 30),
-        took,
+        duration,
     )
 
 
 def bench_apply(lab: Lab, table: Table, rounds: int) -> None:
-    """One batch of 1000 agents, durable, on a controller that is not still parting from those of the last one."""
+    """Measure one durable batch of 1000 agents. Each run waits until the controller has closed previous connections."""
     agents = [admin.AgentSpec(id=m.agent_id, host=m.host, port=m.port) for m in lab.machines[:1000]]
     single = [admin.CreateAgentRequest(spec=agent) for agent in agents]
     with lab.channel() as channel:
@@ -117,32 +119,32 @@ def bench_apply(lab: Lab, table: Table, rounds: int) -> None:
 
         def once() -> float:
             lab.clear()
-            lab.rest()
+            lab.wait_idle()
             start = time.perf_counter()
             reply = stub.Apply(admin.ApplyRequest(agents=agents))
-            took = time.perf_counter() - start
+            duration = time.perf_counter() - start
             if not reply.applied:
                 raise RuntimeError(str(reply.results[0]))
-            return took
+            return duration
 
         def one_by_one() -> float:
             lab.clear()
-            lab.rest()
-            return flood(stub.CreateAgent, single)
+            lab.wait_idle()
+            return send_all(stub.CreateAgent, single)
 
-        took, alone = paired(rounds, once, one_by_one)
+        duration, peer = paired(rounds, once, one_by_one)
     lab.clear()
     table.add(
         "Apply of 1000 agents in one batch",
-        f"{took:.1f} ms",
-        f"1000 CreateAgent, 64 in flight: {alone:.0f} ms",
+        f"{duration:.1f} ms",
+        f"1000 CreateAgent, 64 in flight: {peer:.0f} ms",
         Target("≤ 100 ms", 100),
-        took,
+        duration,
     )
 
 
 def bench_active(lab: Lab, table: Table, rounds: int) -> None:
-    """From CreatePartition to ACTIVE for 16 IPUs on four machines of an idle rack."""
+    """Measure the time from CreatePartition to ACTIVE for 16 IPUs on four machines of an idle rack."""
     lab.apply_pods(1)
     lab.wait_agents_up()
     with lab.channel() as channel, contextlib.ExitStack() as stack:
@@ -158,30 +160,30 @@ def bench_active(lab: Lab, table: Table, rounds: int) -> None:
             request = virmgrpc.GetPartitionStatusRequest(partition_id="now")
             while user.GetPartitionStatus(request).status.ready_state != virmgrpc.PS_ACTIVE:
                 if time.perf_counter() - start > 10:
-                    raise RuntimeError("the partition is not ACTIVE after 10 s")
-            took = time.perf_counter() - start
+                    raise RuntimeError("Cannot measure the activation: the partition is not ACTIVE after 10 s.")
+            duration = time.perf_counter() - start
             user.RemovePartition(virmgrpc.RemovePartitionRequest(partition_id="now"))
-            return took
+            return duration
 
-        def ask() -> float:
+        def query_agents() -> float:
             start = time.perf_counter()
-            for call in [each.GetInfo.future(agent.GetInfoRequest()) for each in agents]:
+            for call in [stub.GetInfo.future(agent.GetInfoRequest()) for stub in agents]:
                 call.result(timeout=10)
             return time.perf_counter() - start
 
         once()
-        ask()
-        took, asked = paired(rounds, once, ask)
+        query_agents()
+        duration, peer = paired(rounds, once, query_agents)
     table.add(
         "CreatePartition to ACTIVE, 16 IPUs on 4 machines",
-        f"{took:.1f} ms",
-        f"GetInfo of the 4 agents: {asked:.1f} ms",
+        f"{duration:.1f} ms",
+        f"GetInfo of the 4 agents: {peer:.1f} ms",
         Target("≤ 100 ms", 100),
-        took,
+        duration,
     )
 
 
 def paired(rounds: int, call: Callable[[], float], peer: Callable[[], float]) -> tuple[float, float]:
-    """Both in turn; the median of each in milliseconds."""
+    """Run both alternately. Return the median of each in milliseconds."""
     pairs = [(call(), peer()) for _ in range(rounds)]
     return median(own for own, _ in pairs) * 1000, median(other for _, other in pairs) * 1000

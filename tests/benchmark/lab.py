@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is measured: a ``vipu-server`` process and the rack that it drives, on loopback."""
+"""Processes under measurement: ``vipu-server`` and a rack twin on loopback."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from typing import Any
 
 import grpc
 import psutil
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin, virmgrpc
 
-from openipu.limits import raise_file_limit
-from openipu.vipu.initialise import initialise
+from openipu.process.limits import raise_file_limit
+from openipu.shared.vipu.contract import admin, virmgrpc
+from openipu.vipu.server.initialise import initialise
 
 MACHINES_PER_POD = 16
 _OPTIONS = [("grpc.max_receive_message_length", 64 << 20), ("grpc.max_send_message_length", 64 << 20)]
@@ -28,7 +28,7 @@ _OPTIONS = [("grpc.max_receive_message_length", 64 << 20), ("grpc.max_send_messa
 
 @dataclass(frozen=True)
 class Machine:
-    """An IPU-Machine of the twin, as the controller is told of it."""
+    """IPU-Machine of the twin, with its id and address for the controller."""
 
     agent_id: str
     host: str
@@ -36,51 +36,49 @@ class Machine:
 
 
 class Processes:
-    """What runs beside the benchmark, and ends with it: ``folder`` is theirs, once the stack has opened it."""
+    """Processes that end with the benchmark. ``folder`` holds their files and exists after ``_open_folder``."""
 
     folder: Path
 
     def __init__(self) -> None:
-        """Nothing is started yet."""
         self._stack = contextlib.ExitStack()
 
     def __exit__(self, *exception: object) -> None:
-        """End it all."""
+        """Stop all processes and remove the folder."""
         self._stack.close()
 
     def _open_folder(self) -> None:
         self.folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-")))
 
     def _start_rack(self, config: dict[str, Any]) -> None:
-        """Start a rack twin and wait until it listens; raises RuntimeError with what it said."""
+        """Start a rack twin and wait until it listens. Raises RuntimeError with its log."""
         file, socket = self.folder / "rack.json", self.folder / "rack.sock"
         file.write_text(json.dumps(config))
-        rack = self._start("openipu.twin.rack", ["--config", str(file), "--socket", str(socket)])
-        _wait(lambda: socket.is_socket() or rack.poll() is not None, "the rack listens")
+        rack = self._start("openipu.twin.rack.main", ["--config", str(file), "--socket", str(socket)])
+        _wait(lambda: socket.is_socket() or rack.poll() is not None, "the rack twin listens")
         if rack.poll() is not None:
-            raise RuntimeError(f"the rack did not start: {self._said('openipu.twin.rack')}")
+            raise RuntimeError(f"Cannot start the rack twin: {self._log_text('openipu.twin.rack.main')}")
 
     def _start(self, module: str, options: list[str]) -> subprocess.Popen[bytes]:
         with (self.folder / f"{module}.log").open("wb") as log:
             process = subprocess.Popen(
                 [sys.executable, "-m", module, *options], stdout=subprocess.PIPE, stderr=log, env=_environment()
             )
-        self._stack.callback(_end, process)
+        self._stack.callback(_stop, process)
         return process
 
-    def _said(self, module: str) -> str:
-        return (self.folder / f"{module}.log").read_text() or "nothing was said"
+    def _log_text(self, module: str) -> str:
+        return (self.folder / f"{module}.log").read_text() or "its log is empty"
 
 
 class Lab(Processes):
-    """A controller and PODs of 16 machines each; a context manager.
+    """Context manager for a controller and PODs of 16 machines each.
 
-    With ``one_core`` the controller has the first core for itself, and the rack and this process share
-    the others (all of them share the same core where there is only one).
+    With ``one_core`` the controller runs on the first core, the rack twin and this process on the others. On a
+    machine with one core, all share it.
     """
 
     def __init__(self, pods: int, *, one_core: bool = False) -> None:
-        """Nothing is started yet."""
         super().__init__()
         self.pods = pods
         self._cores = sorted(os.sched_getaffinity(0))
@@ -91,16 +89,16 @@ class Lab(Processes):
 
     @property
     def host(self) -> str:
-        """Where the controller listens."""
+        """Address of the controller."""
         return self.address.rpartition(":")[0]
 
     @property
     def port(self) -> int:
-        """Its port."""
+        """Port of the controller."""
         return int(self.address.rpartition(":")[2])
 
     def __enter__(self) -> Lab:
-        """Start everything, and wait until it is ready; raises RuntimeError with what it said."""
+        """Start all processes and wait until they are ready. Raises RuntimeError with a log."""
         raise_file_limit()  # inherited by the processes
         with self._stack:
             if self._one_core:
@@ -116,20 +114,20 @@ class Lab(Processes):
         return self
 
     def server_cpu(self) -> float:
-        """Seconds of CPU that the controller has taken so far."""
+        """Return the seconds of CPU that the controller has used."""
         times = self._server.cpu_times()
         return float(times.user + times.system)
 
-    def rest(self) -> None:
-        """Wait until the controller is done with what came before."""
-        _wait(lambda: bool(self._server.cpu_percent(interval=0.2) < 10), "the controller is at rest")
+    def wait_idle(self) -> None:
+        """Wait until the controller has completed background work and uses less than 10 % of a core."""
+        _wait(lambda: bool(self._server.cpu_percent(interval=0.2) < 10), "the controller is idle")
 
     def channel(self) -> grpc.Channel:
-        """A new channel to the controller; close it."""
+        """Return a new channel to the controller, which the caller must close."""
         return grpc.insecure_channel(self.address, options=_OPTIONS)
 
     def apply_pods(self, count: int, partitions: int = 0) -> None:
-        """Register PODs as agents, cluster ``cN`` (torus) and allocation ``aN``; one-IPU partitions ``qN`` over all."""
+        """Create agents, cluster ``cN`` (torus) and allocation ``aN`` per POD, and one-IPU partitions ``qN`` in all."""
         request = admin.ApplyRequest()
         for pod in range(count):
             machines = self.machines[pod * MACHINES_PER_POD : (pod + 1) * MACHINES_PER_POD]
@@ -147,7 +145,7 @@ class Lab(Processes):
         self._apply(request)
 
     def clear(self) -> None:
-        """Remove every record."""
+        """Remove all records."""
         agents = self._admin.ListAgents(admin.ListAgentsRequest()).agents
         self._apply(
             admin.ApplyRequest(
@@ -156,16 +154,16 @@ class Lab(Processes):
         )
 
     def wait_agents_up(self) -> None:
-        """Wait until the controller reaches every agent that it knows."""
+        """Wait until all agents are up."""
 
-        def everywhere() -> bool:
+        def all_up() -> bool:
             agents = self._admin.ListAgents(admin.ListAgentsRequest()).agents
             return all(agent.state == admin.AGENT_STATE_UP for agent in agents)
 
-        _wait(everywhere, "all agents are up")
+        _wait(all_up, "all agents are up")
 
     def wait_active(self, count: int) -> None:
-        """Wait until so many partitions are there, and all of them are ACTIVE."""
+        """Wait until there are ``count`` partitions and all are ACTIVE."""
 
         def active() -> bool:
             partitions = self._user.ListPartitions(virmgrpc.ListPartitionsRequest()).partitions
@@ -185,13 +183,13 @@ class Lab(Processes):
         initialise(database)
         options = ["--host", f"{self._network}.0.1", "--port", "0", "--database", str(database)]
         options += ["--log-level", "warning"]
-        server = self._start("openipu.vipu.server", options)
+        server = self._start("openipu.vipu.server.main", options)
         self._server = psutil.Process(server.pid)
-        if self._one_core:  # before it has any thread; all of them inherit it
+        if self._one_core:  # set early: all threads inherit the affinity
             os.sched_setaffinity(server.pid, self._cores[:1])
         line = server.stdout.readline().decode() if server.stdout else ""
         if " listening on " not in line:
-            raise RuntimeError(f"vipu-server did not start: {self._said('openipu.vipu.server')}")
+            raise RuntimeError(f"Cannot start vipu-server: {self._log_text('openipu.vipu.server.main')}")
         self.address = line.split(" listening on ")[1].strip()
 
     def _rack(self) -> dict[str, Any]:
@@ -207,7 +205,7 @@ class Lab(Processes):
 
 
 def own_octet() -> int:
-    """The second number of the part of 127/8 that this process has for itself, so that two of them do not meet."""
+    """Return the second octet of the loopback addresses of this process, so that concurrent runs differ."""
     return 128 + os.getpid() % 96
 
 
@@ -215,7 +213,7 @@ def _environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith("VIPU_")}
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _stop(process: subprocess.Popen[bytes]) -> None:
     if process.poll() is None:
         process.terminate()
         try:
@@ -227,9 +225,9 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.stdout.close()
 
 
-def _wait(condition: Callable[[], bool], what: str, seconds: float = 90.0) -> None:
+def _wait(condition: Callable[[], bool], description: str, seconds: float = 90.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
-            raise RuntimeError(f"Not within {seconds:.0f} s: {what}.")
+            raise RuntimeError(f"Timeout after {seconds:.0f} s while waiting until {description}.")
         time.sleep(0.02)

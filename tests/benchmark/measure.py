@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Measuring commands and calls: CPU and wall, alternating runs, medians."""
+"""Measurement of commands and calls: CPU and wall time, alternating runs, medians."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tabulate import tabulate
 
 @dataclass
 class Sample:
-    """One run: CPU seconds (user and system, with all children) and wall seconds."""
+    """Result of one run: CPU seconds (user and system, with all children) and wall seconds."""
 
     cpu: float
     wall: float
@@ -23,45 +23,45 @@ class Sample:
 
 @dataclass(frozen=True)
 class Target:
-    """What a figure is held against, in words and as a number in the figure's own unit."""
+    """Target of a figure, as text and as a number in the unit of the figure."""
 
     text: str
     limit: float
-    at_least: bool = False  # more is better
+    at_least: bool = False  # True: larger figures are better
 
     def verdict(self, measured: float) -> str:
-        """Whether it is met, or by how much it is not."""
-        short = 1 - measured / self.limit if self.at_least else measured / self.limit - 1
-        return "met" if short <= 0 else f"short by {short:.0%}"
+        """Return 'met', or the missing share of a figure."""
+        shortfall = 1 - measured / self.limit if self.at_least else measured / self.limit - 1
+        return "met" if shortfall <= 0 else f"short by {shortfall:.0%}"
 
 
 @dataclass
 class Table:
-    """Rows in the order in which they were measured."""
+    """Table of figures in the order of their measurement."""
 
     title: str
     rows: list[tuple[str, str, str, str, str]] = field(default_factory=list)
 
     def add(self, name: str, value: str, peer: str, target: Target | None = None, measured: float = 0.0) -> None:
-        """Append a row; ``measured`` is the number that the target speaks of."""
+        """Append a row. ``measured`` is compared with the target."""
         verdict = (target.text, target.verdict(measured)) if target else ("", "")
         self.rows.append((name, value, peer, *verdict))
 
     @property
     def missed(self) -> list[str]:
-        """The figures that fall short of their targets."""
+        """Names of the figures that miss their targets."""
         return [row[0] for row in self.rows if row[-1].startswith("short")]
 
     def text(self) -> str:
-        """The table, ready to be printed."""
+        """Return the table as text."""
         headers = ("figure", "measured", "peer", "target", "result")
         return f"{self.title}\n\n{tabulate(self.rows, headers)}"
 
 
-def command(arguments: Sequence[str], expect: str = "", env: dict[str, str] | None = None, refuse: str = "") -> Sample:
+def command(arguments: Sequence[str], expect: str = "", env: dict[str, str] | None = None, forbid: str = "") -> Sample:
     """Run a command to its end.
 
-    Raises RuntimeError with its output when it fails, lacks what is expected or has what is refused.
+    Raises RuntimeError with the output when the command fails, or the output lacks ``expect`` or contains ``forbid``.
     """
     start = time.perf_counter()
     process = subprocess.Popen(
@@ -71,9 +71,9 @@ def command(arguments: Sequence[str], expect: str = "", env: dict[str, str] | No
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     wall = time.perf_counter() - start
-    said = output.decode()
-    if process.returncode or expect not in said or (refuse and refuse in said):
-        raise RuntimeError(f"{' '.join(arguments)} ended with {process.returncode}:\n{said}")
+    text = output.decode()
+    if process.returncode or expect not in text or (forbid and forbid in text):
+        raise RuntimeError(f"Cannot measure '{' '.join(arguments)}': exit status {process.returncode}, output:\n{text}")
     return Sample(usage.ru_utime + usage.ru_stime, wall)
 
 
@@ -83,9 +83,10 @@ def alternate(
     before: dict[str, Callable[[], None]],
     at_most: dict[str, int] | None = None,
 ) -> dict[str, Sample]:
-    """Run all contenders in turn, so that noise falls on all alike; the median of each.
+    """Run all candidates alternately, so that noise affects all equally. Return the median of each.
 
-    ``before`` prepares single contenders, unmeasured; ``at_most`` bounds the rounds of slow ones.
+    ``before`` has functions that run before a candidate and are not measured. ``at_most`` limits the rounds of slow
+    candidates.
     """
     samples: dict[str, list[Sample]] = {name: [] for name in runs}
     for number in range(rounds):
@@ -96,6 +97,6 @@ def alternate(
                 before[name]()
             samples[name].append(run())
     return {
-        name: Sample(statistics.median(s.cpu for s in taken), statistics.median(s.wall for s in taken))
-        for name, taken in samples.items()
+        name: Sample(statistics.median(s.cpu for s in values), statistics.median(s.wall for s in values))
+        for name, values in samples.items()
     }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Neutron: the ports and the whole network of a POD64, beside ``openstack.cloud`` and one raw request, and four PODs.
+"""Neutron: ports and complete network of a POD64, with ``openstack.cloud`` and a raw request as peers, and four racks.
 
-``python -m tests.benchmark.neutron``, against the OpenStack that ``make openstack-up`` starts.
+``python -m tests.benchmark.neutron`` uses the OpenStack that ``make openstack-up`` starts.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ from typing import Any
 import click
 import openstack
 import yaml
-from ansible_collections.openipu.pod.plugins.module_utils.pod.load import load
-from ansible_collections.openipu.pod.plugins.module_utils.pod.networking import network_config
 from openstack.connection import Connection
 
+from openipu.shared.pod.load import load
+from openipu.shared.pod.openstack_networks import network_config
+from tests import ROOT
 from tools.openstack import cloud
 from tools.openstack.site import ADMIN_CLOUD, CACHE, Site
 
 from .measure import Sample, Table, Target, command
 
-ROOT = Path(__file__).parents[2]
 PEERS = ROOT / ".cache/peers"
 PEER_PYTHON = ROOT / ".cache/peers-openstack/bin/python"
 PLAYBOOK = str(Path(sys.executable).with_name("ansible-playbook"))
-VLAN = 3990  # and those after it: nobody else's
+VLAN = 3990  # first of the VLANs of this benchmark
 Json = dict[str, Any]
 
 
 class NeutronLab:
-    """The running cloud, a folder for files, and plays on this host."""
+    """Running cloud, with a folder for files and plays on this host."""
 
     def __init__(self, site: Site, folder: Path) -> None:
-        """The clients find the cloud in the environment."""
+        """Connect as administrator. Clients read the cloud from environment variables."""
         self.folder = folder
         self._log = site.log / "neutron-access.log"
         self.admin: Connection = openstack.connect(cloud=ADMIN_CLOUD)
@@ -52,17 +52,18 @@ class NeutronLab:
         )
 
     def pod(self, name: str, racks: int, external: str) -> Json:
-        """The options of the module for a POD of so many racks of 16 machines."""
+        """Return the options of the module for a POD with racks of 16 machines."""
         folder = self.folder / name
         folder.mkdir()
         networks = {"bmc": 0, "gw": 1, "management": 2, "data": 3, "storage": 4}
-        plan = {"bmc": "10.1.0.0/16", "gw": "10.2.0.0/16", "management": "10.3.0.0/16", "data": "10.5.0.0/16"}
+        subnets = {"bmc": "10.1.0.0/16", "gw": "10.2.0.0/16", "management": "10.3.0.0/16", "data": "10.5.0.0/16"}
         pod = {
             "plugin": "openipu.pod.pod",
             "name": name,
             "controller": {"host": "10.3.1.101"},
             "networks": {
-                net: {"vlan": VLAN + number, "subnet": plan.get(net, "10.6.0.0/16")} for net, number in networks.items()
+                net: {"vlan": VLAN + number, "subnet": subnets.get(net, "10.6.0.0/16")}
+                for net, number in networks.items()
             },
             "racks": [{"name": f"rack{rack}", "number": rack} for rack in range(1, racks + 1)],
             "openstack": {
@@ -79,20 +80,20 @@ class NeutronLab:
                 rows.append(f"m{rack}-{unit},rack{rack},{unit},{macs}")
         (folder / "pod.yml").write_text(yaml.safe_dump(pod))
         (folder / "machines.csv").write_text("\n".join(rows) + "\n")
-        loaded = load(str(folder / "pod.yml"))
-        if loaded.cloud is None:
-            raise RuntimeError("the POD has nothing for OpenStack")
-        return {"pod": name, "config": network_config(loaded, loaded.cloud), "prune": ["networks", "subnets", "ports"]}
+        model = load(str(folder / "pod.yml"))
+        if model.cloud is None:
+            raise RuntimeError("Cannot measure Neutron: the POD has no settings for OpenStack.")
+        return {"pod": name, "config": network_config(model, model.cloud), "prune": ["networks", "subnets", "ports"]}
 
     def play(self, name: str, tasks: list[Json], python: str = sys.executable) -> list[str]:
-        """The command that runs these tasks on this host."""
-        book = self.folder / f"{name}.yml"
+        """Write a playbook. Return the command that runs its tasks on this host."""
+        playbook = self.folder / f"{name}.yml"
         local = {"hosts": "localhost", "connection": "local", "gather_facts": False}
-        book.write_text(json.dumps([{**local, "vars": {"ansible_python_interpreter": python}, "tasks": tasks}]))
-        return [PLAYBOOK, "-i", "localhost,", str(book)]
+        playbook.write_text(json.dumps([{**local, "vars": {"ansible_python_interpreter": python}, "tasks": tasks}]))
+        return [PLAYBOOK, "-i", "localhost,", str(playbook)]
 
-    def ours(self, name: str, options: Json, changed: bool) -> tuple[Sample, int]:
-        """One run of the module by a playbook, and how many requests of it wrote."""
+    def run_own(self, name: str, options: Json, changed: bool) -> tuple[Sample, int]:
+        """Run the module in a playbook. Return the sample and the number of write requests."""
         before = self._log.stat().st_size
         arguments = self.play(name, [{"openipu.pod.openstack_pod_network": options}])
         sample = command(arguments, expect=f"changed={int(changed)} ")
@@ -102,16 +103,16 @@ class NeutronLab:
         return sample, len([line for line in lines if not line.startswith("GET ")])
 
     def remove(self, pod: str) -> None:
-        """All that is tagged with this name."""
+        """Remove all objects with the tag of a POD."""
         command(self.play("remove", [{"openipu.pod.openstack_pod_network": {"pod": pod, "state": "absent"}}]))
 
 
 def bench_ports(lab: NeutronLab, table: Table) -> None:
-    """48 ports on networks that are there."""
+    """Measure 48 ports on existing networks."""
     options = lab.pod("ports", 1, "")
     config = options["config"]
     base = {name: config[name] for name in ("networks", "subnets")}
-    lab.ours("base", {"pod": "ports", "config": base}, changed=True)
+    lab.run_own("base", {"pod": "ports", "config": base}, changed=True)
     try:
         ids = {net.name: net.id for net in lab.admin.network.networks()}
         bodies = [
@@ -126,9 +127,9 @@ def bench_ports(lab: NeutronLab, table: Table) -> None:
             for port in config["ports"]
         ]
         raw = min(_timed(lambda: list(lab.admin.network.create_ports(bodies)), lambda: _clear(lab, ids)) for _ in "12")
-        only = {"pod": "ports", "config": {"ports": config["ports"]}}
-        first, _writes = lab.ours("ports", only, changed=True)
-        again, writes = lab.ours("ports", only, changed=False)
+        ports_options = {"pod": "ports", "config": {"ports": config["ports"]}}
+        first, _writes = lab.run_own("ports", ports_options, changed=True)
+        second, writes = lab.run_own("ports", ports_options, changed=False)
         _clear(lab, ids)
         peer_first, peer_again = _peer(lab, config["ports"])
         _clear(lab, ids)
@@ -139,15 +140,15 @@ def bench_ports(lab: NeutronLab, table: Table) -> None:
     share = first.wall / peer_first.wall
     table.add(f"{count} ports, first run", f"{first.wall:.1f} s", looped, Target("≤ 1/15 of it", 1 / 15), share)
     bulk = f"one raw bulk POST: {raw:.1f} s"
-    table.add("the same", f"{first.wall / raw:.2f} ×", bulk, Target("≤ 2 ×", 2), first.wall / raw)
+    table.add("same, against a raw POST", f"{first.wall / raw:.2f} ×", bulk, Target("≤ 2 ×", 2), first.wall / raw)
     looped = f"openstack.cloud.port looped: {peer_again.wall:.0f} s"
-    table.add(f"{count} ports, second run", f"{again.wall:.1f} s", looped, Target("≤ 3 s", 3), again.wall)
-    table.add("the same, requests that write", str(writes), "", Target("0", 0.5), writes)
+    table.add(f"{count} ports, second run", f"{second.wall:.1f} s", looped, Target("≤ 3 s", 3), second.wall)
+    table.add("same, write requests", str(writes), "", Target("0", 0.5), writes)
 
 
 def bench_pod(lab: NeutronLab, table: Table) -> None:
-    """The whole network of a POD64, and of four of them."""
-    outside = lab.admin.network.create_network(
+    """Measure the complete network of a POD64, and of four racks."""
+    external = lab.admin.network.create_network(
         name="bench-outside",
         provider_network_type="vlan",
         provider_physical_network="physnet1g",
@@ -155,33 +156,33 @@ def bench_pod(lab: NeutronLab, table: Table) -> None:
         is_router_external=True,
     )
     lab.admin.network.create_subnet(
-        name="bench-outside", network_id=outside.id, ip_version=4, cidr="192.0.2.0/24", is_dhcp_enabled=False
+        name="bench-outside", network_id=external.id, ip_version=4, cidr="192.0.2.0/24", is_dhcp_enabled=False
     )
-    taken: dict[int, tuple[Sample, Sample]] = {}
+    samples: dict[int, tuple[Sample, Sample]] = {}
     try:
         for racks in (1, 4):
             options = lab.pod(f"pod{racks}", racks, "bench-outside")
             try:
-                first, _writes = lab.ours("pod", options, changed=True)
-                again, writes = lab.ours("pod", options, changed=False)
+                first, _writes = lab.run_own("pod", options, changed=True)
+                second, writes = lab.run_own("pod", options, changed=False)
             finally:
                 lab.remove(f"pod{racks}")
             if writes:
-                raise RuntimeError(f"the second run wrote {writes} times")
-            taken[racks] = (first, again)
+                raise RuntimeError(f"Cannot measure the second run: it sent {writes} write requests.")
+            samples[racks] = (first, second)
     finally:
-        lab.admin.network.delete_network(outside)
-    (first, again), (first4, again4) = taken[1], taken[4]
+        lab.admin.network.delete_network(external)
+    (first, second), (first4, second4) = samples[1], samples[4]
     table.add("network of a POD64, first run", f"{first.wall:.1f} s", "", Target("≤ 20 s", 20), first.wall)
-    table.add("the same, second run", f"{again.wall:.1f} s", "", Target("≤ 4 s", 4), again.wall)
+    table.add("same, second run", f"{second.wall:.1f} s", "", Target("≤ 4 s", 4), second.wall)
     growth = first4.wall / first.wall / 4
     table.add("four racks, first run", f"{first4.wall:.1f} s", f"{growth:.2f} × per rack", Target("≤ 1 ×", 1), growth)
-    growth = again4.wall / again.wall / 4
-    table.add("four racks, second run", f"{again4.wall:.1f} s", f"{growth:.2f} × per rack", Target("≤ 1 ×", 1), growth)
+    growth = second4.wall / second.wall / 4
+    table.add("four racks, second run", f"{second4.wall:.1f} s", f"{growth:.2f} × per rack", Target("≤ 1 ×", 1), growth)
 
 
 def _peer(lab: NeutronLab, ports: list[Json]) -> tuple[Sample, Sample]:
-    """The same ports by a loop over ``openstack.cloud.port``."""
+    """Create the same ports in a loop over ``openstack.cloud.port``. Return samples of the first and second run."""
     options = {
         "name": "{{ item.name }}",
         "network": "{{ item.network }}",
@@ -198,12 +199,12 @@ def _peer(lab: NeutronLab, ports: list[Json]) -> tuple[Sample, Sample]:
     return first, command(arguments, expect="failed=0 ", env=environment)
 
 
-def _timed(work: Callable[[], object], after: Callable[[], None]) -> float:
+def _timed(call: Callable[[], object], after: Callable[[], None]) -> float:
     start = time.perf_counter()
-    work()
-    taken = time.perf_counter() - start
+    call()
+    duration = time.perf_counter() - start
     after()
-    return taken
+    return duration
 
 
 def _clear(lab: NeutronLab, networks: dict[str, str]) -> None:
@@ -215,30 +216,30 @@ def _clear(lab: NeutronLab, networks: dict[str, str]) -> None:
 
 
 @contextmanager
-def _laboratory() -> Iterator[NeutronLab]:
+def _neutron_lab() -> Iterator[NeutronLab]:
     state = CACHE / "cloud"
-    ran = state.exists()
+    running = state.exists()
     site = cloud.up(state)
     os.environ.update(OS_CLIENT_CONFIG_FILE=str(site.clouds), OS_CLOUD=ADMIN_CLOUD)
     try:
         with tempfile.TemporaryDirectory(prefix="bench-") as folder:
             yield NeutronLab(site, Path(folder))
     finally:
-        if not ran:
+        if not running:
             cloud.down(state)
 
 
 @click.command()
 def main() -> None:
-    """Measure, and print each figure beside its peer; fail when one misses its target."""
+    """Measure and print each figure with its peer. Fail when a figure misses its target."""
     os.environ["ANSIBLE_CONFIG"] = str(ROOT / "ansible.cfg")
     table = Table(f"Neutron, on {os.cpu_count()} processors, Python {platform.python_version()}")
-    with _laboratory() as lab:
+    with _neutron_lab() as lab:
         bench_ports(lab, table)
         bench_pod(lab, table)
     click.echo(table.text())
     if table.missed:
-        raise click.ClickException("Missed: " + ", ".join(table.missed))
+        raise click.ClickException(f"Missed targets: {', '.join(table.missed)}.")
 
 
 if __name__ == "__main__":

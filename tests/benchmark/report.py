@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The rack report of many racks, with a test of each cable in it."""
+"""Duration and size of the rack report of many racks."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from ansible_collections.openipu.pod.plugins.module_utils.pod.load import load
 from ansible_collections.openipu.pod.plugins.plugin_utils.rack_report import render
 
-from openipu.twin.generate import Shape
+from openipu.shared.pod.load import load
+from openipu.twin.launch.generate import PodSize
 
 from .measure import Table, Target
 
@@ -20,46 +20,46 @@ MEGABYTE = 1_000_000
 
 
 def bench_report(table: Table, rounds: int) -> None:
-    """A page of 64 racks, beside one of a single rack."""
-    large, page = _rendered(64, rounds)
-    small, _ = _rendered(1, rounds)
+    """Measure a report of 64 racks; peer: a report of one rack."""
+    large, page = _render(64, rounds)
+    small, _ = _render(1, rounds)
     size = len(page.encode()) / MEGABYTE
-    growth = f"one rack: {small * 1000:.0f} ms, so {large / small / 64:.2f} × per rack"
-    table.add("report of 64 racks, 1024 machines: made", f"{large:.2f} s", growth, Target("≤ 3 s", 3), large)
-    table.add("the same, size", f"{size:.1f} MB", "", Target("≤ 5 MB", 5), size)
+    growth = f"one rack {small * 1000:.0f} ms: {large / small / 64:.2f} × per rack"
+    table.add("report of 64 racks, 1024 machines, duration", f"{large:.2f} s", growth, Target("≤ 3 s", 3), large)
+    table.add("same, size", f"{size:.1f} MB", "", Target("≤ 5 MB", 5), size)
 
 
-def _rendered(racks: int, rounds: int) -> tuple[float, str]:
+def _render(racks: int, rounds: int) -> tuple[float, str]:
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        pod = load(str(Shape(racks=racks, partitions=4).write(Path(folder))))
+        pod = load(str(PodSize(racks=racks, partitions=4).write(Path(folder))))
     info = _info(pod)
-    taken = []
+    durations = []
     page = ""
     for _ in range(rounds):
         start = time.perf_counter()
         page = render(pod, info, None)
-        taken.append(time.perf_counter() - start)
-    return median(taken), page
+        durations.append(time.perf_counter() - start)
+    return median(durations), page
 
 
 def _info(pod: Any) -> dict[str, Any]:
-    """What vipu_info would tell once the POD is up, with every IPU of its partitions."""
-    wanted = pod.desired()
-    agents_of = {cluster["id"]: cluster["agents"] for cluster in wanted["clusters"]}
-    cluster_of = {each["id"]: each["cluster"] for each in wanted["allocations"]}
-    first = dict.fromkeys(cluster_of, 0)
+    """Return the result of vipu_info for a running POD, with the IPUs of its partitions."""
+    desired = pod.desired()
+    cluster_agents = {cluster["id"]: cluster["agents"] for cluster in desired["clusters"]}
+    allocation_clusters = {each["id"]: each["cluster"] for each in desired["allocations"]}
+    next_ipu = dict.fromkeys(allocation_clusters, 0)
     partitions = []
-    for each in wanted["partitions"]:
-        start, size = first[each["allocation"]], each["size"]
-        first[each["allocation"]] += size
+    for each in desired["partitions"]:
+        start, size = next_ipu[each["allocation"]], each["size"]
+        next_ipu[each["allocation"]] += size
         ipus = [{"ild": 0, "topology_id": start + number} for number in range(size)]
-        partitions.append({**each, "cluster": cluster_of[each["allocation"]], "state": "ACTIVE", "ipus": ipus})
+        partitions.append({**each, "cluster": allocation_clusters[each["allocation"]], "state": "ACTIVE", "ipus": ipus})
     return {
-        "agents": [{**agent, "state": "Up"} for agent in wanted["agents"]],
-        "clusters": wanted["clusters"],
-        "allocations": [{**each, "agents": agents_of[each["cluster"]]} for each in wanted["allocations"]],
+        "agents": [{**agent, "state": "Up"} for agent in desired["agents"]],
+        "clusters": desired["clusters"],
+        "allocations": [{**each, "agents": cluster_agents[each["cluster"]]} for each in desired["allocations"]],
         "partitions": partitions,
         "ipu_attributes": {
-            agent["id"]: {"0": {"firmware version": "2.4.4", "driver version": "1.0.58"}} for agent in wanted["agents"]
+            agent["id"]: {"0": {"firmware version": "2.4.4", "driver version": "1.0.58"}} for agent in desired["agents"]
         },
     }

@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The switches and PDUs of a POD64: one task for each, beside what people do with ``arista.eos``, and 64 switches."""
+"""Switches and PDUs of a POD64, with ``arista.eos`` as peer, and 64 switches in one play."""
 
 from __future__ import annotations
 
 import re
 from functools import partial
 
-from ansible_collections.openipu.pod.plugins.module_utils.eos.config import Node, parse, ranges
+from openipu.shared.eos.config import Node, parse, ranges
 
 from .measure import Sample, Table, Target, alternate
-from .switch_lab import Json, SwitchLab, ours, theirs
+from .switch_lab import Json, SwitchLab, run_own, run_peer
 
 SAVE = {"arista.eos.eos_config": {"save_when": "modified"}}
-# What no resource module of arista.eos speaks of.
+# Lines that no resource module of arista.eos can set.
 _UNCOVERED = ("spanning-tree portfast", "priority-flow-control")
-# One of them writes out the port of syslog, which is the default.
+# One resource module writes the default port of syslog.
 _PORT = re.compile(r"^(logging host \S+) 514$")
 POD_TASK = {
     "openipu.pod.eos_pod": {
@@ -30,57 +30,61 @@ POD_TASK = {
 
 
 def bench_pod(lab: SwitchLab, table: Table, rounds: int) -> None:
-    """Both switches from empty by one play of eos_pod, and by three ways with arista.eos; the unchanged second run."""
+    """Measure both switches from empty with eos_pod and three plays of arista.eos, and an unchanged second run."""
     hosts = switch_hosts(lab)
     apply = lab.play("eos_pod", hosts, [POD_TASK])
     empty = lab.play("empty", hosts, [])
     lab.clear()
-    bare = lab.running()
-    ours(apply, changed=True)
-    made = lab.running()
-    peers = _peers(lab, bare, made)
+    initial = lab.running()
+    run_own(apply, changed=True)
+    expected = lab.running()
+    peers = _peers(lab, initial, expected)
 
-    def first() -> Sample:
-        sample = ours(apply, changed=True)
-        _same(lab, made)
+    def run_first() -> Sample:
+        sample = run_own(apply, changed=True)
+        _check_same(lab, expected)
         return sample
 
-    def peer(name: str) -> Sample:
-        sample = theirs(lab.folder, peers[name])
-        _same(lab, made, _UNCOVERED if name == "resources" else ())
+    def run_named_peer(name: str) -> Sample:
+        sample = run_peer(lab.folder, peers[name])
+        _check_same(lab, expected, _UNCOVERED if name == "resources" else ())
         return sample
 
     medians = alternate(
         rounds,
         {
-            "empty": lambda: ours(empty),
-            "eos_pod": first,
-            "again": lambda: ours(apply, changed=False),
-            **{name: partial(peer, name) for name in peers},
+            "empty": lambda: run_own(empty),
+            "eos_pod": run_first,
+            "again": lambda: run_own(apply, changed=False),
+            **{name: partial(run_named_peer, name) for name in peers},
         },
         before=dict.fromkeys(["eos_pod", *peers], lab.clear),
         at_most={"looped": 2},
     )
-    took = medians["eos_pod"]
-    table.add("both switches of a POD64 from empty, eos_pod", _both(took), f"empty playbook {_both(medians['empty'])}")
-    for name, words, limit in (
-        ("looped", "eos_config looped over the ports", 20),
+    applied = medians["eos_pod"]
+    table.add(
+        "both switches of a POD64 from empty, eos_pod",
+        _wall_and_cpu(applied),
+        f"empty playbook {_wall_and_cpu(medians['empty'])}",
+    )
+    for name, description, limit in (
+        ("looped", "an eos_config loop over ports", 20),
         ("file", "eos_config with one file", 2),
         ("resources", "resource modules of arista.eos", 2),
     ):
-        _times(table, f"the same beside {words}, wall", took, medians[name], limit)
-    again, base = medians["again"], medians["empty"]
+        _add_speedup(table, f"same, wall time against {description}", applied, medians[name], limit)
+    second, base = medians["again"], medians["empty"]
     table.add(
         "eos_pod, unchanged second run, CPU",
-        f"{again.cpu:.2f} s ({again.cpu / base.cpu:.2f} × empty), wall {again.wall:.2f} s",
-        f"empty playbook {_both(base)}",
+        f"{second.cpu:.2f} s ({second.cpu / base.cpu:.2f} × empty), wall {second.wall:.2f} s",
+        f"empty playbook {_wall_and_cpu(base)}",
         Target("≤ 1.4 × empty", 1.4),
-        again.cpu / base.cpu,
+        second.cpu / base.cpu,
     )
 
 
 def bench_pdu(lab: SwitchLab, table: Table, rounds: int) -> None:
-    """Both PDUs of a POD64, as they should be already, over SNMPv3."""
+    """Measure both PDUs of a POD64 over SNMPv3 in an unchanged run."""
     config = {
         "name": "{{ inventory_hostname }}",
         "location": "rack1",
@@ -92,18 +96,20 @@ def bench_pdu(lab: SwitchLab, table: Table, rounds: int) -> None:
     options = {name: f"{{{{ pdu.{name} }}}}" for name in lab.pdu_connection(lab.pdus[0])}
     apply = lab.play("pdu", hosts, [{"openipu.pod.pdu": {**options, "config": config}}])
     empty = lab.play("no-pdu", hosts, [])
-    ours(apply)
-    medians = alternate(rounds, {"empty": lambda: ours(empty), "again": lambda: ours(apply, changed=False)}, before={})
+    run_own(apply)
+    medians = alternate(
+        rounds, {"empty": lambda: run_own(empty), "again": lambda: run_own(apply, changed=False)}, before={}
+    )
     share = medians["again"].cpu / medians["empty"].cpu
     table.add(
         "pdu, both PDUs of a POD64, unchanged, CPU",
         f"{medians['again'].cpu:.2f} s ({share:.2f} × empty), wall {medians['again'].wall:.2f} s",
-        f"empty playbook {_both(medians['empty'])}",
+        f"empty playbook {_wall_and_cpu(medians['empty'])}",
     )
 
 
 def bench_many(lab: SwitchLab, table: Table, rounds: int) -> None:
-    """All switches of many racks in one play: what one more costs, and whether that grows with their number."""
+    """Measure all switches of many racks in one play: CPU per switch, and its growth with their number."""
     hosts = switch_hosts(lab)
     few, half, all_ = 8, (8 + len(hosts)) // 2, len(hosts)
 
@@ -112,101 +118,103 @@ def bench_many(lab: SwitchLab, table: Table, rounds: int) -> None:
 
     apply = {count: play("apply", count, POD_TASK) for count in (few, half, all_)}
     idle = {count: play("idle", count, {"ansible.builtin.debug": {}}) for count in (few, all_)}
-    runs = {f"apply{count}": partial(ours, arguments, changed=True) for count, arguments in apply.items()}
+    runs = {f"apply{count}": partial(run_own, arguments, changed=True) for count, arguments in apply.items()}
     medians = alternate(
         rounds,
         {
             **runs,
-            "again": partial(ours, apply[all_], changed=False),
-            **{f"idle{count}": partial(ours, arguments) for count, arguments in idle.items()},
+            "again": partial(run_own, apply[all_], changed=False),
+            **{f"idle{count}": partial(run_own, arguments) for count, arguments in idle.items()},
         },
         before=dict.fromkeys(runs, lab.clear),
     )
 
-    def each(name: str, start: int, end: int) -> float:
-        """Milliseconds of CPU of a switch more."""
+    def cpu_per_switch(name: str, start: int, end: int) -> float:
+        """Return the milliseconds of CPU of each further switch."""
         return (medians[f"{name}{end}"].cpu - medians[f"{name}{start}"].cpu) / (end - start) * 1000
 
-    per_switch = each("apply", few, all_)
+    per_switch = cpu_per_switch("apply", few, all_)
     table.add(
-        f"eos_pod, {all_} switches in one play, from empty, CPU of each",
+        f"eos_pod, {all_} switches in one play, from empty, CPU each",
         f"{per_switch:.0f} ms",
-        f"a task that does nothing: {each('idle', few, all_):.0f} ms",
+        f"empty task: {cpu_per_switch('idle', few, all_):.0f} ms",
         Target("≤ 60 ms", 60),
         per_switch,
     )
-    early, late = each("apply", few, half), each("apply", half, all_)
+    early, late = cpu_per_switch("apply", few, half), cpu_per_switch("apply", half, all_)
     table.add(
-        f"the same, one more from {half} on beside one more from {few} on",
+        f"same, CPU each: switches {half + 1}-{all_} against {few + 1}-{half}",
         f"{late / early:.2f} ×",
         f"{late:.0f} ms, {early:.0f} ms",
-        Target("linear (≤ 1.2 ×)", 1.2),  # with the noise of three medians
+        Target("linear (≤ 1.2 ×)", 1.2),  # includes the noise of three medians
         late / early,
     )
     table.add(
-        "the same, wall",
+        "same, wall time",
         f"{medians[f'apply{all_}'].wall:.1f} s",
-        f"{few} switches {medians[f'apply{few}'].wall:.1f} s; all, unchanged: {_both(medians['again'])}",
+        f"{few} switches {medians[f'apply{few}'].wall:.1f} s; all, unchanged: {_wall_and_cpu(medians['again'])}",
     )
 
 
 def switch_hosts(lab: SwitchLab) -> dict[str, Json]:
-    """The switches with the variables that the plays here use."""
+    """Return the switches with the host variables of the plays."""
     return {
         switch.name: {
             "ansible_host": lab.address(switch),
             "eapi": lab.connection(switch),
-            "pod_switch_config": lab.wanted(switch),
+            "pod_switch_config": lab.desired_config(switch),
         }
         for switch in lab.switches
     }
 
 
-def _both(sample: Sample) -> str:
+def _wall_and_cpu(sample: Sample) -> str:
     return f"{sample.wall:.2f} s, CPU {sample.cpu:.2f} s"
 
 
-def _times(table: Table, name: str, took: Sample, peer: Sample, limit: float) -> None:
-    times = peer.wall / took.wall
+def _add_speedup(table: Table, name: str, sample: Sample, peer: Sample, limit: float) -> None:
+    speedup = peer.wall / sample.wall
     target = Target(f"≤ 1/{limit:g}", limit, at_least=True)
-    table.add(name, f"1/{times:.1f}", f"{_both(peer)} and its connections", target, times)
+    table.add(name, f"1/{speedup:.1f}", f"{_wall_and_cpu(peer)} + connections", target, speedup)
 
 
-def _same(lab: SwitchLab, made: dict[str, list[str]], without: tuple[str, ...] = ()) -> None:
-    """Raise RuntimeError unless every switch is configured like that, and starts so; some lines may be left out."""
-    for what, found in (("running", lab.running()), ("startup", lab.saved())):
-        for name, wanted in made.items():
-            ours, theirs = (
-                [_PORT.sub(r"\1", line) for line in lines if not line.strip().startswith(without or ("\n",))]
-                for lines in (wanted, found[name])
+def _check_same(lab: SwitchLab, expected_configs: dict[str, list[str]], ignored: tuple[str, ...] = ()) -> None:
+    """Compare running and startup configurations with expected ones, except ``ignored`` lines. Raises RuntimeError."""
+    for kind, actual in (("running", lab.running()), ("startup", lab.startup())):
+        for name, expected in expected_configs.items():
+            own, peer = (
+                [_PORT.sub(r"\1", line) for line in lines if not line.strip().startswith(ignored or ("\n",))]
+                for lines in (expected, actual[name])
             )
-            if ours != theirs:
-                missing, more = sorted(set(ours) - set(theirs))[:5], sorted(set(theirs) - set(ours))[:5]
-                raise RuntimeError(f"{name} is not {what} what eos_pod makes: lacks {missing}, has {more} instead")
+            if own != peer:
+                missing, extra = sorted(set(own) - set(peer))[:5], sorted(set(peer) - set(own))[:5]
+                raise RuntimeError(
+                    f"The {kind} config of '{name}' differs from that of eos_pod: missing {missing}, added {extra}."
+                )
 
 
-# What the peers are told: the same, in the words of each.
+# Inputs of the peers: the same configuration in the format of each peer.
 
 
-def _peers(lab: SwitchLab, bare: dict[str, list[str]], made: dict[str, list[str]]) -> dict[str, list[str]]:
+def _peers(lab: SwitchLab, initial: dict[str, list[str]], configs: dict[str, list[str]]) -> dict[str, list[str]]:
     hosts: dict[str, Json] = {}
     for switch in lab.switches:
-        whole = lab.folder / f"{switch.name}.cfg"
-        whole.write_text("\n".join([*made[switch.name], ""]))
-        before = {node.line: [each.line for each in node.below] for node in parse("\n".join(bare[switch.name]))}
+        file = lab.folder / f"{switch.name}.cfg"
+        file.write_text("\n".join([*configs[switch.name], ""]))
+        before = {node.line: [child.line for child in node.children] for node in parse("\n".join(initial[switch.name]))}
         nodes = [
             node
-            for node in parse("\n".join(made[switch.name]))
-            if before.get(node.line) != [each.line for each in node.below]
+            for node in parse("\n".join(configs[switch.name]))
+            if before.get(node.line) != [child.line for child in node.children]
         ]
         hosts[switch.name] = {
             "ansible_host": lab.address(switch),
-            "file": str(whole),
-            "sections": [_section(node) for node in nodes if node.below],
+            "file": str(file),
+            "sections": [_section(node) for node in nodes if node.children],
             "lines": [
-                node.line for node in nodes if not node.below and not node.line.startswith(("interface", "vlan"))
+                node.line for node in nodes if not node.children and not node.line.startswith(("interface", "vlan"))
             ],
-            "resources": _resources(lab.wanted(switch)),
+            "resources": _resources(lab.desired_config(switch)),
         }
     looped: list[Json] = [
         {
@@ -231,11 +239,11 @@ def _peers(lab: SwitchLab, bare: dict[str, list[str]], made: dict[str, list[str]
 
 
 def _section(node: Node) -> Json:
-    return {"parents": [node.line], "lines": [each.line for each in node.below]}
+    return {"parents": [node.line], "lines": [child.line for child in node.children]}
 
 
 def _resources(config: Json) -> Json:
-    """The option ``config`` of each resource module."""
+    """Return the option ``config`` of each resource module."""
     interfaces = config["interfaces"]
     members: dict[int, list[Json]] = {}
     for item in interfaces:

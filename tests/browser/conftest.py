@@ -1,7 +1,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where the runs of tests are that reports are made of."""
+"""Path of playwright, which is not in the environment of the other suites."""
+
+from __future__ import annotations
 
 import sys
-from pathlib import Path
 
-sys.path.append(str(Path(__file__).parents[1] / "unit/report"))
+import pytest
+
+from tests import ROOT
+
+PACKAGES = ROOT / ".cache/browser"
+
+if not (PACKAGES / "playwright").is_dir():
+    raise pytest.UsageError("Cannot test the rack report: playwright is not installed. Run: make test-browser")
+sys.path.insert(0, str(PACKAGES))

@@ -4,30 +4,45 @@
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from vipu_servers import InProcess, InstantLife, Machines, Process
 
-from openipu.vipu import log
-from openipu.vipu.initialise import initialise
+from openipu.process import log
+from openipu.vipu.server.initialise import initialise
+from tests.integration.vipu_servers import InProcess, InstantLife, Machines, Process
+
+# Modules with few and long tests. They start first, so that no worker is idle at the end.
+LONGEST = ("upgrade/test_rolling_upgrade.py", "bringup/test_bringup.py", "collection/test_cluster_gate.py")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep the order of modules: xdist would start those with the most tests first."""
+    config.option.loadscopereorder = False
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Order modules: the longest first, then those with the most tests."""
+    tests = Counter(item.path for item in items)
+    items.sort(key=lambda item: (not str(item.path).endswith(LONGEST), -tests[item.path]))
 
 
 @pytest.fixture(scope="session", autouse=True)
 def quiet() -> None:
-    """Log as a server does that has nothing to complain of."""
+    """Log warnings and errors only."""
     log.configure("text", "warning")
 
 
 @pytest.fixture
 def vipu_server(tmp_path: Path) -> Iterator[Callable[..., InProcess]]:
-    """Make controllers in this process: ``vipu_server(life=InstantLife, **fields_of_Settings)``.
+    """Yield a factory of controllers in this process: ``vipu_server(life=InstantLife, **fields_of_Settings)``.
 
-    Each is a client of itself too: ``.address``, ``.user``, ``.admin``, ``.tenant``, ``.version``,
-    ``.stop()``. Without ``life`` it has the real one, whose agents must be somewhere. The second call
-    with the same ``database`` starts again on the same records (stop the first before).
+    Each one is also its own client: ``.address``, ``.user``, ``.admin``, ``.tenant``, ``.version``,
+    ``.stop()``. Without ``life`` it uses the real partition life, which needs agents. A second call with
+    the same ``database`` starts with the same records; stop the first controller before.
     """
     with contextlib.ExitStack() as stack:
 
@@ -41,13 +56,13 @@ def vipu_server(tmp_path: Path) -> Iterator[Callable[..., InProcess]]:
 
 @pytest.fixture
 def instant_server(vipu_server: Callable[..., InProcess]) -> InProcess:
-    """A controller whose partitions are ACTIVE at once, without any agent."""
+    """Return a controller whose partitions are ACTIVE at once, without agents."""
     return vipu_server(life=InstantLife)
 
 
 @pytest.fixture
 def vipu_process(tmp_path: Path) -> Iterator[Callable[..., Process]]:
-    """Start ``vipu-server`` processes on one database: ``vipu_process("--secure", …)``; ended after the test."""
+    """Yield a factory of ``vipu-server`` processes on one database: ``vipu_process("--secure", …)``."""
     database = tmp_path / "vipu-server.db"
     processes: list[Process] = []
 
@@ -63,7 +78,7 @@ def vipu_process(tmp_path: Path) -> Iterator[Callable[..., Process]]:
 
 @pytest.fixture(scope="session")
 def machines() -> Iterator[Machines]:
-    """Thirty-two machines with their agents, for ``pod(server, machines)``."""
+    """Yield 32 machines with their agents, for ``pod(server, machines)``."""
     made = Machines(32)
     yield made
     made.stop()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""EOS twins that are served in this process, over verified TLS, for tests that come from outside."""
+"""Twins of EOS switches, served in this process over verified TLS."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from typing import Any, TypeVar
 
 import pyeapi
 
-from openipu.twin.eos.server import Served, serve
-from openipu.twin.eos.startup import startup_config
-from openipu.twin.eos.surroundings import Neighbour
-from openipu.twin.eos.switch import Credentials, Faults, Switch
-from openipu.vipu import tls
+from openipu.twin.cables.switch_cabling import Neighbour
+from openipu.twin.devices.eos.config.startup import startup_config
+from openipu.twin.devices.eos.server import SwitchServer, serve
+from openipu.twin.devices.eos.switch import Credentials, Switch, SwitchFaults
+from openipu.vipu.tls import issue, load
 
-USER, PASSWORD, ENABLE = "admin", "p4ss-w0rd.of-nobody", "3n4ble-of-nobody"
+USER, PASSWORD, ENABLE = "admin", "p4ss-w0rd.for-tests", "3n4ble-for-tests"
 DATA, MANAGEMENT = "DCS-7060CX-32S-F", "DCS-7010T-48-F"
 ADDRESS = "10.1.3.111/24"
 Result = TypeVar("Result")
 
 
 class Cables:
-    """What is plugged into the ports of a switch; tests change it."""
+    """Neighbours of the ports of a switch; tests may change them."""
 
     def __init__(self, ports: Mapping[str, Neighbour] | None = None) -> None:
         self.ports = dict(ports or {})
@@ -36,7 +36,7 @@ class Cables:
 
 
 class ServedSwitch:
-    """One switch that is served; whatever touches it is done in its event loop."""
+    """One served switch; all access to it runs in its event loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, switch: Switch, certs: Path | None) -> None:
         self._loop = loop
@@ -44,17 +44,17 @@ class ServedSwitch:
         self.certs = certs
         context = None
         if certs is not None:
-            context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(certs / "server" / tls.CA))
+            context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(certs / "server" / load.CA))
             context.verify_mode = ssl.CERT_OPTIONAL
             context.load_cert_chain(certs / "server/server.crt", certs / "server/server.key")
-        self.served: Served = self.run(serve(switch, "127.0.0.1", 0, context))
+        self.served: SwitchServer = self.run(serve(switch, "127.0.0.1", 0, context))
         self.port = self.served.port
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(30)
 
     def do(self, function: Callable[..., Result], *arguments: Any) -> Result:
-        """Call this in the switch's event loop."""
+        """Call a function in the event loop of the switch."""
 
         async def call() -> Result:
             return function(*arguments)
@@ -62,34 +62,34 @@ class ServedSwitch:
         return self.run(call())
 
     def fault(self, **faults: Any) -> None:
-        self.do(self.switch.set_faults, Faults(**faults))
+        self.do(self.switch.set_faults, SwitchFaults(**faults))
 
     def config(self) -> list[str]:
-        """The running configuration, as it is inside."""
+        """Return the lines of the running configuration."""
         return self.do(lambda: self.switch.running.lines())
 
     def saved(self) -> list[str]:
-        """The startup configuration, as it is inside."""
+        """Return the lines of the startup configuration."""
         return self.do(lambda: self.switch.startup.lines())
 
     def sessions(self) -> dict[str, str]:
-        """The sessions and their states."""
-        return self.do(lambda: {one.name: one.state for one in self.switch.sessions.rows()})
+        """Return the states of the sessions by name."""
+        return self.do(lambda: {one.name: one.state for one in self.switch.sessions.all()})
 
     @property
     def requests(self) -> int:
-        """How many requests it has answered."""
+        """Number of requests so far."""
         return self.served.requests
 
     @property
     def connections(self) -> int:
-        """Over how many connections they came."""
+        """Number of connections so far."""
         return self.served.connections
 
     def node(self, user: str = USER, password: str = PASSWORD, timeout: float = 30, **more: Any) -> Any:
-        """pyeapi's node for it, with its certificate verified."""
+        """Return a node of pyeapi that verifies the certificate."""
         if self.certs is not None:
-            more.setdefault("context", ssl.create_default_context(cafile=str(self.certs / "ca" / tls.CA)))
+            more.setdefault("context", ssl.create_default_context(cafile=str(self.certs / "ca" / load.CA)))
         return pyeapi.connect(
             transport="https" if self.certs else "http",
             host="127.0.0.1",
@@ -102,9 +102,9 @@ class ServedSwitch:
         )
 
     def options(self, **more: Any) -> dict[str, Any]:
-        """The connection options of our modules."""
+        """Return the connection options of the modules."""
         given = {"host": "127.0.0.1", "port": self.port, "username": USER, "password": PASSWORD, "timeout": 20}
-        secure = {"ca_path": str(self.certs / "ca" / tls.CA)} if self.certs else {"use_ssl": False}
+        secure = {"ca_path": str(self.certs / "ca" / load.CA)} if self.certs else {"use_ssl": False}
         return {**given, **secure, **more}
 
     def close(self) -> None:
@@ -112,11 +112,11 @@ class ServedSwitch:
 
 
 class Rack:
-    """An event loop in a thread, and the switches that are served in it."""
+    """Event loop in a thread, and the switches that it serves."""
 
     def __init__(self, folder: Path) -> None:
         self.certs = folder / "eos-certs"
-        tls.create(self.certs, ["127.0.0.1"])
+        issue.create(self.certs, ["127.0.0.1"])
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
@@ -132,7 +132,7 @@ class Rack:
         operators: frozenset[str] = frozenset(),
         **more: Any,
     ) -> ServedSwitch:
-        """A new switch."""
+        """Serve a new switch."""
         users = {USER: PASSWORD, **dict.fromkeys(operators, PASSWORD)}
         made = Switch(
             name,
@@ -155,7 +155,7 @@ class Rack:
 
 @contextmanager
 def rack_of_switches(folder: Path) -> Iterator[Rack]:
-    """Switches, as long as they are needed."""
+    """Serve switches until the end of the block."""
     rack = Rack(folder)
     try:
         yield rack

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""PDUs of the twin that answer in this process, for tests that come from outside, and who receives their traps."""
+"""PDUs of the twin as SNMP agents in this process, and a receiver of their traps."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from openipu.twin.pdu import Community, Credentials, Faults, Pdu, Server, User, serve
+from openipu.twin.devices.pdu import Community, Credentials, Pdu, PduFaults, Server, User, serve
 
 HOST = "127.0.0.1"
 WRITER, READER = "operator", "watcher"
-AUTH_KEY, PRIV_KEY = "4uthentic-of-nobody", "3ncrypted-of-nobody"
-READS, WRITES = "r34d-of-nobody", "wr1te-of-nobody"
+AUTH_KEY, PRIV_KEY = "4uthentic-for-tests", "3ncrypted-for-tests"
+READS, WRITES = "r34d-for-tests", "wr1te-for-tests"
 USERS = (User(WRITER, AUTH_KEY, PRIV_KEY, write=True), User(READER, AUTH_KEY, PRIV_KEY, auth="sha256", priv="aes256"))
 V3_ONLY = Credentials(USERS)
 WITH_V2C = Credentials(USERS, (Community(READS), Community(WRITES, write=True)))
@@ -25,7 +25,7 @@ Result = TypeVar("Result")
 
 
 class ServedPdu:
-    """One PDU that answers; whatever touches it is done in its event loop. ``watts`` is what its outlets would draw."""
+    """A PDU with a running agent; all access runs in its event loop. ``watts`` is the load of its outlets while on."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, watts: dict[int, float], trap_port: int, pdu: Any) -> None:
         self._loop = loop
@@ -49,8 +49,8 @@ class ServedPdu:
 
         return self._run(call())
 
-    def draws(self, watts: Mapping[int, float]) -> None:
-        """From now on its outlets would draw this, were they on."""
+    def set_loads(self, watts: Mapping[int, float]) -> None:
+        """Set the loads of its outlets while they are on."""
 
         def change() -> None:
             self.watts.clear()
@@ -60,31 +60,31 @@ class ServedPdu:
         self.do(change)
 
     def fault(self, **faults: Any) -> None:
-        """Let it be faulty in this way, and in no other."""
-        self.do(setattr, self.pdu, "faults", Faults(**faults))
+        """Replace its faults by these."""
+        self.do(setattr, self.pdu, "faults", PduFaults(**faults))
 
     @property
     def requests(self) -> Counter[str]:
-        """How many requests it has let in so far, of each kind."""
+        """Number of requests accepted so far, by kind."""
         return self.do(lambda: Counter(self.server.requests))
 
     def options(self, **more: Any) -> dict[str, Any]:
-        """The connection options of our modules, for the user who may write."""
+        """Return the connection options of our modules, for the user with write access."""
         user = {"username": WRITER, "auth_key": AUTH_KEY, "priv_key": PRIV_KEY}
         return {"host": HOST, "port": self.port, **user, "timeout": 5, "retries": 1, **more}
 
     def close(self) -> None:
-        """Answer nothing more."""
+        """Stop the agent."""
         self._run(self.server.close())
 
 
 class Agents:
-    """An event loop in a thread, and the PDUs that answer in it. ``complaints`` is what nobody in the loop caught."""
+    """An event loop in a thread, and the PDUs in it. ``unhandled`` are the uncaught errors of the loop."""
 
     def __init__(self) -> None:
-        self.complaints: list[dict[str, Any]] = []
+        self.unhandled: list[dict[str, Any]] = []
         self._loop = asyncio.new_event_loop()
-        self._loop.set_exception_handler(lambda _loop, context: self.complaints.append(context))
+        self._loop.set_exception_handler(lambda _loop, context: self.unhandled.append(context))
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
         self._served: list[ServedPdu] = []
@@ -98,7 +98,7 @@ class Agents:
         trap_port: int = 9,
         folder: Path | None = None,
     ) -> ServedPdu:
-        """A new PDU; its traps go to ``trap_port``, which is where nobody listens unless given."""
+        """Start a PDU that sends its traps to ``trap_port``; no program listens on the default."""
         drawn = dict(watts or {})
         served = ServedPdu(
             self._loop, drawn, trap_port, lambda: Pdu(name, model, lambda: dict(drawn), credentials, folder)
@@ -116,18 +116,18 @@ class Agents:
 
 @contextmanager
 def agents_of_pdus() -> Iterator[Agents]:
-    """PDUs, as long as they are needed, about which nobody's event loop may complain."""
+    """Yield an event loop for PDUs, stop it afterwards, and assert that it has no uncaught errors."""
     agents = Agents()
     try:
         yield agents
     finally:
         agents.close()
-    assert not agents.complaints
+    assert not agents.unhandled
 
 
 @contextmanager
 def trap_port() -> Iterator[socket.socket]:
-    """A port that receives traps; reading from it ends with TimeoutError after a while."""
+    """Yield a socket that receives traps; reading from it raises TimeoutError after 10 s."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
         receiver.bind((HOST, 0))
         receiver.settimeout(10)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Fetching metrics as Prometheus does, and comparing them with what is written down."""
+"""Scrapes of metrics, and their comparison with the catalog."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SUFFIXES = ("_bucket", "_sum", "_count")
 
 
 def get(url: str, accept: str = OPENMETRICS, tls: ssl.SSLContext | None = None) -> tuple[int, str, str]:
-    """Status, content type and text of an answer."""
+    """Return status, content type and text of a response."""
     where = urlsplit(url)
     assert where.hostname
     connection = (
@@ -37,7 +37,7 @@ def get(url: str, accept: str = OPENMETRICS, tls: ssl.SSLContext | None = None) 
 
 
 class Scrape:
-    """The metrics of one moment."""
+    """Metrics of one scrape."""
 
     def __init__(self, url: str, tls: ssl.SSLContext | None = None) -> None:
         status, kind, text = get(url, tls=tls)
@@ -51,20 +51,23 @@ class Scrape:
         }
 
     def get(self, name: str, **labels: str) -> float | None:
-        """The value with these labels and no others; None when there is none."""
+        """Return the value with exactly these labels, None for none."""
         return self._values.get((name, frozenset(labels.items())))
 
     def all(self, name: str) -> list[tuple[dict[str, str], float]]:
-        """All values of a name with their labels."""
+        """Return all values of a name with their labels."""
         return [(dict(labels), value) for (found, labels), value in self._values.items() if found == name]
 
     def sum(self, name: str, **labels: str) -> float:
-        """Over all values that have these labels."""
+        """Return the sum of all values that have these labels."""
         return sum(value for found, value in self.all(name) if labels.items() <= found.items())
 
 
 def check(url: str, table: Mapping[str, Metric]) -> Scrape:
-    """At a URL are all metrics of the catalog and no others, with their types and labels; promtool likes them."""
+    """Check that a URL serves exactly the metrics of the catalog, with their types and labels, and return them.
+
+    promtool, when installed, must accept them too.
+    """
     documented = {**table, **PROCESS}
     by_family = {metric.family: metric for metric in documented.values()}
     scrape = Scrape(url)
@@ -78,8 +81,8 @@ def check(url: str, table: Mapping[str, Metric]) -> Scrape:
     status, kind, text = get(url, accept="")
     assert (status, kind) == (200, "text/plain; version=0.0.4; charset=utf-8")
     names = {sample.name for family in read_text(text) for sample in family.samples}
-    plain = {_plain(name, documented) for name in names}
-    assert plain <= set(documented), plain - set(documented)
+    found = {_base_name(name, documented) for name in names}
+    assert found <= set(documented), found - set(documented)
     promtool = shutil.which("promtool")
     if promtool:
         done = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, text=True, timeout=20)
@@ -87,8 +90,8 @@ def check(url: str, table: Mapping[str, Metric]) -> Scrape:
     return scrape
 
 
-def _plain(name: str, documented: Mapping[str, Metric]) -> str:
-    """Without what a histogram adds."""
+def _base_name(name: str, documented: Mapping[str, Metric]) -> str:
+    """Return a name without the suffix of a histogram."""
     if name in documented:
         return name
     return next((name.removesuffix(suffix) for suffix in _SUFFIXES if name.endswith(suffix)), name)

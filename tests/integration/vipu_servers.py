@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Controllers for tests: in this process or in one of their own, always on free ports of 127.0.0.1."""
+"""Controllers for tests, in this process or a separate one, on free ports of 127.0.0.1."""
 
 from __future__ import annotations
 
@@ -16,26 +16,29 @@ from pathlib import Path
 from typing import Any
 
 import grpc
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin, virmgrpc
-from waiting import until
 
-from openipu.twin.rack import MachineSpec, Rack
-from openipu.vipu import rules
-from openipu.vipu.checks import Context
-from openipu.vipu.initialise import initialise
-from openipu.vipu.model import Change, Device, Kind, Operation, Partition, Put, Ready, State, Topology
-from openipu.vipu.ports import AgentState, AgentStatus, DiscoveredAgent, LifecycleOptions, Records
-from openipu.vipu.server import Server, Settings
-from openipu.vipu.services import Listen
-from openipu.vipu.specs import Removal
+from openipu.shared.vipu.contract import admin, virmgrpc
+from openipu.twin.machine.machine import MachineSpec
+from openipu.twin.rack.rack import Rack
+from openipu.vipu.api.endpoints import ListenAddress
+from openipu.vipu.domain import rules
+from openipu.vipu.domain.context import Context
+from openipu.vipu.domain.model import Change, Device, Kind, Operation, Partition, Put, ReadyState, State, Topology
+from openipu.vipu.domain.specs import Removal
+from openipu.vipu.fleet.status import AgentState, AgentStatus, DiscoveredAgent
+from openipu.vipu.lifecycle.interface import LifecycleOptions
+from openipu.vipu.server.initialise import initialise
+from openipu.vipu.server.main import Server, Settings
+from openipu.vipu.storage.interface import Records
+from tests.integration.waiting import until
 
 _DEVICE = Device("127.5.1.1", 8080, 18515, 0, 2, "chip", "2.0.5", "2.4.4", "v1.3.3")
 
 
 class InstantLife:
-    """A partition life whose machines answer at once: everything is ACTIVE as soon as it is durable.
+    """Partition life without agents: partitions are ACTIVE as soon as their record is durable.
 
-    ``configures`` off leaves partitions PENDING; ``down`` are the agents that are Down.
+    ``configures``: false leaves partitions PENDING. ``down``: agents that are Down.
     """
 
     configures = True
@@ -56,7 +59,7 @@ class InstantLife:
             return AgentStatus(AgentState.DOWN, "no answer")
         return AgentStatus(AgentState.UP)
 
-    def under_test(self) -> str:
+    def cluster_under_test(self) -> str:
         return ""
 
     def unavailable(self) -> frozenset[str]:
@@ -70,7 +73,7 @@ class InstantLife:
 
     def reset_partition(self, id: str, relocatable: bool, allowed: frozenset[str] | None = None) -> Future[None]:
         def command(state: State) -> tuple[Sequence[Change], None]:
-            record = replace(state.partitions[id], ready=Ready.PENDING, operation=Operation.RESETTING)
+            record = replace(state.partitions[id], ready=ReadyState.PENDING, operation=Operation.RESETTING)
             return [Put(record)], None
 
         return self.records.submit(command)
@@ -88,19 +91,19 @@ class InstantLife:
         for change in changes:
             if isinstance(change, Put) and isinstance(change.record, Partition) and self.configures:
                 record = change.record
-                if record.ready is Ready.PENDING:
+                if record.ready is ReadyState.PENDING:
                     self.records.submit(lambda state, record=record: (self._active(state, record), None))
 
     def _active(self, state: State, record: Partition) -> list[Change]:
         if state.partitions.get(record.id) is not record:
             return []
         devices = tuple(replace(_DEVICE, device_id=ipu.ipu) for ipu in record.ipus)
-        return [Put(replace(record, ready=Ready.ACTIVE, operation=Operation.IDLE, devices=devices))]
+        return [Put(replace(record, ready=ReadyState.ACTIVE, operation=Operation.IDLE, devices=devices))]
 
 
 @dataclass
 class Client:
-    """Stubs on one channel; close it."""
+    """Stubs of all services on one channel. Call ``close`` at the end."""
 
     address: str
     credentials: grpc.ChannelCredentials | None = None
@@ -122,7 +125,7 @@ class Client:
 
 
 class InProcess(Client):
-    """A controller in this process, and a client of it."""
+    """Controller in this process, and its client."""
 
     def __init__(
         self,
@@ -131,29 +134,29 @@ class InProcess(Client):
         channel: grpc.ChannelCredentials | None = None,
         **settings: Any,
     ) -> None:
-        """``life`` replaces the partition life; ``settings`` are fields of ``server.Settings``."""
+        """Start it. ``life`` replaces the partition life; ``settings``: fields of ``server.main.Settings``."""
         initialise(database)
-        wanted = Settings(**{"database": database, "user": Listen("127.0.0.1", 0), **settings})
-        self.server = Server(wanted) if life is None else Server(wanted, life)
+        options = Settings(**{"database": database, "user": ListenAddress("127.0.0.1", 0), **settings})
+        self.server = Server(options) if life is None else Server(options, life)
         self.endpoints = self.server.start()
         super().__init__(str(self.endpoints[0]), channel)
 
     @property
     def life(self) -> Any:
-        """The partition life of this controller."""
+        """Partition life of this controller."""
         return self.server.lifecycle
 
     def stop(self) -> None:
-        """Close the client and end the controller."""
+        """Close the client and stop the controller."""
         self.close()
         self.server.stop(0)
 
 
 class Process(Client):
-    """A ``vipu-server`` process, and a client of it."""
+    """Process ``vipu-server``, and its client."""
 
     def __init__(self, *options: str, channel: grpc.ChannelCredentials | None = None, wait: float = 20.0) -> None:
-        """Start it with these options (and a free port unless one is among them), and wait until it is ready."""
+        """Start it with these options, on a free port by default, and wait until it is ready."""
         arguments = list(options) if "--port" in options else [*options, "--port", "0"]
         self.process = subprocess.Popen(
             command(*arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()
@@ -177,12 +180,12 @@ class Process(Client):
         super().__init__(self.ready.split(" listening on ")[1].split(",")[0].strip(), channel)
 
     def kill(self) -> None:
-        """End it as a power cut would."""
+        """Kill the process, as a power cut would."""
         self.process.kill()
         self.process.wait()
 
     def stop(self) -> int:
-        """Ask it to end; the exit status."""
+        """Stop the process and return its exit status."""
         if hasattr(self, "channel"):
             self.close()
         if self.process.poll() is None:
@@ -197,28 +200,28 @@ def _pump(stream: Any, take: Callable[[str], None]) -> None:
 
 
 def command(*options: str) -> list[str]:
-    """The command line of a ``vipu-server``."""
-    return [sys.executable, "-m", "openipu.vipu.server", *options]
+    """Return the command line of a ``vipu-server``."""
+    return [sys.executable, "-m", "openipu.vipu.server.main", *options]
 
 
 def environment() -> dict[str, str]:
-    """This process's environment without settings of servers."""
+    """Return the environment of this process without settings of servers."""
     return {name: value for name, value in os.environ.items() if not name.startswith("VIPU_")}
 
 
 def run(*options: str, timeout: float = 20.0) -> subprocess.CompletedProcess[str]:
-    """A ``vipu-server`` that is expected to end by itself."""
+    """Run a ``vipu-server`` that ends by itself."""
     return subprocess.run(command(*options), capture_output=True, text=True, timeout=timeout, env=environment())
 
 
 class Machines:
-    """A rack of IPU-Machines with their agents in a thread of this process, on loopback addresses of its own."""
+    """Rack of IPU-Machines whose agents run in a thread of this process, on separate loopback addresses."""
 
     def __init__(self, count: int) -> None:
         """Start agents ag01… and wait until they listen."""
         specs = [MachineSpec(f"ag{n:02}", f"127.83.{n // 250}.{n % 250 + 1}", 0) for n in range(1, count + 1)]
         self._rack = Rack(specs, topology=Topology.TORUS)
-        self.wiring = self._rack.wiring  # to be spoiled, and repaired
+        self.wiring = self._rack.wiring  # tests make and repair faults in it
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="rack")
         self._thread.start()
@@ -229,11 +232,11 @@ class Machines:
         ]
 
     def slow(self, id: str, seconds: float) -> None:
-        """Let a machine take so much longer for each answer."""
-        self._rack.machines[id].hardware.slowness = seconds
+        """Delay each answer of a machine."""
+        self._rack.machines[id].hardware.response_delay = seconds
 
     def stop(self) -> None:
-        """Stop all of them."""
+        """Stop all agents."""
         asyncio.run_coroutine_threadsafe(self._rack.stop(), self._loop).result(30)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(10)
@@ -246,9 +249,9 @@ def pod(
     allocations: dict[str, int] | None = None,
     **cluster: Any,
 ) -> Any:
-    """Apply agents ag01…, cluster cl0 (a torus) and allocations by size (a1 with everything unless given).
+    """Apply agents ag01…, cluster cl0 (a torus) and allocations by size (default: a1 with all machines).
 
-    With a number of machines nothing listens at the addresses of their agents.
+    With a number of machines, no agents listen at their addresses.
     """
     if isinstance(machines, Machines):
         agents = machines.agents
@@ -268,13 +271,13 @@ def pod(
 
 
 def partition(id: str, size: int = 1, allocation: str = "a1", **fields: Any) -> Any:
-    """A request to create a partition."""
+    """Return a request to create a partition."""
     requirements = virmgrpc.PartitionRequirements(id=id, size=size, allocation_id=allocation, **fields)
     return virmgrpc.CreatePartitionRequest(requirements=requirements)
 
 
 def ready_state(client: Client, id: str, **call: Any) -> int:
-    """The ready state of a partition."""
+    """Return the ready state of a partition."""
     request = virmgrpc.GetPartitionStatusRequest(partition_id=id)
     state: int = client.user.GetPartitionStatus(request, **call).status.ready_state
     return state

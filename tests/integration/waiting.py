@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Waiting for a condition, and never for a time."""
+"""Waiting for conditions instead of fixed times."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ SHORTEST_PAUSE, LONGEST_PAUSE = 0.002, 0.05
 
 
 def until(condition: Callable[[], Any], seconds: float = 20.0, what: str | Callable[[], str] = "") -> Any:
-    """Ask until the condition gives something true, and give that; the longer it takes, the less often.
+    """Evaluate a condition until its value is true, with growing pauses, and return the value.
 
-    The bound is generous, since busy machines are slow; ``what`` says what was waited for, or what there was instead.
+    The timeout is generous, because busy machines are slow. ``what``: description of the condition, or a function
+    that returns the state at the timeout.
     """
     deadline, pause = time.monotonic() + seconds, SHORTEST_PAUSE
     while not (found := condition()):

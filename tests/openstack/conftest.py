@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A real OpenStack for the tests: the one that runs, or one that is started for them and ended after them."""
+"""Fixtures with a real OpenStack: a running one, or a new one that is stopped after the tests."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from pathlib import Path
 
 import openstack
 import pytest
-from apart import Apart
-from neutron_pod import AccessLog, Plan, run
 from openstack.connection import Connection
-from vpod_order import order, play, twin  # noqa: F401 - fixtures
 
+from tests.openstack.network_namespace import NetworkNamespace
+from tests.openstack.neutron_pod import AccessLog, Plan, run
+from tests.openstack.vpod_order import order, play, twin  # noqa: F401 - fixtures
 from tools.openstack.site import ADMIN_CLOUD, CACHE, CHECKOUT
 
 STATE = CACHE / "cloud"
@@ -31,37 +31,37 @@ def command(*arguments: str, state: Path = STATE, seconds: float = 400) -> subpr
 
 @pytest.fixture(scope="session")
 def cloud() -> Iterator[Path]:
-    """The folder of the running cloud; OpenStack's clients find its clouds.yaml in the environment."""
-    ran = STATE.exists()
-    done = command("up")
-    assert done.returncode == 0, done.stderr
+    """Folder of the running cloud. The environment names its clouds.yaml."""
+    was_running = STATE.exists()
+    result = command("up")
+    assert result.returncode == 0, result.stderr
     with pytest.MonkeyPatch.context() as environment:
         for name in [name for name in os.environ if name.startswith("OS_")]:
             environment.delenv(name)
         environment.setenv("OS_CLIENT_CONFIG_FILE", str(STATE / "clouds.yaml"))
         environment.setenv("OS_CLOUD", ADMIN_CLOUD)
         yield STATE
-    if not ran:
-        done = command("down")
-        assert done.returncode == 0, done.stderr
+    if not was_running:
+        result = command("down")
+        assert result.returncode == 0, result.stderr
 
 
 @pytest.fixture(scope="session")
 def connect(cloud: Path) -> Callable[[str], Connection]:
-    """Connections by the names in clouds.yaml: the administrator, `tenant-a`, `tenant-b`."""
-    made: dict[str, Connection] = {}
+    """Function from a name in clouds.yaml to a connection: the administrator, `tenant-a` or `tenant-b`."""
+    connections: dict[str, Connection] = {}
 
     def connect(name: str = ADMIN_CLOUD) -> Connection:
-        if name not in made:
-            made[name] = openstack.connect(cloud=name)
-        return made[name]
+        if name not in connections:
+            connections[name] = openstack.connect(cloud=name)
+        return connections[name]
 
     return connect
 
 
 @pytest.fixture(scope="session")
 def admin(connect: Callable[[str], Connection]) -> Connection:
-    """The administrator's connection."""
+    """Connection of the administrator."""
     return connect(ADMIN_CLOUD)
 
 
@@ -72,49 +72,51 @@ def log(cloud: Path) -> AccessLog:
 
 @pytest.fixture
 def vlan() -> int:
-    """The first of ten VLANs of one's own."""
+    """First of ten VLANs that no other test uses."""
     return random.randrange(3000, 4000, 10)
 
 
 @pytest.fixture
 def external(admin: Connection, vlan: int) -> Iterator[str]:
-    """A network to the outside."""
+    """Name of an external network."""
     name = f"outside-{vlan}"
-    made = admin.network.create_network(
+    network = admin.network.create_network(
         name=name,
         provider_network_type="vlan",
         provider_physical_network="physnet1g",
         provider_segmentation_id=vlan + 9,
         is_router_external=True,
     )
-    admin.network.create_subnet(name=name, network_id=made.id, ip_version=4, cidr="192.0.2.0/24", is_dhcp_enabled=False)
+    admin.network.create_subnet(
+        name=name, network_id=network.id, ip_version=4, cidr="192.0.2.0/24", is_dhcp_enabled=False
+    )
     yield name
-    admin.network.delete_network(made)
+    admin.network.delete_network(network)
 
 
 @pytest.fixture
 def plan(admin: Connection, tmp_path: Path, vlan: int, external: str) -> Iterator[Plan]:
-    """A POD of four machines for one tenant; nothing is left of it."""
+    """POD with four machines for one tenant, which is removed afterwards."""
     admin.network.update_quota(
         admin.current_project_id, rbac_policies=100, security_groups=100, security_group_rules=500
     )
-    made = Plan(tmp_path, vlan, external)
-    yield made
-    result = run(pod=made.name, state="absent")
+    created = Plan(tmp_path, vlan, external)
+    yield created
+    result = run(pod=created.name, state="absent")
     assert not result.get("failed"), result
-    assert not [net.name for net in admin.network.networks() if net.name.startswith(made.name)]
-    assert not [group.name for group in admin.network.security_groups() if group.name.startswith(made.name)]
+    assert not [net.name for net in admin.network.networks() if net.name.startswith(created.name)]
+    assert not [group.name for group in admin.network.security_groups() if group.name.startswith(created.name)]
 
 
 @pytest.fixture
-def apart() -> Iterator[Apart]:
-    """A network namespace for a cloud of the test's own."""
+def namespace() -> Iterator[NetworkNamespace]:
+    """Network namespace for the separate cloud of a test."""
     if shutil.which("unshare") is None or shutil.which("nsenter") is None:
         pytest.skip("needs unshare and nsenter: apt install util-linux")
-    made = Apart()
+    created = NetworkNamespace()
     try:
-        if not made.there:
-            pytest.skip("needs the right to make a network namespace")
-        yield made
+        if not created.ready:
+            pytest.skip("needs the privilege to create a network namespace")
+        yield created
     finally:
-        made.close()
+        created.close()

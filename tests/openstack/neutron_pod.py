@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A POD of a few machines, made known to a real Neutron by the module, and what that did there."""
+"""POD of a few machines for a real Neutron, runs of the modules, and the requests that Neutron received."""
 
 from __future__ import annotations
 
@@ -12,18 +12,20 @@ from typing import Any
 
 import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
-from ansible_collections.openipu.pod.plugins.module_utils.openstack.infos import OPENSTACK_POD_NETWORK_INFO
-from ansible_collections.openipu.pod.plugins.module_utils.openstack.resources import CONFIG_OPTIONS
-from ansible_collections.openipu.pod.plugins.module_utils.openstack.tasks import OPENSTACK_POD_NETWORK
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.network.info_task import (
+    OPENSTACK_POD_NETWORK_INFO,
+)
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.network.options import CONFIG_OPTIONS
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.network.task import OPENSTACK_POD_NETWORK
 from ansible_collections.openipu.pod.plugins.module_utils.pod.load import load
-from ansible_collections.openipu.pod.plugins.module_utils.pod.networking import network_config
+from ansible_collections.openipu.pod.plugins.module_utils.pod.openstack_networks import network_config
 from openstack.connection import Connection
 
 LISTS = ("networks", "subnets", "security_groups", "ports", "routers", "router_interfaces", "shares")
 
 
 def run(check: bool = False, diff: bool = False, task: Any = OPENSTACK_POD_NETWORK, **options: Any) -> dict[str, Any]:
-    """What the module gives for these options; ``prune`` may be True for all kinds."""
+    """Run a module with these options and return its result; ``prune`` may be True for all kinds."""
     if options.get("prune") in (True, False):
         options["prune"] = list(CONFIG_OPTIONS) if options["prune"] else []
     checked = ArgumentSpecValidator(task.argument_spec, **task.constraints).validate(options)
@@ -31,15 +33,15 @@ def run(check: bool = False, diff: bool = False, task: Any = OPENSTACK_POD_NETWO
     return task.perform(checked.validated_parameters, check, diff)
 
 
-def done(result: dict[str, Any]) -> dict[str, dict[str, list[str]]]:
-    """What a result says was done, without what was not."""
+def result_keys(result: dict[str, Any]) -> dict[str, dict[str, list[str]]]:
+    """Return the keys in a result by kind and verb, without empty lists."""
     found = {name: {verb: keys for verb, keys in result[name].items() if keys} for name in LISTS if name in result}
     return {name: verbs for name, verbs in found.items() if verbs}
 
 
 @dataclass
 class AccessLog:
-    """The requests that Neutron answered."""
+    """Access log of Neutron."""
 
     file: Path
 
@@ -53,17 +55,17 @@ class AccessLog:
             found += [line.split('"')[1] for line in stream if '"' in line]
 
     @contextmanager
-    def nothing_written(self) -> Iterator[None]:
-        """Fail when the block made Neutron change anything."""
+    def no_writes(self) -> Iterator[None]:
+        """Fail when the block sends write requests to Neutron."""
         with self.requests() as found:
             yield
         assert not [line for line in found if not line.startswith("GET ")], found
-        assert found, "nobody asked Neutron anything"
+        assert found, "Neutron received no requests"
 
 
 @dataclass
 class Plan:
-    """A POD in files, with VLANs that nobody else has."""
+    """POD in files, with VLANs that no other test uses."""
 
     folder: Path
     vlan: int
@@ -75,7 +77,7 @@ class Plan:
         self.name = f"t{uuid.uuid4().hex[:6]}"
 
     def options(self) -> dict[str, Any]:
-        """The options of the module, from pod.yml and machines.csv."""
+        """Return the options of the module, from pod.yml and machines.csv."""
         pod = {
             "plugin": "openipu.pod.pod",
             "name": self.name,
@@ -106,9 +108,9 @@ class Plan:
             for n in range(1, self.machines + 1)
         ]
         (self.folder / "machines.csv").write_text("name,unit,bmc_mac,gw_mac,rnic_mac\n" + "\n".join(rows) + "\n")
-        loaded = load(str(self.folder / "pod.yml"))
-        assert loaded.cloud is not None
-        return {"pod": self.name, "config": network_config(loaded, loaded.cloud)}
+        model = load(str(self.folder / "pod.yml"))
+        assert model.cloud is not None
+        return {"pod": self.name, "config": network_config(model, model.cloud)}
 
     def upper_half(self) -> range:
         return range(self.machines // 2 + 1, self.machines + 1)
@@ -125,12 +127,12 @@ class Plan:
         return admin.network.find_network(f"{self.name}-{name}", ignore_missing=False)
 
     def ports(self, admin: Connection) -> dict[str, Any]:
-        """Its ports as the SDK reads them, by name."""
+        """Return the ports of the POD by name, read by the SDK."""
         networks = [net.id for net in admin.network.networks() if net.name.startswith(self.name)]
         found = [port for id in networks for port in admin.network.ports(network_id=id)]
         return {port.name: port for port in found if not port.device_owner.startswith("network:")}
 
 
-def look(task: Any = OPENSTACK_POD_NETWORK_INFO, **options: Any) -> dict[str, Any]:
-    """What the info module gives."""
+def info(task: Any = OPENSTACK_POD_NETWORK_INFO, **options: Any) -> dict[str, Any]:
+    """Run the info module and return its result."""
     return run(task=task, **options)

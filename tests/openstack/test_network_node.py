@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An IPU-Machine that is plugged into the data network gets what Neutron knows of it, from Neutron's own agents."""
+"""Network node: the agents of Neutron serve DHCP, DNS and routing to an IPU-Machine on the data network."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from apart import Apart
-from neutron_pod import Plan
 
+from tests.openstack.network_namespace import NetworkNamespace
+from tests.openstack.neutron_pod import Plan
 from tools.openstack.network_node import BRIDGES
 from tools.openstack.site import ADMIN_CLOUD, CHECKOUT
 
-NEEDED = {
+PACKAGES = {
     "ovs-vsctl": "openvswitch-switch",
     "dnsmasq": "dnsmasq-base",
     "iptables": "iptables",
@@ -28,11 +28,11 @@ NEEDED = {
     "ethtool": "ethtool",
     "dig": "bind9-dnsutils",
 }
-MISSING = {package for program, package in NEEDED.items() if not shutil.which(program)}
+MISSING = {package for program, package in PACKAGES.items() if not shutil.which(program)}
 
 pytestmark = [
     pytest.mark.timeout(600),
-    pytest.mark.skipif(os.geteuid() != 0, reason="makes interfaces, so it needs root"),
+    pytest.mark.skipif(os.geteuid() != 0, reason="creates interfaces, so it needs root"),
     pytest.mark.skipif(bool(MISSING), reason=f"apt install {' '.join(sorted(MISSING))}"),
 ]
 
@@ -40,7 +40,7 @@ VLAN = 97
 MANAGEMENT, DATA = VLAN + 1, VLAN + 2
 MACHINE = {"name": "ipum01-rnic", "mac": Plan.mac(1, "rnic"), "address": "10.1.5.1"}
 OTHER = {"name": "ipum02-rnic", "address": "10.1.5.2"}
-SERVER, OUTSIDE = "10.1.3.120", "192.0.2.10"  # on the management network; of the router
+SERVER, OUTSIDE = "10.1.3.120", "192.0.2.10"  # on the management network; address of the router
 DOMAIN = "ipupod.example."
 LEASE = """#!/bin/sh
 [ "$1" = bound ] || exit 0
@@ -51,127 +51,127 @@ echo "ip=$ip" "mask=$mask" "hostname=$hostname" "domain=$domain" "mtu=$mtu" "dns
 
 
 @pytest.fixture
-def node(apart: Apart, tmp_path: Path) -> Iterator[Path]:
-    """A cloud with a network node: the data network with two machines, routed to management and outside."""
+def node(namespace: NetworkNamespace, tmp_path: Path) -> Iterator[Path]:
+    """Cloud with a network node: a data network with two machines, routed to the management and external networks."""
     state = tmp_path / "cloud"
     arguments = ["up", "--network-only", "--network-node", "--state-dir", str(state)]
     try:
-        done = apart.tool(*arguments)
-        assert done.returncode == 0, done.stderr
-        show = done.stdout.splitlines()[-1].partition(": ")[2].split()
-        make_networks(apart, state / "clouds.yaml", tmp_path)
-        again = apart.tool(*arguments)
-        assert again.returncode == 0, again.stderr
-        wait_for_agents(apart, show)
+        result = namespace.tool(*arguments)
+        assert result.returncode == 0, result.stderr
+        list_command = result.stdout.splitlines()[-1].partition(": ")[2].split()
+        create_networks(namespace, state / "clouds.yaml", tmp_path)
+        second = namespace.tool(*arguments)
+        assert second.returncode == 0, second.stderr
+        wait_for_agents(namespace, list_command)
         yield state
     finally:
-        done = apart.tool("down", "--state-dir", str(state))
-    assert done.returncode == 0, done.stderr
-    interfaces = {link["ifname"] for link in json.loads(apart.run("ip", "-json", "link"))}
+        result = namespace.tool("down", "--state-dir", str(state))
+    assert result.returncode == 0, result.stderr
+    interfaces = {link["ifname"] for link in json.loads(namespace.run("ip", "-json", "link"))}
     assert interfaces == {"lo"}
-    left = subprocess.run(["pgrep", "--full", str(state)], capture_output=True, text=True, check=False).stdout
-    assert left == ""
+    remaining = subprocess.run(["pgrep", "--full", str(state)], capture_output=True, text=True, check=False).stdout
+    assert remaining == ""
 
 
-def wait_for_agents(apart: Apart, show: list[str]) -> None:
-    """Until each network has its DHCP server, and the router is there."""
+def wait_for_agents(namespace: NetworkNamespace, list_command: list[str]) -> None:
+    """Wait until each network has a DHCP server, and the router exists."""
     deadline = time.monotonic() + 60
     while True:
-        kinds = sorted(line.partition("-")[0] for line in apart.run(*show).splitlines())
+        kinds = sorted(line.partition("-")[0] for line in namespace.run(*list_command).splitlines())
         if kinds == [*4 * ["qdhcp"], "qrouter"]:
             return
         assert time.monotonic() < deadline, kinds
         time.sleep(0.5)
 
 
-def make_networks(apart: Apart, clouds: Path, folder: Path) -> None:
-    """By the module, as `openstack.yml` does."""
+def create_networks(namespace: NetworkNamespace, clouds: Path, folder: Path) -> None:
+    """Create the networks with the module, as `openstack.yml` does."""
     config = Plan(folder, VLAN, "external", machines=2, tenants=[]).options()["config"]
-    # There are no servers of names but Neutron's own, and this is what they answer for.
+    # The only DNS servers are those of Neutron, which serve this domain.
     for network in config["networks"]:
         network["dns_domain"] = DOMAIN
     for subnet in config["subnets"]:
         del subnet["dns_servers"]
-    outside = {"name": "external", "network_type": "flat", "physical_network": "external", "external": True}
-    config["networks"].append(outside)
+    external = {"name": "external", "network_type": "flat", "physical_network": "external", "external": True}
+    config["networks"].append(external)
     subnet = {"network": "external", "cidr": "192.0.2.0/24", "dhcp": False, "pools": [f"{OUTSIDE}-{OUTSIDE}"]}
     config["subnets"].append({"name": "external", **subnet})
     environment = {"OS_CLIENT_CONFIG_FILE": clouds, "ANSIBLE_CONFIG": CHECKOUT / "ansible.cfg"}
     program = ["env", *(f"{name}={value}" for name, value in environment.items())]
     program += [str(Path(sys.executable).with_name("ansible")), "localhost", "-i", "localhost,", "-c", "local"]
     program += ["-e", f"ansible_python_interpreter={sys.executable}", "-m", "openipu.pod.openstack_pod_network"]
-    apart.run(*program, "-a", json.dumps({"cloud": ADMIN_CLOUD, "pod": "pod", "config": config}))
+    namespace.run(*program, "-a", json.dumps({"cloud": ADMIN_CLOUD, "pod": "pod", "config": config}))
 
 
-class Bench:
-    """Where things are plugged into the switch of the network node: each in a namespace of its own."""
+class Devices:
+    """Devices on the switch of the network node, each in its own namespace."""
 
-    def __init__(self, apart: Apart, undo: ExitStack) -> None:
-        self.apart, self.undo = apart, undo
+    def __init__(self, namespace: NetworkNamespace, cleanup: ExitStack) -> None:
+        self.namespace, self.cleanup = namespace, cleanup
 
-    def plug(self, name: str, bridge: str, *port: str) -> list[str]:
-        """How a command is run on what was plugged in."""
-        namespace = f"{name}-{os.getpid()}"
-        run = self.apart.run
-        run("ip", "netns", "add", namespace)
-        self.undo.callback(run, "ip", "netns", "delete", namespace)
-        run("ip", "link", "add", name, "type", "veth", "peer", "name", "eth0", "netns", namespace)
+    def connect(self, name: str, bridge: str, *port: str) -> list[str]:
+        """Connect a new device to a bridge and return the prefix of commands on it."""
+        device_namespace = f"{name}-{os.getpid()}"
+        run = self.namespace.run
+        run("ip", "netns", "add", device_namespace)
+        self.cleanup.callback(run, "ip", "netns", "delete", device_namespace)
+        run("ip", "link", "add", name, "type", "veth", "peer", "name", "eth0", "netns", device_namespace)
         run("ip", "link", "set", name, "up")
-        inside = ["ip", "netns", "exec", namespace]
-        # Open vSwitch in user space hands packets on as they are, without the checksum that a veth leaves out.
-        run(*inside, "ethtool", "-K", "eth0", "tx", "off")
+        prefix = ["ip", "netns", "exec", device_namespace]
+        # Open vSwitch in user space does not add the checksum that a veth omits.
+        run(*prefix, "ethtool", "-K", "eth0", "tx", "off")
         run("ovs-vsctl", "--db=tcp:127.6.0.1:6640", "add-port", bridge, name, *port)
-        return inside
+        return prefix
 
 
 @pytest.fixture
-def bench(apart: Apart, node: Path) -> Iterator[Bench]:
-    with ExitStack() as undo:
-        yield Bench(apart, undo)
+def devices(namespace: NetworkNamespace, node: Path) -> Iterator[Devices]:
+    with ExitStack() as cleanup:
+        yield Devices(namespace, cleanup)
 
 
-def test_a_machine_gets_its_address_resolves_another_and_is_routed(apart: Apart, bench: Bench, tmp_path: Path) -> None:
-    machine = bench.plug("machine", BRIDGES["physnet100g"], f"tag={DATA}")
-    apart.run(*machine, "ip", "link", "set", "eth0", "address", MACHINE["mac"], "up")
+def test_dhcp_dns_and_routing_for_a_machine(namespace: NetworkNamespace, devices: Devices, tmp_path: Path) -> None:
+    machine = devices.connect("machine", BRIDGES["physnet100g"], f"tag={DATA}")
+    namespace.run(*machine, "ip", "link", "set", "eth0", "address", MACHINE["mac"], "up")
     script = tmp_path / "lease"
     script.write_text(LEASE)
     script.chmod(0o755)
-    ask = ["udhcpc", "-i", "eth0", "-f", "-n", "-q", "-t", "20", "-T", "1", "-s", str(script)]
-    ask += ["-O", "mtu", "-O", "hostname", "-O", "domain", "-O", "dns"]
-    lease = dict(item.split("=", 1) for item in apart.run(*machine, *ask).split() if "=" in item)
+    request = ["udhcpc", "-i", "eth0", "-f", "-n", "-q", "-t", "20", "-T", "1", "-s", str(script)]
+    request += ["-O", "mtu", "-O", "hostname", "-O", "domain", "-O", "dns"]
+    lease = dict(item.split("=", 1) for item in namespace.run(*machine, *request).split() if "=" in item)
     assert lease["ip"] == MACHINE["address"]
     assert (lease["mask"], lease["hostname"], lease["domain"]) == ("24", MACHINE["name"], DOMAIN.rstrip("."))
     assert (lease["mtu"], lease["router"]) == ("9000", "10.1.5.254")
 
     query = ["dig", "+short", "+time=2", "+tries=5", f"@{lease['dns']}"]
-    assert apart.run(*machine, *query, f"{OTHER['name']}.{DOMAIN}", "A").strip() == OTHER["address"]
-    assert apart.run(*machine, *query, "-x", OTHER["address"]).strip() == f"{OTHER['name']}.{DOMAIN}"
+    assert namespace.run(*machine, *query, f"{OTHER['name']}.{DOMAIN}", "A").strip() == OTHER["address"]
+    assert namespace.run(*machine, *query, "-x", OTHER["address"]).strip() == f"{OTHER['name']}.{DOMAIN}"
 
-    server = bench.plug("server", BRIDGES["physnet1g"], f"tag={MANAGEMENT}")
-    apart.run(*server, "ip", "link", "set", "eth0", "up")
-    apart.run(*server, "ip", "addr", "add", f"{SERVER}/24", "dev", "eth0")
-    apart.run(*server, "ip", "route", "add", "default", "via", "10.1.3.254")
-    assert caller(apart, machine, server, SERVER) == MACHINE["address"]
+    server = devices.connect("server", BRIDGES["physnet1g"], f"tag={MANAGEMENT}")
+    namespace.run(*server, "ip", "link", "set", "eth0", "up")
+    namespace.run(*server, "ip", "addr", "add", f"{SERVER}/24", "dev", "eth0")
+    namespace.run(*server, "ip", "route", "add", "default", "via", "10.1.3.254")
+    assert source_address(namespace, machine, server, SERVER) == MACHINE["address"]
 
-    outside = bench.plug("outside", BRIDGES["external"])
-    apart.run(*outside, "ip", "link", "set", "eth0", "up")
-    apart.run(*outside, "ip", "addr", "add", "192.0.2.200/24", "dev", "eth0")
-    assert caller(apart, machine, outside, "192.0.2.200") == OUTSIDE
+    external = devices.connect("outside", BRIDGES["external"])
+    namespace.run(*external, "ip", "link", "set", "eth0", "up")
+    namespace.run(*external, "ip", "addr", "add", "192.0.2.200/24", "dev", "eth0")
+    assert source_address(namespace, machine, external, "192.0.2.200") == OUTSIDE
 
 
-def caller(apart: Apart, machine: list[str], server: list[str], address: str) -> str:
-    """Whom a server takes a machine for that connects to it."""
-    listen = (
+def source_address(namespace: NetworkNamespace, machine: list[str], server: list[str], address: str) -> str:
+    """Return the source address that a server sees for a connection of the machine."""
+    server_program = (
         f"import socket; s = socket.create_server(('{address}', 7777)); print(1, flush=True); print(s.accept()[1][0])"
     )
     with subprocess.Popen(
-        apart.command(*server, sys.executable, "-c", listen), stdout=subprocess.PIPE, text=True
-    ) as it:
-        assert it.stdout is not None
-        it.stdout.readline()
+        namespace.command(*server, sys.executable, "-c", server_program), stdout=subprocess.PIPE, text=True
+    ) as listener:
+        assert listener.stdout is not None
+        listener.stdout.readline()
         try:
-            dial = f"import socket; socket.create_connection(('{address}', 7777), timeout=20)"
-            apart.run(*machine, sys.executable, "-c", dial)
-            return it.stdout.readline().strip()
+            client_program = f"import socket; socket.create_connection(('{address}', 7777), timeout=20)"
+            namespace.run(*machine, sys.executable, "-c", client_program)
+            return listener.stdout.readline().strip()
         finally:
-            it.kill()
+            listener.kill()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A POD made known to a real Neutron, and read back with what nobody here wrote."""
+"""Objects of a POD in a real Neutron, read by the command line of OpenStack."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from neutron_pod import AccessLog, Plan, done, look, run
 from openstack.connection import Connection
 
+from tests.openstack.neutron_pod import AccessLog, Plan, info, result_keys, run
 from tools.openstack.site import CACHE
 
 pytestmark = [
     pytest.mark.timeout(600),
-    pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),  # of the SDK's releases to come
+    pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),  # about future releases of the SDK
 ]
 
 
 def command_line(*arguments: str) -> Any:
-    """What the command line `openstack` says, as data."""
+    """Return the output of the command line `openstack` as data."""
     program = CACHE / "venv" / "bin" / "openstack"
     line = subprocess.run([program, *arguments, "-f", "json"], capture_output=True, text=True, check=True)
     return json.loads(line.stdout)
 
 
-def test_a_whole_pod_once_and_again(admin: Connection, plan: Plan, log: AccessLog) -> None:
+def test_creation_of_a_complete_pod_and_idempotence(admin: Connection, plan: Plan, log: AccessLog) -> None:
     options = plan.options()
-    with log.nothing_written():
-        foretold = run(check=True, diff=True, **options)
-    assert foretold["changed"]
+    with log.no_writes():
+        predicted = run(check=True, diff=True, **options)
+    assert predicted["changed"]
     first = run(diff=True, **options)
     assert not first.get("failed"), first
-    assert (done(first), first["diff"]) == (done(foretold), foretold["diff"])
-    assert {name: len(verbs["created"]) for name, verbs in done(first).items()} == {
+    assert (result_keys(first), first["diff"]) == (result_keys(predicted), predicted["diff"])
+    assert {name: len(verbs["created"]) for name, verbs in result_keys(first).items()} == {
         "networks": 4,
         "subnets": 5,
         "security_groups": 5,
@@ -46,13 +46,13 @@ def test_a_whole_pod_once_and_again(admin: Connection, plan: Plan, log: AccessLo
         "shares": 5,
     }
     for check in (False, True):
-        with log.nothing_written():
-            again = run(check=check, diff=True, **options)
-        assert not again["changed"]
-        assert {verb for verbs in done(again).values() for verb in verbs} == {"unchanged"}
-        assert again["diff"] == {"before": {}, "after": {}}
+        with log.no_writes():
+            second = run(check=check, diff=True, **options)
+        assert not second["changed"]
+        assert {verb for verbs in result_keys(second).values() for verb in verbs} == {"unchanged"}
+        assert second["diff"] == {"before": {}, "after": {}}
 
-    # What the command line makes of it.
+    # The output of the command line.
     data = command_line("network", "show", f"{plan.name}-data")
     assert (data["provider:segmentation_id"], data["mtu"], data["port_security_enabled"]) == (
         plan.vlan + 2,
@@ -83,7 +83,7 @@ def test_a_whole_pod_once_and_again(admin: Connection, plan: Plan, log: AccessLo
     assert {item["ip_address"] for item in router["interfaces_info"]} == {"10.1.3.254", "10.1.5.254"}
 
 
-def test_what_somebody_changed_is_changed_back_and_nothing_else(admin: Connection, plan: Plan, log: AccessLog) -> None:
+def test_only_drift_is_corrected(admin: Connection, plan: Plan, log: AccessLog) -> None:
     options = plan.options()
     assert not run(**options).get("failed")
     ports = plan.ports(admin)
@@ -97,7 +97,7 @@ def test_what_somebody_changed_is_changed_back_and_nothing_else(admin: Connectio
     assert not result.get("failed"), result
     changes = {
         name: {verb: keys for verb, keys in verbs.items() if verb != "unchanged"}
-        for name, verbs in done(result).items()
+        for name, verbs in result_keys(result).items()
     }
     assert {name: verbs for name, verbs in changes.items() if verbs} == {
         "subnets": {"updated": [f"{plan.name}-data"]},
@@ -110,13 +110,13 @@ def test_what_somebody_changed_is_changed_back_and_nothing_else(admin: Connectio
     assert (port.dns_name, port.description) == ("ipum01-rnic", "kept")
 
 
-def test_macs_that_changed_machines_take_their_ports_along(admin: Connection, plan: Plan) -> None:
+def test_ports_follow_their_macs(admin: Connection, plan: Plan) -> None:
     options = plan.options()
     assert not run(**options).get("failed")
     before = plan.ports(admin)
     ports = {port["name"]: port for port in options["config"]["ports"]}
-    one, two, three = (ports[f"ipum0{n}-rnic"] for n in (1, 2, 3))
-    one["mac"], two["mac"], three["mac"] = two["mac"], three["mac"], "0c:42:a1:00:09:09"
+    first, second, third = (ports[f"ipum0{n}-rnic"] for n in (1, 2, 3))
+    first["mac"], second["mac"], third["mac"] = second["mac"], third["mac"], "0c:42:a1:00:09:09"
     result = run(prune=True, **options)
     assert not result.get("failed"), result
     after = plan.ports(admin)
@@ -130,7 +130,7 @@ def test_macs_that_changed_machines_take_their_ports_along(admin: Connection, pl
     assert not run(prune=True, **options)["changed"]
 
 
-def test_two_tenants_see_their_own_data_and_neither_bmc_nor_gw(
+def test_two_tenants_list_their_data_networks_but_neither_bmc_nor_gw(
     admin: Connection, plan: Plan, connect: Callable[[str], Connection]
 ) -> None:
     plan.tenants.append({"project": "tenant-b", "vlan": plan.vlan + 4, "allocation": "upper"})
@@ -143,7 +143,7 @@ def test_two_tenants_see_their_own_data_and_neither_bmc_nor_gw(
     ports = plan.ports(admin)
     for number, name in ((1, "data"), (2, "data"), (3, "data-tenant-b"), (4, "data-tenant-b")):
         assert ports[f"ipum0{number}-rnic"].network_id == plan.network(admin, name).id
-    # A tenant that leaves loses its share, and only that.
+    # A removed tenant loses its share, and only that.
     plan.tenants.pop()
     result = run(prune=True, **plan.options())
     assert not result.get("failed"), result
@@ -152,23 +152,26 @@ def test_two_tenants_see_their_own_data_and_neither_bmc_nor_gw(
     assert plan.ports(admin)["ipum03-rnic"].network_id == plan.network(admin, "data").id
 
 
-def test_what_is_replaced_goes_when_nobody_holds_on_to_it(admin: Connection, plan: Plan) -> None:
-    """A data network gets other addresses, and the router another way out, in one run."""
+def test_replaced_objects_are_removed_after_their_references(admin: Connection, plan: Plan) -> None:
+    """Change the addresses of a data network and the gateway of its router in one run."""
     options = plan.options()
     config = options["config"]
-    out = f"{plan.name}-out"
-    way_out = {"name": out, "vlan": plan.vlan + 5, "physical_network": "physnet1g", "external": True}
+    external_name = f"{plan.name}-out"
+    external = {"name": external_name, "vlan": plan.vlan + 5, "physical_network": "physnet1g", "external": True}
     networks, subnets = config["networks"], config["subnets"]
-    config["networks"] = [*networks, way_out]
-    config["subnets"] = [*subnets, {"name": out, "network": out, "cidr": "198.51.100.0/24", "dhcp": False}]
-    config["routers"][0]["external_network"] = out
+    config["networks"] = [*networks, external]
+    config["subnets"] = [
+        *subnets,
+        {"name": external_name, "network": external_name, "cidr": "198.51.100.0/24", "dhcp": False},
+    ]
+    config["routers"][0]["external_network"] = external_name
     assert not run(**options).get("failed")
     before = plan.ports(admin)
 
     old, new = f"{plan.name}-data", f"{plan.name}-data-2"
     (data,) = (subnet for subnet in subnets if subnet["name"] == old)
-    moved = {"name": new, "network": data["network"], "cidr": "10.1.15.0/24", "gateway": "10.1.15.254"}
-    config["networks"], config["subnets"] = networks, [sub for sub in subnets if sub is not data] + [moved]
+    new_subnet = {"name": new, "network": data["network"], "cidr": "10.1.15.0/24", "gateway": "10.1.15.254"}
+    config["networks"], config["subnets"] = networks, [sub for sub in subnets if sub is not data] + [new_subnet]
     config["routers"][0]["external_network"] = plan.external
     for interface in config["routers"][0]["interfaces"]:
         if interface["subnet"] == old:
@@ -177,15 +180,15 @@ def test_what_is_replaced_goes_when_nobody_holds_on_to_it(admin: Connection, pla
         port["addresses"] = [address.replace("10.1.5.", "10.1.15.") for address in port["addresses"]]
     result = run(prune=True, **options)
     assert not result.get("failed"), result
-    assert result["networks"]["removed"] == [out]
-    assert sorted(result["subnets"]["removed"]) == [old, out]
+    assert result["networks"]["removed"] == [external_name]
+    assert sorted(result["subnets"]["removed"]) == [old, external_name]
     after = plan.ports(admin)
     assert {name: port.id for name, port in after.items()} == {name: port.id for name, port in before.items()}
     assert after["ipum02-rnic"].fixed_ips[0]["ip_address"] == "10.1.15.2"
     assert not run(prune=True, **options)["changed"]
 
 
-def test_rules_that_neutron_keeps_in_another_form(admin: Connection, plan: Plan) -> None:
+def test_rules_that_neutron_normalizes_are_idempotent(admin: Connection, plan: Plan) -> None:
     rules = [
         {"direction": "ingress", "protocol": "tcp", "port": 1, "port_max": 65535},
         {"direction": "ingress", "protocol": "UDP", "port": 53, "remote": "0.0.0.0/0"},
@@ -199,16 +202,16 @@ def test_rules_that_neutron_keeps_in_another_form(admin: Connection, plan: Plan)
         assert result["changed"] == changed
 
 
-def test_a_port_of_ours_on_a_network_that_is_not(admin: Connection, plan: Plan) -> None:
+def test_an_owned_port_on_a_foreign_network(admin: Connection, plan: Plan) -> None:
     site = admin.network.create_network(name=f"site-{plan.name}")
     subnet = admin.network.create_subnet(name=site.name, network_id=site.id, ip_version=4, cidr="10.9.0.0/24")
     port = {"name": "gateway", "network": site.name, "mac": plan.mac(9, "rnic"), "addresses": ["10.9.0.9"]}
     try:
         assert not run(pod=plan.name, config={"ports": [port]}).get("failed")
-        (told,) = look(pod=plan.name)["ports"]
-        assert (told["name"], told["network"]) == ("gateway", site.name)
-        gone = run(pod=plan.name, state="absent")
-        assert gone["ports"]["removed"] == ["gateway"]
+        (port_info,) = info(pod=plan.name)["ports"]
+        assert (port_info["name"], port_info["network"]) == ("gateway", site.name)
+        deleted = run(pod=plan.name, state="absent")
+        assert deleted["ports"]["removed"] == ["gateway"]
         assert not list(admin.network.ports(network_id=site.id, name="gateway"))
     finally:
         admin.network.delete_subnet(subnet)
@@ -218,27 +221,27 @@ def test_a_port_of_ours_on_a_network_that_is_not(admin: Connection, plan: Plan) 
 def test_address_scope_and_subnet_pool(admin: Connection, plan: Plan) -> None:
     config = plan.options()["config"]
     name = plan.name
-    part = {
+    config_subset = {
         "address_scopes": [{"name": name}],
         "subnet_pools": [{"name": name, "prefixes": ["10.1.4.0/24", "10.1.5.0/24"], "address_scope": name}],
         "networks": [net for net in config["networks"] if net["name"] == f"{name}-data"],
         "subnets": [{**sub, "subnet_pool": name} for sub in config["subnets"] if sub["name"] == f"{name}-data"],
     }
-    assert not run(pod=name, config=part).get("failed")
-    assert not run(pod=name, config=part)["changed"]
+    assert not run(pod=name, config=config_subset).get("failed")
+    assert not run(pod=name, config=config_subset)["changed"]
     scope = admin.network.find_address_scope(name)
     pool = admin.network.find_subnet_pool(name)
     assert (pool.address_scope_id, pool.prefixes) == (scope.id, ["10.1.4.0/23"])
     assert admin.network.find_subnet(f"{name}-data").subnet_pool_id == pool.id
     assert not run(pod=name, state="absent").get("failed")
     assert not admin.network.find_address_scope(name)
-    # An address scope of a site is none of ours, and an empty one of ours is found again.
+    # An address scope of a site is not owned; an owned one without pools is found by its name.
     site = admin.network.create_address_scope(name=f"site-{name}", ip_version=4)
     try:
-        part = {"subnet_pools": [{"name": name, "prefixes": ["10.1.4.0/23"], "address_scope": site.name}]}
-        assert not run(pod=name, config={**part, "address_scopes": [{"name": name}]}).get("failed")
-        gone = run(pod=name, state="absent")
-        assert (gone["subnet_pools"]["removed"], gone["address_scopes"]["removed"]) == ([name], [name])
+        config_subset = {"subnet_pools": [{"name": name, "prefixes": ["10.1.4.0/23"], "address_scope": site.name}]}
+        assert not run(pod=name, config={**config_subset, "address_scopes": [{"name": name}]}).get("failed")
+        deleted = run(pod=name, state="absent")
+        assert (deleted["subnet_pools"]["removed"], deleted["address_scopes"]["removed"]) == ([name], [name])
         assert admin.network.find_address_scope(site.id)
     finally:
         admin.network.delete_address_scope(site)

@@ -1,105 +1,110 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What Neutron holds for a POD, and leaks between tenants, found on a real Neutron."""
+"""Objects of a POD, and leaks between tenants, read from a real Neutron."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from neutron_pod import AccessLog, Plan, look, run
 from openstack.connection import Connection
+
+from tests.openstack.neutron_pod import AccessLog, Plan, info, run
 
 pytestmark = [
     pytest.mark.timeout(600),
-    pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),  # of the SDK's releases to come
+    pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),  # about future releases of the SDK
 ]
 
 
-def tenants(plan: Plan, *more: str) -> list[dict[str, Any]]:
-    names = [f"{plan.name}-{name}" for name in ("data", "storage", "management", *more)]
+def tenants(plan: Plan, *extra: str) -> list[dict[str, Any]]:
+    names = [f"{plan.name}-{name}" for name in ("data", "storage", "management", *extra)]
     return [{"project": "tenant-a", "cloud": "tenant-a", "networks": names}]
 
 
-def kinds(result: dict[str, Any], plan: Plan) -> list[tuple[str, str]]:
-    """The findings on the POD's networks: others may leave theirs lying about."""
-    return [(f["kind"], f["network"]) for f in result["findings"] if f["network"].startswith(plan.name)]
+def pod_findings(result: dict[str, Any], plan: Plan) -> list[tuple[str, str]]:
+    """Return the findings about networks of the POD, since other tests may leave networks behind."""
+    return [
+        (finding["kind"], finding["network"])
+        for finding in result["findings"]
+        if finding["network"].startswith(plan.name)
+    ]
 
 
-def test_what_there_is_is_what_was_asked_for(plan: Plan, log: AccessLog) -> None:
+def test_owned_objects_match_the_options(plan: Plan, log: AccessLog) -> None:
     options = plan.options()
     assert not run(**options).get("failed")
-    with log.nothing_written():
-        there = look(pod=plan.name)
+    with log.no_writes():
+        actual = info(pod=plan.name)
     for kind in ("networks", "subnets", "ports", "security_groups", "routers"):
-        told = {item["name"]: item for item in there[kind]}
-        assert set(told) == {item["name"] for item in options["config"][kind]}
+        items = {item["name"]: item for item in actual[kind]}
+        assert set(items) == {item["name"] for item in options["config"][kind]}
         for item in options["config"][kind]:
             for name in set(item) - {"rules", "interfaces"}:
-                assert told[item["name"]][name] == item[name], (item["name"], name)
-    assert {(s["kind"], s["name"], s["project"]) for s in there["shares"]} == {
+                assert items[item["name"]][name] == item[name], (item["name"], name)
+    assert {(s["kind"], s["name"], s["project"]) for s in actual["shares"]} == {
         (s["kind"], s["name"], s["project"]) for s in options["config"]["shares"]
     }
-    assert there["ok"] is None
-    # What is told can be asked for: it changes nothing.
-    lists = {kind: [_asked(item) for item in there[kind]] for kind in ("networks", "subnets", "routers")}
+    assert actual["ok"] is None
+    # The result is a valid option that changes nothing.
+    lists = {kind: [_options(item) for item in actual[kind]] for kind in ("networks", "subnets", "routers")}
     assert not run(pod=plan.name, config=lists)["changed"]
 
 
-def _asked(item: dict[str, Any]) -> dict[str, Any]:
+def _options(item: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in item.items() if name != "id" and value is not None}
 
 
-def test_a_tenant_that_sees_what_it_may_is_no_finding(plan: Plan) -> None:
+def test_allowed_networks_cause_no_findings(plan: Plan) -> None:
     assert not run(**plan.options()).get("failed")
-    result = look(tenants=tenants(plan))
-    assert kinds(result, plan) == []
+    result = info(tenants=tenants(plan))
+    assert pod_findings(result, plan) == []
     found = result["tenants"][0]
-    own = [name for name in found["sees"]["networks"] if name.startswith(plan.name)]
+    own = [name for name in found["visible"]["networks"] if name.startswith(plan.name)]
     assert own == sorted(f"{plan.name}-{name}" for name in ("data", "management", "storage"))
-    assert [name for name in found["reaches"]["networks"] if name.startswith(plan.name)] == own
-    reached = {port["name"]: port["addresses"] for port in found["reaches"]["ports"]}
+    assert [name for name in found["reachable"]["networks"] if name.startswith(plan.name)] == own
+    reached = {port["name"]: port["addresses"] for port in found["reachable"]["ports"]}
     assert reached["ipum02-rnic"] == ["10.1.5.2"]
     assert "ipum02-bmc" not in reached
-    assert f"{plan.name}-poplar-management" in found["sees"]["security_groups"]
-    assert f"{plan.name}-controller-bmc" not in found["sees"]["security_groups"]
+    assert f"{plan.name}-poplar-management" in found["visible"]["security_groups"]
+    assert f"{plan.name}-controller-bmc" not in found["visible"]["security_groups"]
 
 
-def test_leaks_are_found(admin: Connection, plan: Plan) -> None:
+def test_leaks_are_reported(admin: Connection, plan: Plan) -> None:
     options = plan.options()
     assert not run(**options).get("failed")
     secret = f"{plan.name}-bmc-gw"
-    # By way of a router: the machines' own network is joined to that of the tenant.
+    # A router connects the network of the machines to that of the tenant.
     options["config"]["routers"][0]["interfaces"].append({"subnet": f"{plan.name}-bmc", "address": "10.1.1.253"})
     assert not run(**options).get("failed")
-    result = look(tenants=tenants(plan))
-    assert kinds(result, plan) == [("reaches", secret)]
+    result = info(tenants=tenants(plan))
+    assert pod_findings(result, plan) == [("reachable", secret)]
     assert (
-        f"gets to network '{secret}' by way of router '{plan.name}': remove that interface."
+        f"reaches network '{secret}' through router '{plan.name}'. Remove that interface."
         in (result["findings"][-1]["reason"])
     )
-    assert "ipum01-bmc" in {port["name"] for port in result["tenants"][0]["reaches"]["ports"]}
-    # By a share, which it then also sees; and something that is lacking.
+    assert "ipum01-bmc" in {port["name"] for port in result["tenants"][0]["reachable"]["ports"]}
+    # A share, so the tenant also sees the network; and a missing share.
     options["config"]["shares"] = [{"kind": "network", "name": secret, "project": "tenant-a"}]
     assert not run(prune=True, **options).get("failed")
-    result = look(tenants=tenants(plan), fail_on_findings=True)
+    result = info(tenants=tenants(plan), fail_on_findings=True)
     assert result["failed"]
-    assert kinds(result, plan) == [
-        ("attaches", secret),
-        ("sees", secret),
-        ("lacks", f"{plan.name}-storage"),
+    assert pod_findings(result, plan) == [
+        ("attachable", secret),
+        ("visible", secret),
+        ("unreachable", f"{plan.name}-storage"),
     ]
-    assert "may make ports on network" in result["msg"]
-    # Without its credentials, what it is shown is not known.
-    (asked,) = tenants(plan)
-    del asked["cloud"]
-    result = look(tenants=[asked])
-    assert ("sees", secret) not in kinds(result, plan)
-    assert ("attaches", secret) in kinds(result, plan)
+    assert "can create ports on network" in result["msg"]
+    # Without credentials of the tenant, the module cannot list visible objects.
+    (tenant,) = tenants(plan)
+    del tenant["cloud"]
+    result = info(tenants=[tenant])
+    assert ("visible", secret) not in pod_findings(result, plan)
+    assert ("attachable", secret) in pod_findings(result, plan)
 
 
-def test_credentials_of_somebody_else_are_refused(cloud: object) -> None:
-    result = look(tenants=[{"project": "tenant-a", "cloud": "tenant-b", "networks": []}])
+def test_credentials_of_another_project_are_rejected(cloud: object) -> None:
+    result = info(tenants=[{"project": "tenant-a", "cloud": "tenant-b", "networks": []}])
     assert result["failed"]
-    assert "are those of another project" in result["msg"]
-    result = look(tenants=[{"project": "nobody", "networks": []}])
-    assert result["msg"].startswith("There is no project 'nobody'")
+    assert "they are for another project" in result["msg"]
+    result = info(tenants=[{"project": "missing", "networks": []}])
+    assert result["msg"].startswith("Cannot find project 'missing'")

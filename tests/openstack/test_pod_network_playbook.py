@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The playbook against a real Neutron, inside Ansible's worker and by the module, and as the module runs."""
+"""The playbook against a real Neutron, by the action plugin and by the module, and runs of the module."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from typing import Any
 
 import pytest
 import yaml
-from neutron_pod import AccessLog, Plan, done, run
 from openstack.connection import Connection
+
+from tests.openstack.neutron_pod import AccessLog, Plan, result_keys, run
 
 pytestmark = [
     pytest.mark.timeout(900),
-    pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),  # of the SDK's releases to come
+    pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),  # about future releases of the SDK
 ]
 
 ROOT = Path(__file__).parents[2]
@@ -26,10 +27,10 @@ RESULT = re.compile(r"^\S+ \| [A-Z]+!? => (?=\{)", re.MULTILINE)
 
 
 def play(plan: Plan, *options: str, fails: bool = False, **variables: Any) -> list[dict[str, Any]]:
-    """Run playbooks/openstack.yml, and give the results of its tasks that ran."""
+    """Run playbooks/openstack.yml and return the results of its tasks."""
     variables["openstack_tenant_clouds"] = {"tenant-a": "tenant-a"}
     program = Path(sys.executable).with_name("ansible-playbook")
-    ended = subprocess.run(
+    result = subprocess.run(
         [
             program,
             "-i",
@@ -49,34 +50,34 @@ def play(plan: Plan, *options: str, fails: bool = False, **variables: Any) -> li
         text=True,
         check=False,
     )
-    assert (ended.returncode != 0) == fails, ended.stdout + ended.stderr
+    assert (result.returncode != 0) == fails, result.stdout + result.stderr
     decoder = json.JSONDecoder()
-    found = [decoder.raw_decode(ended.stdout, match.end())[0] for match in RESULT.finditer(ended.stdout)]
-    assert found, ended.stdout + ended.stderr
+    found = [decoder.raw_decode(result.stdout, match.end())[0] for match in RESULT.finditer(result.stdout)]
+    assert found, result.stdout + result.stderr
     return found
 
 
 @pytest.mark.parametrize("fast", [True, False])
-def test_check_apply_and_again(admin: Connection, plan: Plan, log: AccessLog, fast: bool) -> None:
+def test_check_mode_apply_and_idempotence(admin: Connection, plan: Plan, log: AccessLog, fast: bool) -> None:
     plan.options()
-    with log.nothing_written():
-        (foretold,) = play(plan, "--check", "--diff", openipu_fast_path=fast)
-    assert foretold["changed"]
-    made, looked = play(plan, "--diff", openipu_fast_path=fast)
-    assert made["changed"]
-    assert done(made) == done(foretold)
-    assert looked["ok"]
-    assert looked["tenants"][0]["project"] == "tenant-a"
+    with log.no_writes():
+        (predicted,) = play(plan, "--check", "--diff", openipu_fast_path=fast)
+    assert predicted["changed"]
+    applied, checked = play(plan, "--diff", openipu_fast_path=fast)
+    assert applied["changed"]
+    assert result_keys(applied) == result_keys(predicted)
+    assert checked["ok"]
+    assert checked["tenants"][0]["project"] == "tenant-a"
     assert len(plan.ports(admin)) == 12
     for options in ([], ["--check"]):
-        with log.nothing_written():
-            again = play(plan, "--diff", *options, openipu_fast_path=fast)
-        assert not again[0]["changed"]
-    # A machine that left the rack leaves OpenStack.
+        with log.no_writes():
+            second = play(plan, "--diff", *options, openipu_fast_path=fast)
+        assert not second[0]["changed"]
+    # A machine that was removed from the rack is removed from OpenStack.
     plan.machines = 3
     plan.options()
-    gone, _looked = play(plan, openipu_fast_path=fast)
-    assert sorted(gone["ports"]["removed"]) == ["ipum04-bmc", "ipum04-gw", "ipum04-rnic"]
+    deleted, _checked = play(plan, openipu_fast_path=fast)
+    assert sorted(deleted["ports"]["removed"]) == ["ipum04-bmc", "ipum04-gw", "ipum04-rnic"]
 
 
 def test_a_leak_fails_the_playbook(admin: Connection, plan: Plan) -> None:
@@ -88,17 +89,18 @@ def test_a_leak_fails_the_playbook(admin: Connection, plan: Plan) -> None:
         target_project_id=admin.identity.find_project("tenant-a").id,
     )
     try:
-        _made, looked = play(plan, fails=True, openstack_prune=[])
+        _applied, checked = play(plan, fails=True, openstack_prune=[])
     finally:
         admin.network.delete_rbac_policy(leak)
-    assert f"Tenant 'tenant-a' may make ports on network '{plan.name}-bmc-gw': remove its share." in looked["msg"]
+    reason = f"Tenant 'tenant-a' can create ports on network '{plan.name}-bmc-gw'. Remove the share of the network."
+    assert reason in checked["msg"]
 
 
-def test_a_pod_that_says_nothing_of_openstack_is_left_alone(plan: Plan) -> None:
+def test_a_pod_without_openstack_is_skipped(plan: Plan) -> None:
     plan.options()
     file = plan.folder / "pod.yml"
-    said = yaml.safe_load(file.read_text())
-    del said["openstack"]
-    file.write_text(yaml.safe_dump(said))
-    (told,) = play(plan)
-    assert told["msg"].startswith("OpenStack is left alone")
+    settings = yaml.safe_load(file.read_text())
+    del settings["openstack"]
+    file.write_text(yaml.safe_dump(settings))
+    (result,) = play(plan)
+    assert result["msg"].startswith("OpenStack is skipped")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Projects for tenants, made in a real Keystone, Nova, Neutron and Cinder, and logged in to."""
+"""Projects of tenants in a real Keystone, Nova, Neutron and Cinder, and logins of their users."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from typing import Any
 import openstack
 import pytest
 import yaml
-from ansible_collections.openipu.pod.plugins.module_utils.openstack.tenancy_task import OPENSTACK_POD_PROJECT
-from neutron_pod import run
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.project.task import OPENSTACK_POD_PROJECT
 from openstack.connection import Connection
+
+from tests.openstack.neutron_pod import run
 
 pytestmark = [
     pytest.mark.timeout(300),
-    pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),  # of the SDK's releases to come
+    pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),  # about future releases of the SDK
 ]
 
 
-def tenancy(**options: Any) -> dict[str, Any]:
+def run_project(**options: Any) -> dict[str, Any]:
     return run(task=OPENSTACK_POD_PROJECT, **options)
 
 
@@ -32,8 +33,8 @@ def new_key(folder: Path, name: str) -> str:
 
 
 @pytest.fixture
-def asked(admin: Connection, tmp_path: Path) -> Iterator[dict[str, Any]]:
-    """A team of one, and nothing of it is left."""
+def options(admin: Connection, tmp_path: Path) -> Iterator[dict[str, Any]]:
+    """Options with a project and its user, which are removed afterwards."""
     name = f"team-{uuid.uuid4().hex[:6]}"
     options = {
         "projects": [
@@ -58,33 +59,35 @@ def asked(admin: Connection, tmp_path: Path) -> Iterator[dict[str, Any]]:
         ],
     }
     yield options
-    gone = tenancy(state="absent", **options)
-    assert not gone.get("failed"), gone
+    deleted = run_project(state="absent", **options)
+    assert not deleted.get("failed"), deleted
     assert admin.identity.find_project(name) is None
     assert admin.identity.find_user(f"{name}-user") is None
 
 
-def test_a_team_is_let_in(cloud: Path, admin: Connection, asked: dict[str, Any], tmp_path: Path) -> None:
-    name = asked["projects"][0]["name"]
-    foretold = run(check=True, diff=True, task=OPENSTACK_POD_PROJECT, **asked)
+def test_the_user_of_a_new_project_can_log_in(
+    cloud: Path, admin: Connection, options: dict[str, Any], tmp_path: Path
+) -> None:
+    name = options["projects"][0]["name"]
+    predicted = run(check=True, diff=True, task=OPENSTACK_POD_PROJECT, **options)
     assert admin.identity.find_project(name) is None
-    made = run(diff=True, task=OPENSTACK_POD_PROJECT, **asked)
-    assert not made.get("failed"), made
-    assert foretold["changed"]
-    assert made["diff"] == foretold["diff"]
-    assert "so secret" not in str(made)
-    again = tenancy(**asked)
-    assert not again["changed"]
-    assert sorted(again["quotas"]["unchanged"]) == [
+    created = run(diff=True, task=OPENSTACK_POD_PROJECT, **options)
+    assert not created.get("failed"), created
+    assert predicted["changed"]
+    assert created["diff"] == predicted["diff"]
+    assert "so secret" not in str(created)
+    second = run_project(**options)
+    assert not second["changed"]
+    assert sorted(second["quotas"]["unchanged"]) == [
         f"{name}/compute/cores",
         f"{name}/compute/ram",
         f"{name}/network/port",
         f"{name}/volume/gigabytes",
     ]
-    where = yaml.safe_load((cloud / "clouds.yaml").read_text())["clouds"]["openipu"]["auth"]["auth_url"]
+    auth_url = yaml.safe_load((cloud / "clouds.yaml").read_text())["clouds"]["openipu"]["auth"]["auth_url"]
     user = openstack.connection.Connection(
         auth={
-            "auth_url": where,
+            "auth_url": auth_url,
             "username": f"{name}-user",
             "password": "so secret",
             "project_name": name,
@@ -101,11 +104,9 @@ def test_a_team_is_let_in(cloud: Path, admin: Connection, asked: dict[str, Any],
     assert admin.block_storage.get_quota_set(project.id).gigabytes == 70
 
 
-def test_what_differs_is_changed_and_the_rest_left_alone(
-    admin: Connection, asked: dict[str, Any], tmp_path: Path
-) -> None:
-    assert not tenancy(**asked).get("failed")
-    project, user = asked["projects"][0], asked["users"][0]
+def test_only_differences_are_updated(admin: Connection, options: dict[str, Any], tmp_path: Path) -> None:
+    assert not run_project(**options).get("failed")
+    project, user = options["projects"][0], options["users"][0]
     name = project["name"]
     project["quotas"] = {"compute": {"cores": 96, "instances": 3}}
     project["description"] = "a larger team"
@@ -114,12 +115,12 @@ def test_what_differs_is_changed_and_the_rest_left_alone(
         {"name": "desk", "public_key": new_key(tmp_path, "three")},
     ]
     user["password"] = "another"
-    result = tenancy(**asked)
+    result = run_project(**options)
     assert not result.get("failed"), result
-    told = {
+    changes = {
         kind: {verb: keys for verb, keys in result[kind].items() if keys} for kind in ("projects", "users", "quotas")
     }
-    assert told == {
+    assert changes == {
         "projects": {"updated": [name]},
         "users": {"unchanged": [f"{name}-user"]},
         "quotas": {"updated": [f"{name}/compute/cores", f"{name}/compute/instances"]},
@@ -128,41 +129,43 @@ def test_what_differs_is_changed_and_the_rest_left_alone(
     assert result["key_pairs"]["created"] == [f"{name}-user/desk"]
     found = admin.compute.get_quota_set(admin.identity.find_project(name).id)
     assert (found.cores, found.ram, found.instances) == (96, 98304, 3)
-    assert not tenancy(**asked)["changed"]
+    assert not run_project(**options)["changed"]
 
 
-def test_a_role_is_taken_back(admin: Connection, asked: dict[str, Any]) -> None:
-    name, user = asked["projects"][0]["name"], asked["users"][0]
-    asked["users"][0].pop("key_pairs")
-    assert not tenancy(**asked).get("failed")
+def test_a_role_is_revoked(admin: Connection, options: dict[str, Any]) -> None:
+    name, user = options["projects"][0]["name"], options["users"][0]
+    options["users"][0].pop("key_pairs")
+    assert not run_project(**options).get("failed")
     user["roles"] = [{"project": name, "role": "reader", "state": "absent"}, {"project": name, "role": "member"}]
-    foretold = run(check=True, diff=True, task=OPENSTACK_POD_PROJECT, **asked)
-    result = run(diff=True, task=OPENSTACK_POD_PROJECT, **asked)
+    predicted = run(check=True, diff=True, task=OPENSTACK_POD_PROJECT, **options)
+    result = run(diff=True, task=OPENSTACK_POD_PROJECT, **options)
     assert result["grants"]["removed"] == [f"{name}-user/{name}/reader"]
     assert result["grants"]["unchanged"] == [f"{name}-user/{name}/member"]
-    assert result["diff"] == foretold["diff"]
+    assert result["diff"] == predicted["diff"]
     assert list(result["diff"]["before"]) == ["grants"]
     query = {"user_id": admin.identity.find_user(f"{name}-user").id}
-    left = [found.role["id"] for found in admin.identity.role_assignments(**query)]
-    assert left == [admin.identity.find_role("member").id]
-    assert not tenancy(**asked)["changed"]
-    own = {"name": "admin", "roles": [{"project": "admin", "role": "admin", "state": "absent"}]}
-    refused = tenancy(users=[own])["msg"]
-    sentence = "this is asked by that role: log in to another project to take it back."
-    assert refused == f"Cannot remove grant 'admin/admin/admin': {sentence}"
+    remaining = [assignment.role["id"] for assignment in admin.identity.role_assignments(**query)]
+    assert remaining == [admin.identity.find_role("member").id]
+    assert not run_project(**options)["changed"]
+    administrator = {"name": "admin", "roles": [{"project": "admin", "role": "admin", "state": "absent"}]}
+    reported = run_project(users=[administrator])["msg"]
+    cause = "the credentials of this task use it. Log in to another project to revoke it."
+    assert reported == f"Cannot remove grant 'admin/admin/admin': {cause}"
 
 
-def test_mistakes_are_sentences(admin: Connection, asked: dict[str, Any]) -> None:
-    asked["users"][0]["roles"] = [{"project": asked["projects"][0]["name"], "role": "king"}]
-    assert "There is no role 'king' for user" in tenancy(**asked)["msg"]
-    del asked["users"][0]["roles"]
-    assert not tenancy(**asked).get("failed")
-    asked["projects"][0]["quotas"] = {"compute": {"horses": 3}}
-    assert "There is no compute quota 'horses' for project" in tenancy(**asked)["msg"]
-    asked["projects"][0]["quotas"] = {"compute": {"cores": "many"}}
-    assert "is 'many', which is no number" in tenancy(**asked)["msg"]
-    assert "There is no domain 'nowhere'" in tenancy(domain="nowhere", projects=[{"name": "x"}])["msg"]
-    asked["projects"][0].pop("quotas")
-    asked["users"][0]["key_pairs"] = [{"name": "bad", "public_key": "ssh-rsa nonsense"}]
-    result = tenancy(**asked)
-    assert result["msg"].startswith(f"Cannot create key pair '{asked['users'][0]['name']}/bad': Nova says: ")
+def test_invalid_options_are_reported(admin: Connection, options: dict[str, Any]) -> None:
+    options["users"][0]["roles"] = [{"project": options["projects"][0]["name"], "role": "king"}]
+    assert "Cannot find role 'king' of user" in run_project(**options)["msg"]
+    del options["users"][0]["roles"]
+    assert not run_project(**options).get("failed")
+    options["projects"][0]["quotas"] = {"compute": {"horses": 3}}
+    assert "Cannot find compute quota 'horses' of project" in run_project(**options)["msg"]
+    options["projects"][0]["quotas"] = {"compute": {"cores": "many"}}
+    assert "'many' is not a number" in run_project(**options)["msg"]
+    assert "Cannot find domain 'nowhere'" in run_project(domain="nowhere", projects=[{"name": "x"}])["msg"]
+    options["projects"][0].pop("quotas")
+    options["users"][0]["key_pairs"] = [{"name": "bad", "public_key": "ssh-rsa nonsense"}]
+    result = run_project(**options)
+    assert result["msg"].startswith(
+        f"Cannot create key pair '{options['users'][0]['name']}/bad': Nova returned an error: "
+    )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shares in a real Manila, whose backend only pretends to keep them; and a catalogue without it."""
+"""Shares in a real Manila with a fake backend, and a service catalog without Manila."""
 
 from __future__ import annotations
 
@@ -9,35 +9,36 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.openipu.pod.plugins.module_utils.openstack.shares_task import OPENSTACK_POD_SHARE
-from neutron_pod import run
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.share.task import OPENSTACK_POD_SHARE
 from openstack.connection import Connection
-from role_runs import play, printed
+
+from tests.openstack.neutron_pod import run
+from tests.openstack.role_runs import changed_tasks, run_role
 
 pytestmark = [
     pytest.mark.timeout(300),
-    pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),  # of the SDK's releases to come
+    pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),  # about future releases of the SDK
 ]
 
 
-def shares(check: bool = False, **options: Any) -> dict[str, Any]:
+def run_shares(check: bool = False, **options: Any) -> dict[str, Any]:
     return run(task=OPENSTACK_POD_SHARE, check=check, diff=True, **options)
 
 
 @pytest.fixture
 def name(cloud: Path) -> Iterator[str]:
-    """A name of a type, and of a share of tenant-a; both go."""
-    made = f"t{uuid.uuid4().hex[:6]}"
-    yield made
-    gone = shares(cloud="tenant-a", state="absent", shares=[{"name": made}])
-    assert not gone.get("failed"), gone
-    gone = shares(state="absent", share_types=[{"name": made}])
-    assert not gone.get("failed"), gone
+    """Name of a share type and of a share of tenant-a, which are removed afterwards."""
+    created = f"t{uuid.uuid4().hex[:6]}"
+    yield created
+    deleted = run_shares(cloud="tenant-a", state="absent", shares=[{"name": created}])
+    assert not deleted.get("failed"), deleted
+    deleted = run_shares(state="absent", share_types=[{"name": created}])
+    assert not deleted.get("failed"), deleted
 
 
 @pytest.fixture
-def asked(name: str) -> dict[str, Any]:
-    """The role's variables."""
+def variables(name: str) -> dict[str, Any]:
+    """Variables of the role."""
     return {
         "openstack_shares_types": [
             {
@@ -48,7 +49,7 @@ def asked(name: str) -> dict[str, Any]:
             }
         ],
         "openstack_shares_tenant_connection": {"cloud": "tenant-a"},
-        "openstack_shares_wanted": [
+        "openstack_shares_list": [
             {
                 "name": name,
                 "protocol": "NFS",
@@ -60,92 +61,94 @@ def asked(name: str) -> dict[str, Any]:
     }
 
 
-def test_the_role_makes_them_once(
-    connect: Callable[[str], Connection], admin: Connection, name: str, asked: dict[str, Any], tmp_path: Path
+def test_the_role_creates_shares_and_is_idempotent(
+    connect: Callable[[str], Connection], admin: Connection, name: str, variables: dict[str, Any], tmp_path: Path
 ) -> None:
-    def there() -> list[Any]:
+    def existing_shares() -> list[Any]:
         return [share for share in connect("tenant-a").shared_file_system.shares() if share.name == name]
 
-    assert play(tmp_path, "openstack_shares", "--check", **asked) == 2
-    assert there() == []
-    assert play(tmp_path, "openstack_shares", **asked) == 2
-    assert play(tmp_path, "openstack_shares", **asked) == 0
-    assert play(tmp_path, "openstack_shares", "--check", **asked) == 0
-    (share,) = there()
+    assert changed_tasks(tmp_path, "openstack_shares", "--check", **variables) == 2
+    assert existing_shares() == []
+    assert changed_tasks(tmp_path, "openstack_shares", **variables) == 2
+    assert changed_tasks(tmp_path, "openstack_shares", **variables) == 0
+    assert changed_tasks(tmp_path, "openstack_shares", "--check", **variables) == 0
+    (share,) = existing_shares()
     assert (share.status, share.size, share.share_protocol) == ("available", 2, "NFS")
     rules = connect("tenant-a").shared_file_system.access_rules(share)
-    told = {(rule.access_to, rule.access_level, rule.state) for rule in rules}
-    assert told == {("10.1.6.0/24", "rw", "active"), ("10.1.7.9", "ro", "active")}
-    # A type that is not public is tenant-a's alone.
-    for tenant, sees in (("tenant-a", True), ("tenant-b", False)):
+    actual = {(rule.access_to, rule.access_level, rule.state) for rule in rules}
+    assert actual == {("10.1.6.0/24", "rw", "active"), ("10.1.7.9", "ro", "active")}
+    # Only tenant-a has access to the type.
+    for tenant, visible in (("tenant-a", True), ("tenant-b", False)):
         types = connect(tenant).shared_file_system.get("/types", microversion="2.50").json()["share_types"]
-        assert (name in [found["name"] for found in types]) == sees
+        assert (name in [share_type["name"] for share_type in types]) == visible
 
 
-def test_what_differs_is_changed(name: str, asked: dict[str, Any]) -> None:
-    (kind,), (share,) = asked["openstack_shares_types"], asked["openstack_shares_wanted"]
-    assert not shares(share_types=[kind]).get("failed")
-    made = shares(cloud="tenant-a", shares=[share])
-    assert made["shares"]["created"] == [name], made
-    assert made["details"][name]["status"] == "available"
-    assert made["details"][name]["exports"]
+def test_differences_are_updated(name: str, variables: dict[str, Any]) -> None:
+    (share_type,), (share,) = variables["openstack_shares_types"], variables["openstack_shares_list"]
+    assert not run_shares(share_types=[share_type]).get("failed")
+    created = run_shares(cloud="tenant-a", shares=[share])
+    assert created["shares"]["created"] == [name], created
+    assert created["details"][name]["status"] == "available"
+    assert created["details"][name]["exports"]
     share.update(size=3, description="datasets", access=[{"to": "10.1.6.0/24", "level": "ro"}])
-    foretold = shares(check=True, cloud="tenant-a", shares=[share])
-    changed = shares(cloud="tenant-a", shares=[share])
+    predicted = run_shares(check=True, cloud="tenant-a", shares=[share])
+    changed = run_shares(cloud="tenant-a", shares=[share])
     assert not changed.get("failed"), changed
-    assert changed["diff"] == foretold["diff"]
+    assert changed["diff"] == predicted["diff"]
     assert changed["shares"]["updated"] == [name]
     assert changed["access_rules"]["recreated"] == [f"{name}/ip/10.1.6.0/24"]
     assert changed["access_rules"]["removed"] == [f"{name}/ip/10.1.7.9"]
-    kind.update(description="the appliance", extra_specs={"share_backend_name": "appliance"})
-    assert shares(share_types=[kind])["share_types"]["updated"] == [name]
-    for again in (shares(cloud="tenant-a", shares=[share]), shares(share_types=[kind])):
-        assert not again["changed"], again
-    # What is in it would be lost.
-    refused = shares(cloud="tenant-a", shares=[{**share, "type": "another"}])
-    assert refused["msg"].startswith(f"Share '{name}' has type {name} and cannot be changed to another: set recreate")
+    share_type.update(description="the appliance", extra_specs={"share_backend_name": "appliance"})
+    assert run_shares(share_types=[share_type])["share_types"]["updated"] == [name]
+    for second in (run_shares(cloud="tenant-a", shares=[share]), run_shares(share_types=[share_type])):
+        assert not second["changed"], second
+    # The data in the share would be lost.
+    rejected = run_shares(cloud="tenant-a", shares=[{**share, "type": "another"}])
+    assert rejected["msg"].startswith(
+        f"Cannot change type of share '{name}' from {name} to another: the field is immutable"
+    )
 
 
-def test_what_cannot_be_made_says_why_and_is_made_anew(name: str, asked: dict[str, Any]) -> None:
-    (kind,), (share,) = asked["openstack_shares_types"], asked["openstack_shares_wanted"]
-    assert "a new share needs size and protocol." in shares(cloud="tenant-a", shares=[{"name": name}])["msg"]
-    kind["extra_specs"] = {"share_backend_name": "nowhere"}
-    assert not shares(share_types=[kind]).get("failed")
-    failed = shares(cloud="tenant-a", shares=[share])
+def test_a_failed_share_is_reported_and_recreated(name: str, variables: dict[str, Any]) -> None:
+    (share_type,), (share,) = variables["openstack_shares_types"], variables["openstack_shares_list"]
+    assert "a new share needs size and protocol." in run_shares(cloud="tenant-a", shares=[{"name": name}])["msg"]
+    share_type["extra_specs"] = {"share_backend_name": "nowhere"}
+    assert not run_shares(share_types=[share_type]).get("failed")
+    failed = run_shares(cloud="tenant-a", shares=[share])
     assert failed["msg"].startswith(f"Cannot create share '{name}': it is in state error: "), failed
-    assert "torage" in failed["msg"]  # what Manila told about the scheduling
-    kind["extra_specs"] = {"share_backend_name": "appliance"}
-    assert not shares(share_types=[kind]).get("failed")
-    again = shares(cloud="tenant-a", shares=[share])
-    assert again["shares"]["recreated"] == [name], again
-    assert len(again["access_rules"]["created"]) == 2
-    said = shares(share_types=[{"name": name, "extra_specs": {"driver_handles_share_servers": "true"}}])["msg"]
-    assert said.endswith("has an option of its own: say share_servers instead.")
+    assert "torage" in failed["msg"]  # the message of Manila about the scheduling
+    share_type["extra_specs"] = {"share_backend_name": "appliance"}
+    assert not run_shares(share_types=[share_type]).get("failed")
+    second = run_shares(cloud="tenant-a", shares=[share])
+    assert second["shares"]["recreated"] == [name], second
+    assert len(second["access_rules"]["created"]) == 2
+    message = run_shares(share_types=[{"name": name, "extra_specs": {"driver_handles_share_servers": "true"}}])["msg"]
+    assert message.endswith("it has its own option. Use share_servers instead.")
 
 
-def test_a_type_made_anew_is_for_those_who_had_it(
-    connect: Callable[[str], Connection], name: str, asked: dict[str, Any]
+def test_a_recreated_type_keeps_its_projects(
+    connect: Callable[[str], Connection], name: str, variables: dict[str, Any]
 ) -> None:
-    (kind,) = asked["openstack_shares_types"]
-    assert not shares(share_types=[kind]).get("failed")
-    del kind["projects"]
-    kind["share_servers"] = True
-    anew = shares(share_types=[kind], recreate=True)
-    assert anew["share_types"]["recreated"] == [name], anew
-    assert not shares(share_types=[kind])["changed"]
-    for tenant, sees in (("tenant-a", True), ("tenant-b", False)):
+    (share_type,) = variables["openstack_shares_types"]
+    assert not run_shares(share_types=[share_type]).get("failed")
+    del share_type["projects"]
+    share_type["share_servers"] = True
+    recreated = run_shares(share_types=[share_type], recreate=True)
+    assert recreated["share_types"]["recreated"] == [name], recreated
+    assert not run_shares(share_types=[share_type])["changed"]
+    for tenant, visible in (("tenant-a", True), ("tenant-b", False)):
         types = connect(tenant).shared_file_system.get("/types", microversion="2.50").json()["share_types"]
-        assert (name in [found["name"] for found in types]) == sees
+        assert (name in [listed["name"] for listed in types]) == visible
 
 
-def test_a_cloud_without_manila(admin: Connection, asked: dict[str, Any], tmp_path: Path) -> None:
+def test_a_cloud_without_manila(admin: Connection, variables: dict[str, Any], tmp_path: Path) -> None:
     service = admin.identity.find_service("manila", ignore_missing=False)
-    admin.identity.update_service(service, is_enabled=False)  # tokens to come know nothing of it
+    admin.identity.update_service(service, is_enabled=False)  # new tokens have no Manila
     try:
-        told = printed(tmp_path, "openstack_shares", **asked)
-        assert "The catalogue of the cloud has no Manila, so there are no shares." in told
-        assert "changed=0" in told
-        told = printed(tmp_path, "openstack_shares", fails=True, openstack_shares_required=True, **asked)
-        assert "has no Manila, so there are no shares: let it be deployed, or say without_manila: skip." in told
+        output = run_role(tmp_path, "openstack_shares", **variables)
+        assert "Cannot find Manila in the service catalog." in output
+        assert "changed=0" in output
+        output = run_role(tmp_path, "openstack_shares", fails=True, openstack_shares_required=True, **variables)
+        assert "Cannot find Manila in the service catalog. Deploy Manila, or set without_manila to skip." in output
     finally:
         admin.identity.update_service(service, is_enabled=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The use case whole: a vPOD ordered, looked at and destroyed, on a real OpenStack and the controller of a twin."""
+"""Life cycle of a vPOD on a real OpenStack and the controller of a twin."""
 
 from __future__ import annotations
 
@@ -12,52 +12,52 @@ from typing import Any
 import grpc
 import psutil
 import pytest
-import vipu_servers
 import yaml
-from ansible_collections.openipu.pod.plugins.module_utils.openstack.tenant_task import OPENSTACK_POD_TENANT
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.tenant.task import OPENSTACK_POD_TENANT
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import virmgrpc
-from cli_support import Cli
-from neutron_pod import Plan, run
 from openstack.connection import Connection as Cloud
-from own_twin import OwnTwin, changed
-from vpod_order import partitions, roles, servers, told
 
+from tests.integration import vipu_servers
+from tests.integration.bringup.own_twin import OwnTwin, changed
+from tests.integration.cli.cli_support import Cli
+from tests.openstack.neutron_pod import Plan, run
+from tests.openstack.vpod_order import inventory_vars, partitions, roles, servers
 from tools.openstack.site import HOSTS
 
 pytestmark = [
     pytest.mark.timeout(900),
-    pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),  # of the SDK's releases to come
+    pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),  # about future releases of the SDK
 ]
 
 
-def test_create_look_and_destroy(
+def test_create_read_and_destroy(
     admin: Cloud, plan: Plan, twin: OwnTwin, order: dict[str, Any], play: Callable[..., Any], connect: Any
 ) -> None:
     name = order["vpod_name"]
-    refused = play("vpod_create.yml", check=False, vpod_name=plan.name).stdout
-    assert "and so is the POD: give vpod_name another value." in " ".join(refused.split())
+    rejected = play("vpod_create.yml", check=False, vpod_name=plan.name).stdout
+    assert "the POD has the same name. Set vpod_name to another name." in " ".join(rejected.split())
     play("vpod_create.yml", "--check")
     assert (partitions(twin), servers(admin, order)) == ({}, {})
     play("vpod_create.yml")
     assert partitions(twin) == {name: virmgrpc.PS_ACTIVE}
     found = servers(admin, order)
-    assert {server: one.status for server, one in found.items()} == {
+    assert {server: details.status for server, details in found.items()} == {
         f"{name}-poplar": "ACTIVE",
         f"{name}-controller": "ACTIVE",
     }
     poplar = found[f"{name}-poplar"]
     assert (poplar.project_id, poplar.hypervisor_hostname) == (admin.identity.find_project("tenant-a").id, HOSTS[0])
-    init = yaml.safe_load(base64.b64decode(poplar.user_data))
-    (file,) = init["write_files"]
+    user_data = yaml.safe_load(base64.b64decode(poplar.user_data))
+    (file,) = user_data["write_files"]
     assert file["path"] == f"/etc/ipuof.conf.d/{name}.conf"
     assert name in base64.b64decode(file["content"]).decode()
-    assert init["ssh_authorized_keys"] == ["ssh-ed25519 AAAA alice"]
+    assert user_data["ssh_authorized_keys"] == ["ssh-ed25519 AAAA alice"]
     tenant = connect("tenant-a")
-    seen = {net.name for net in tenant.network.networks() if net.name.startswith(plan.name)}
-    assert seen == {f"{plan.name}-{network}" for network in ("data", "management", "storage")}
+    visible = {net.name for net in tenant.network.networks() if net.name.startswith(plan.name)}
+    assert visible == {f"{plan.name}-{network}" for network in ("data", "management", "storage")}
     data = next(port for port in tenant.network.ports() if port.name == f"{name}-poplar-data")
     assert (data.binding_vnic_type, data.device_id) == ("direct", poplar.id)
-    # Bound by Open vSwitch, for its hardware offload, and not by sriovnicswitch, which sites with that are without.
+    # Bound by Open vSwitch, for its hardware offload. Sites with offload have no sriovnicswitch.
     assert plan.ports(admin)[data.name].binding_vif_type == "ovs"
     assert plan.ports(admin)[data.name].hardware_offload_type == "switchdev"
     assert roles(admin, "tenant-a") == []
@@ -65,18 +65,18 @@ def test_create_look_and_destroy(
     assert sorted(fixed["ip_address"].rsplit(".", 2)[1] for fixed in machines.fixed_ips) == ["1", "2"]
 
     assert changed(play("vpod_create.yml")) == 0
-    shown = play("vpod_info.yml").stdout
-    for word in (name, f"{plan.name}-data", f"{name}-poplar", "ACTIVE"):
-        assert word in shown
-    refused = play("vpod_create.yml", check=False, vpod_name=f"{name}2", vpod_tenant="tenant-b").stdout
-    assert f"Network {plan.name}-data is that of tenant-a: destroy their vPODs first" in " ".join(refused.split())
+    output = play("vpod_info.yml").stdout
+    for text in (name, f"{plan.name}-data", f"{name}-poplar", "ACTIVE"):
+        assert text in output
+    rejected = play("vpod_create.yml", check=False, vpod_name=f"{name}2", vpod_tenant="tenant-b").stdout
+    assert "it is in use by tenant-a. Destroy their vPODs first, or add a data network" in " ".join(rejected.split())
 
-    # The POD changes, and what is the vPOD's stays.
+    # A change of the POD keeps the objects of the vPOD.
     plan.machines = 3
-    order.update(told(plan))
+    order.update(inventory_vars(plan))
     assert changed(play("openstack.yml")) == 1
     assert not [port for port in plan.ports(admin) if port.startswith("ipum04")]
-    assert {net.name for net in tenant.network.networks() if net.name.startswith(plan.name)} == seen
+    assert {net.name for net in tenant.network.networks() if net.name.startswith(plan.name)} == visible
     assert [port.id for port in tenant.network.ports() if port.name == data.name] == [data.id]
     assert plan.ports(admin)[machines.name].fixed_ips == machines.fixed_ips
     assert changed(play("vpod_create.yml")) == 0
@@ -88,21 +88,21 @@ def test_create_look_and_destroy(
     assert changed(play("vpod_destroy.yml")) == 0
 
 
-def test_what_failed_half_way_is_finished_or_released(
+def test_a_failed_order_is_completed_or_released(
     admin: Cloud, twin: OwnTwin, order: dict[str, Any], play: Callable[..., Any]
 ) -> None:
     failed = play("vpod_create.yml", check=False, vpod_flavor="none-such")
     assert failed.returncode != 0
-    assert "There is no flavor 'none-such' for this project" in " ".join(failed.stdout.split())
+    assert "Cannot use flavor 'none-such' for server" in " ".join(failed.stdout.split())
     assert list(partitions(twin)) == [order["vpod_name"]]
     play("vpod_create.yml")
     assert len(servers(admin, order)) == 2
-    # What is killed takes no role back.
+    # A killed run does not revoke its role.
     assert not run(task=OPENSTACK_POD_TENANT, pod=order["vpod_name"], project="tenant-a", roles=["admin"]).get("failed")
     assert len(roles(admin, "tenant-a")) == 1
     play("vpod_destroy.yml")
     assert roles(admin, "tenant-a") == []
-    # More IPUs than there are.
+    # More IPUs than available.
     failed = play("vpod_create.yml", check=False, vpod_ipus=128)
     assert failed.returncode != 0
     play("vpod_destroy.yml", vpod_ipus=128)
@@ -110,17 +110,17 @@ def test_what_failed_half_way_is_finished_or_released(
 
 
 @pytest.fixture
-def secure(twin: OwnTwin, tmp_path: Path) -> Iterator[Cli]:
-    """The controller of the twin with certificates and users; its commands, in a folder with the first key."""
+def secure_cli(twin: OwnTwin, tmp_path: Path) -> Iterator[Cli]:
+    """Command lines for the controller of the twin with certificates and users, in a folder with the first key."""
     insecure = psutil.Process(twin.pid("controller"))
     insecure.terminate()
     insecure.wait(20)
     certs, database = tmp_path / "vipu-certs", tmp_path / "vipu-server.db"
-    where = ("--database", str(database), "--host", twin.controller)
-    made = vipu_servers.run("--tls-init", str(certs), "--tls-san", twin.controller, "--init", "--secure", *where)
-    assert made.returncode == 0, made.stderr
+    options = ("--database", str(database), "--host", twin.controller)
+    result = vipu_servers.run("--tls-init", str(certs), "--tls-san", twin.controller, "--init", "--secure", *options)
+    assert result.returncode == 0, result.stderr
     server = vipu_servers.Process(
-        "--secure", "--certs", str(certs), *where, "--port", "8090", channel=grpc.ssl_channel_credentials()
+        "--secure", "--certs", str(certs), *options, "--port", "8090", channel=grpc.ssl_channel_credentials()
     )
     try:
         files = {"CA_PATH": "ca.crt", "CLIENT_CERT": "client.crt", "CLIENT_KEY": "client.key"}
@@ -132,40 +132,44 @@ def secure(twin: OwnTwin, tmp_path: Path) -> Iterator[Cli]:
 
 
 def test_a_user_of_a_secure_controller(
-    admin: Cloud, order: dict[str, Any], play: Callable[..., Any], secure: Cli, monkeypatch: pytest.MonkeyPatch
+    admin: Cloud, order: dict[str, Any], play: Callable[..., Any], secure_cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    key = re.findall('api-access-key="(.+)"', (secure.home / "admin.vipu-cli.hcl").read_text())[0]
-    for name, value in {**secure.environment, "VIPU_CLI_API_USER_ID": "admin", "VIPU_CLI_API_ACCESS_KEY": key}.items():
+    key = re.findall('api-access-key="(.+)"', (secure_cli.home / "admin.vipu-cli.hcl").read_text())[0]
+    for name, value in {
+        **secure_cli.environment,
+        "VIPU_CLI_API_USER_ID": "admin",
+        "VIPU_CLI_API_ACCESS_KEY": key,
+    }.items():
         if name.startswith("VIPU_CLI_"):
             monkeypatch.setenv(name, value)
     administrator = "vipu-admin --config admin.vipu-cli.hcl"
-    play("vipu.yml")
-    name, folder = order["vpod_name"], secure.home / "users"
+    play("vipu_objects.yml")
+    name, folder = order["vpod_name"], secure_cli.home / "users"
     order["vipu_users_folder"] = str(folder)
 
     def users() -> dict[str, list[str]]:
-        listed = secure.json(f"{administrator} list users")
+        listed = secure_cli.json(f"{administrator} list users")
         return {user["id"]: sorted(user["allocations"]) for user in listed if user["id"] != "admin"}
 
-    # Somebody new, and all that failed half way is released.
+    # A new user. Destruction releases everything of a failed order.
     order["vpod_user"] = "bob"
     failed = play("vpod_create.yml", check=False, vpod_flavor="none-such")
     assert failed.returncode != 0
     assert users() == {"bob": [name]}
     file = folder / "bob.vipu-cli.hcl"
     assert file.stat().st_mode & 0o777 == 0o600
-    bobs = re.findall('api-access-key="(.+)"', file.read_text())[0]
-    assert bobs not in failed.stdout
-    bob = Cli(secure.home)
-    assert [found["id"] for found in bob.json(f"vipu --config {file} list partitions")] == [name]
+    bob_key = re.findall('api-access-key="(.+)"', file.read_text())[0]
+    assert bob_key not in failed.stdout
+    bob = Cli(secure_cli.home)
+    assert [partition["id"] for partition in bob.json(f"vipu --config {file} list partitions")] == [name]
     play("vpod_destroy.yml")
     assert (users(), list(folder.iterdir())) == ({}, [])
-    assert secure.json(f"{administrator} list allocations") == []
+    assert secure_cli.json(f"{administrator} list allocations") == []
     assert changed(play("vpod_destroy.yml")) == 0
 
-    # Somebody who has other IPUs keeps them.
-    secure.out(f"{administrator} create allocation other --cluster cl0 --size 2")
-    secure.out(f"{administrator} create user alice --allocations other")
+    # A user with other IPUs keeps them.
+    secure_cli.out(f"{administrator} create allocation other --cluster cl0 --size 2")
+    secure_cli.out(f"{administrator} create user alice --allocations other")
     order.update(vpod_user="alice", vpod_controller_vm=False)
     play("vpod_create.yml")
     assert users() == {"alice": sorted(["other", name])}
@@ -175,14 +179,14 @@ def test_a_user_of_a_secure_controller(
     assert users() == {"alice": ["other"]}
     assert servers(admin, order) == {}
 
-    # What pod.yml gives somebody stays when the last vPOD in it goes.
-    given = {**order["pod_openstack_tenants"]["*"], "allocation": "other"}
-    order.update(pod_openstack_tenants={"tenant-a": given}, vpod_ipus=8)
+    # An allocation in pod.yml stays after its last vPOD is destroyed.
+    tenant = {**order["pod_openstack_tenants"]["*"], "allocation": "other"}
+    order.update(pod_openstack_tenants={"tenant-a": tenant}, vpod_ipus=8)
     order["vipu_pod_users"] = [{"id": "alice", "role": "user", "allocations": ["other"]}]
     play("vpod_create.yml")
     play("vpod_destroy.yml")
     assert users() == {"alice": ["other"]}
-    # Nor does a user of pod.yml go who has nothing there, or come who is not made yet.
+    # A user in pod.yml without allocations stays, and a missing one is not created.
     order["vipu_pod_users"][0]["allocations"] = []
     play("vpod_destroy.yml")
     assert users() == {"alice": []}

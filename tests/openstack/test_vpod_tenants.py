@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""vPODs of several tenants, and of none: each gets its own, and what is another's stays."""
+"""vPODs of several tenants and of a missing one: the objects of other tenants are kept."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.openipu.pod.plugins.module_utils.openstack.tenant_task import OPENSTACK_POD_TENANT
-from cli_support import Cli
-from neutron_pod import Plan, run
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.tenant.task import OPENSTACK_POD_TENANT
 from openstack.connection import Connection as Cloud
-from own_twin import OwnTwin
-from vpod_order import partitions, servers, told
+
+from tests.integration.bringup.own_twin import OwnTwin
+from tests.integration.cli.cli_support import Cli
+from tests.openstack.neutron_pod import Plan, run
+from tests.openstack.vpod_order import inventory_vars, partitions, servers
 
 pytestmark = [
     pytest.mark.timeout(900),
-    pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),  # of the SDK's releases to come
+    pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),  # about future releases of the SDK
 ]
 
 Play = Callable[..., Any]
@@ -29,68 +30,70 @@ def vipu(twin: OwnTwin, tmp_path: Path) -> Cli:
 
 
 def allocations(vipu: Cli) -> list[str]:
-    return [found["id"] for found in vipu.json("vipu-admin list allocations")]
+    return [allocation["id"] for allocation in vipu.json("vipu-admin list allocations")]
 
 
 def shared_with(admin: Cloud, plan: Plan, project: Any) -> set[str]:
-    """The networks of the POD that a project may use."""
+    """Return the networks of the POD that a project may use."""
     names = {net.id: net.name for net in admin.network.networks() if net.name.startswith(plan.name)}
     policies = admin.network.rbac_policies(object_type="network", target_project_id=project.id)
     return {names[policy.object_id].removeprefix(f"{plan.name}-") for policy in policies if policy.object_id in names}
 
 
-def said(done: Any) -> str:
-    return " ".join((done.stdout + done.stderr).split())
+def output(result: Any) -> str:
+    return " ".join((result.stdout + result.stderr).split())
 
 
 @pytest.fixture
 def team(admin: Cloud, plan: Plan) -> Iterator[Any]:
-    """A project whose name ends like a network of the POD that no tenant may see."""
-    made = admin.identity.create_project(name=f"{plan.name}-gw")
-    yield made
-    admin.identity.delete_project(made)
+    """Project whose name ends like a network of the POD that tenants have no access to."""
+    created = admin.identity.create_project(name=f"{plan.name}-gw")
+    yield created
+    admin.identity.delete_project(created)
 
 
 @pytest.fixture
 def with_own_network(plan: Plan, order: dict[str, Any], team: Any, vipu: Cli) -> Iterator[dict[str, Any]]:
-    """The order of the team, which has a data network of its own and the machines in it."""
+    """Order of the team, which has its own data network with machines."""
     plan.tenants = [{"project": team.name, "vlan": plan.vlan + 4, "allocation": "upper"}]
     assert not run(prune=True, **plan.options()).get("failed")
     vipu.out("vipu-admin create allocation upper --cluster cl0 --size 2")
-    order.update(told(plan), vpod_tenant=team.name, vpod_ipus=8)
+    order.update(inventory_vars(plan), vpod_tenant=team.name, vpod_ipus=8)
     yield order
     vipu.out("vipu-admin remove allocation upper")
 
 
-def test_a_tenant_with_a_data_network_of_its_own(
+def test_a_tenant_with_its_own_data_network(
     admin: Cloud, plan: Plan, with_own_network: dict[str, Any], play: Play, vipu: Cli, team: Any
 ) -> None:
     name = with_own_network["vpod_name"]
     play("vpod_create.yml")
     ports, networks = plan.ports(admin), {net.id: net.name for net in admin.network.networks()}
-    where = {port: networks[found.network_id].removeprefix(f"{plan.name}-") for port, found in ports.items()}
-    assert {port: net for port, net in where.items() if port.startswith(name)} == {
+    network_of = {
+        port: networks[port_details.network_id].removeprefix(f"{plan.name}-") for port, port_details in ports.items()
+    }
+    assert {port: net for port, net in network_of.items() if port.startswith(name)} == {
         f"{name}-poplar-data": f"data-{team.name}",
         f"{name}-poplar-management": "management",
         f"{name}-poplar-storage": "storage",
         f"{name}-controller-management": "management",
         f"{name}-controller-{plan.name}-bmc-gw": "bmc-gw",
     }
-    # Its machines are those whose RNICs are in that network.
+    # Its machines are those with RNICs in that network.
     assert allocations(vipu) == ["upper"]
-    assert [found["allocation"] for found in vipu.json("vipu-admin list partitions")] == ["upper"]
-    # The POD's own data network is another tenant's to have.
+    assert [partition["allocation"] for partition in vipu.json("vipu-admin list partitions")] == ["upper"]
+    # Another tenant can use the data network of the POD.
     assert "changed" in play("vpod_create.yml", "--check", vpod_name=f"{name}2", vpod_tenant="tenant-a").stdout
     play("vpod_destroy.yml")
     assert (allocations(vipu), servers(admin, with_own_network)) == (["upper"], {})
-    assert shared_with(admin, plan, team) == {f"data-{team.name}", "management", "storage"}  # pod.yml says so
+    assert shared_with(admin, plan, team) == {f"data-{team.name}", "management", "storage"}  # shared by pod.yml
 
 
-def test_a_tenant_that_there_is_not(admin: Cloud, order: dict[str, Any], play: Play, vipu: Cli, twin: OwnTwin) -> None:
-    refused = play("vpod_create.yml", check=False, vpod_tenant="nowhere")
-    assert "There is no project 'nowhere': make it first, or correct the name." in said(refused)
+def test_a_missing_tenant(admin: Cloud, order: dict[str, Any], play: Play, vipu: Cli, twin: OwnTwin) -> None:
+    rejected = play("vpod_create.yml", check=False, vpod_tenant="nowhere")
+    assert "Cannot find project 'nowhere'. Create it first, or correct the name." in output(rejected)
     assert allocations(vipu) == []
-    # Nor is one that has gone since in the way of what it had.
+    # The objects of a project that was removed can be destroyed.
     name = order["vpod_name"]
     vipu.out(f"vipu-admin create allocation {name} --cluster cl0 --size 1")
     vipu.out(f"vipu-admin create partition {name} --size 4 --allocation {name}")
@@ -98,50 +101,50 @@ def test_a_tenant_that_there_is_not(admin: Cloud, order: dict[str, Any], play: P
     assert (allocations(vipu), partitions(twin)) == ([], {})
 
 
-def test_who_comes_second_to_the_data_network_gives_way(
+def test_the_second_tenant_of_the_data_network_is_rejected(
     admin: Cloud, plan: Plan, order: dict[str, Any], play: Play, vipu: Cli, team: Any
 ) -> None:
-    """The other one shared it after this one looked."""
+    """The other tenant shared the network after this run read the shares."""
     tenant = admin.identity.find_project("tenant-a")
     share = {"name": f"{plan.name}-data", "project": team.name}
     assert not run(pod=plan.name, config={"shares": [share]}).get("failed")
     vipu.out(f"vipu-admin create allocation {order['vpod_name']} --cluster cl0 --size 4")
-    refused = play("vpod_create.yml", "--start-at-task", "Let the tenant see its networks", check=False)
-    assert f"Network {plan.name}-data was given to {team.name} at the same time" in said(refused)
+    rejected = play("vpod_create.yml", "--start-at-task", "Share networks with the tenant", check=False)
+    assert f"Cannot use network '{plan.name}-data': a concurrent run shared it with {team.name}." in output(rejected)
     assert (shared_with(admin, plan, tenant), shared_with(admin, plan, team)) == (set(), {"data"})
     assert allocations(vipu) == []
-    # And what is released takes nobody else's along.
+    # Destruction keeps the shares of others.
     play("vpod_destroy.yml")
     assert shared_with(admin, plan, team) == {"data"}
 
 
-def test_what_is_left_is_told_and_what_another_vpod_needs_stays(
+def test_remaining_shares_are_reported_and_those_of_other_vpods_are_kept(
     admin: Cloud, plan: Plan, order: dict[str, Any], play: Play
 ) -> None:
     tenant = admin.identity.find_project("tenant-a")
-    # That the tenant gets to a network that it may not see comes out in the end.
+    # The final check reports a network that the tenant may not reach.
     secret = plan.network(admin, "bmc-gw")
     leak = admin.network.create_rbac_policy(
         object_type="network", object_id=secret.id, action="access_as_shared", target_project_id=tenant.id
     )
     try:
-        leaking = play("vpod_create.yml", check=False, vpod_controller_vm=False)
+        rejected = play("vpod_create.yml", check=False, vpod_controller_vm=False)
     finally:
         admin.network.delete_rbac_policy(leak)
-    assert f"may make ports on network '{secret.name}': remove its share." in said(leaking)
-    left = admin.network.create_port(network_id=plan.network(admin, "data").id, project_id=tenant.id, name="own")
+    assert f"can create ports on network '{secret.name}'. Remove the share of the network." in output(rejected)
+    tenant_port = admin.network.create_port(network_id=plan.network(admin, "data").id, project_id=tenant.id, name="own")
     try:
-        # Another vPOD has its share, and nothing of it is taken back.
+        # Another vPOD needs the shares, so they stay.
         other = {"pod": f"{order['vpod_name']}2", "project": "tenant-a"}
         assert not run(task=OPENSTACK_POD_TENANT, **other).get("failed")
         play("vpod_destroy.yml")
         assert shared_with(admin, plan, tenant) == {"data", "management", "storage"}
-        # The last one releases all, but for what somebody still holds on to, and says so.
+        # The last one releases everything except a share in use, and reports that.
         assert not run(task=OPENSTACK_POD_TENANT, state="absent", **other).get("failed")
         failed = play("vpod_destroy.yml", check=False)
         assert failed.returncode != 0
-        assert f"network/{plan.name}-data/tenant-a" in said(failed)
+        assert f"network/{plan.name}-data/tenant-a" in output(failed)
     finally:
-        admin.network.delete_port(left)
+        admin.network.delete_port(tenant_port)
     play("vpod_destroy.yml")
     assert shared_with(admin, plan, tenant) == set()

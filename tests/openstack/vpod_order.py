@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Orders of vPODs on a real OpenStack and the controller of a twin: what the tests of them begin with."""
+"""Fixtures for orders of vPODs on a real OpenStack and the controller of a twin."""
 
 from __future__ import annotations
 
@@ -8,56 +8,56 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import own_twin
 import pytest
 import yaml
 from ansible_collections.openipu.pod.plugins.module_utils.pod.load import load
-from ansible_collections.openipu.pod.plugins.module_utils.pod.networking import networks, tenants
+from ansible_collections.openipu.pod.plugins.module_utils.pod.openstack_networks import networks, tenants
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.client import Client, Connection
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import virmgrpc
-from neutron_pod import Plan, run
 from openstack.connection import Connection as Cloud
-from own_twin import OwnTwin
 
+from tests.integration.bringup import own_twin
+from tests.integration.bringup.own_twin import OwnTwin
+from tests.openstack.neutron_pod import Plan, run
 from tools.openstack.site import HOSTS
 
 
 @pytest.fixture(scope="session")
 def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnTwin]:
-    """A rack with a cluster, and nothing in it allocated."""
-    made = own_twin.make(tmp_path_factory.mktemp("vpod"))
-    pod = yaml.safe_load(made.inventory.read_text())
+    """Twin of a rack with a cluster without allocations."""
+    created = own_twin.make(tmp_path_factory.mktemp("vpod"))
+    pod = yaml.safe_load(created.inventory.read_text())
     for name in ("allocations", "partitions"):
         del pod[name]
-    made.inventory.write_text(yaml.safe_dump(pod))
-    made.twin("up")
-    made.playbook("vipu.yml")
-    yield made
-    made.twin("down")
+    created.inventory.write_text(yaml.safe_dump(pod))
+    created.twin("up")
+    created.playbook("vipu_objects.yml")
+    yield created
+    created.twin("down")
 
 
-def told(plan: Plan) -> dict[str, Any]:
-    """What the inventory tells of OpenStack."""
+def inventory_vars(plan: Plan) -> dict[str, Any]:
+    """Return the OpenStack variables of the inventory."""
     config = plan.options()["config"]
-    loaded = load(str(plan.folder / "pod.yml"))
-    assert loaded.cloud
+    model = load(str(plan.folder / "pod.yml"))
+    assert model.cloud
     return {
         "pod_openstack_config": config,
-        "pod_openstack_networks": networks(loaded),
-        "pod_openstack_tenants": tenants(loaded, loaded.cloud),
+        "pod_openstack_networks": networks(model),
+        "pod_openstack_tenants": tenants(model, model.cloud),
     }
 
 
 @pytest.fixture
 def order(admin: Cloud, plan: Plan, tmp_path: Path) -> Iterator[dict[str, Any]]:
-    """An order of 16 IPUs by tenant-a; what it takes is there, and is gone after it."""
+    """Order of 16 IPUs by tenant-a, with its image and flavor, which are removed afterwards."""
     plan.tenants = []
     assert not run(**plan.options()).get("failed")
     image = admin.create_image(plan.name, data=b"\0" * 1024, disk_format="raw", visibility="public", wait=True)
     flavor = admin.compute.create_flavor(name=plan.name, vcpus=1, ram=64, disk=1)
     yield {
         "pod_name": plan.name,
-        **told(plan),
+        **inventory_vars(plan),
         "openstack_connection": {"cloud": "openipu"},
         "vpod_name": f"{plan.name}v",
         "vpod_tenant": "tenant-a",
@@ -74,11 +74,11 @@ def order(admin: Cloud, plan: Plan, tmp_path: Path) -> Iterator[dict[str, Any]]:
 
 @pytest.fixture
 def play(twin: OwnTwin, order: dict[str, Any], tmp_path: Path) -> Iterator[Callable[..., Any]]:
-    """Runs one of the playbooks for the order; whatever became of it is destroyed in the end."""
+    """Return a function that runs a playbook for the order. The vPOD is destroyed afterwards."""
 
-    def play(name: str, *options: str, check: bool = True, **more: Any) -> Any:
+    def play(name: str, *options: str, check: bool = True, **overrides: Any) -> Any:
         file = tmp_path / "order.json"
-        file.write_text(json.dumps({**order, **more}))
+        file.write_text(json.dumps({**order, **overrides}))
         return twin.playbook(name, "-e", f"@{file}", *options, check=check, seconds=300)
 
     yield play
@@ -92,10 +92,10 @@ def partitions(twin: OwnTwin) -> dict[str, int]:
 
 
 def roles(admin: Cloud, tenant: str) -> list[str]:
-    """Those of the provider in the tenant's project."""
+    """Return the roles of the provider in the project of the tenant."""
     project = admin.identity.find_project(tenant, ignore_missing=False)
     query = {"user_id": admin.current_user_id, "scope_project_id": project.id}
-    return [found.role["id"] for found in admin.identity.role_assignments(**query)]
+    return [assignment.role["id"] for assignment in admin.identity.role_assignments(**query)]
 
 
 def servers(admin: Cloud, order: dict[str, Any]) -> dict[str, Any]:

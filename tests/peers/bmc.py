@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A BMC with sensors, as OpenIPMI's simulator plays it."""
+"""BMC with sensors, simulated by the simulator of OpenIPMI."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from exporters import HOST, running
+from tests.peers.exporters import HOST, running
 
 SIMULATOR = "ipmi_sim"
-USER, PASSWORD = "watcher", "of-nobody"
+USER, PASSWORD = "watcher", "watcher-secret"
 
 
 class Sensor(NamedTuple):
-    """What is measured: its type and unit by their numbers in the IPMI specification."""
+    """Sensor with the numbers of its type and unit in the IPMI specification."""
 
     name: str
     kind: int
@@ -38,7 +38,7 @@ UPPER, LOWER = (255, 200, 180), (0, 5, 10)  # non-recoverable, critical, non-cri
 
 
 def _record(number: int, sensor: Sensor) -> bytes:
-    """A full sensor record (IPMI 2.0, table 43-1) of an unsigned value that is told as it is."""
+    """Return a full sensor record (IPMI 2.0, table 43-1) of an unsigned value without conversion."""
     name = sensor.name.encode()
     key = bytes([0x20, 0, number])
     entity = bytes([7, number, 0x7F, 0x68, sensor.kind, 1])
@@ -67,7 +67,7 @@ def _script() -> str:
 
 @contextmanager
 def bmc(folder: Path, port: int) -> Iterator[str]:
-    """It answers over IPMI 2.0 until the end of the block; where."""
+    """Run a BMC with IPMI 2.0 until the end of the block, and yield its address and port."""
     levels = ("callback", "user", "operator", "admin")
     allowed = "\n".join(f"    allowed_auths_{level} none md2 md5 straight" for level in levels)
     (folder / "state").mkdir()
@@ -89,8 +89,8 @@ set_working_mc 0x20
     )
     (folder / "bmc.emu").write_text(_script())
     command = [SIMULATOR, "-c", folder / "lan.conf", "-f", folder / "bmc.emu", "-s", folder / "state", "-n"]
-    ask = ["ipmi-chassis", "-h", f"{HOST}:{port}", "-u", USER, "-p", PASSWORD, "-D", "LAN_2_0", "-l", "admin"]
-    ask += [
+    probe = ["ipmi-chassis", "-h", f"{HOST}:{port}", "-u", USER, "-p", PASSWORD, "-D", "LAN_2_0", "-l", "admin"]
+    probe += [
         "-W",
         "opensesspriv",
         "--session-timeout",
@@ -101,7 +101,7 @@ set_working_mc 0x20
     ]
 
     def ready() -> bool:
-        return subprocess.run(ask, capture_output=True, check=False).returncode == 0
+        return subprocess.run(probe, capture_output=True, check=False).returncode == 0
 
     with running(command, folder / "bmc.log", ready):
         yield f"{HOST}:{port}"

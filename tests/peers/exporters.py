@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Programs of others that answer over HTTP on a port of loopback, for as long as a test needs them."""
+"""Third-party programs that serve HTTP on a loopback port during a test."""
 
 from __future__ import annotations
 
@@ -12,32 +12,35 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from waiting import until
+from tests.integration.waiting import until
 
 HOST = "127.0.0.1"
 SECONDS = 30.0
 
 
 def free_port(kind: socket.SocketKind = socket.SOCK_STREAM) -> int:
-    """A port of loopback that nobody has now."""
-    with socket.socket(socket.AF_INET, kind) as asked:
-        asked.bind((HOST, 0))
-        return int(asked.getsockname()[1])
+    """Return a free port of loopback."""
+    with socket.socket(socket.AF_INET, kind) as probe:
+        probe.bind((HOST, 0))
+        return int(probe.getsockname()[1])
 
 
-def fetched(url: str) -> str:
-    """What is there; raises OSError with what was answered instead."""
+def fetch(url: str) -> str:
+    """Return the content of a URL; raise OSError with the response of an HTTP error."""
     try:
-        with urllib.request.urlopen(url, timeout=SECONDS) as answer:
-            return str(answer.read().decode())
+        with urllib.request.urlopen(url, timeout=SECONDS) as response:
+            return str(response.read().decode())
     except urllib.error.HTTPError as error:
         raise OSError(f"{url}: {error.code}: {error.read().decode()}") from None
 
 
 @contextmanager
 def running(command: Sequence[str | Path], log: Path, ready: Callable[[], bool]) -> Iterator[None]:
-    """A process until the end of the block, from when it is ready on."""
-    with log.open("w") as said, subprocess.Popen([str(part) for part in command], stdout=said, stderr=said) as process:
+    """Run a process until the end of the block, which starts when the process is ready."""
+    with (
+        log.open("w") as output,
+        subprocess.Popen([str(part) for part in command], stdout=output, stderr=output) as process,
+    ):
         try:
             until(lambda: process.poll() is not None or ready(), SECONDS, log.read_text)
             assert process.poll() is None, log.read_text()
@@ -50,21 +53,21 @@ def running(command: Sequence[str | Path], log: Path, ready: Callable[[], bool])
                 process.kill()
 
 
-def answers(url: str) -> Callable[[], bool]:
-    """Whether somebody does at this address."""
+def responds(url: str) -> Callable[[], bool]:
+    """Return a function that returns whether a URL can be fetched."""
 
-    def ask() -> bool:
+    def check() -> bool:
         try:
-            fetched(url)
+            fetch(url)
         except OSError:
             return False
         return True
 
-    return ask
+    return check
 
 
 def metrics(text: str) -> dict[str, list[tuple[dict[str, str], float]]]:
-    """What an exporter tells: by name, each series' labels and value."""
+    """Return the series of an exporter by metric name, each with its labels and value."""
     found: dict[str, list[tuple[dict[str, str], float]]] = {}
     for line in text.splitlines():
         match = re.match(r"([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)", line)

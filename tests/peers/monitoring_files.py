@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the role `monitoring` writes for a POD, in a folder of a test."""
+"""Configuration files of the role `monitoring` for a POD, in a folder of a test."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from typing import Any
 
 import yaml
 
-ROOT = Path(__file__).parents[2]
+from tests import ROOT
+
 ROLE = ROOT / "roles" / "monitoring"
 FILES = ("rules/recording.yml", "rules/alerts.yml", "prometheus.yml", "alertmanager.yml", "snmp.yml", "ipmi_remote.yml")
 
 
-def written(folder: Path, inventory: Path = ROOT / "inventory/twin/pod.yml", **variables: Any) -> Path:
-    """Have Ansible write what services read, with the settings of the role but for ``variables``; the folder of it."""
+def write_files(folder: Path, inventory: Path = ROOT / "inventory/twin/pod.yml", **variables: Any) -> Path:
+    """Write the configuration with the variables of the role, overridden by ``variables``, and return its folder."""
     target = folder / "prometheus"
     for name in ("rules", "targets"):
         (target / name).mkdir(parents=True)
@@ -49,21 +50,21 @@ def written(folder: Path, inventory: Path = ROOT / "inventory/twin/pod.yml", **v
             ],
         }
     ]
-    book = folder / "write.yml"
-    book.write_text(yaml.safe_dump(play, sort_keys=False))
+    playbook = folder / "write.yml"
+    playbook.write_text(yaml.safe_dump(play, sort_keys=False))
     settings = folder / "settings.yml"
-    # Nobody is logged in to: addresses of a POD are only written down.
-    here = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
-    settings.write_text(yaml.safe_dump({**variables, **here}))
-    done = subprocess.run(
-        [Path(sys.executable).parent / "ansible-playbook", "-i", inventory, "-e", f"@{settings}", book],
+    # Addresses of the POD are only written to files: no host is contacted.
+    local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
+    settings.write_text(yaml.safe_dump({**variables, **local}))
+    result = subprocess.run(
+        [Path(sys.executable).parent / "ansible-playbook", "-i", inventory, "-e", f"@{settings}", playbook],
         env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_NOCOLOR": "true"},
         cwd=folder,
         capture_output=True,
         text=True,
         timeout=120,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert result.returncode == 0, result.stdout + result.stderr
     for file in target.rglob("*.yml"):
         file.write_text(file.read_text().replace("/etc/prometheus/", f"{target}/"))
     return target

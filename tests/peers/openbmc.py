@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A BMC for tests: Redfish is answered by sushy-emulator, which nobody here wrote, OpenBMC's own REST by a stand-in.
+"""BMC for tests: sushy-emulator serves Redfish, a stand-in serves the REST interface of OpenBMC.
 
-The stand-in is the one resource that says where logs go, written after its documentation; there is no server
-of it to be had.
+The stand-in implements only the resource for remote logging, from its documentation. No server of OpenBMC is
+available.
 """
 
 from __future__ import annotations
@@ -21,10 +21,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from peers import ROOT
-from waiting import until
-
-from openipu.vipu import tls
+from openipu.vipu.tls import issue, load
+from tests import ROOT
+from tests.integration.waiting import until
 
 EMULATOR = Path(os.environ.get("OPENIPU_REDFISH", ROOT / ".cache/redfish")) / "bin" / "sushy-emulator"
 LOGGING = "/xyz/openbmc_project/logging/config/remote"
@@ -33,14 +32,14 @@ HTPASSWD = f"{USER}:$2b$04$YkPVvMYJfM2hsYFQmPs8IOfvGIJPDBlMBqFMuA2RX5S.SLdgAdir2
 
 
 class Bmc:
-    """One BMC on a port of 127.0.0.1; ``ca`` is the authority of its certificate."""
+    """BMC on a port of 127.0.0.1. ``ca`` is the CA certificate."""
 
     def __init__(self, folder: Path, redfish: int) -> None:
-        tls.create(folder / "tls", ["127.0.0.1"])
-        self.ca = folder / "tls" / "ca" / tls.CA
+        issue.create(folder / "tls", ["127.0.0.1"])
+        self.ca = folder / "tls" / "ca" / load.CA
         self.logs: dict[str, Any] = {"Address": "", "Port": 0}
         self.writes: list[str] = []
-        self.rest = True  # whether it has OpenBMC's own REST
+        self.rest = True  # whether the REST interface of OpenBMC is available
         bmc, login = self, "Basic " + b64encode(f"{USER}:{PASSWORD}".encode()).decode()
 
         class Handler(BaseHTTPRequestHandler):
@@ -50,10 +49,10 @@ class Bmc:
                     return
                 backend = http.client.HTTPConnection("127.0.0.1", redfish, timeout=20)
                 with contextlib.closing(backend):
-                    sent = {"Authorization": value} if (value := self.headers["Authorization"]) else {}
-                    backend.request("GET", self.path, headers=sent)
+                    headers = {"Authorization": value} if (value := self.headers["Authorization"]) else {}
+                    backend.request("GET", self.path, headers=headers)
                     reply = backend.getresponse()
-                    self._answer(reply.status, reply.read())
+                    self._respond(reply.status, reply.read())
 
             def do_PUT(self) -> None:
                 def write() -> dict[str, Any]:
@@ -66,15 +65,15 @@ class Bmc:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 self._logging(write)
 
-            def _logging(self, do: Any) -> None:
+            def _logging(self, operation: Any) -> None:
                 if self.headers["Authorization"] != login:
-                    self._answer(401, b"{}")
+                    self._respond(401, b"{}")
                 elif not bmc.rest or not self.path.startswith(LOGGING):
-                    self._answer(404, b"{}")
+                    self._respond(404, b"{}")
                 else:
-                    self._answer(200, json.dumps({**do(), "message": "200 OK", "status": "ok"}).encode())
+                    self._respond(200, json.dumps({**operation(), "message": "200 OK", "status": "ok"}).encode())
 
-            def _answer(self, status: int, content: bytes) -> None:
+            def _respond(self, status: int, content: bytes) -> None:
                 self.send_response(status)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(content)))
@@ -95,13 +94,13 @@ class Bmc:
         self._redfish = redfish
 
     def power(self, action: str) -> None:
-        """Carry out a Redfish reset, On or ForceOff, and wait until it is done."""
-        path = json.loads(self._ask("GET", "/redfish/v1/Systems"))["Members"][0]["@odata.id"]
-        wanted = "On" if action == "On" else "Off"
-        self._ask("POST", f"{path}/Actions/ComputerSystem.Reset", json.dumps({"ResetType": action}))
-        until(lambda: json.loads(self._ask("GET", path))["PowerState"] == wanted, 30)
+        """Execute a Redfish reset, On or ForceOff, and wait for its completion."""
+        path = json.loads(self._request("GET", "/redfish/v1/Systems"))["Members"][0]["@odata.id"]
+        target = "On" if action == "On" else "Off"
+        self._request("POST", f"{path}/Actions/ComputerSystem.Reset", json.dumps({"ResetType": action}))
+        until(lambda: json.loads(self._request("GET", path))["PowerState"] == target, 30)
 
-    def _ask(self, method: str, path: str, body: str | None = None) -> bytes:
+    def _request(self, method: str, path: str, body: str | None = None) -> bytes:
         login = b64encode(f"{USER}:{PASSWORD}".encode()).decode()
         headers = {"Authorization": f"Basic {login}", "Content-Type": "application/json"}
         with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self._redfish, timeout=20)) as backend:
@@ -118,7 +117,7 @@ class Bmc:
 
 @contextlib.contextmanager
 def openbmc(folder: Path) -> Iterator[Bmc]:
-    """A BMC with one system."""
+    """Run a BMC with one system."""
     assert EMULATOR.exists(), f"No sushy-emulator in {EMULATOR.parent}: run 'make test-peers'."
     (folder / "htpasswd").write_text(HTPASSWD)
     settings = folder / "emulator.py"
@@ -127,12 +126,12 @@ def openbmc(folder: Path) -> Iterator[Bmc]:
     settings.write_text(
         f"SUSHY_EMULATOR_AUTH_FILE = {json.dumps(str(folder / 'htpasswd'))}\nSUSHY_EMULATOR_STATE_DIR = {state}\n"
     )
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
     command = [EMULATOR, "--fake", "--interface", "127.0.0.1", "--port", str(port), "--config", settings]
     with (folder / "emulator.log").open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as emulator:
         try:
-            until(lambda: _answers(port) or emulator.poll() is not None, 30)
+            until(lambda: _listens(port) or emulator.poll() is not None, 30)
             assert emulator.poll() is None, (folder / "emulator.log").read_text()
             bmc = Bmc(folder, port)
             try:
@@ -143,7 +142,7 @@ def openbmc(folder: Path) -> Iterator[Bmc]:
             emulator.terminate()
 
 
-def _answers(port: int) -> bool:
+def _listens(port: int) -> bool:
     with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
         return True
     return False

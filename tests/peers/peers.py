@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Running collections that nobody here wrote against switches of the twin."""
+"""Playbooks of third-party collections against switches of the twin."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from eos_switches import PASSWORD, USER, ServedSwitch
 
-from openipu.vipu import tls
+from openipu.vipu.tls import load
+from tests import ROOT
+from tests.integration.eos_switches import PASSWORD, USER, ServedSwitch
 
-ROOT = Path(__file__).parents[2]
 PEERS = Path(os.environ.get("OPENIPU_PEERS", ROOT / ".cache/peers"))
 Task = dict[str, Any]
 
 
 def play(folder: Path, switch: ServedSwitch, tasks: list[Task], *options: str) -> list[dict[str, Any]]:
-    """Run tasks of `arista.eos` on a switch, and give their results in order."""
+    """Run tasks of `arista.eos` on a switch, and return their results in order."""
     assert (PEERS / "ansible_collections/arista/eos").is_dir(), f"No arista.eos in {PEERS}: run 'make test-peers'."
     assert switch.certs is not None
     host = {
@@ -37,20 +37,20 @@ def play(folder: Path, switch: ServedSwitch, tasks: list[Task], *options: str) -
         "ansible_httpapi_port": switch.port,
         "ansible_httpapi_use_ssl": True,
         "ansible_httpapi_validate_certs": True,
-        "ansible_httpapi_ca_path": str(switch.certs / "ca" / tls.CA),
+        "ansible_httpapi_ca_path": str(switch.certs / "ca" / load.CA),
         "ansible_python_interpreter": sys.executable,
     }
     inventory = folder / "peers.yml"
     inventory.write_text(yaml.safe_dump({"all": {"hosts": {"switch": host}}}))
-    book = folder / "play.yml"
-    end = {"name": "End the connection", "ansible.builtin.meta": "reset_connection"}
-    book.write_text(
+    playbook = folder / "play.yml"
+    end = {"name": "Close the connection", "ansible.builtin.meta": "reset_connection"}
+    playbook.write_text(
         yaml.safe_dump([{"hosts": "switch", "gather_facts": False, "tasks": [*tasks, end]}], sort_keys=False)
     )
-    # The name of a socket has little room, and the folders of tests have long names.
+    # Socket paths are limited in length, and test folders have long names.
     with tempfile.TemporaryDirectory(prefix="eos-") as sockets:
-        done = subprocess.run(
-            [Path(sys.executable).parent / "ansible-playbook", "-i", inventory, book, *options],
+        completed = subprocess.run(
+            [Path(sys.executable).parent / "ansible-playbook", "-i", inventory, playbook, *options],
             env={
                 **{name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")},
                 "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
@@ -66,11 +66,11 @@ def play(folder: Path, switch: ServedSwitch, tasks: list[Task], *options: str) -
             text=True,
             timeout=300,
         )
-    found = done.stdout[done.stdout.find("{") :]
-    assert found, done.stdout + done.stderr
-    tasks_done = json.JSONDecoder().raw_decode(found)[0]["plays"][0]["tasks"]
-    results = [task["hosts"]["switch"] for task in tasks_done if "switch" in task["hosts"]]
+    output = completed.stdout[completed.stdout.find("{") :]
+    assert output, completed.stdout + completed.stderr
+    tasks_run = json.JSONDecoder().raw_decode(output)[0]["plays"][0]["tasks"]
+    results = [task["hosts"]["switch"] for task in tasks_run if "switch" in task["hosts"]]
     for result in results:
-        assert not result.get("failed"), json.dumps(result, indent=1) + done.stderr
-    assert len(results) >= len(tasks), found + done.stderr
+        assert not result.get("failed"), json.dumps(result, indent=1) + completed.stderr
+    assert len(results) >= len(tasks), output + completed.stderr
     return results[: len(tasks)]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The modules of `arista.eos` against the EOS twin: each does what it says, and nothing the second time.
+"""Modules of `arista.eos` against the EOS twin: each applies its changes, and the second run changes nothing.
 
-They were written for switches. That they work here unmodified is what the twin is trusted for.
+The modules are written for real switches. They verify the twin, because they run here unmodified.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from eos_switches import Cables, Rack, ServedSwitch, rack_of_switches
-from peers import Task, play
 
-from openipu.twin.eos.surroundings import Neighbour
+from openipu.twin.cables.switch_cabling import Neighbour
+from tests.integration.eos_switches import Cables, Rack, ServedSwitch, rack_of_switches
+from tests.peers.peers import Task, play
 
 pytestmark = pytest.mark.peers
 VLANS = [{"vlan_id": 11, "name": "data", "state": "active"}, {"vlan_id": 12, "name": "storage", "state": "active"}]
@@ -22,7 +22,7 @@ INTERFACES = [
     {"name": "Ethernet9/1", "description": "b-ipum1 eth1", "enabled": True, "mtu": 9214},
     {"name": "Ethernet10/1", "description": "spare", "enabled": False},
 ]
-# EOS does not print what is as it is by itself, so nobody can read back `mode: access`: it is left out.
+# EOS does not print defaults, so `mode: access` cannot be read back and is omitted.
 L2 = [
     {"name": "Ethernet9/1", "access": {"vlan": 11}},
     {"name": "Ethernet1/1", "mode": "trunk", "trunk": {"native_vlan": 11, "trunk_allowed_vlans": ["11-12"]}},
@@ -45,7 +45,7 @@ def rack(tmp_path: Path) -> Iterator[Rack]:
 
 @pytest.fixture
 def switch(rack: Rack) -> ServedSwitch:
-    return rack.switch(surroundings=CABLES)
+    return rack.switch(cabling=CABLES)
 
 
 def task(module: str, **options: Any) -> Task:
@@ -55,30 +55,30 @@ def task(module: str, **options: Any) -> Task:
 @pytest.mark.parametrize("state", ["merged", "replaced", "overridden"])
 @pytest.mark.parametrize("module", RESOURCES)
 def test_a_resource_module(switch: ServedSwitch, tmp_path: Path, module: str, state: str) -> None:
-    wanted = RESOURCES[module]
-    apply = task(module, config=wanted, state=state)
+    desired = RESOURCES[module]
+    apply = task(module, config=desired, state=state)
     if module.endswith("l2_interfaces"):
         switch.node().config(["vlan 11-12"])
     before = switch.config()
     (checked,) = play(tmp_path, switch, [apply], "--check")
     assert checked["changed"]
     assert (switch.config(), switch.sessions()) == (before, {})
-    first, second, told = play(tmp_path, switch, [apply, apply, task(module, state="gathered")])
+    first, second, gathered = play(tmp_path, switch, [apply, apply, task(module, state="gathered")])
     assert first["changed"] and first["commands"]
     assert not second["changed"] and not second["commands"]
-    for item in wanted:
-        assert any(item.items() <= found.items() for found in told["gathered"]), told["gathered"]
+    for item in desired:
+        assert any(item.items() <= found.items() for found in gathered["gathered"]), gathered["gathered"]
     assert switch.config() != before
 
 
 @pytest.mark.parametrize("module", RESOURCES)
-def test_a_resource_that_is_taken_away(switch: ServedSwitch, tmp_path: Path, module: str) -> None:
+def test_deletion_of_a_resource(switch: ServedSwitch, tmp_path: Path, module: str) -> None:
     before = switch.config()
-    wanted = RESOURCES[module]
-    play(tmp_path, switch, [task(module, config=wanted), task(module, config=wanted, state="deleted")])
-    # Port-channels and VLANs that ports were put into are there by themselves, on switches too.
-    left = [line for line in switch.config() if line not in before]
-    assert left in ([], ["vlan 11-12"]), left
+    desired = RESOURCES[module]
+    play(tmp_path, switch, [task(module, config=desired), task(module, config=desired, state="deleted")])
+    # EOS creates port channels and VLANs that ports refer to, and keeps them.
+    remaining = [line for line in switch.config() if line not in before]
+    assert remaining in ([], ["vlan 11-12"]), remaining
 
 
 def test_lines_of_configuration(switch: ServedSwitch, tmp_path: Path) -> None:
@@ -96,12 +96,12 @@ def test_lines_of_configuration(switch: ServedSwitch, tmp_path: Path) -> None:
 
 
 def test_a_whole_configuration(rack: Rack, tmp_path: Path) -> None:
-    """A file with everything in it, replaced as one."""
+    """Replace the whole configuration with a file."""
     source, target = rack.switch("tor1"), rack.switch("tor2")
     source.node().config(["vlan 11", "name data", "interface Ethernet9/1", "switchport access vlan 11"])
     (tmp_path / "whole.cfg").write_text("\n".join([*source.config(), "end", ""]))
-    replaced = task("arista.eos.eos_config", src="whole.cfg", replace="config")
-    first, second = play(tmp_path, target, [replaced, replaced])
+    replacement = task("arista.eos.eos_config", src="whole.cfg", replace="config")
+    first, second = play(tmp_path, target, [replacement, replacement])
     assert first["changed"] and not second["changed"]
     assert target.config() == source.config()
 
@@ -137,10 +137,10 @@ def test_facts(switch: ServedSwitch, tmp_path: Path) -> None:
     assert facts["ansible_net_filesystems"]
 
 
-def test_what_a_switch_refuses(switch: ServedSwitch, tmp_path: Path) -> None:
-    wrong = task("arista.eos.eos_config", lines=["no such command"])
+def test_a_switch_rejects_unknown_commands(switch: ServedSwitch, tmp_path: Path) -> None:
+    invalid = task("arista.eos.eos_config", lines=["no such command"])
     with pytest.raises(AssertionError, match="Invalid input"):
-        play(tmp_path, switch, [wrong])
+        play(tmp_path, switch, [invalid])
     assert switch.sessions() == {}
 
 
@@ -157,17 +157,17 @@ MODEL = {
 }
 
 
-def test_what_eos_pod_wrote_is_read_back(switch: ServedSwitch, tmp_path: Path) -> None:
-    ours = {
+def test_arista_eos_reads_the_configuration_of_eos_pod(switch: ServedSwitch, tmp_path: Path) -> None:
+    apply = {
         "name": "Use openipu.pod.eos_pod",
         "openipu.pod.eos_pod": switch.options(config=MODEL, state="replaced"),
         "vars": {"ansible_connection": "local", "ansible_become": False},
     }
     gathered = [task(module, state="gathered") for module in RESOURCES]
-    first, *told, second = play(tmp_path, switch, [ours, *gathered, ours])
+    first, *results, second = play(tmp_path, switch, [apply, *gathered, apply])
     assert first["changed"] and not second["changed"]
     vlans, interfaces, l2, lags = (
-        {item.get("vlan_id") or item["name"]: item for item in one["gathered"]} for one in told
+        {item.get("vlan_id") or item["name"]: item for item in result["gathered"]} for result in results
     )
     assert {number: vlans[number]["name"] for number in (11, 12)} == {11: "data", 12: "storage"}
     assert interfaces["Ethernet9/1"] == {
@@ -187,15 +187,15 @@ def test_what_eos_pod_wrote_is_read_back(switch: ServedSwitch, tmp_path: Path) -
     assert lags["Port-Channel5"]["members"] == [{"member": "Ethernet7/1", "mode": "active"}]
 
 
-def test_what_arista_eos_wrote_is_as_eos_pod_wants_it(rack: Rack, tmp_path: Path) -> None:
-    theirs, ours = rack.switch("tor1"), rack.switch("tor1")
-    play(tmp_path, theirs, [task(module, config=config) for module, config in RESOURCES.items()])
-    played = {
+def test_eos_pod_reproduces_the_configuration_of_arista_eos(rack: Rack, tmp_path: Path) -> None:
+    source, target = rack.switch("tor1"), rack.switch("tor1")
+    play(tmp_path, source, [task(module, config=config) for module, config in RESOURCES.items()])
+    gather = {
         "name": "Use openipu.pod.eos_pod",
-        "openipu.pod.eos_pod": theirs.options(state="gathered"),
+        "openipu.pod.eos_pod": source.options(state="gathered"),
         "vars": {"ansible_connection": "local", "ansible_become": False},
     }
-    gathered = play(tmp_path, theirs, [played])[0]["gathered"]
-    same = {**played, "openipu.pod.eos_pod": ours.options(state="replaced", config=gathered)}
-    play(tmp_path, ours, [same])
-    assert ours.config() == theirs.config()
+    gathered = play(tmp_path, source, [gather])[0]["gathered"]
+    apply = {**gather, "openipu.pod.eos_pod": target.options(state="replaced", config=gathered)}
+    play(tmp_path, target, [apply])
+    assert target.config() == source.config()

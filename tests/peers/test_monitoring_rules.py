@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the role `monitoring` writes, judged by the tools of Prometheus and Alertmanager, which nobody here wrote."""
+"""Configuration of the role `monitoring`, checked with the tools of Prometheus and Alertmanager."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 import yaml
-from monitoring_files import ROOT, written
+
+from tests import ROOT
+from tests.peers.monitoring_files import write_files
 
 TOOLS = ("promtool", "amtool")
 MISSING = [tool for tool in TOOLS if shutil.which(tool) is None]
@@ -27,7 +29,7 @@ HASH = "$2y$10$CwTycUXWue0Thq9StjUM0uJ8nRz1Y5d6iYcYf0p1cYF0rC0uZk6lW"
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return written(tmp_path_factory.mktemp("monitoring"))
+    return write_files(tmp_path_factory.mktemp("monitoring"))
 
 
 @pytest.fixture(scope="module")
@@ -36,21 +38,21 @@ def alerts(files: Path) -> dict[str, dict[str, Any]]:
     return {rule["alert"]: rule for group in groups for rule in group["rules"]}
 
 
-def checked(*command: str | Path) -> str:
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+def run_tool(*command: str | Path) -> str:
+    result = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=120)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
 
 
-def test_promtool_and_amtool_take_it(files: Path) -> None:
-    assert "SUCCESS" in checked("promtool", "check", "rules", *sorted((files / "rules").glob("*.yml")))
-    assert "is valid" in checked("promtool", "check", "config", files / "prometheus.yml")
-    assert "SUCCESS" in checked("amtool", "check-config", files / "alertmanager.yml")
+def test_promtool_and_amtool_accept_the_defaults(files: Path) -> None:
+    assert "SUCCESS" in run_tool("promtool", "check", "rules", *sorted((files / "rules").glob("*.yml")))
+    assert "is valid" in run_tool("promtool", "check", "config", files / "prometheus.yml")
+    assert "SUCCESS" in run_tool("amtool", "check-config", files / "alertmanager.yml")
 
 
-def test_they_take_everything_that_can_be_asked_for(tmp_path: Path) -> None:
+def test_promtool_and_amtool_accept_all_options(tmp_path: Path) -> None:
     (tmp_path / "ca.crt").write_text("")
-    files = written(
+    files = write_files(
         tmp_path,
         ROOT / "inventory/pod64/pod.yml",
         monitoring_web_certificate="/etc/ssl/monitoring.crt",
@@ -72,9 +74,9 @@ def test_they_take_everything_that_can_be_asked_for(tmp_path: Path) -> None:
         monitoring_watchdog_receiver="operations",
     )
     (files / "web.password").write_text("not shown")
-    test_promtool_and_amtool_take_it(files)
-    told = yaml.safe_load((files / "prometheus.yml").read_text())
-    jobs = {job["job_name"]: job for job in told["scrape_configs"]}
+    test_promtool_and_amtool_accept_the_defaults(files)
+    configuration = yaml.safe_load((files / "prometheus.yml").read_text())
+    jobs = {job["job_name"]: job for job in configuration["scrape_configs"]}
     assert {name for name, job in jobs.items() if job.get("scheme") == "https"} == {
         "prometheus",
         "alertmanager",
@@ -93,31 +95,31 @@ def test_they_take_everything_that_can_be_asked_for(tmp_path: Path) -> None:
         "switch": 2,
         "bmc": 16,
     }
-    # Nobody is asked twice, nor in another order next time.
+    # Targets are unique and have a stable order.
     assert all(len({target["address"] for target in found}) == len(found) for found in targets.values())
     assert [target["labels"]["host"] for target in targets["node"]] == ["server1", "server2", "server3", "server4"]
 
 
 def test_every_alert_is_tested(alerts: dict[str, dict[str, Any]]) -> None:
     assert sorted(case["alert"] for case in CASES) == sorted(alerts)
-    assert all(case.get("quiet") or case["alert"] == "Watchdog" for case in CASES)
+    assert all(case.get("inactive") or case["alert"] == "Watchdog" for case in CASES)
 
 
-def test_every_alert_has_its_place_in_the_runbook(alerts: dict[str, dict[str, Any]]) -> None:
-    page = (ROOT / "docs/monitoring.md").read_text()
+def test_every_alert_has_a_runbook_section(alerts: dict[str, dict[str, Any]]) -> None:
+    page = (ROOT / "docs/how-to/monitoring.md").read_text()
     headings = [line.lstrip("# ") for line in page.splitlines() if line.startswith("### ")]
     assert sorted(headings) == sorted(alerts)
     for name, rule in alerts.items():
-        assert rule["annotations"]["runbook_url"].endswith(f"docs/monitoring.md#{name.lower()}")
+        assert rule["annotations"]["runbook_url"].endswith(f"docs/how-to/monitoring.md#{name.lower()}")
 
 
 def test_every_alert_fires_and_resolves(files: Path, alerts: dict[str, dict[str, Any]], tmp_path: Path) -> None:
     tests = []
     for case in CASES:
         rule = alerts[case["alert"]]
-        annotations = {"summary": case["says"], "runbook_url": rule["annotations"]["runbook_url"]}
+        annotations = {"summary": case["summary"], "runbook_url": rule["annotations"]["runbook_url"]}
         fired = {"exp_labels": {**rule["labels"], **case.get("labels", {})}, "exp_annotations": annotations}
-        times = [(case["fires"], [fired]), *((time, []) for time in case.get("quiet", ()))]
+        times = [(case["firing"], [fired]), *((time, []) for time in case.get("inactive", ()))]
         tests.append(
             {
                 "interval": "1m",
@@ -127,7 +129,7 @@ def test_every_alert_fires_and_resolves(files: Path, alerts: dict[str, dict[str,
                 ],
             }
         )
-    judged = tmp_path / "tests.yml"
+    test_file = tmp_path / "tests.yml"
     rules = [str(file) for file in sorted((files / "rules").glob("*.yml"))]
-    judged.write_text(yaml.safe_dump({"rule_files": rules, "evaluation_interval": "1m", "tests": tests}))
-    assert "SUCCESS" in checked("promtool", "test", "rules", judged)
+    test_file.write_text(yaml.safe_dump({"rule_files": rules, "evaluation_interval": "1m", "tests": tests}))
+    assert "SUCCESS" in run_tool("promtool", "test", "rules", test_file)

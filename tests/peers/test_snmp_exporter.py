@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Prometheus' SNMP exporter with the modules that the role `monitoring` writes for it, against PDUs and a switch."""
+"""SNMP exporter with the modules of the role `monitoring`, against PDUs and a switch."""
 
 from __future__ import annotations
 
@@ -15,9 +15,19 @@ from typing import Any
 import pytest
 import yaml
 from ansible_collections.openipu.pod.plugins.plugin_utils.snmp_exporter import configuration
-from ansible_collections.openipu.pod.plugins.plugin_utils.snmp_exporter import metrics as told
-from exporters import HOST, answers, fetched, free_port, metrics, running
-from pdu_agents import AUTH_KEY, PRIV_KEY, READER, READS, WITH_V2C, WRITER, ServedPdu, agents_of_pdus
+from ansible_collections.openipu.pod.plugins.plugin_utils.snmp_exporter import metrics as metric_names
+
+from tests.integration.pdu_agents import (
+    AUTH_KEY,
+    PRIV_KEY,
+    READER,
+    READS,
+    WITH_V2C,
+    WRITER,
+    ServedPdu,
+    agents_of_pdus,
+)
+from tests.peers.exporters import HOST, fetch, free_port, metrics, responds, running
 
 EXPORTER, SNMPD = "prometheus-snmp-exporter", "/usr/sbin/snmpd"
 pytestmark = [
@@ -27,7 +37,7 @@ pytestmark = [
     ),
 ]
 WATTS = {1: 1000.0, 8: 230.0}
-WAYS: dict[str, dict[str, Any]] = {
+CREDENTIALS: dict[str, dict[str, Any]] = {
     "v3": {"username": WRITER, "auth_key": AUTH_KEY, "priv_key": PRIV_KEY},
     "v3-sha256-aes256": {
         "username": READER,
@@ -41,11 +51,11 @@ WAYS: dict[str, dict[str, Any]] = {
 Found = dict[str, list[tuple[dict[str, str], float]]]
 
 
-def split() -> bool:
-    """Whether the exporter that is installed has credentials apart from modules."""
-    done = subprocess.run([EXPORTER, "--version"], capture_output=True, text=True, check=True)
-    release = re.search(r"version (\d+)\.(\d+)", done.stdout + done.stderr)
-    assert release, done
+def separates_credentials() -> bool:
+    """Return whether the installed exporter separates credentials from modules."""
+    result = subprocess.run([EXPORTER, "--version"], capture_output=True, text=True, check=True)
+    release = re.search(r"version (\d+)\.(\d+)", result.stdout + result.stderr)
+    assert release, result
     return (int(release[1]), int(release[2])) >= (0, 23)
 
 
@@ -55,20 +65,20 @@ def pdu() -> Iterator[ServedPdu]:
         yield agents.pdu("pdu1", "AP8886", WITH_V2C, WATTS)
 
 
-def asked(folder: Path, kind: str, connection: dict[str, Any], address: str) -> Found:
-    """What the exporter tells of a device, with this login."""
+def scrape(folder: Path, kind: str, connection: dict[str, Any], address: str) -> Found:
+    """Return the metrics that the exporter returns for a device with these credentials."""
     file, port = folder / "snmp.yml", free_port()
-    file.write_text(yaml.safe_dump(configuration({kind: connection}, split())))
+    file.write_text(yaml.safe_dump(configuration({kind: connection}, separates_credentials())))
     url = f"http://{HOST}:{port}"
     command = [EXPORTER, f"--config.file={file}", f"--web.listen-address={HOST}:{port}"]
-    with running(command, folder / "exporter.log", answers(f"{url}/metrics")):
-        return metrics(fetched(f"{url}/snmp?module={kind}&auth={kind}&target={address}"))
+    with running(command, folder / "exporter.log", responds(f"{url}/metrics")):
+        return metrics(fetch(f"{url}/snmp?module={kind}&auth={kind}&target={address}"))
 
 
-@pytest.mark.parametrize("connection", WAYS.values(), ids=WAYS)
+@pytest.mark.parametrize("connection", CREDENTIALS.values(), ids=CREDENTIALS)
 def test_a_pdu(pdu: ServedPdu, tmp_path: Path, connection: dict[str, Any]) -> None:
-    found = asked(tmp_path, "pdu", connection, f"{HOST}:{pdu.port}")
-    assert set(told("pdu")) <= set(found)
+    found = scrape(tmp_path, "pdu", connection, f"{HOST}:{pdu.port}")
+    assert set(metric_names("pdu")) <= set(found)
     # Numbers of the MIB: hundredths of kW, tenths of A
     assert found["rPDU2DeviceStatusPower"] == [({"index": "1"}, 123.0)]
     currents = {labels["bank"]: value for labels, value in found["rPDU2BankStatusCurrent"]}
@@ -79,22 +89,22 @@ def test_a_pdu(pdu: ServedPdu, tmp_path: Path, connection: dict[str, Any]) -> No
     assert found["rPDU2BankPropertiesBreakerRating"][0][1] == 16.0
 
 
-def test_who_may_not_ask_learns_nothing(pdu: ServedPdu, tmp_path: Path) -> None:
+def test_invalid_credentials_return_no_metrics(pdu: ServedPdu, tmp_path: Path) -> None:
     with pytest.raises(OSError, match="error collecting metric"):
-        asked(tmp_path, "pdu", {**WAYS["v3"], "auth_key": "of somebody else"}, f"{HOST}:{pdu.port}")
+        scrape(tmp_path, "pdu", {**CREDENTIALS["v3"], "auth_key": "of another user"}, f"{HOST}:{pdu.port}")
 
 
 @pytest.fixture
 def switch(tmp_path: Path) -> Iterator[str]:
-    """An agent with the interfaces of this machine, as switches have them: Net-SNMP's own."""
+    """Run the agent of Net-SNMP with the interfaces of this machine, and yield its address."""
     port = free_port(socket.SOCK_DGRAM)
     file = tmp_path / "snmpd.conf"
     file.write_text(f"agentaddress udp:{HOST}:{port}\nrocommunity {READS}\n")
     command = [SNMPD, "-f", "-Le", "-C", "-c", file, "-p", tmp_path / "pid", "-I", "-smux"]
-    ask = ["snmpget", "-v2c", "-c", READS, "-r", "0", "-t", "1", f"{HOST}:{port}", "1.3.6.1.2.1.1.3.0"]
+    probe = ["snmpget", "-v2c", "-c", READS, "-r", "0", "-t", "1", f"{HOST}:{port}", "1.3.6.1.2.1.1.3.0"]
 
     def ready() -> bool:
-        return subprocess.run(ask, capture_output=True, check=False).returncode == 0
+        return subprocess.run(probe, capture_output=True, check=False).returncode == 0
 
     with ExitStack() as stack:
         stack.enter_context(running(command, tmp_path / "snmpd.log", ready))
@@ -102,9 +112,9 @@ def switch(tmp_path: Path) -> Iterator[str]:
 
 
 def test_a_switch(switch: str, tmp_path: Path) -> None:
-    found = asked(tmp_path, "switch", {"version": "v2c", "community": READS}, switch)
-    # Net-SNMP knows how busy a processor was only when it has run for a minute.
-    assert set(told("switch")) - set(found) <= {"hrProcessorLoad"}
+    found = scrape(tmp_path, "switch", {"version": "v2c", "community": READS}, switch)
+    # Net-SNMP reports the processor load only after one minute.
+    assert set(metric_names("switch")) - set(found) <= {"hrProcessorLoad"}
     state = {labels["ifName"]: value for labels, value in found["ifOperStatus"]}
     assert state["lo"] == 1
     assert all({"ifName", "ifAlias", "ifIndex"} <= set(labels) for labels, _ in found["ifHCInOctets"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run `python -m tools.hosts`, for tests."""
+"""Run `python -m tools.hosts` in tests."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ import subprocess
 import sys
 from pathlib import Path
 
-CHECKOUT = Path(__file__).resolve().parents[2]
-STATE = CHECKOUT / ".cache" / "hosts" / "tests"  # the place of make test-roles
+from tests import ROOT
+
+STATE = ROOT / ".cache" / "hosts" / "tests"  # environment of make test-roles
 
 
 def hosts(command: str, *arguments: str, state: Path = STATE, seconds: float = 120) -> subprocess.CompletedProcess[str]:
-    """What became of it, as far as it came in that time; both outputs are one, as on a terminal."""
+    """Run a command for at most ``seconds``. Return the completed process, with stderr in stdout."""
     line = [sys.executable, "-m", "tools.hosts", command, "--state-dir", str(state), *arguments]
     try:
         return subprocess.run(
             line,
-            cwd=CHECKOUT,
+            cwd=ROOT,
             env={**os.environ, "NO_COLOR": "1"},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -28,6 +29,6 @@ def hosts(command: str, *arguments: str, state: Path = STATE, seconds: float = 1
             timeout=seconds,
             check=False,
         )
-    except subprocess.TimeoutExpired as late:
-        told = (late.stdout or b"").decode(errors="replace")
-        return subprocess.CompletedProcess(line, -1, f"{told}\nIt was ended after {seconds:.0f} s.\n")
+    except subprocess.TimeoutExpired as error:
+        output = (error.stdout or b"").decode(errors="replace")
+        return subprocess.CompletedProcess(line, -1, f"{output}\nStopped after {seconds:.0f} s.\n")

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Ten thousand connections that want nothing."""
+"""Ten thousand idle connections to the controller."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import crowd
 import pytest
-from vipu_servers import Process
 
-from openipu.vipu.initialise import initialise
+from openipu.vipu.server.initialise import initialise
+from tests.integration.faults import crowd
+from tests.integration.vipu_servers import Process
 
 
 @pytest.mark.soak

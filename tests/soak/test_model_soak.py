@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The controller does what the simple model says, for longer."""
+"""Long comparison of the controller with a simple model, by random operations."""
 
 from __future__ import annotations
 
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
-from machine import ControllerMachine
+
+from tests.integration.faults.machine import ControllerMachine
 
 
 @pytest.mark.soak

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A Poplar server in QEMU, for what the kernel of a container does not give: `python -m tools.guest up`."""
+"""Poplar server in QEMU, with kernel features that containers lack: `python -m tools.guest up`."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The command line: install, up, ssh, down."""
+"""Command line: install, up, ssh, down."""
 
 from __future__ import annotations
 
@@ -17,47 +17,48 @@ from .site import STATE, Site
 
 @click.group(cls=Group)
 def main() -> None:
-    """A Poplar server in QEMU."""
+    """Run a Poplar server in QEMU."""
 
 
 @main.command()
 def install() -> None:
-    """Install the programs that are needed and not there, from Debian's packages, when that is allowed."""
+    """Install missing programs from Debian packages. Does nothing without root or apt-get."""
     install_packages(guest.missing(), click.echo)
 
 
 @main.command()
-@state_dir(STATE, "the running guest")
+@state_dir(STATE, "the guest")
 @click.option(
-    "--accelerator", type=click.Choice(["kvm", "tcg"]), help="What runs it; the fastest that works unless given."
+    "--accelerator",
+    type=click.Choice(["kvm", "tcg"]),
+    help="Accelerator of QEMU. Default: kvm if it works, otherwise tcg.",
 )
-@click.option("--outside", is_flag=True, help="Let it reach what this host reaches; without it only SSH goes in.")
+@click.option("--outside", is_flag=True, help="Allow connections from the guest. Default: only SSH to the guest.")
 def up(state_dir: Path, accelerator: str | None, outside: bool) -> None:
-    """Start the guest and wait until one can log in; one that runs already stays as it is."""
+    """Start the guest and wait for SSH. A running guest is not changed."""
     begun = time.monotonic()
     site = Site(state_dir)
     used = guest.up(site, accelerator or "", outside)
-    how = "by the processor" if used == "kvm" else "by emulation"
     click.echo(
-        f"The guest answers (run {how}, ready after {time.monotonic() - begun:.0f} s). To log in:\n"
-        f"  ssh -F {site.ssh_config} guest\nIts console: {site.console}. To end it: python -m tools.guest down"
+        f"The guest is ready (accelerator {used}, after {time.monotonic() - begun:.0f} s). To log in:\n"
+        f"  ssh -F {site.ssh_config} guest\nConsole: {site.console}. To stop it: python -m tools.guest down"
     )
 
 
 @main.command(context_settings={"ignore_unknown_options": True})
-@state_dir(STATE, "the running guest")
+@state_dir(STATE, "the guest")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def ssh(state_dir: Path, command: tuple[str, ...]) -> None:
-    """Log in, or run a command there."""
-    os.execvp("ssh", ["ssh", "-F", str(Site(state_dir).ssh_config), "guest", *command])  # noqa: S606, S607  the user's own
+    """Log in to the guest, or run a command in it."""
+    os.execvp("ssh", ["ssh", "-F", str(Site(state_dir).ssh_config), "guest", *command])  # noqa: S606, S607  the command of the user
 
 
 @main.command()
-@state_dir(STATE, "the running guest")
+@state_dir(STATE, "the guest")
 def down(state_dir: Path) -> None:
-    """End the guest and remove all it has kept."""
-    there = guest.down(Site(state_dir))
-    click.echo("The guest has ended and left nothing." if there else "No guest runs here.")
+    """Stop the guest and remove its files."""
+    found = guest.down(Site(state_dir))
+    click.echo("The guest is stopped and its files are removed." if found else "No guest is running.")
 
 
 if __name__ == "__main__":

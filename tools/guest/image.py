@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The guest's disk: Debian with its own kernel, made once and kept for as long as what it is made of stays the same."""
+"""Disk of the guest: Debian with its kernel, created once and kept until its inputs change."""
 
 from __future__ import annotations
 
@@ -12,42 +12,42 @@ from pathlib import Path
 
 import yaml
 
-from openipu.twin.processes import ProcessError
+from openipu.process.background import ProcessError
 
-from ..hosts.image import SUITE, mirror
-from ..hosts.site import environment
+from ..hosts.image import SUITE, apt_sources
+from ..hosts.site import system_environment
 from .site import CACHE, CHECKOUT
 
 INSIDE = Path(__file__).parent / "inside"
 DISK = "2G"  # sparse
-# What a server has before a role comes; and what the other end of its cables needs, which is in the same guest.
+# Packages of a server before a role is applied, and of the simulated switch in the same guest.
 PACKAGES = (
     *("systemd-sysv", "udev", "dbus", "kmod", "linux-image-amd64", "initramfs-tools", "busybox", "openssh-server"),
     *("ifupdown", "iproute2", "iputils-ping", "python3", "python3-apt", "sudo", "zstd"),
     *("nfs-kernel-server", "chrony", "network-manager"),
-    *("fdisk", "lvm2"),  # what a disk may hold that nobody is to lose
+    *("fdisk", "lvm2"),  # create disks with data that the role must keep
 )
-# What the role installs is there already, since the guest reaches no mirror; by the role's own list, so a name that
-# Debian does not have is found here.
+# The image also has the packages of the role, because the guest reaches no mirror. They are read from the role, so the
+# build fails on a name that Debian does not have.
 ROLE = CHECKOUT / "roles/poplar_server/vars/Debian.yml"
-RECIPE = 1  # count up when the steps below change
+RECIPE = 1  # increase it when the build steps below change
 
 
 def role_packages() -> list[str]:
-    """What the role installs on Debian."""
+    """Return the packages that the role installs on Debian."""
     return [str(name) for name in yaml.safe_load(ROLE.read_text())["poplar_server_packages"]]
 
 
-def made() -> Path:
-    """The folder with ``root.img``, ``vmlinuz`` and ``initrd``, made now if need be. Raises ProcessError."""
+def ensure_image() -> Path:
+    """Return the folder with ``root.img``, ``vmlinuz`` and ``initrd``; create it if missing. Raises ProcessError."""
     folder = CACHE / _fingerprint()
     if not folder.exists():
         if os.geteuid() != 0:
-            raise ProcessError("The guest's disk is made by root only: run this once as root.")
-        for left in CACHE.glob("?" * 16):  # of an older recipe
-            shutil.rmtree(left)
+            raise ProcessError("Cannot create the disk of the guest: it needs root. Run the same command once as root.")
+        for outdated in CACHE.glob("?" * 16):  # images of other inputs
+            shutil.rmtree(outdated)
         with tempfile.TemporaryDirectory(dir=CACHE, prefix="making-") as scratch:
-            _make(Path(scratch), CACHE / "making.log")
+            _build(Path(scratch), CACHE / "making.log")
             (Path(scratch) / "done").rename(folder)
     return folder
 
@@ -60,14 +60,14 @@ def _fingerprint() -> str:
     return digest.hexdigest()[:16]
 
 
-def _make(scratch: Path, log: Path) -> None:
+def _build(scratch: Path, log: Path) -> None:
     root, done = scratch / "root", scratch / "done"
     done.mkdir()
-    sources, options = mirror()
+    sources, options = apt_sources()
     bootstrap = ["unshare", "--mount", "mmdebstrap", "--mode=root", "--variant=minbase"]
     bootstrap += [f"--include={','.join([*PACKAGES, *role_packages()])}", *(f"--aptopt={line}" for line in options)]
     bootstrap += ["--dpkgopt=path-exclude=/usr/share/man/*", "--dpkgopt=path-exclude=/usr/share/doc/*"]
-    # The smallest initial file system that finds the disk: it is unpacked at every boot, by an emulated processor.
+    # A minimal initial file system: an emulated processor unpacks it at every boot.
     bootstrap += [f"--essential-hook=sync-in {INSIDE / 'early'} /", f"--customize-hook=sync-in {INSIDE / 'late'} /"]
     bootstrap += ['--customize-hook=chroot "$1" sh /finish && rm "$1/finish"', SUITE, str(root), *map(str, sources)]
     with log.open("wb") as output:
@@ -78,8 +78,8 @@ def _make(scratch: Path, log: Path) -> None:
 
 
 def _run(command: list[str], output: int, log: Path) -> None:
-    done = subprocess.run(  # noqa: S603  ours
-        command, env=environment(), stdin=subprocess.DEVNULL, stdout=output, stderr=output, check=False
+    done = subprocess.run(  # noqa: S603  command of this tool
+        command, env=system_environment(), stdin=subprocess.DEVNULL, stdout=output, stderr=output, check=False
     )
     if done.returncode:
-        raise ProcessError(f"{command[0]} could not make the guest's disk: look into {log}.")
+        raise ProcessError(f"Cannot create the disk of the guest: {command[0]} failed. See {log}.")

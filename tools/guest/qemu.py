@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The hardware of the guest, as QEMU's command line."""
+"""Hardware of the guest, as the command line of QEMU."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from pathlib import Path
 from .site import DATA, MANAGEMENT, NVME_DISKS, SRIOV_BUS, SRIOV_VFS, SWITCH, Site
 
 PROGRAM = "qemu-system-x86_64"
-MEMORY = 1024  # MiB in each of two NUMA nodes, with one processor each
+MEMORY = 1024  # MiB per NUMA node; there are two nodes with one processor each
 KERNEL = "root=/dev/vda rw console=ttyS0 quiet systemd.show_status=auto systemd.default_timeout_start_sec=600"
-# No more than Debian needs, and pages of 1 GiB: Linux tries out at boot how fast each thing is that a processor can do.
+# Only the features that Debian needs, and pages of 1 GiB: Linux benchmarks further features at boot, which is slow.
 EMULATED = "qemu64,+pdpe1gb,+rdrand"
 
 
 def command(site: Site, image: Path, accelerator: str, ssh_port: int, outside: bool) -> list[str]:
-    """The whole command; ``outside`` lets the guest reach what this host reaches."""
+    """Return the command line of QEMU. ``outside`` allows connections from the guest to the networks of this host."""
     return [
         *(PROGRAM, "-nodefaults", "-no-user-config", "-display", "none", "-machine", "q35"),
         *_processors(accelerator),
         *("-kernel", str(image / "vmlinuz"), "-initrd", str(image / "initrd"), "-append", KERNEL),
         *("-serial", f"file:{site.console}", "-device", "virtio-rng-pci"),
-        # Keys come as a credential of systemd, by a file, so that they are in no argument and no image.
+        # Keys are in a file, as a credential of systemd, so that they are neither in arguments nor in the image.
         *("-fw_cfg", f"name=opt/io.systemd.credentials/tmpfiles.extra,file={site.credentials}"),
         *("-drive", f"file={site.root_disk},if=virtio,cache=unsafe"),
         *_network(ssh_port, outside),
@@ -41,21 +41,21 @@ def _processors(accelerator: str) -> list[str]:
 
 
 def _network(ssh_port: int, outside: bool) -> list[str]:
-    """Management by way of QEMU's user network; each data port by a cable of its own to a port of the switch."""
+    """Return the options of the network: management by user networking, each data port with a cable to the switch."""
     user = f"user,id=management,restrict={'off' if outside else 'on'},hostfwd=tcp:127.0.0.1:{ssh_port}-:22"
     args = ["-netdev", user, *_nic("management", MANAGEMENT)]
     for cable, (server, switch) in enumerate(zip(DATA, SWITCH, strict=True)):
         for interface in (server, switch):
             args += ["-netdev", f"hubport,id={interface},hubid={cable}"]
-            # 802.3ad bundles ports of one speed only, and a virtual one has none unless told.
+            # 802.3ad requires ports of equal speed, and a virtual port has no speed by default.
             args += _nic(interface, interface, ",speed=100000,duplex=full,host_mtu=9000")
     return args
 
 
-def _nic(netdev: str, interface: str, more: str = "") -> list[str]:
-    """The slot makes the name, the number of the slot the address."""
+def _nic(netdev: str, interface: str, properties: str = "") -> list[str]:
+    """Return the options of an interface. Its name sets the PCI slot, and the slot sets the MAC address."""
     slot = int(interface.removeprefix("enp0s"))
-    return ["-device", f"virtio-net-pci,netdev={netdev},addr={slot:#x},mac=52:54:00:64:00:{slot:02x}{more}"]
+    return ["-device", f"virtio-net-pci,netdev={netdev},addr={slot:#x},mac=52:54:00:64:00:{slot:02x}{properties}"]
 
 
 def _disks(site: Site) -> list[str]:

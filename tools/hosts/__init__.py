@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Real systemd hosts for trials and for the tests of the roles: `python -m tools.hosts up`."""
+"""Hosts with systemd, for trials and the tests of the roles: `python -m tools.hosts up`."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The image of the hosts: Debian's root file system with the packages of packages.txt, made once and kept.
+"""Image of the hosts: a root file system of Debian with the packages of packages.txt.
 
-Everything hangs on a fingerprint of what it is made of, so a new package makes a new image and the old
-one is removed.
+It is created once and kept. Its folder is named by a fingerprint of its inputs, so a changed list of packages
+creates a new image and removes the old one.
 """
 
 from __future__ import annotations
@@ -19,23 +19,28 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from openipu.twin.processes import ProcessError
+from openipu.process.background import ProcessError
 
-from .site import CACHE, environment, run
+from .site import CACHE, run, system_environment
 
 SUITE = "bookworm"
 NAME = "localhost/openipu-host"
-USER = "ansible"  # who logs in: may do everything by sudo, and has no password
+USER = "ansible"  # SSH user with full sudo rights and without a password
 _PREFIX = "image-"
 _PACKAGES = Path(__file__).with_name("packages.txt")
 _ETC_APT = Path("/etc/apt")
-# What nobody reads there; the last one alone is 200 MB.
-_LEFT_OUT = ["/usr/share/man/*", "/usr/share/doc/*", "/usr/share/locale/*", "/usr/share/javascript/moment-timezone/*"]
-# How this machine reaches a mirror: proxies, what it makes of certificates and dates.
-_SETTING = re.compile(r'Acquire::(?!IndexTargets|Changelogs|CompressionTypes|cdrom)[^"]+ "[^"]+";$')
+# Files that hosts do not need. The last path alone has 200 MB.
+_EXCLUDED_PATHS = [
+    "/usr/share/man/*",
+    "/usr/share/doc/*",
+    "/usr/share/locale/*",
+    "/usr/share/javascript/moment-timezone/*",
+]
+# Settings of apt for access to a mirror: proxies, certificates, checks of dates.
+_APT_SETTING = re.compile(r'Acquire::(?!IndexTargets|Changelogs|CompressionTypes|cdrom)[^"]+ "[^"]+";$')
 
-# Run with the root file system as $1 and the public key of who logs in as $2.
-_FINISH = f"""
+# Arguments: $1 root file system, $2 public key of the SSH user.
+_CUSTOMIZE_SCRIPT = f"""
 set -eu
 chroot "$1" useradd --create-home --shell /bin/bash {USER}
 echo '{USER} ALL=(ALL) NOPASSWD: ALL' >"$1/etc/sudoers.d/{USER}"
@@ -43,12 +48,12 @@ chmod 0440 "$1/etc/sudoers.d/{USER}"
 install -d -m 0700 -o 1000 -g 1000 "$1/home/{USER}/.ssh"
 install -m 0600 -o 1000 -g 1000 "$2" "$1/home/{USER}/.ssh/authorized_keys"
 : >"$1/etc/default/locale"
-# No host has the identity of another: each makes its own when it first starts.
+# Each host creates its own identity when it first starts.
 rm -f "$1"/etc/ssh/ssh_host_*
 : >"$1/etc/machine-id"
 cat >"$1/etc/systemd/system/host-keys.service" <<UNIT
 [Unit]
-Description=Keys by which others know this host
+Description=SSH host keys
 Before=ssh.service
 ConditionPathExists=!/etc/ssh/ssh_host_ed25519_key
 [Service]
@@ -57,123 +62,124 @@ ExecStart=/usr/bin/ssh-keygen -A
 [Install]
 WantedBy=multi-user.target
 UNIT
-# A service that a role is to start does not start before it does.
+# Services start only after a role has started them.
 preset="$1/etc/systemd/system-preset/00-hosts.preset"
 mkdir -p "${{preset%/*}}"
 printf '%s\\n' 'enable ssh.service' 'enable host-keys.service' 'disable *' >"$preset"
 chroot "$1" systemctl --quiet preset-all
 rm "$preset"
-# A container has no devices of its own, nor a console.
+# Containers have no devices and no console.
 chroot "$1" systemctl --quiet mask systemd-udevd.service console-getty.service getty.target
 """
 
 
 @dataclass(frozen=True)
 class Image:
-    """One that is there: its folder holds the root file system, and the key with which one logs in."""
+    """Image in a folder, with its root file system and its SSH key."""
 
     folder: Path
 
     @property
     def reference(self) -> str:
-        """What podman calls it."""
+        """Name of the image for podman."""
         return f"{NAME}:{self.folder.name.removeprefix(_PREFIX)}"
 
     @property
     def root(self) -> Path:
-        """The root file system, as a tar archive."""
+        """Path of the root file system, a tar archive."""
         return self.folder / "root.tar"
 
     @property
     def key(self) -> Path:
-        """The private key of who logs in."""
+        """Path of the private key of the SSH user."""
         return self.folder / "id_ed25519"
 
     @property
     def store(self) -> Path:
-        """Where podman reads it from: a store that hosts share and never write to."""
+        """Read-only image store of podman, which all hosts share."""
         return self.folder / "store"
 
     @property
     def lock(self) -> Path:
-        """Held by who uses it."""
+        """Lock file, held by running environments of hosts."""
         return self.folder / "lock"
 
 
 def packages(bare: bool = False) -> list[str]:
-    """What packages.txt names; for a bare host its first paragraph only, after the one that tells what it is."""
+    """Return the packages of packages.txt; for a bare host only those of the paragraph 'Base system'."""
     text = _PACKAGES.read_text()
     lines = (line.partition("#")[0].strip() for line in (text.split("\n\n")[1] if bare else text).splitlines())
     return [line for line in lines if line]
 
 
-def image(say: Callable[[str], None], bare: bool = False) -> Image:
-    """The image, made when it is not there; one command at a time. Raises ProcessError.
+def ensure_image(report: Callable[[str], None], bare: bool = False) -> Image:
+    """Return the image, which is created if it is missing. Raises ProcessError.
 
-    A ``bare`` one has nothing that a role installs: it has to be fetched from a mirror.
+    The caller must hold the lock of the cache. A ``bare`` image has no packages of roles, which hosts then
+    download from a mirror.
     """
-    sources, options = mirror()
-    wanted = packages(bare)
-    described = "\n".join([SUITE, *wanted, _FINISH, *_LEFT_OUT, *map(str, sources), *options])
+    sources, options = apt_sources()
+    names = packages(bare)
+    inputs = "\n".join([SUITE, *names, _CUSTOMIZE_SCRIPT, *_EXCLUDED_PATHS, *map(str, sources), *options])
     prefix = f"{_PREFIX}bare-" if bare else f"{_PREFIX}full-"
-    made = Image(CACHE / f"{prefix}{hashlib.sha256(described.encode()).hexdigest()[:12]}")
-    if made.folder.exists():
-        return made
+    image = Image(CACHE / f"{prefix}{hashlib.sha256(inputs.encode()).hexdigest()[:12]}")
+    if image.folder.exists():
+        return image
     _remove_unused(prefix)
-    say(f"Making the hosts' root file system: Debian {SUITE} with {len(wanted)} packages and what they need …")
+    report(f"Creating the root file system of the hosts: Debian {SUITE} with {len(names)} packages …")
     begun = time.monotonic()
     new = Image(Path(tempfile.mkdtemp(prefix=f"{prefix}new-", dir=CACHE)))
-    _debootstrap(new, wanted, sources, options)
-    _load(new, made.reference)
-    new.folder.rename(made.folder)
-    say(f"Made in {time.monotonic() - begun:.0f} s, and kept in {made.folder}.")
-    return made
+    _create_root(new, names, sources, options)
+    _import(new, image.reference)
+    new.folder.rename(image.folder)
+    report(f"Created {image.folder} in {time.monotonic() - begun:.0f} s.")
+    return image
 
 
 def _remove_unused(prefix: str) -> None:
-    """Remove such images of other packages from which no hosts run, and what was not finished."""
+    """Remove unused images with this prefix, and incomplete ones."""
     for folder in CACHE.glob(f"{prefix}*"):
         with contextlib.suppress(BlockingIOError), Image(folder).lock.open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(folder)
 
 
-def mirror() -> tuple[list[Path], list[str]]:
-    """Where this machine's own apt fetches from, when it is of the same release, and with which settings."""
+def apt_sources() -> tuple[list[Path], list[str]]:
+    """Return the apt sources of this machine for the release of the hosts, and its apt settings for mirrors."""
     candidates = [_ETC_APT / "sources.list", *sorted((_ETC_APT / "sources.list.d").glob("*"))]
     sources = [
         path
         for path in candidates
         if path.suffix in (".list", ".sources") and path.exists() and re.search(rf"\b{SUITE}\b", path.read_text())
     ]
-    dump = run(["apt-config", "dump"], "read apt's settings")
-    options = [line for line in dump.splitlines() if _SETTING.match(line)]
+    dump = run(["apt-config", "dump"], "read the settings of apt")
+    options = [line for line in dump.splitlines() if _APT_SETTING.match(line)]
     return sources, options
 
 
-def _debootstrap(new: Image, wanted: list[str], sources: list[Path], options: list[str]) -> None:
-    run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "tests", "-f", str(new.key)], "make a key")
+def _create_root(new: Image, names: list[str], sources: list[Path], options: list[str]) -> None:
+    run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "tests", "-f", str(new.key)], "create an SSH key")
     finish = new.folder / "finish.sh"
-    finish.write_text(_FINISH)
+    finish.write_text(_CUSTOMIZE_SCRIPT)
     command = ["unshare", "--mount", "mmdebstrap", "--mode=root", "--variant=minbase", "--skip=cleanup/apt/lists"]
-    command += [f"--include={','.join(wanted)}", *(f"--aptopt={option}" for option in options)]
-    command += [f"--dpkgopt=path-exclude={paths}" for paths in _LEFT_OUT]
+    command += [f"--include={','.join(names)}", *(f"--aptopt={option}" for option in options)]
+    command += [f"--dpkgopt=path-exclude={paths}" for paths in _EXCLUDED_PATHS]
     command += [f'--customize-hook=sh {finish} "$1" {new.key}.pub', SUITE, str(new.root), *map(str, sources)]
     log = new.folder / "mmdebstrap.log"
     with log.open("wb") as output:
-        done = subprocess.run(command, env=environment(), stdout=output, stderr=output, check=False)  # noqa: S603
+        done = subprocess.run(command, env=system_environment(), stdout=output, stderr=output, check=False)  # noqa: S603
     if done.returncode:
-        words = [line for line in log.read_text(errors="replace").splitlines() if line.startswith("E:")]
-        last = words[-1] if words else "mmdebstrap failed"
-        raise ProcessError(f"The hosts' root file system could not be made: {last} (its log: {log}).")
+        errors = [line for line in log.read_text(errors="replace").splitlines() if line.startswith("E:")]
+        last = errors[-1] if errors else "mmdebstrap failed"
+        raise ProcessError(f"Cannot create the root file system of the hosts: {last} (log: {log}).")
 
 
-def _load(new: Image, reference: str) -> None:
-    """Have podman lay the root file system out in a store of its own."""
+def _import(new: Image, reference: str) -> None:
+    """Import the root file system into a separate image store of podman."""
     command = ["podman", f"--root={new.store}", "--runroot=/run/podman", "--tmpdir=/run/libpod"]
     command += ["--storage-driver=overlay", "--events-backend=none", "--cgroup-manager=cgroupfs"]
     command += ["import", "--quiet", "--change=CMD /sbin/init", str(new.root), reference]
-    # Podman keeps locks for all of its stores in one place: none of this one may stay there.
-    apart = 'mount -t tmpfs tmpfs /run && mount -t tmpfs tmpfs /dev/shm && exec "$@"'
-    apart_command = ["unshare", "--mount", "sh", "-c", apart, "sh", *command]
-    run(apart_command, "load the hosts' root file system", {**environment(), "TMPDIR": str(new.folder)})
+    # Podman has one folder for the locks of all stores. Private mounts prevent locks of this store in it.
+    script = 'mount -t tmpfs tmpfs /run && mount -t tmpfs tmpfs /dev/shm && exec "$@"'
+    isolated = ["unshare", "--mount", "sh", "-c", script, "sh", *command]
+    run(isolated, "import the root file system of the hosts", {**system_environment(), "TMPDIR": str(new.folder)})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The command line: up, prepare, down."""
+"""Command line: up, prepare, down."""
 
 from __future__ import annotations
 
@@ -19,41 +19,43 @@ STATE = CACHE / "cloud"
 
 @click.group(cls=Group)
 def main() -> None:
-    """A real OpenStack on loopback."""
+    """Run an OpenStack on loopback."""
 
 
 @main.command()
-@state_dir(STATE, "the running cloud")
-@click.option("--network-only", is_flag=True, help="Only Keystone and Neutron.")
-@click.option("--network-node", is_flag=True, help="With Open vSwitch and Neutron's DHCP agent; needs root.")
+@state_dir(STATE, "the running services")
+@click.option("--network-only", is_flag=True, help="Start only Keystone and Neutron.")
+@click.option(
+    "--network-node", is_flag=True, help="Also start Open vSwitch and Neutron's DHCP and L3 agents; needs root."
+)
 def up(state_dir: Path, network_only: bool, network_node: bool) -> None:
-    """Start the cloud; what runs already stays as it is."""
+    """Start the cloud. Running processes are not changed."""
     begun = time.monotonic()
     site = cloud.up(state_dir, network_only, network_node)
     seconds = time.monotonic() - begun
     click.echo(
-        f"OpenStack answers at {site.url('keystone', '/v3')} (ready after {seconds:.0f} s). To use it:\n"
+        f"OpenStack is ready at {site.url('keystone', '/v3')} (after {seconds:.0f} s). To use it:\n"
         f"  export OS_CLIENT_CONFIG_FILE={site.clouds} OS_CLOUD={ADMIN_CLOUD}\n"
         f"  {site.program('openstack')} network agent list\n"
-        f"As a tenant: OS_CLOUD={TENANTS[0]} or {TENANTS[1]}. Its logs: {site.log}. To end it: make openstack-down"
+        f"As a tenant: OS_CLOUD={TENANTS[0]} or {TENANTS[1]}. Logs: {site.log}. To stop it: make openstack-down"
     )
     if network_node:
-        keeper = Daemons(site).pid(NAMESPACES)
-        click.echo(f"Namespaces of its networks and routers: nsenter --mount --target {keeper} ip netns")
+        holder = Daemons(site).pid(NAMESPACES)
+        click.echo(f"Namespaces of its networks and routers: nsenter --mount --target {holder} ip netns")
 
 
 @main.command()
 def prepare() -> None:
-    """Make the databases that a cloud begins with, once; what starts one does that too."""
+    """Create the initial databases of clouds, if they are missing. The command up includes this."""
     cloud.prepare()
 
 
 @main.command()
-@state_dir(STATE, "the running cloud")
+@state_dir(STATE, "the running services")
 def down(state_dir: Path) -> None:
-    """End the cloud and remove all it has kept."""
-    there = cloud.down(state_dir)
-    click.echo("OpenStack has ended and left nothing." if there else "No OpenStack runs here.")
+    """Stop the cloud and remove its files."""
+    found = cloud.down(state_dir)
+    click.echo("OpenStack is stopped and its files are removed." if found else "No OpenStack is running.")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The cloud as a whole: brought up, described, and taken down."""
+"""Start and stop a cloud, and write its clouds.yaml."""
 
 from __future__ import annotations
 
@@ -8,86 +8,89 @@ from pathlib import Path
 
 import yaml
 
-from openipu.twin.processes import ProcessError, alone, private_folder
+from openipu.process.background import ProcessError, private_folder
 
+from ..locks import folder_lock
 from . import infrastructure, network_node
+from .components import declare
 from .daemons import Daemons
-from .parts import declare
-from .prepare import fingerprint, lay_out, prepared
+from .prepare import copy_databases, fingerprint, prepared_databases
 from .site import ADMIN_CLOUD, CACHE, REGION, TENANTS, Secrets, Site
 
-MARK = "made-of"  # in the folder of a cloud: the prepared databases it began with
-NOBODY = Secrets("", "", "", "", "")  # of a cloud that is not there yet
+MARKER = "made-of"  # file in the folder of a cloud: name of the prepared databases that it was created from
+NO_SECRETS = Secrets("", "", "", "", "")  # before the secrets of a cloud exist
 
 
 def prepare() -> None:
-    """Make the databases that a cloud begins with, when there are none yet. Raises ProcessError."""
+    """Create the prepared databases, if they are missing. Raises ProcessError."""
     _check_installed()
-    with alone(CACHE):
-        prepared(Site(CACHE / "cloud", NOBODY))
+    with folder_lock(CACHE):
+        prepared_databases(Site(CACHE / "cloud", NO_SECRETS))
 
 
 def _check_installed() -> None:
     infrastructure.check_installed()
     if not (CACHE / "venv" / "bin" / "keystone-manage").exists():
-        raise ProcessError("OpenStack is not installed: run make openstack-up, which installs it.")
+        raise ProcessError("Cannot start OpenStack: it is not installed. Install and start it with make openstack-up.")
 
 
 def up(state: Path, network_only: bool = False, with_network_node: bool = False) -> Site:
-    """Start what does not run yet and wait until it answers. Raises ProcessError."""
+    """Start missing processes and wait until all are ready. Raises ProcessError."""
     _check_installed()
     if with_network_node:
-        network_node.check_possible()
-    with alone(CACHE):
-        known = state / "secrets.json"
-        if not known.exists():
-            _lay_out(state)
-        site = Site(state, Secrets.read(known))
-        if (state / MARK).read_text() != fingerprint(site):
-            raise ProcessError(f"The cloud in {state} is another release's: end it first, with make openstack-down.")
-        parts = declare(site, network_only)
-        for part in parts:
-            part.write(site)
+        network_node.check_requirements()
+    with folder_lock(CACHE):
+        secrets = state / "secrets.json"
+        if not secrets.exists():
+            _create(state)
+        site = Site(state, Secrets.read(secrets))
+        if (state / MARKER).read_text() != fingerprint(site):
+            raise ProcessError(
+                f"Cannot use the cloud in {state}: another release has created it. Remove it with make openstack-down."
+            )
+        components = declare(site, network_only)
+        for component in components:
+            component.write(site)
         _write_clouds(site)
         daemons = Daemons(site)
         daemons.start(infrastructure.processes(site))
-        # Keystone by itself: what asks it while it answers its very first request may be refused.
-        for wave in (parts[:1], parts[1:]):
-            daemons.start([process for part in wave for process in part.processes])
+        # Keystone first: it may reject requests that arrive during its very first one.
+        for wave in (components[:1], components[1:]):
+            daemons.start([process for component in wave for process in component.processes])
         if with_network_node:
             network_node.start(site, daemons)
     return site
 
 
 def down(state: Path) -> bool:
-    """End every process and remove the folder; whether there was anything. Raises ProcessError."""
-    with alone(CACHE):
+    """Stop every process and remove the folder. Return whether it existed. Raises ProcessError."""
+    with folder_lock(CACHE):
         if not state.exists():
             return False
-        if not (state / MARK).exists():
-            raise ProcessError(f"{state} holds no cloud: nothing was removed.")
-        site = Site(state, NOBODY)
+        if not (state / MARKER).exists():
+            raise ProcessError(f"Cannot remove {state}: it holds no cloud. Nothing was removed.")
+        site = Site(state, NO_SECRETS)
         Daemons(site).stop()
         network_node.clean(site)
         shutil.rmtree(state)
         return True
 
 
-def _lay_out(state: Path) -> None:
-    """A new cloud: copies of the prepared databases. Its secrets come last, so that it is whole once they are there."""
-    site = Site(state, NOBODY)
-    folder = prepared(site)
-    if not private_folder(state) and not (state / MARK).exists() and any(state.iterdir()):
-        raise ProcessError(f"{state} holds something else than a cloud: name another folder with --state-dir.")
-    (state / MARK).write_text(folder.name)
+def _create(state: Path) -> None:
+    """Create a cloud from copies of the prepared databases. Its secrets are written last: they mark it as complete."""
+    site = Site(state, NO_SECRETS)
+    folder = prepared_databases(site)
+    if not private_folder(state) and not (state / MARKER).exists() and any(state.iterdir()):
+        raise ProcessError(f"Cannot use {state}: it holds other files. Choose another folder with --state-dir.")
+    (state / MARKER).write_text(folder.name)
     for path in (site.etc, site.log, site.run, site.data):
         path.mkdir(exist_ok=True)
-    lay_out(folder, site)
+    copy_databases(folder, site)
     Secrets.read(folder / "secrets.json").write(state / "secrets.json")
 
 
 def _write_clouds(site: Site) -> None:
-    """The clouds.yaml, with the administrator and the tenants."""
+    """Write the clouds.yaml with the administrator and the tenants."""
 
     def cloud(user: str, project: str, password: str) -> dict[str, object]:
         auth = {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""MariaDB and RabbitMQ from the distribution's packages, as any user, without systemd."""
+"""MariaDB and RabbitMQ from packages of the distribution, run by any user, without systemd."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
-from openipu.twin.processes import ProcessError
+from openipu.process.background import ProcessError
 
-from .part import Process, everywhere
-from .probes import accepts, greets
+from .component import Process, base_environment
+from .probes import accepts_connections, sends_greeting
 from .site import PORTS, Site
 
 RABBITMQ = "/usr/lib/rabbitmq/bin/rabbitmq-server"
 AMQP = b"AMQP\x00\x00\x09\x01"
 
-# Data that is thrown away with the cloud need not survive a power failure.
+# The data is removed with the cloud, so it need not survive a power failure.
 MARIADB = [
     "--no-defaults",
     "--skip-name-resolve",
@@ -33,36 +33,38 @@ MARIADB = [
 
 def check_installed() -> None:
     """Raise ProcessError when a package is missing."""
-    path = everywhere()["PATH"]
+    path = base_environment()["PATH"]
     needed = {"mariadbd": "mariadb-server", "mariadb-install-db": "mariadb-server", RABBITMQ: "rabbitmq-server"}
     missing = {package for program, package in needed.items() if not shutil.which(program, path=path)}
     if missing:
         names = " ".join(sorted(missing))
-        raise ProcessError(f"Not installed: {names}. Install with: apt install --no-install-recommends {names}")
+        raise ProcessError(
+            f"Cannot start OpenStack: not installed: {names}. Run: apt install --no-install-recommends {names}"
+        )
 
 
 def processes(site: Site) -> list[Process]:
-    """What everything else needs, in the order in which it starts."""
+    """Return the processes that all others depend on, in the order of their start."""
     return [mariadb(site), *rabbitmq(site)]
 
 
 def mariadb(site: Site, *options: str) -> Process:
-    """The database server; its socket is relative to its data, since a path of a socket must be short."""
+    """Return the database server. The path of its socket is relative to its data, because such paths must be short."""
     command = ["mariadbd", *MARIADB, *_mariadb_user(), *options]
     command += [f"--datadir={site.data / 'mysql'}", "--socket=mysql.sock", f"--pid-file={site.run / 'mariadbd.pid'}"]
     command += [f"--bind-address={site.address}", f"--port={PORTS['mariadb']}"]
-    return Process("mariadb", command, {}, [PORTS["mariadb"]], greets(site.address, PORTS["mariadb"]))
+    return Process("mariadb", command, {}, [PORTS["mariadb"]], sends_greeting(site.address, PORTS["mariadb"]))
 
 
-def make_databases(site: Site, names: Iterable[str]) -> Process:
-    """Lay out empty databases; returns the server that fills them when it starts."""
+def create_databases(site: Site, names: Iterable[str]) -> Process:
+    """Create the data folder of MariaDB. Return the server that creates empty databases when it starts."""
     data = site.data / "mysql"
     command = ["mariadb-install-db", "--no-defaults", "--skip-test-db", *_mariadb_user(), f"--datadir={data}"]
     log = site.log / "mariadb.log"
     with log.open("wb") as output:
-        done = subprocess.run(command, env=everywhere(), stdout=output, stderr=output, check=False)  # noqa: S603  ours
+        done = subprocess.run(command, env=base_environment(), stdout=output, stderr=output, check=False)  # noqa: S603  command of this tool
     if done.returncode:
-        raise ProcessError(f"MariaDB could not lay out its own tables: look into {log}.")
+        raise ProcessError(f"Cannot create the system tables of MariaDB: see {log}.")
     statements = [f"CREATE DATABASE {name};" for name in names]
     statements.append(f"CREATE USER openstack@'127.%' IDENTIFIED BY '{site.secrets.database}';")
     statements.append("GRANT ALL ON *.* TO openstack@'127.%';")
@@ -73,17 +75,17 @@ def make_databases(site: Site, names: Iterable[str]) -> Process:
 
 
 def _mariadb_user() -> list[str]:
-    """It refuses to run as root unless told so; as anybody else it need not be told."""
+    """Return the option that MariaDB requires to run as root."""
     return ["--user=root"] if os.geteuid() == 0 else []
 
 
 def rabbitmq(site: Site) -> list[Process]:
-    """The message queue, and the port mapper that would otherwise outlive it."""
+    """Return the message queue and its port mapper, which would otherwise outlive it."""
     config = site.etc / "rabbitmq"
     config.mkdir(parents=True, exist_ok=True)
     home = site.data / "rabbitmq"
     home.mkdir(parents=True, exist_ok=True)
-    _private(
+    _write_private(
         config / "rabbitmq.conf",
         f"listeners.tcp.1 = {site.address}:{PORTS['rabbitmq']}\n"
         f"default_user = openstack\ndefault_pass = {site.secrets.queue}\n"
@@ -107,17 +109,17 @@ def rabbitmq(site: Site) -> list[Process]:
     }
     epmd = ["epmd", "-address", site.address, "-port", str(PORTS["epmd"])]
     return [
-        Process("epmd", epmd, {}, [PORTS["epmd"]], accepts(site.address, PORTS["epmd"])),
+        Process("epmd", epmd, {}, [PORTS["epmd"]], accepts_connections(site.address, PORTS["epmd"])),
         Process(
             "rabbitmq",
             [RABBITMQ],
             environment,
             [PORTS["rabbitmq"], PORTS["erlang"]],
-            greets(site.address, PORTS["rabbitmq"], AMQP),
+            sends_greeting(site.address, PORTS["rabbitmq"], AMQP),
         ),
     ]
 
 
-def _private(path: Path, text: str) -> None:
+def _write_private(path: Path, text: str) -> None:
     path.touch(mode=0o600)
     path.write_text(text)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A network node: where packets of the provider networks really flow, as Linux namespaces see them.
+"""Network node that forwards packets of the provider networks.
 
-Open vSwitch in user space, so that no kernel module is needed, with a bridge for each physical network,
-and Neutron's own agents on top: Open vSwitch, DHCP, L3. What is plugged into a bridge with a VLAN tag is
-on that network: it gets its lease from Neutron, resolves names there, and reaches what a router leads to.
+It consists of Open vSwitch in user space, which needs no kernel module, with a bridge for each physical
+network, and the Open vSwitch, DHCP and L3 agents of Neutron. An interface that is added to a bridge with a
+VLAN tag is in that network: it gets a lease from Neutron, resolves names and reaches routed networks.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from pathlib import Path
 
 import psutil
 
-from openipu.twin.processes import ProcessError
+from openipu.process.background import ProcessError
 
+from .component import Component, Process, base_environment
 from .daemons import Daemons
-from .part import Part, Process, everywhere
-from .probes import accepts
-from .rest import registered
+from .probes import accepts_connections
+from .rest import is_registered
 from .site import Site
 
 HOST = "network1"
@@ -34,48 +34,48 @@ DATAPATH = "ovs-netdev"
 OVSDB_PORT = 6640
 OPENFLOW_PORT = 6633
 SCHEMA = "/usr/share/openvswitch/vswitch.ovsschema"
-NAMESPACES = "namespaces"  # the process that keeps those of the agents
-_KILL_SECONDS = 10.0  # that the system has for ending a process that was killed
+NAMESPACES = "namespaces"  # name of the process that holds the network namespaces of the agents
+_KILL_SECONDS = 10.0  # from SIGKILL until the end of a process
 _POLL_SECONDS = 0.05
-_VSWITCHD_SECONDS = 30  # that it has for making a bridge
+_VSWITCHD_SECONDS = 30  # timeout for the creation of a bridge
 
 
 def start(site: Site, daemons: Daemons) -> None:
-    """Start what does not run, and wait until the agents are alive. Raises ProcessError."""
-    part = _declare(site)
-    part.write(site)
-    # As somebody else it could not read the leases again, which are in the cloud's own folder.
+    """Start missing processes and wait until the agents are alive. Raises ProcessError."""
+    component = _component(site)
+    component.write(site)
+    # Another user could not read the leases, which are in the folder of the cloud.
     _dnsmasq_file(site).write_text("user=root\n")
-    beneath, agents = part.processes[:3], part.processes[3:]
-    if not {process.name for process in beneath} <= set(daemons.running()):
-        # Half of it is no use: ports and namespaces that have lost their switch are not taken up again.
-        daemons.stop({process.name for process in part.processes})
+    switch, agents = component.processes[:3], component.processes[3:]
+    if not {process.name for process in switch} <= set(daemons.running()):
+        # Start all again: agents do not reconnect ports and namespaces of a previous switch.
+        daemons.stop({process.name for process in component.processes})
         clean(site)
         _new_database(site)
-    daemons.start(beneath)
-    _run("ovs-vsctl", f"--db={_database(site)}", f"--timeout={_VSWITCHD_SECONDS}", *_bridges())
-    # The agents' namespaces go with the process that keeps them, whatever becomes of the agents.
+    daemons.start(switch)
+    _run("ovs-vsctl", f"--db={_database(site)}", f"--timeout={_VSWITCHD_SECONDS}", *_bridge_arguments())
+    # The namespaces of the agents end with the process that holds them, even if the agents were killed.
     enter = ["nsenter", "--mount", "--target", str(daemons.pid(NAMESPACES))]
     daemons.start([replace(agent, command=[*enter, *agent.command]) for agent in agents])
 
 
 def clean(site: Site) -> None:
-    """End what the agents have left to itself, and remove the interfaces; once all others have ended."""
+    """Stop the dnsmasq processes and remove the interfaces. Call it after all other processes have ended."""
     deadline = time.monotonic() + _KILL_SECONDS
-    while serving := _serving(site):
-        for process in serving:
+    while processes := _dnsmasq_processes(site):
+        for process in processes:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
         if time.monotonic() > deadline:
-            raise ProcessError(f"Process {serving[0].pid} (dnsmasq) cannot be ended.")
+            raise ProcessError(f"Cannot stop process {processes[0].pid} (dnsmasq): it survives SIGKILL.")
         time.sleep(_POLL_SECONDS)
     if _database_file(site).exists():
-        for interface in _interfaces():
+        for interface in _existing_interfaces():
             _run("ip", "link", "delete", interface)
 
 
-def _serving(site: Site) -> list[psutil.Process]:
-    """The name servers of this cloud's networks, which are no children of their agent."""
+def _dnsmasq_processes(site: Site) -> list[psutil.Process]:
+    """Return the name servers of the networks of this cloud. They are not child processes of their agent."""
     folder = str(_data(site))
     found = []
     for process in psutil.process_iter():
@@ -85,33 +85,39 @@ def _serving(site: Site) -> list[psutil.Process]:
     return found
 
 
-def check_possible() -> None:
-    """Raise ProcessError when who runs this may not, or a package is missing."""
+def check_requirements() -> None:
+    """Raise ProcessError when the user is not root or a package is missing."""
     if os.geteuid() != 0:
-        raise ProcessError("A network node makes interfaces and namespaces: run the same command as root.")
+        raise ProcessError(
+            "Cannot start the network node: interfaces and namespaces need root. Run the same command as root."
+        )
     needed = {"ovs-vswitchd": "openvswitch-switch", "dnsmasq": "dnsmasq-base"}
     needed.update({"ip": "iproute2", "iptables": "iptables"})
-    missing = {package for program, package in needed.items() if not shutil.which(program, path=everywhere()["PATH"])}
+    missing = {
+        package for program, package in needed.items() if not shutil.which(program, path=base_environment()["PATH"])
+    }
     if missing:
         names = " ".join(sorted(missing))
-        raise ProcessError(f"Not installed: {names}. Install with: apt install --no-install-recommends {names}")
+        raise ProcessError(
+            f"Cannot start the network node: not installed: {names}. Run: apt install --no-install-recommends {names}"
+        )
 
 
 def _new_database(site: Site) -> None:
     path = _database_file(site)
-    for interface in _interfaces():
-        raise ProcessError(f"Interface {interface} is there already: another Open vSwitch has it; end that first.")
+    for interface in _existing_interfaces():
+        raise ProcessError(f"Cannot create interface '{interface}': it exists. Stop the Open vSwitch that uses it.")
     path.unlink(missing_ok=True)
     _run("ovsdb-tool", "create", str(path), SCHEMA)
 
 
-def _interfaces() -> list[str]:
-    """Those of an Open vSwitch in user space that are there."""
+def _existing_interfaces() -> list[str]:
+    """Return the existing interfaces of an Open vSwitch in user space."""
     return sorted({name for _, name in socket.if_nameindex()} & {DATAPATH, INTEGRATION, *BRIDGES.values()})
 
 
-def _bridges() -> list[str]:
-    """The arguments that make all bridges with ovs-vsctl."""
+def _bridge_arguments() -> list[str]:
+    """Return the arguments of ovs-vsctl that create all bridges."""
     return [
         argument
         for name in BRIDGES.values()
@@ -135,24 +141,24 @@ def _dnsmasq_file(site: Site) -> Path:
     return site.etc / "network-node" / "dnsmasq.conf"
 
 
-def _declare(site: Site) -> Part:
-    """Not a service of the catalogue, but written and started like one."""
+def _component(site: Site) -> Component:
+    """Return the component of the network node. It has no entry in the service catalogue."""
     data = _data(site)
     switch = data / "switch"
     config = site.etc / "network-node" / "agent.conf"
-    # Neutron calls ovs-vsctl, which finds its database by this.
-    environment = {"OVS_RUNDIR": str(switch), "PATH": f"{site.venv / 'bin'}:{everywhere()['PATH']}"}
+    # ovs-vsctl, which Neutron calls, finds its database by OVS_RUNDIR.
+    environment = {"OVS_RUNDIR": str(switch), "PATH": f"{site.venv / 'bin'}:{base_environment()['PATH']}"}
 
     def agent(program: str, kind: str) -> Process:
-        alive = registered(site, "neutron", "/v2.0/agents", "agents", agent_type=kind, host=HOST, alive=True)
+        alive = is_registered(site, "neutron", "/v2.0/agents", "agents", agent_type=kind, host=HOST, alive=True)
         return Process(program, [site.program(program), "--config-file", str(config)], environment, ready=alive)
 
     ovsdb = ["ovsdb-server", str(_database_file(site)), f"--remote=punix:{switch / 'db.sock'}"]
     ovsdb += [f"--remote=ptcp:{OVSDB_PORT}:{site.address}", f"--unixctl={switch / 'ovsdb.ctl'}", "-vconsole:warn"]
-    keeper = ["unshare", "--mount", "--propagation", "private", "sh", "-c"]
-    keeper += ["mkdir -p /run/netns && mount -t tmpfs tmpfs /run/netns && exec sleep infinity"]
+    holder = ["unshare", "--mount", "--propagation", "private", "sh", "-c"]
+    holder += ["mkdir -p /run/netns && mount -t tmpfs tmpfs /run/netns && exec sleep infinity"]
     vswitchd = ["ovs-vswitchd", _database(site), f"--unixctl={switch / 'vswitchd.ctl'}", "-vconsole:warn"]
-    return Part(
+    return Component(
         name="network-node",
         type="",
         path="",
@@ -163,7 +169,7 @@ def _declare(site: Site) -> Part:
             config.name: {
                 "DEFAULT": {
                     "host": HOST,
-                    "transport_url": site.queue,
+                    "transport_url": site.queue_url,
                     "state_path": str(data),
                     "interface_driver": "openvswitch",
                     "dnsmasq_config_file": str(_dnsmasq_file(site)),
@@ -173,7 +179,7 @@ def _declare(site: Site) -> Part:
                     "enable_metadata_network": False,
                     "enable_metadata_proxy": False,
                 },
-                # A command that runs others as they are: there is no other user to become.
+                # `env` runs commands unchanged: the agents already run as root.
                 "AGENT": {"root_helper": "env", "tunnel_types": ""},
                 "ovs": {
                     "ovsdb_connection": _database(site),
@@ -187,8 +193,8 @@ def _declare(site: Site) -> Part:
             }
         },
         processes=[
-            Process(NAMESPACES, keeper),
-            Process("ovsdb-server", ovsdb, {}, [OVSDB_PORT], accepts(site.address, OVSDB_PORT)),
+            Process(NAMESPACES, holder),
+            Process("ovsdb-server", ovsdb, {}, [OVSDB_PORT], accepts_connections(site.address, OVSDB_PORT)),
             Process("ovs-vswitchd", vswitchd, environment),
             agent("neutron-openvswitch-agent", "Open vSwitch agent"),
             agent("neutron-dhcp-agent", "DHCP agent"),
@@ -198,9 +204,9 @@ def _declare(site: Site) -> Part:
 
 
 def _run(*command: str) -> str:
-    """What a command of the system printed. Raises ProcessError when it fails."""
-    done = subprocess.run(command, env=everywhere(), capture_output=True, text=True, check=False)  # noqa: S603
+    """Run a command of the system and return its output. Raises ProcessError when it fails."""
+    done = subprocess.run(command, env=base_environment(), capture_output=True, text=True, check=False)  # noqa: S603
     if done.returncode:
-        last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
-        raise ProcessError(f"{' '.join(command[:2])} failed: {last}")
+        last = (done.stderr.strip().splitlines() or ["no output"])[-1]
+        raise ProcessError(f"Cannot run {' '.join(command[:2])}: {last}")
     return done.stdout

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The prepared databases: migrated and filled once, copied at every start.
+"""Prepared databases: migrated and filled once, copied for every new cloud.
 
-Migrations take the better part of a minute, a copy takes a second. What is prepared is kept by a
-fingerprint of what went into it, so that a change of releases or of the catalogue prepares anew.
+Migrations take most of a minute, a copy takes a second. The folder of the prepared databases is named by a
+fingerprint of their inputs, so a change of releases or of the catalogue creates new ones.
 """
 
 from __future__ import annotations
@@ -14,40 +14,40 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from openipu.twin.processes import ProcessError
+from openipu.process.background import ProcessError
 
 from . import infrastructure
+from .component import Component, base_environment
+from .components import declare
 from .daemons import Daemons
-from .part import Part, everywhere
-from .parts import declare
 from .rest import Admin
 from .site import CACHE, CHECKOUT, PORTS, REGION, TENANTS, Secrets, Site
 
 LOCK = CHECKOUT / "requirements" / "openstack.txt"
-_KEPT = ("mysql", "keystone")  # databases, and the keys that tokens and credentials are made with
-_FORMAT = 1  # of what is kept; a change prepares anew
+_COPIED = ("mysql", "keystone")  # databases, and the keys of tokens and credentials
+_FORMAT = 1  # increase it to create new databases
 
 
 def fingerprint(site: Site) -> str:
-    """What the prepared databases depend on, as a name."""
-    server = subprocess.run(["mariadbd", "--version"], env=everywhere(), check=True, capture_output=True)  # noqa: S607
-    about = [
+    """Return a hash of the inputs of the prepared databases."""
+    server = subprocess.run(["mariadbd", "--version"], env=base_environment(), check=True, capture_output=True)  # noqa: S607
+    inputs = [
         _FORMAT,
         LOCK.read_text(),
         server.stdout,
         site.address,
         sorted(PORTS.items()),
         TENANTS,
-        [(part.name, part.type, part.path, part.databases) for part in declare(site)],
+        [(component.name, component.type, component.path, component.databases) for component in declare(site)],
     ]
-    return hashlib.sha256(repr(about).encode()).hexdigest()[:16]
+    return hashlib.sha256(repr(inputs).encode()).hexdigest()[:16]
 
 
-def prepared(site: Site) -> Path:
-    """The folder of the prepared databases; made, when there is none yet. Raises ProcessError."""
+def prepared_databases(site: Site) -> Path:
+    """Return the folder of the prepared databases, which are created if missing. Raises ProcessError."""
     folder = CACHE / "prepared" / fingerprint(site)
     if not folder.exists():
-        print("Preparing the databases, once: this takes about a minute …", flush=True)
+        print("Creating the initial databases: this takes about a minute, only once …", flush=True)
         _prepare(folder)
         for other in folder.parent.iterdir():
             if other != folder:
@@ -55,32 +55,32 @@ def prepared(site: Site) -> Path:
     return folder
 
 
-def lay_out(folder: Path, site: Site) -> None:
-    """Give a new cloud its copy."""
-    for name in _KEPT:
+def copy_databases(folder: Path, site: Site) -> None:
+    """Copy the prepared databases into a new cloud."""
+    for name in _COPIED:
         shutil.copytree(folder / name, site.data / name, copy_function=shutil.copyfile, dirs_exist_ok=True)
     for keys in (site.data / "keystone").iterdir():
         keys.chmod(0o700)
 
 
 def _prepare(folder: Path) -> None:
-    site = Site(CACHE / "prepared" / "new", Secrets.new())
+    site = Site(CACHE / "prepared" / "new", Secrets.generate())
     daemons = Daemons(site)
-    daemons.stop()  # what an interrupted preparation left
+    daemons.stop()  # processes of an interrupted run
     shutil.rmtree(site.state, ignore_errors=True)
     for path in (site.etc, site.log, site.run, site.data):
         path.mkdir(parents=True, mode=0o700)
-    parts = declare(site)
-    for part in parts:
-        part.write(site)
+    components = declare(site)
+    for component in components:
+        component.write(site)
     try:
-        databases = [name for part in parts for name in part.databases]
-        daemons.start([infrastructure.make_databases(site, databases)])
-        with ThreadPoolExecutor(max_workers=len(parts)) as pool:
-            list(pool.map(lambda part: _migrate(part, site), parts))
-        keystone = next(part for part in parts if part.name == "keystone")
+        databases = [name for component in components for name in component.databases]
+        daemons.start([infrastructure.create_databases(site, databases)])
+        with ThreadPoolExecutor(max_workers=len(components)) as pool:
+            list(pool.map(lambda component: _migrate(component, site), components))
+        keystone = next(component for component in components if component.name == "keystone")
         daemons.start(keystone.processes)
-        _fill(Admin(site), parts)
+        _create_identities(Admin(site), components)
     finally:
         daemons.stop()
     site.secrets.write(site.data / "secrets.json")
@@ -88,41 +88,41 @@ def _prepare(folder: Path) -> None:
     shutil.rmtree(site.state)
 
 
-def _migrate(part: Part, site: Site) -> None:
-    for command in part.migrations:
-        log = site.log / f"{part.name}-migration.log"
+def _migrate(component: Component, site: Site) -> None:
+    for command in component.migrations:
+        log = site.log / f"{component.name}-migration.log"
         with log.open("ab") as output:
-            done = subprocess.run(command, env=everywhere(), stdout=output, stderr=output, check=False)  # noqa: S603
+            done = subprocess.run(command, env=base_environment(), stdout=output, stderr=output, check=False)  # noqa: S603
         if done.returncode:
-            raise ProcessError(f"The databases of {part.name} could not be made: look into {log}.")
+            raise ProcessError(f"Cannot create the databases of {component.name}: see {log}.")
 
 
-def _fill(admin: Admin, parts: Iterable[Part]) -> None:
-    """The catalogue, a user for every service, and the tenants."""
+def _create_identities(admin: Admin, components: Iterable[Component]) -> None:
+    """Create the service catalogue, a user for every service, and the tenants."""
     roles = {role["name"]: role["id"] for role in admin.get("keystone", "/v3/roles")["roles"]}
 
     def project(name: str) -> str:
         body = {"project": {"name": name, "domain_id": "default"}}
         return str(admin.post("keystone", "/v3/projects", body)["project"]["id"])
 
-    def user(name: str, password: str, where: str, *as_roles: str) -> None:
-        body = {"user": {"name": name, "password": password, "domain_id": "default", "default_project_id": where}}
-        made = admin.post("keystone", "/v3/users", body)["user"]["id"]
-        for role in as_roles:
-            admin.put("keystone", f"/v3/projects/{where}/users/{made}/roles/{roles[role]}")
+    def user(name: str, password: str, project_id: str, *role_names: str) -> None:
+        body = {"user": {"name": name, "password": password, "domain_id": "default", "default_project_id": project_id}}
+        user_id = admin.post("keystone", "/v3/users", body)["user"]["id"]
+        for role in role_names:
+            admin.put("keystone", f"/v3/projects/{project_id}/users/{user_id}/roles/{roles[role]}")
 
-    of_services = project("service")
-    for part in parts:
-        if part.name == "keystone":
-            continue  # made itself by its bootstrap
-        user(part.name, admin.site.secrets.service, of_services, "admin", "service")
-        service = {"service": {"name": part.name, "type": part.type}}
-        made = admin.post("keystone", "/v3/services", service)["service"]["id"]
+    service_project = project("service")
+    for component in components:
+        if component.name == "keystone":
+            continue  # created by its bootstrap command
+        user(component.name, admin.site.secrets.service, service_project, "admin", "service")
+        service = {"service": {"name": component.name, "type": component.type}}
+        service_id = admin.post("keystone", "/v3/services", service)["service"]["id"]
         for interface in ("public", "internal", "admin"):
             endpoint = {
-                "service_id": made,
+                "service_id": service_id,
                 "interface": interface,
-                "url": admin.site.url(part.name, part.path),
+                "url": admin.site.url(component.name, component.path),
                 "region_id": REGION,
             }
             admin.post("keystone", "/v3/endpoints", {"endpoint": endpoint})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether something that was started answers."""
+"""Probes that check whether a started process is ready."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import socket
 from collections.abc import Callable
 
 Probe = Callable[[], bool]
-SECONDS = 5.0  # that one question may take
+TIMEOUT_SECONDS = 5.0  # of one probe
 
 
-def http_answers(address: str, port: int, path: str = "/") -> Probe:
-    """It answers over HTTP, and not that it is broken."""
+def responds_to_http(address: str, port: int, path: str = "/") -> Probe:
+    """Return a probe for an HTTP response with a status below 500."""
 
     def probe() -> bool:
-        connection = http.client.HTTPConnection(address, port, timeout=SECONDS)
+        connection = http.client.HTTPConnection(address, port, timeout=TIMEOUT_SECONDS)
         try:
             connection.request("GET", path)
             return connection.getresponse().status < http.HTTPStatus.INTERNAL_SERVER_ERROR
@@ -27,13 +27,13 @@ def http_answers(address: str, port: int, path: str = "/") -> Probe:
     return probe
 
 
-def greets(address: str, port: int, hello: bytes = b"") -> Probe:
-    """It says something to who connects (and says `hello`)."""
+def sends_greeting(address: str, port: int, request: bytes = b"") -> Probe:
+    """Return a probe for a server that sends data to a new connection, after it received `request`."""
 
     def probe() -> bool:
         try:
-            with socket.create_connection((address, port), timeout=SECONDS) as connection:
-                connection.sendall(hello)
+            with socket.create_connection((address, port), timeout=TIMEOUT_SECONDS) as connection:
+                connection.sendall(request)
                 return bool(connection.recv(1))
         except OSError:
             return False
@@ -41,12 +41,12 @@ def greets(address: str, port: int, hello: bytes = b"") -> Probe:
     return probe
 
 
-def accepts(address: str, port: int) -> Probe:
-    """It accepts connections."""
+def accepts_connections(address: str, port: int) -> Probe:
+    """Return a probe for a server that accepts connections."""
 
     def probe() -> bool:
         try:
-            with socket.create_connection((address, port), timeout=SECONDS):
+            with socket.create_connection((address, port), timeout=TIMEOUT_SECONDS):
                 return True
         except OSError:
             return False

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The few requests that make and watch the cloud, before any client library can know it."""
+"""REST client with the few requests that create and monitor a cloud."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import urllib.error
 import urllib.request
 from typing import Any
 
-from openipu.twin.processes import ProcessError
+from openipu.process.background import ProcessError
 
 from .probes import Probe
 from .site import Site
 
-SECONDS = 60.0  # that one request may take
-PERIOD = 0.5  # seconds between two looks at what has registered
-_VERSION = {"X-OpenStack-Manila-API-Version": "2.60"}  # since when its paths do without a project
+TIMEOUT_SECONDS = 60.0  # of one request
+POLL_SECONDS = 0.5  # between two requests of a probe
+_VERSION = {"X-OpenStack-Manila-API-Version": "2.60"}  # the first version without projects in its paths
 
 
 class Admin:
-    """The administrator, signed in. Every request raises ProcessError when it is refused."""
+    """Session of the administrator. Every request raises ProcessError when it fails."""
 
     def __init__(self, site: Site) -> None:
         self.site = site
@@ -37,53 +37,53 @@ class Admin:
         self.token = headers["X-Subject-Token"]
 
     def get(self, service: str, path: str) -> Any:
-        """What is there."""
+        """Return the content of a resource."""
         return self._send("GET", service, path)[1]
 
     def post(self, service: str, path: str, body: object) -> Any:
-        """Make something."""
+        """Create a resource and return it."""
         return self._send("POST", service, path, body)[1]
 
     def put(self, service: str, path: str) -> None:
-        """Say that something is so."""
+        """Create an association, such as a role of a user."""
         self._send("PUT", service, path)
 
     def _send(self, method: str, service: str, path: str, body: object = None) -> tuple[Any, Any]:
-        request = urllib.request.Request(  # noqa: S310  an address of our own
+        request = urllib.request.Request(  # noqa: S310  an address of this cloud
             self.site.url(service, path),
             method=method,
             data=None if body is None else json.dumps(body).encode(),
             headers={"Content-Type": "application/json", "X-Auth-Token": self.token, **_VERSION},
         )
         try:
-            with urllib.request.urlopen(request, timeout=SECONDS) as response:  # noqa: S310
+            with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:  # noqa: S310
                 content = response.read()
                 return response.headers, json.loads(content) if content else None
         except urllib.error.HTTPError as error:
-            why = error.read().decode(errors="replace")[:200]
-            raise ProcessError(f"{service} refused {method} {path}: {error.code} {why}") from None
+            reason = error.read().decode(errors="replace")[:200]
+            raise ProcessError(f"Cannot {method} {path} of {service}: {error.code} {reason}") from None
         except OSError as error:
-            raise ProcessError(f"{service} did not answer {method} {path}: {error}.") from None
+            raise ProcessError(f"Cannot {method} {path} of {service}: {error}.") from None
 
 
 @functools.cache
-def _signed_in(site: Site) -> Admin:
+def _admin(site: Site) -> Admin:
     return Admin(site)
 
 
-def registered(site: Site, service: str, path: str, collection: str, **wanted: object) -> Probe:
-    """Whether a service lists something with these values: a process that has no API of its own, say."""
+def is_registered(site: Site, service: str, path: str, collection: str, **expected: object) -> Probe:
+    """Return a probe for an object with these values in a collection, such as an agent without its own API."""
     last = 0.0
 
     def probe() -> bool:
         nonlocal last
-        if time.monotonic() - last < PERIOD:
+        if time.monotonic() - last < POLL_SECONDS:
             return False
         last = time.monotonic()
         try:
-            listed = _signed_in(site).get(service, path)[collection]
+            listed = _admin(site).get(service, path)[collection]
         except ProcessError:
             return False
-        return any(all(item.get(name) == value for name, value in wanted.items()) for item in listed)
+        return any(all(item.get(name) == value for name, value in expected.items()) for item in listed)
 
     return probe

@@ -1,10 +1,10 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether devices are in the ports where they belong, from what a switch sees of them. Pure.
+"""Comparison of the cables of the POD model with the observations of a switch. No I/O.
 
-A device is known by the MAC addresses that the switch has learnt, and by the name that it tells with
-LLDP. Who has said nothing yet was not seen, which is no reason to call anything wrong.
+A device is identified by the MAC addresses that the switch has learnt and by its LLDP name. A device without
+either is not reported as misplaced.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from ..reconcile import Object
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What a switch sees: ports that are up, those of each port-channel, and who was heard where."""
+class Observations:
+    """Observations of a switch: link states, members of port-channels, MAC addresses and LLDP neighbours."""
 
     up: frozenset[str]
-    known: frozenset[str]  # all ports
+    ports: frozenset[str]  # all ports
     members: t.Mapping[str, str]  # port -> its port-channel
     macs: t.Mapping[str, str]  # MAC -> port or port-channel
-    names: t.Mapping[str, tuple[str, ...]]  # port -> names heard there by LLDP
+    names: t.Mapping[str, tuple[str, ...]]  # port -> names of LLDP neighbours
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One cable that is not as it should be: ``wrong_port``, ``link_down`` or ``no_port``."""
+    """One defective cable: ``wrong_port``, ``link_down`` or ``no_port``."""
 
     kind: str
     device: str
@@ -39,43 +39,45 @@ class Finding:
     reason: str
 
 
-def seen(status: Object, lldp: Object, macs: Object) -> Seen:
-    """From what ``show interfaces status``, ``show lldp neighbors`` and ``show mac address-table`` tell."""
+def observe(status: Object, lldp: Object, macs: Object) -> Observations:
+    """Combine ``show interfaces status``, ``show lldp neighbors`` and ``show mac address-table``."""
     ports: Object = status.get("interfaceStatuses", {})
     names: dict[str, list[str]] = {}
     for row in lldp.get("lldpNeighbors", []):
         names.setdefault(row["port"], []).append(_short(row["neighborDevice"]))
-    return Seen(
+    return Observations(
         frozenset(name for name, item in ports.items() if item.get("linkStatus") == "connected"),
         frozenset(ports),
         {name: group for name, item in ports.items() if (group := _channel(item))},
         {row["macAddress"].lower(): row["interface"] for row in macs.get("unicastTable", {}).get("tableEntries", [])},
-        {port: tuple(heard) for port, heard in names.items()},
+        {port: tuple(found) for port, found in names.items()},
     )
 
 
-def check(cables: t.Sequence[Object], what: Seen) -> list[Object]:
-    """Every cable that is wrong. A cable has ``device``, ``connector``, ``port``, and ``macs`` where they are known."""
-    own: dict[str, set[str]] = {}
+def check(cables: t.Sequence[Object], observed: Observations) -> list[Object]:
+    """Return the findings on cables. A cable has ``device``, ``connector``, ``port`` and, if known, ``macs``."""
+    expected: dict[str, set[str]] = {}
     for cable in cables:
-        places = own.setdefault(_short(cable["device"]), set())
-        places.update([cable["port"], *_learnt(cable, what).values()])
-    heard: dict[str, list[str]] = {}
-    for port in sorted(what.names, key=_natural):
-        for name in what.names[port]:
-            heard.setdefault(name, []).append(port)
-    # Where a device speaks and none of its cables belongs, or is known to be. It does not say by which connector:
-    # one place for each of its cables that are missing.
-    strays = {device: [port for port in heard.get(device, ()) if port not in ports] for device, ports in own.items()}
+        places = expected.setdefault(_short(cable["device"]), set())
+        places.update([cable["port"], *_locate(cable, observed).values()])
+    discovered: dict[str, list[str]] = {}
+    for port in sorted(observed.names, key=_natural):
+        for name in observed.names[port]:
+            discovered.setdefault(name, []).append(port)
+    # Ports that have a device as LLDP neighbour, without the expected and located ports of its cables. LLDP does not
+    # report the connector, so each missing cable of the device takes one of these ports.
+    strays = {
+        device: [port for port in discovered.get(device, ()) if port not in ports] for device, ports in expected.items()
+    }
     findings = []
     for cable in cables:
-        finding = _check(cable, what, strays)
+        finding = _check(cable, observed, strays)
         if finding:
             findings.append(asdict(finding))
     return findings
 
 
-def _check(cable: Object, what: Seen, strays: dict[str, list[str]]) -> Finding | None:
+def _check(cable: Object, observed: Observations, strays: dict[str, list[str]]) -> Finding | None:
     device, connector, port = cable["device"], cable["connector"], cable["port"]
     end = "%s %s" % (device, connector)
 
@@ -84,39 +86,39 @@ def _check(cable: Object, what: Seen, strays: dict[str, list[str]]) -> Finding |
 
     def moved(found: str, how: str) -> Finding:
         return finding(
-            "wrong_port", found, "%s is in %s (%s) and belongs in %s: move its cable." % (end, found, how, port)
+            "wrong_port", found, "%s is in port %s instead of %s (%s). Move its cable." % (end, found, port, how)
         )
 
-    if port not in what.known:
-        return finding("no_port", None, "The switch has no %s, where %s belongs." % (port, end))
-    here = (port, what.members.get(port))
-    learnt = _learnt(cable, what)
-    for mac, there in learnt.items():
-        if there not in here:
-            return moved(there, "MAC %s was learnt there" % mac)
-    heard = what.names.get(port, ())
-    if _short(device) not in heard and not learnt:
+    if port not in observed.ports:
+        return finding("no_port", None, "The switch has no port %s for %s." % (port, end))
+    here = (port, observed.members.get(port))
+    learnt = _locate(cable, observed)
+    for mac, location in learnt.items():
+        if location not in here:
+            return moved(location, "MAC address %s learnt there" % mac)
+    neighbours = observed.names.get(port, ())
+    if _short(device) not in neighbours and not learnt:
         if strays[_short(device)]:
-            return moved(strays[_short(device)].pop(0), "it said so by LLDP")
-        others = [name for name in heard if name in strays]
+            return moved(strays[_short(device)].pop(0), "LLDP neighbour there")
+        others = [name for name in neighbours if name in strays]
         if others:
             return finding(
-                "wrong_port", None, "%s is in %s, where %s belongs (it said so by LLDP)." % (others[0], port, end)
+                "wrong_port",
+                None,
+                "%s is in port %s, which belongs to %s (LLDP neighbour there)." % (others[0], port, end),
             )
-    if port not in what.up:
-        return finding(
-            "link_down", None, "There is no link at %s: check the cable of %s, and whether it is on." % (port, end)
-        )
+    if port not in observed.up:
+        return finding("link_down", None, "Port %s has no link: check the cable and the power of %s." % (port, end))
     return None
 
 
-def _learnt(cable: Object, what: Seen) -> dict[str, str]:
-    """Where the MACs of a cable were learnt."""
-    return {mac: what.macs[mac.lower()] for mac in cable.get("macs") or () if mac.lower() in what.macs}
+def _locate(cable: Object, observed: Observations) -> dict[str, str]:
+    """Return the ports that have learnt the MAC addresses of a cable."""
+    return {mac: observed.macs[mac.lower()] for mac in cable.get("macs") or () if mac.lower() in observed.macs}
 
 
 def _natural(port: str) -> list[t.Any]:
-    """Names with numbers in them in the order of the numbers."""
+    """Return the sort key for natural order of port names."""
     return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", port)]
 
 
@@ -125,7 +127,7 @@ def _short(name: str) -> str:
 
 
 def _channel(item: Object) -> str | None:
-    """The port-channel that a port is in, as its status says it: ``in Po1``."""
+    """Return the port-channel of a port from its status (``in Po1``), or None."""
     explanation = item.get("vlanInformation", {}).get("vlanExplanation", "")
     if explanation.startswith("in Po"):
         return "Port-Channel%s" % explanation[len("in Po") :]

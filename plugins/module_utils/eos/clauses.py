@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What single options are in a configuration: how each is read from lines, and written as commands. Pure."""
+"""Options of a configuration: each reads its value from lines and writes it as commands. No I/O."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ ALL_VLANS = list(range(1, 4095))
 
 
 class Clause(t.Protocol):
-    """An option of an interface or of the whole switch."""
+    """Option of an interface or of the whole switch."""
 
     @property
     def default(self) -> t.Any:
-        """The value that stands in no configuration."""
+        """Value of the option if no line sets it."""
 
     def read(self, nodes: list[Node]) -> tuple[t.Any, list[Node]]:
-        """The value, and the lines that say it."""
+        """Return the value and the lines that set it."""
 
     def write(self, value: t.Any, before: t.Any) -> list[str]:
-        """The commands that make it this value."""
+        """Return the commands that change the value from ``before`` to ``value``."""
 
 
 @dataclass(frozen=True)
 class Word:
-    """A line that ends in a value: ``mtu 9214``. The default is written by taking the line away.
+    """Line that ends with a value: ``mtu 9214``. The default is written by removing the line.
 
-    ``single`` values are one word; a line with more says something else, like ``ip address ... secondary``.
+    With ``single`` the value is one word, and lines with more words are ignored: ``ip address ... secondary``.
     """
 
     prefix: str
@@ -47,7 +47,7 @@ class Word:
             if not before and rest and not (self.single and " " in rest):
                 try:
                     value = kind(rest)
-                except ValueError:  # another command that begins alike
+                except ValueError:  # another command with the same beginning
                     continue
                 used.append(node)
         return value, used
@@ -58,9 +58,9 @@ class Word:
 
 @dataclass(frozen=True)
 class Flag:
-    """A line that is there or not: ``shutdown``. ``lines`` stand there when it has the value ``when``.
+    """Boolean set by lines: ``shutdown``. All ``lines`` are present if it has the value ``when``.
 
-    With some of them only it has neither value, and reads None.
+    If only some of the lines are present, the value is None.
     """
 
     lines: tuple[str, ...]
@@ -82,7 +82,7 @@ class Flag:
 
 @dataclass(frozen=True)
 class SwitchportMode:
-    """``access``, ``trunk``, or ``routed`` for a port that is none of a switch."""
+    """Switchport mode: ``access``, ``trunk``, or ``routed`` for ``no switchport``."""
 
     default: str = "access"
 
@@ -91,7 +91,7 @@ class SwitchportMode:
         lines = [node.line for node in used]
         if not lines:
             return self.default, used
-        # A routed port keeps the mode that it had as a port of the switch.
+        # A routed port keeps its previous switchport mode.
         return ("routed" if "no switchport" in lines else lines[0].split()[-1]), used
 
     def write(self, value: t.Any, before: t.Any) -> list[str]:
@@ -102,7 +102,7 @@ class SwitchportMode:
 
 @dataclass(frozen=True)
 class TrunkVlans:
-    """The VLANs that a trunk carries; all unless some are said."""
+    """VLANs of a trunk; all by default."""
 
     default: t.Any = field(default_factory=ALL_VLANS.copy)
 
@@ -133,13 +133,13 @@ class ChannelGroup:
     def write(self, value: t.Any, before: t.Any) -> list[str]:
         if not value:
             return ["no channel-group"]
-        again = before and before["id"] != value["id"]
-        return [*(["no channel-group"] if again else []), "channel-group %(id)d mode %(lacp)s" % value]
+        moved = before and before["id"] != value["id"]
+        return [*(["no channel-group"] if moved else []), "channel-group %(id)d mode %(lacp)s" % value]
 
 
 @dataclass(frozen=True)
 class NoDrop:
-    """Priority flow control: the priorities whose frames are paused instead of dropped; none is off."""
+    """Priority flow control: priorities whose frames are paused instead of dropped; empty for off."""
 
     default: t.Any = field(default_factory=list)
     _line = re.compile(r"priority-flow-control priority (\d) no-drop")
@@ -147,35 +147,37 @@ class NoDrop:
     def read(self, nodes: list[Node]) -> tuple[t.Any, list[Node]]:
         on = [node for node in nodes if node.line in ("priority-flow-control on", "priority-flow-control mode on")]
         lines = {node.line: node for node in nodes if self._line.fullmatch(node.line)}
-        # Either without the other pauses nothing, and is no value of this option.
+        # One without the other has no effect, so it does not count as a value of this option.
         if not on or not lines:
             return self.default, []
         return sorted(int(line.split()[2]) for line in lines), [*on, *lines.values()]
 
     def write(self, value: t.Any, before: t.Any) -> list[str]:
-        gone = ["no priority-flow-control priority %d no-drop" % each for each in set(before or ()) - set(value or ())]
+        removed = [
+            "no priority-flow-control priority %d no-drop" % each for each in set(before or ()) - set(value or ())
+        ]
         if not value:
-            return [*sorted(gone), "no priority-flow-control on"]
+            return [*sorted(removed), "no priority-flow-control on"]
         return [
             "priority-flow-control on",
-            *sorted(gone),
+            *sorted(removed),
             *("priority-flow-control priority %d no-drop" % each for each in sorted(value)),
         ]
 
 
 @dataclass(frozen=True)
 class Ecn:
-    """Congestion marking in one queue: ``{queue, minimum, maximum}``, thresholds in kbytes."""
+    """Congestion marking (ECN) in one queue: ``{queue, minimum, maximum}``, thresholds in kbytes."""
 
-    queue: str  # what the platform calls a queue
+    queue: str  # keyword of the platform for a queue
     default: t.Any = field(default_factory=dict)
     _marking = re.compile(r"random-detect ecn minimum-threshold (\d+) kbytes maximum-threshold (\d+) kbytes.*")
 
     def read(self, nodes: list[Node]) -> tuple[t.Any, list[Node]]:
         for node in nodes:
             if node.line.startswith(self.queue + " "):
-                for below in node.below:
-                    if match := self._marking.fullmatch(below.line):
+                for child in node.children:
+                    if match := self._marking.fullmatch(child.line):
                         queue = int(node.line.split()[-1])
                         return {"queue": queue, "minimum": int(match[1]), "maximum": int(match[2])}, [node]
         return self.default, []
@@ -192,7 +194,7 @@ class Ecn:
 
 @dataclass(frozen=True)
 class Lines:
-    """A list, one line for each member: ``ntp server 10.1.3.101``."""
+    """List with one line for each member: ``ntp server 10.1.3.101``."""
 
     prefix: str
     suffix: str = ""
@@ -202,19 +204,19 @@ class Lines:
         start = self.prefix + " "
         used = [node for node in nodes if node.line.startswith(start) and node.line.endswith(self.suffix)]
         members = [(node, node.line[len(start) :].split()[0]) for node in used]
-        # What belongs to a VRF is nothing that an option speaks of.
+        # Options do not manage lines of a VRF.
         members = [(node, member) for node, member in members if member != "vrf"]
         return [member for _node, member in members], [node for node, _member in members]
 
     def write(self, value: t.Any, before: t.Any) -> list[str]:
-        gone = [each for each in before or () if each not in value]
+        removed = [each for each in before or () if each not in value]
         new = [each for each in value if each not in (before or ())]
         return [
-            *("no %s %s" % (self.prefix, each) for each in gone),
+            *("no %s %s" % (self.prefix, each) for each in removed),
             *("%s %s%s" % (self.prefix, each, self.suffix) for each in new),
         ]
 
 
 def negated(line: str) -> str:
-    """The command that takes a line away."""
+    """Return the command that removes a line."""
     return line[3:] if line.startswith("no ") else "no " + line

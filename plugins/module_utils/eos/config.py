@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A running-config as EOS prints it: lines, and what stands indented below them. Pure."""
+"""Running configuration as printed by EOS: a tree of lines by indentation. No I/O."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typing as t
 from dataclasses import dataclass, field
 
 _DEVICE = re.compile(r"^! device: (\S+) \((\S+?),", re.MULTILINE)
-# Whatever follows these words is nobody's business, also in lines that are not ours.
+# Values after these words are secret, also in lines that the module does not manage.
 _SECRETS = re.compile(
     r"\b(snmp-server community|secret(?: (?:sha512|\*|0|5|7))?|password(?: [07])?|key(?: 7)?|auth \S+|priv \S+) (\S+)"
 )
@@ -18,14 +18,14 @@ _SECRETS = re.compile(
 
 @dataclass
 class Node:
-    """A line, and the lines of its section."""
+    """A line and the lines of its section."""
 
     line: str
-    below: list[Node] = field(default_factory=list)
+    children: list[Node] = field(default_factory=list)
 
 
 def parse(text: str) -> list[Node]:
-    """The sections of a configuration. Remarks, empty lines and the last ``end`` are left out."""
+    """Return the sections of a configuration, without comments, empty lines and the final ``end``."""
     root = Node("")
     stack: list[tuple[int, Node]] = [(-1, root)]
     for raw in text.splitlines():
@@ -36,19 +36,19 @@ def parse(text: str) -> list[Node]:
         while stack[-1][0] >= indent:
             stack.pop()
         node = Node(line)
-        stack[-1][1].below.append(node)
+        stack[-1][1].children.append(node)
         stack.append((indent, node))
-    return root.below
+    return root.children
 
 
 def device(text: str) -> tuple[str, str]:
-    """Name and model, as the head of the text tells them; empty when it does not."""
+    """Return host name and model from the header of the text; empty without a header."""
     found = _DEVICE.search(text)
     return (found[1], found[2]) if found else ("", "")
 
 
 def numbers(text: str) -> list[int]:
-    """``10,12-14`` as a sorted list; ``none`` is an empty one. Raises ValueError."""
+    """Parse a list like ``10,12-14`` and sort it; ``none`` is an empty list. Raises ValueError."""
     if text.strip() == "none":
         return []
     found: set[int] = set()
@@ -59,7 +59,7 @@ def numbers(text: str) -> list[int]:
 
 
 def ranges(values: t.Iterable[int]) -> str:
-    """The other way: ``none`` for an empty list."""
+    """Format numbers like ``10,12-14``; ``none`` for an empty list."""
     runs: list[list[int]] = []
     for value in sorted(set(values)):
         if runs and value == runs[-1][-1] + 1:
@@ -70,5 +70,5 @@ def ranges(values: t.Iterable[int]) -> str:
 
 
 def without_secrets(text: str) -> str:
-    """The same text, for people to see."""
+    """Return the text with secrets replaced by ``<hidden>``."""
     return _SECRETS.sub(r"\1 <hidden>", text)

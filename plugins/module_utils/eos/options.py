@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The connection options of the modules for switches, and what a configuration is asked for with."""
+"""Options of the switch modules: connection and configuration."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import typing as t
 
 from ansible.module_utils.common.parameters import env_fallback
 
+from ..runner import Connector
 from ..runner import Run as RunOn
-from ..runner import Way
 from .client import HAS_PYEAPI, Connection, Switch
 
 CONNECTION_OPTIONS: dict[str, t.Any] = {
@@ -77,7 +77,7 @@ CONFIG_OPTIONS: dict[str, t.Any] = {
 
 
 def open_switch(params: dict[str, t.Any]) -> Switch:
-    """The switch that a module's options name; nothing is connected yet."""
+    """Return the switch of these options. It connects at the first request."""
     return Switch(
         Connection(
             host=params["host"] or "",
@@ -88,5 +88,5 @@ def open_switch(params: dict[str, t.Any]) -> Switch:
     )
 
 
-EOS = Way(CONNECTION_OPTIONS, open_switch, lambda args: HAS_PYEAPI)
+EOS = Connector(CONNECTION_OPTIONS, open_switch, lambda args: HAS_PYEAPI)
 Run = RunOn[Switch]

@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is configured on a switch, as objects of the reconcile engine, and the commands that change it. Pure."""
+"""Configuration of a switch as objects of the reconcile engine, and the commands that change it. No I/O."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ import re
 import typing as t
 from dataclasses import dataclass
 
-from ..reconcile import Action, Family, Field, Mode, Object, SentenceError, Step
+from ..reconcile import Action, Family, Field, Mode, Object, Step, UserError
 from .clauses import ChannelGroup, Clause, Ecn, Flag, Lines, NoDrop, SwitchportMode, TrunkVlans, Word, negated
 from .config import Node, device, numbers, parse
 
 _INTERFACE_NAME = re.compile(r"(Ethernet\d+(/\d+){0,2}|Management\d+(/\d+)?|Port-Channel\d+|Vlan\d+)")
-# Those that come into being when they are configured.
+# Interfaces that exist as soon as they are configured.
 _VIRTUAL = ("Port-Channel", "Vlan")
-# Platforms whose queues for unicast have a name of their own.
+# Platforms with separate unicast queues.
 _UNICAST_QUEUES = re.compile(r"DCS-7(05|06|26)0")
-_FIRST_VLAN: Object = {"id": 1, "name": "default"}  # always there, and printed only when it has another name
-_OTHER = "other"  # lines of an interface that no option speaks of
+_FIRST_VLAN: Object = {"id": 1, "name": "default"}  # always exists; EOS prints it only if it was renamed
+_OTHER = "other"  # lines of an interface that belong to no option
 
 
 def interface_clauses(model: str) -> dict[str, Clause]:
-    """The options of an interface of a switch of this model."""
+    """Return the options of an interface on this model."""
     return {
         "description": Word("description"),
         "enabled": Flag(("shutdown",), when=False),
@@ -76,7 +76,7 @@ Objects = dict[str, list[Object]]  # by the plural of their family
 
 @dataclass(frozen=True)
 class Config:
-    """A running configuration. ``objects`` tell everything, also what is as it is by default."""
+    """Running configuration. ``objects`` include defaults."""
 
     hostname: str
     model: str
@@ -84,20 +84,20 @@ class Config:
 
     @property
     def clauses(self) -> dict[str, Clause]:
-        """The options of its interfaces."""
+        """Options of its interfaces."""
         return interface_clauses(self.model)
 
     def gathered(self) -> Object:
-        """In the words of the module's option, without what is as it is by default, and without secrets."""
+        """Return the configuration in the form of the option ``config``, without defaults and secrets."""
         interfaces = []
         for item in self.objects["interfaces"]:
-            said = {
+            options = {
                 name: item[name]
                 for name, clause in self.clauses.items()
                 if item[name] is not None and item[name] != clause.default
             }
-            if said or item["name"].startswith(_VIRTUAL):
-                interfaces.append({"name": item["name"], **said})
+            if options or item["name"].startswith(_VIRTUAL):
+                interfaces.append({"name": item["name"], **options})
         values = {item["id"]: item["value"] for item in self.objects["settings"] if item["id"] not in _SECRET}
         settings = {name: value for name, value in values.items() if value != SETTINGS[name].default}
         vlans = [item for item in self.objects["vlans"] if item != _FIRST_VLAN]
@@ -105,7 +105,7 @@ class Config:
 
 
 def read(text: str) -> Config:
-    """A running-config as objects."""
+    """Return the objects of a running configuration."""
     hostname, model = device(text)
     clauses = interface_clauses(model)
     nodes = parse(text)
@@ -114,10 +114,10 @@ def read(text: str) -> Config:
     for node in nodes:
         word, _space, rest = node.line.partition(" ")
         if word == "vlan" and rest[:1].isdigit():
-            names = [below.line[5:] for below in node.below if below.line.startswith("name ")]
+            names = [child.line[5:] for child in node.children if child.line.startswith("name ")]
             vlans += [{"id": number, "name": names[0] if names else _default_name(number)} for number in numbers(rest)]
         elif word == "interface":
-            interfaces.append(_interface(rest, node.below, clauses))
+            interfaces.append(_interface(rest, node.children, clauses))
     if not any(item["id"] == 1 for item in vlans):
         vlans.insert(0, dict(_FIRST_VLAN))
     settings = [{"id": name, "value": clause.read(nodes)[0]} for name, clause in SETTINGS.items()]
@@ -126,11 +126,11 @@ def read(text: str) -> Config:
 
 def _interface(name: str, nodes: list[Node], clauses: dict[str, Clause]) -> Object:
     item: Object = {"name": name}
-    understood: set[int] = set()
+    parsed: set[int] = set()
     for option, clause in clauses.items():
         item[option], used = clause.read(nodes)
-        understood.update(map(id, used))
-    item[_OTHER] = [node.line for node in nodes if id(node) not in understood]
+        parsed.update(map(id, used))
+    item[_OTHER] = [node.line for node in nodes if id(node) not in parsed]
     return item
 
 
@@ -138,44 +138,46 @@ def _default_name(vlan: int) -> str:
     return _FIRST_VLAN["name"] if vlan == 1 else "VLAN%04d" % vlan
 
 
-def wanted(params: Object, there: Config | None, replace: bool) -> Objects:
-    """The objects that the module's option asks for. Raises SentenceError.
+def desired(params: Object, actual: Config | None, replace: bool) -> Objects:
+    """Return the desired objects of the option ``config``. Raises UserError.
 
-    With ``replace`` what it does not say of an interface it names shall be as it is by default; without,
-    lists are added to. Nothing is asked of what it does not name. ``there`` is None for a switch that
-    nobody asked.
+    With ``replace`` omitted options of a named interface get their default, and lists are replaced. Without it,
+    omitted options stay unchanged, and members are added to lists. Objects that are not named stay unchanged.
+    ``actual`` is None if the switch was not read.
     """
-    params = _as_read(params)
-    clauses = there.clauses if there else interface_clauses("")
-    now = {item["name"]: item for item in there.objects["interfaces"]} if there else {}
+    params = _normalized(params)
+    clauses = actual.clauses if actual else interface_clauses("")
+    current = {item["name"]: item for item in actual.objects["interfaces"]} if actual else {}
     vlans = [
         {"id": item["id"], "name": _default_name(item["id"]) if item["name"] == "" else item["name"]}
         for item in params["vlans"] or ()
     ]
     for item in vlans:
         if not 1 <= item["id"] <= 4094:
-            raise SentenceError("VLAN %d is none: its number is 1 to 4094." % item["id"])
+            raise UserError("Cannot configure VLAN %d: VLAN IDs are 1 to 4094. Change its id." % item["id"])
     interfaces = []
     for item in params["interfaces"] or ():
         name = item["name"]
         if not _INTERFACE_NAME.fullmatch(name):
-            raise SentenceError(
-                "Interface '%s' has no name that EOS prints: write it out, like Ethernet9/1 or Port-Channel1." % name
+            raise UserError(
+                "Cannot configure interface '%s': this is not a full interface name. Write it like Ethernet9/1 or "
+                "Port-Channel1." % name
             )
-        if there and name not in now and not name.startswith(_VIRTUAL):
-            raise SentenceError(
-                "%s has no %s: it is a %s, look at its port map."
-                % (there.hostname or "The switch", name, there.model or "model with other ports")
+        if actual and name not in current and not name.startswith(_VIRTUAL):
+            raise UserError(
+                "Cannot configure interface '%s': switch '%s' (%s) has no such port. Check its port map."
+                % (name, actual.hostname or "localhost", actual.model or "unknown model")
             )
-        said = {option: item[option] for option in clauses if item.get(option) is not None}
+        options = {option: item[option] for option in clauses if item.get(option) is not None}
         if replace:
-            said = {**{option: clause.default for option, clause in clauses.items()}, _OTHER: [], **said}
+            options = {**{option: clause.default for option, clause in clauses.items()}, _OTHER: [], **options}
         else:
             for option in _LISTS:
-                if option in said and option in now.get(name, {}) and now[name][option] != _default(clauses, option):
-                    said[option] = sorted({*said[option], *now[name][option]})
-        interfaces.append({"name": name, **said})
-    values = {item["id"]: item["value"] for item in there.objects["settings"]} if there else {}
+                present = current.get(name, {}).get(option)
+                if option in options and present is not None and present != _default(clauses, option):
+                    options[option] = sorted({*options[option], *present})
+        interfaces.append({"name": name, **options})
+    values = {item["id"]: item["value"] for item in actual.objects["settings"]} if actual else {}
     settings = []
     for name in SETTINGS:
         value = params.get(name)
@@ -186,19 +188,21 @@ def wanted(params: Object, there: Config | None, replace: bool) -> Objects:
     return {"vlans": vlans, "interfaces": interfaces, "settings": settings}
 
 
-def _as_read(value: t.Any) -> t.Any:
-    """The same with every text as a switch reads it: words, with one space between them.
+def _normalized(value: t.Any) -> t.Any:
+    """Return the value with all texts in the form of EOS: words separated by single spaces.
 
-    Raises SentenceError for a text that would end a command and begin another.
+    Raises UserError for a text with a line break or another character that is not printable.
     """
     if isinstance(value, dict):
-        return {key: _as_read(item) for key, item in value.items()}
+        return {key: _normalized(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_as_read(item) for item in value]
+        return [_normalized(item) for item in value]
     if not isinstance(value, str):
         return value
     if not value.isprintable():
-        raise SentenceError("The text %r has a character in it that no configuration can have: leave it out." % value)
+        raise UserError(
+            "Cannot configure the text %r: it contains a character that is not printable. Remove it." % value
+        )
     return " ".join(value.split())
 
 
@@ -207,11 +211,11 @@ def _default(clauses: dict[str, Clause], option: str) -> t.Any:
 
 
 def commands(steps: list[Step], clauses: dict[str, Clause]) -> list[str]:
-    """The commands that carry the steps out, in configuration mode."""
+    """Return the commands of the steps in configuration mode."""
     result: list[str] = []
     for step in steps:
-        if step.action is not Action.NONE and step.wanted is not None:
-            result += _WRITERS[step.family.kind](step.wanted, step, clauses)
+        if step.action is not Action.NONE and step.desired is not None:
+            result += _WRITERS[step.family.kind](step.desired, step, clauses)
     return result
 
 

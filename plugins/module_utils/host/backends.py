@@ -1,9 +1,9 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who carries out what the files of a bond say: systemd-networkd or NetworkManager.
+"""Backends that configure a bond from files: systemd-networkd and NetworkManager.
 
-Either looks only at the interfaces that its files name, so it may run beside whatever configures the rest of the host.
+Each manages only the interfaces that its files name, so another program can configure the rest of the host.
 """
 
 from __future__ import annotations
@@ -19,11 +19,13 @@ from .network import PREFIX, Bond, networkd, networkmanager
 
 @dataclass(frozen=True)
 class Backend:
-    """``render`` gives the files of a bond by name; after they were written there is ``reload``, and ``settle`` for
-    every interface that is not as it should be by then.
+    """Service, files and commands of a backend.
 
-    A reload reads only files that were changed or touched: with the others, networkd of Debian 12 goes on to mean a
-    bond that was there before, and cannot put ports into the new one.
+    ``render`` returns the files of a bond by name. ``reload`` is the command after writing them. ``activate`` returns
+    the command for an interface that still differs after the reload.
+
+    A reload reads only files with a new modification time. Without the others, networkd of Debian 12 keeps using a
+    deleted bond and cannot add ports to the new one.
     """
 
     service: str
@@ -31,23 +33,23 @@ class Backend:
     mode: int
     render: t.Callable[[Bond], dict[str, str]]
     reload: tuple[str, ...]
-    settle: t.Callable[[str], tuple[str, ...]]
+    activate: t.Callable[[str], tuple[str, ...]]
 
     def files(self, bond: Bond) -> list[Object]:
-        """As the engine compares them."""
+        """Return the desired files in the form that the engine compares."""
         return [{"path": "%s/%s" % (self.folder, name), "content": text} for name, text in self.render(bond).items()]
 
-    def ours(self, bond: str, name: str) -> bool:
-        """Whether a file is one of this bond."""
+    def owns(self, bond: str, name: str) -> bool:
+        """Return whether a file name belongs to the bond."""
         rest = name[len(PREFIX) + len(bond) :]
         return name.startswith(PREFIX + bond) and rest[:1] in (".", "-")
 
-    def present(self, bond: str) -> list[Path]:
-        """The files of this bond that are there."""
-        return sorted(path for path in Path(self.folder).glob("*") if self.ours(bond, path.name))
+    def existing_files(self, bond: str) -> list[Path]:
+        """Return the existing files of the bond, sorted."""
+        return sorted(path for path in Path(self.folder).glob("*") if self.owns(bond, path.name))
 
     def service_objects(self, host: Host) -> list[Object]:
-        """The service as it is."""
+        """Return the actual state of the service."""
         enabled = host.succeeds("systemctl", "is-enabled", "--quiet", self.service)
         active = host.succeeds("systemctl", "is-active", "--quiet", self.service)
         return [{"name": self.service, "enabled": enabled, "active": active}]

@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How the modules for hosts reach what they manage: the programs and the files of the host that they run on."""
+"""Programs of the host on which a module runs."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import os
 import subprocess
 import typing as t
 
-from ..reconcile import SentenceError
-from ..runner import Way
+from ..reconcile import UserError
+from ..runner import Connector
 
-# What a login without a shell may not have in its path.
+# The path of a login without a shell may lack the folders of system programs.
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _PACKAGES = {
     "ip": "iproute2",
@@ -23,19 +23,30 @@ _PACKAGES = {
 }
 
 
-class CommandError(SentenceError):
-    """A program ended with an error; ``words`` are its last ones."""
+class CommandError(UserError):
+    """Raised when a program fails; ``reason`` is the last line of its output, or the cause if there is none."""
 
-    def __init__(self, program: str, words: str) -> None:
-        super().__init__("%s says: %s" % (program, words))
-        self.words = words
+    error_code = "OPU402"
+
+    def __init__(self, program: str, reason: str) -> None:
+        self.reason = reason.rstrip(".")
+        super().__init__("Command '%s' failed: %s." % (program, self.reason))
+
+
+def format_cause(error: Exception) -> str:
+    """Return the message of an error for use after a colon in another message."""
+    text = error.message if isinstance(error, UserError) else str(error)
+    return "%s%s." % (text[:1].lower(), text[1:].rstrip("."))
 
 
 class Host:
-    """This host."""
+    """The host of the task."""
 
     def run(self, *command: str, timeout: float = 300) -> str:
-        """What a program printed. Raises CommandError when it fails, and SentenceError when it is not installed."""
+        """Run a program and return its output; ``timeout`` is in seconds.
+
+        Raises CommandError when it fails, and UserError when it is not installed.
+        """
         program = command[0]
         environment = {**os.environ, "PATH": _PATH, "LC_ALL": "C"}
         try:
@@ -51,18 +62,18 @@ class Host:
             )
         except FileNotFoundError:
             package = _PACKAGES.get(program, program)
-            raise SentenceError(
-                "%s is not installed on this host: install the package %s first." % (program, package)
+            raise UserError(
+                "Cannot run '%s': it is not installed on this host. Install the package '%s'." % (program, package)
             ) from None
         except subprocess.TimeoutExpired:
-            raise CommandError(program, "nothing for %d s" % timeout) from None
+            raise CommandError(program, "it did not finish within %d s" % timeout) from None
         if done.returncode:
             lines = (done.stderr.strip() or done.stdout.strip()).splitlines()
-            raise CommandError(program, lines[-1] if lines else "nothing, with exit code %d" % done.returncode)
+            raise CommandError(program, lines[-1] if lines else "exit code %d without a message" % done.returncode)
         return done.stdout
 
     def succeeds(self, *command: str) -> bool:
-        """Whether a program ends without an error."""
+        """Run a program and return whether it ends without an error."""
         try:
             self.run(*command)
         except CommandError:
@@ -70,7 +81,7 @@ class Host:
         return True
 
     def close(self) -> None:
-        """There is nothing to let go of."""
+        """Do nothing: there is no connection to close."""
 
 
 def _open(params: dict[str, t.Any]) -> Host:
@@ -81,4 +92,4 @@ def _ready(arguments: dict[str, t.Any]) -> bool:
     return True
 
 
-HOST = Way({}, _open, _ready)
+HOST = Connector({}, _open, _ready)

@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A bond with VLANs on it: what is wanted of it, and which files say so to systemd-networkd or NetworkManager. Pure."""
+"""A bond with VLANs: the desired configuration, and its files for systemd-networkd and NetworkManager. No I/O."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import typing as t
 import uuid
 from dataclasses import dataclass
 
-from ..reconcile import Family, Field, Mode, Object, SentenceError
+from ..reconcile import Family, Field, Mode, Object, UserError
 
-# In this order the distributions' own and netplan's files, which begin with higher numbers, do not come first.
+# The first matching file applies. Files of distributions and of netplan have higher numbers.
 PREFIX = "05-openipu-"
-_NAMESPACE = uuid.UUID("5a1f4d52-8c06-4a0b-9d52-6f9d3e2f4c11")  # so that a connection has the same id on every run
+_NAMESPACE = uuid.UUID("5a1f4d52-8c06-4a0b-9d52-6f9d3e2f4c11")  # gives a connection the same id in every run
 
 _Pairs = list[tuple[str, t.Any]]
 _Section = tuple[str, _Pairs]
@@ -32,7 +32,7 @@ VLAN = Family("vlan", (Field("id"), Field("mtu"), Field("addresses", Mode.SET)),
 
 @dataclass(frozen=True)
 class Vlan:
-    """One VLAN of the bond; ``addresses`` with the length of the prefix, like 10.5.0.101/16."""
+    """One VLAN of the bond; ``addresses`` include the prefix length, like 10.5.0.101/16."""
 
     name: str
     id: int
@@ -41,7 +41,7 @@ class Vlan:
 
 @dataclass(frozen=True)
 class Bond:
-    """What is wanted."""
+    """Desired bond with its VLANs."""
 
     name: str
     members: tuple[str, ...]
@@ -53,12 +53,12 @@ class Bond:
     vlans: tuple[Vlan, ...]
 
     @property
-    def made(self) -> list[str]:
-        """The interfaces that come of it: the bond first."""
+    def interfaces(self) -> list[str]:
+        """Names of the interfaces that it creates, the bond first."""
         return [self.name, *(vlan.name for vlan in self.vlans)]
 
     def objects(self) -> tuple[Object, list[Object]]:
-        """The bond and its VLANs as the engine compares them with what runs."""
+        """Return the bond and its VLANs in the form that the engine compares with the running ones."""
         bond: Object = {
             "name": self.name,
             "mode": self.mode,
@@ -74,22 +74,25 @@ class Bond:
         return bond, vlans
 
 
-def wanted(params: Object, members: t.Sequence[str]) -> Bond:
-    """The bond that the options ask for. Raises SentenceError."""
+def desired_bond(params: Object, members: t.Sequence[str]) -> Bond:
+    """Return the bond that the options describe. Raises UserError for invalid names, VLANs and addresses."""
     name = params["name"]
     for interface in (name, *members):
         if not re.match(r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,14}$", interface):
-            raise SentenceError("'%s' cannot be the name of an interface: it may have up to 15 letters." % interface)
+            raise UserError(
+                "Cannot use the interface name '%s': names have 1 to 15 letters, digits, '_', '.' and '-', and start "
+                "with a letter or digit. Change it." % interface
+            )
     vlans: list[Vlan] = []
     for index, item in enumerate(params["vlans"]):
         if not 1 <= item["id"] <= 4094:
-            raise SentenceError("vlans[%d] has id %d: VLANs are 1 to 4094." % (index, item["id"]))
+            raise UserError("Cannot use id %d of vlans[%d]: it must be from 1 to 4094." % (item["id"], index))
         if item["id"] in [vlan.id for vlan in vlans]:
-            raise SentenceError("VLAN %d stands twice in vlans: leave one out." % item["id"])
+            raise UserError("Cannot configure VLAN %d twice. Remove one entry from vlans." % item["id"])
         addresses = tuple(_address(address, item["id"]) for address in item["addresses"] or ())
         vlans.append(Vlan("%s.%d" % (name, item["id"]), item["id"], addresses))
-    told = {key: params[key] for key in ("mode", "lacp_rate", "hash_policy", "mii_monitor", "mtu")}
-    return Bond(name=name, members=tuple(members), vlans=tuple(vlans), **told)
+    settings = {key: params[key] for key in ("mode", "lacp_rate", "hash_policy", "mii_monitor", "mtu")}
+    return Bond(name=name, members=tuple(members), vlans=tuple(vlans), **settings)
 
 
 def _address(text: str, vlan: int) -> str:
@@ -98,11 +101,14 @@ def _address(text: str, vlan: int) -> str:
             return ipaddress.ip_interface(text).with_prefixlen
     except ValueError:
         pass
-    raise SentenceError("'%s' of VLAN %d is no address with a prefix: write it like 10.5.0.101/16." % (text, vlan))
+    raise UserError(
+        "Cannot use address '%s' of VLAN %d: it is not an address with a prefix length. Write it like 10.5.0.101/16."
+        % (text, vlan)
+    )
 
 
 def networkd(bond: Bond) -> dict[str, str]:
-    """The files of systemd-networkd, by name."""
+    """Return the files for systemd-networkd, by name."""
     options: _Pairs = [("Mode", bond.mode), ("MIIMonitorSec", "%dms" % bond.mii_monitor)]
     if bond.mode == "802.3ad":
         options.append(("LACPTransmitRate", bond.lacp_rate))
@@ -110,12 +116,12 @@ def networkd(bond: Bond) -> dict[str, str]:
         options.append(("TransmitHashPolicy", bond.hash_policy))
     quiet: _Pairs = [("LinkLocalAddressing", "no"), ("IPv6AcceptRA", "no"), ("ConfigureWithoutCarrier", "yes")]
     trunk: _Pairs = quiet + [("VLAN", vlan.name) for vlan in bond.vlans]
-    # The host is online when its own addresses are there; without any, when the bond has a port that is up.
-    alone = not any(vlan.addresses for vlan in bond.vlans)
+    # The host is online when the VLANs have their addresses; without addresses, when a port of the bond is up.
+    no_addresses = not any(vlan.addresses for vlan in bond.vlans)
     stem = PREFIX + bond.name
     files = {
         stem + ".netdev": _ini([("NetDev", [("Name", bond.name), ("Kind", "bond")]), ("Bond", options)]),
-        stem + ".network": _network(bond, bond.name, "carrier" if alone else "no", trunk),
+        stem + ".network": _network(bond, bond.name, "carrier" if no_addresses else "no", trunk),
         stem + "-members.network": _network(bond, " ".join(bond.members), "no", [("Bond", bond.name)]),
     }
     for vlan in bond.vlans:
@@ -133,7 +139,7 @@ def _network(bond: Bond, names: str, online: str, network: _Pairs) -> str:
 
 
 def networkmanager(bond: Bond) -> dict[str, str]:
-    """The connections of NetworkManager, by the name of their file."""
+    """Return the connection files for NetworkManager, by name."""
     options: _Pairs = [("mode", bond.mode), ("miimon", bond.mii_monitor)]
     if bond.mode == "802.3ad":
         options.append(("lacp_rate", bond.lacp_rate))

@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the module poplar_network does."""
+"""Task of the module poplar_network: configure a bond with VLANs, with automatic rollback."""
 
 from __future__ import annotations
 
@@ -9,95 +9,104 @@ import time
 import typing as t
 from pathlib import Path
 
-from ..files import write_private
-from ..reconcile import Action, ItemError, Object, SentenceError, Step, converge, plan
+from ..atomic_files import write_private
+from ..reconcile import Action, ItemError, Object, Step, UserError, converge, plan
 from ..runner import Run, Task
-from . import returning
+from . import rollback
 from .backends import BACKENDS, Backend
-from .commands import HOST, Host
-from .links import bond_object, check_members, ports, read, vlan_objects, word
-from .network import BOND, FILE, SERVICE, VLAN, Bond, wanted
+from .commands import HOST, Host, format_cause
+from .links import bond_object, check_members, fetch_links, mellanox_ports, read_value, vlan_objects
+from .network import BOND, FILE, SERVICE, VLAN, Bond, desired_bond
 
 _POLL_SECONDS = 0.3
-_BY_ITSELF_SECONDS = 10  # that interfaces have for coming up before each is told to
+_RELOAD_SECONDS = 10  # time for interfaces to come up after the reload, before each is activated
 
 
-def _network(run: Run[Host]) -> Object:
-    if run.params["state"] == "kept":
-        return _keep(run)
+def _poplar_network(run: Run[Host]) -> Object:
+    if run.params["state"] == "confirmed":
+        return _confirm(run)
     host, backend = run.transport, BACKENDS[run.params["backend"]]
-    links = read(host)
-    members = run.params["members"] or _two_ports(ports(links))
-    bond = wanted(run.params, members)
+    links = fetch_links(host)
+    members = run.params["members"] or _two_ports(mellanox_ports(links))
+    bond = desired_bond(run.params, members)
     check_members(host, links, bond.name, members)
     steps = _file_steps(backend, bond)
     steps += plan(SERVICE, [{"name": backend.service, "enabled": True, "active": True}], backend.service_objects(host))
     steps += _link_steps(host, bond)
-    writer = _Writer(host, backend, bond, run.params["wait_timeout"], run.params["return_timeout"])
+    writer = _Writer(host, backend, bond, run.params["wait_timeout"], run.params["rollback_timeout"])
     result = converge(steps, writer, run.check_mode, run.diff).result()
     partner = _partner(bond)
     if bond.mode == "802.3ad" and not partner and not run.check_mode and not result.get("failed"):
         run.warnings.append(
-            "Nobody at the other end of %s speaks LACP yet: bundle the ports of %s in a port-channel of the switch."
+            "Bond '%s' has no LACP partner yet. Configure a port-channel with LACP on the switch for the ports %s."
             % (bond.name, ", ".join(members))
         )
     return {**result, "name": bond.name, "members": list(members), "partner": partner}
 
 
-def _keep(run: Run[Host]) -> Object:
-    armed = returning.armed()
-    if armed and not run.check_mode:
-        returning.disarm(run.transport)
-    return {"changed": armed}
+def _confirm(run: Run[Host]) -> Object:
+    scheduled = rollback.is_scheduled()
+    if scheduled and not run.check_mode:
+        rollback.cancel(run.transport)
+    return {"changed": scheduled}
 
 
 def _two_ports(found: list[str]) -> list[str]:
     if len(found) != 2:
-        told = ", ".join(found) or "none"
-        raise SentenceError("A bond is made of the two ports of a ConnectX, and this host has %s: name members." % told)
+        raise UserError(
+            "Cannot select the two ports of a ConnectX card: this host has %s. Set members."
+            % (", ".join(found) or "no such port")
+        )
     return found
 
 
 def _file_steps(backend: Backend, bond: Bond) -> list[Step]:
-    there = [{"path": str(path), "content": path.read_text()} for path in backend.present(bond.name)]
-    return plan(FILE, backend.files(bond), there, prune=lambda item: True)
+    actual = [{"path": str(path), "content": path.read_text()} for path in backend.existing_files(bond.name)]
+    return plan(FILE, backend.files(bond), actual, prune=lambda item: True)
 
 
 def _link_steps(host: Host, bond: Bond) -> list[Step]:
-    links = read(host)
-    wanted_bond, wanted_vlans = bond.objects()
-    actual = vlan_objects(links, bond.name)
-    return plan(BOND, [wanted_bond], bond_object(links, bond.name)) + plan(VLAN, wanted_vlans, actual)
+    links = fetch_links(host)
+    desired, desired_vlans = bond.objects()
+    actual_vlans = vlan_objects(links, bond.name)
+    return plan(BOND, [desired], bond_object(links, bond.name)) + plan(VLAN, desired_vlans, actual_vlans)
 
 
 def _partner(bond: Bond) -> str:
-    """The address of the switch that the ports are bundled with, empty without one."""
-    mac = word(Path("/sys/class/net/%s/bonding/ad_partner_mac" % bond.name))
+    """Return the MAC address of the LACP partner, empty without one."""
+    mac = read_value(Path("/sys/class/net/%s/bonding/ad_partner_mac" % bond.name))
     return "" if set(mac) <= set("0:") else mac
 
 
 class _Writer:
-    """Writes the files, has them carried out, waits until all is as it is wanted, and goes back if that fails."""
+    """Writer of the configuration: writes and applies the files, verifies the interfaces, and rolls back on failure.
 
-    def __init__(self, host: Host, backend: Backend, bond: Bond, wait: int, back: int) -> None:
-        self._host, self._backend, self._bond, self._wait, self._back = host, backend, bond, wait, back
+    Both timeouts are in seconds.
+    """
+
+    def __init__(self, host: Host, backend: Backend, bond: Bond, wait_timeout: int, rollback_timeout: int) -> None:
+        self._host, self._backend, self._bond = host, backend, bond
+        self._wait_timeout, self._rollback_timeout = wait_timeout, rollback_timeout
 
     def __call__(self, steps: list[Step]) -> list[ItemError]:
         files = [step for step in steps if step.family is FILE]
         paths = [step.key for step in files]
-        there = [str(path) for path in self._backend.present(self._bond.name)]
-        after = [("touch", *there)] if there else []
-        after += [self._backend.reload, *map(self._backend.settle, self._interfaces())]
-        returning.arm(self._host, paths, self._bond.made, after, self._back)
+        existing = [str(path) for path in self._backend.existing_files(self._bond.name)]
+        after = [("touch", *existing)] if existing else []
+        after += [self._backend.reload, *map(self._backend.activate, self._interfaces())]
+        rollback.schedule(self._host, paths, self._bond.interfaces, after, self._rollback_timeout)
         try:
             self._write(files)
             self._apply(steps)
-            self._await()
-        except (OSError, SentenceError) as error:
-            returning.now(self._host)
-            why = error.sentence if isinstance(error, SentenceError) else str(error)
-            sentence = "%s did not come up and everything is as it was: %s" % (self._bond.name, why)
-            return [ItemError.of(step, sentence) for step in steps]
+            self._verify()
+        except (OSError, UserError) as error:
+            rollback.run_now(self._host)
+            message = "Cannot configure bond '%s': %s The previous configuration was restored." % (
+                self._bond.name,
+                format_cause(error),
+            )
+            code = error.error_code if isinstance(error, UserError) else UserError.error_code
+            return [ItemError.of(step, message, error_code=code) for step in steps]
         return []
 
     def _write(self, files: list[Step]) -> None:
@@ -105,53 +114,55 @@ class _Writer:
             if step.action is Action.DELETE:
                 Path(step.key).unlink()
             else:
-                write_private(Path(step.key), step.whole["content"], self._backend.mode)
+                write_private(Path(step.key), step.full_object["content"], self._backend.mode)
 
     def _apply(self, steps: list[Step]) -> None:
-        gone = self._to_be_made_anew(steps)
-        for name in gone:
+        deleted = self._interfaces_to_delete(steps)
+        for name in deleted:
             self._host.succeeds("ip", "link", "delete", name)
-        for path in self._backend.present(self._bond.name) if gone else ():
+        for path in self._backend.existing_files(self._bond.name) if deleted else ():
             path.touch()
         if any(step.family is SERVICE for step in steps):
             self._host.run("systemctl", "enable", "--now", self._backend.service)
         self._host.run(*self._backend.reload)
-        if self._differs_after(min(self._wait, _BY_ITSELF_SECONDS)):
+        if self._differences_after(min(self._wait_timeout, _RELOAD_SECONDS)):
             for interface in self._interfaces():
-                self._host.succeeds(*self._backend.settle(interface))
+                self._host.succeeds(*self._backend.activate(interface))
 
     def _interfaces(self) -> list[str]:
-        return [*self._bond.members, *self._bond.made]
+        return [*self._bond.members, *self._bond.interfaces]
 
-    def _to_be_made_anew(self, steps: list[Step]) -> list[str]:
-        """What a bond or a VLAN is cannot be changed while it is there; nor does one go by itself."""
-        links = read(self._host)
-        kinds = {vlan["name"]: vlan["id"] for vlan in vlan_objects(links, self._bond.name)}
-        gone = []
+    def _interfaces_to_delete(self, steps: list[Step]) -> list[str]:
+        """Return the interfaces to delete before the reload: those whose fixed fields change, and removed VLANs.
+
+        The backends neither change these fields nor delete interfaces.
+        """
+        vlans = [vlan["name"] for vlan in vlan_objects(fetch_links(self._host), self._bond.name)]
+        deleted = []
         for step in steps:
             if step.family is BOND and step.before and _differs(step, ("mode", "lacp_rate", "hash_policy")):
-                gone.append(step.key)
+                deleted.append(step.key)
             if step.family is VLAN and step.before and _differs(step, ("id",)):
-                gone.append(step.key)
+                deleted.append(step.key)
             if step.family is FILE and step.action is Action.DELETE:
-                gone += [name for name in kinds if name not in self._bond.made and "%s." % name in step.key]
-        return list(dict.fromkeys(gone))
+                deleted += [name for name in vlans if name not in self._bond.interfaces and "%s." % name in step.key]
+        return list(dict.fromkeys(deleted))
 
-    def _await(self) -> None:
-        left = self._differs_after(self._wait)
-        if left:
-            raise SentenceError(
-                "after %d s these are not as wanted: %s. Look into journalctl -u %s."
-                % (self._wait, ", ".join(step.key for step in left), self._backend.service)
+    def _verify(self) -> None:
+        differences = self._differences_after(self._wait_timeout)
+        if differences:
+            raise UserError(
+                "After %d s these interfaces differ from the desired state: %s. See journalctl -u %s."
+                % (self._wait_timeout, ", ".join(step.key for step in differences), self._backend.service)
             )
 
-    def _differs_after(self, seconds: float) -> list[Step]:
-        """What is not as it is wanted after so long; nothing as soon as all is."""
+    def _differences_after(self, seconds: float) -> list[Step]:
+        """Return the remaining changes of interfaces after this time; empty as soon as there are none."""
         deadline = time.monotonic() + seconds
         while True:
-            left = _changes(_link_steps(self._host, self._bond))
-            if not left or time.monotonic() > deadline:
-                return left
+            remaining = _changes(_link_steps(self._host, self._bond))
+            if not remaining or time.monotonic() > deadline:
+                return remaining
             time.sleep(_POLL_SECONDS)
 
 
@@ -160,8 +171,8 @@ def _changes(steps: list[Step]) -> list[Step]:
 
 
 def _differs(step: Step, names: tuple[str, ...]) -> bool:
-    before, wanted_object = step.before or {}, step.wanted or {}
-    return any(field.differs(wanted_object, before) for field in step.family.fields if field.name in names)
+    before, desired = step.before or {}, step.desired or {}
+    return any(field.differs(desired, before) for field in step.family.fields if field.name in names)
 
 
 _VLAN_OPTIONS = {
@@ -181,9 +192,9 @@ POPLAR_NETWORK: Task[t.Any] = Task(
         "mtu": {"type": "int", "default": 9000},
         "vlans": {"type": "list", "elements": "dict", "options": _VLAN_OPTIONS, "default": []},
         "backend": {"type": "str", "choices": sorted(BACKENDS), "default": "networkd"},
-        "state": {"type": "str", "choices": ["present", "kept"], "default": "present"},
+        "state": {"type": "str", "choices": ["present", "confirmed"], "default": "present"},
         "wait_timeout": {"type": "int", "default": 60},
-        "return_timeout": {"type": "int", "default": 120},
+        "rollback_timeout": {"type": "int", "default": 120},
     },
-    _network,
+    _poplar_network,
 )

@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The SNMP objects of a rack PDU: the rPDU2 tables of APC's PowerNet-MIB, its trap receivers, and the system group.
+"""SNMP objects of a rack PDU: the rPDU2 tables of APC's PowerNet-MIB, its trap receivers, and the system group.
 
 Every column here was compared with PowerNet-MIB 4.3.3 (July 2020): name, number, type, access and enumeration. Units
 and scales are those that its descriptions give: currents in tenths of A, but their thresholds in A; powers in
@@ -23,7 +23,7 @@ SYSTEM: Oid = (1, 3, 6, 1, 2, 1, 1)
 
 
 class Syntax(enum.Enum):
-    """The types of SMI that the columns have."""
+    """SMI types of the columns."""
 
     INTEGER = "Integer32"
     GAUGE = "Gauge32"
@@ -37,9 +37,9 @@ class Syntax(enum.Enum):
 class Column:
     """One column of a table, or a scalar, whose only row is 0.
 
-    ``per_unit`` counts make one ``unit``: 153 of a column with unit A and 10 per unit are 15.3 A. ``-1`` is what a
-    model answers that does not have a feature. ``low`` and ``high`` bound what may be written where the MIB says so;
-    thresholds are bounded by the ratings of the model, which it does not know.
+    ``per_unit`` counts are one ``unit``: 153 in a column with unit A and 10 per unit is 15.3 A. Models without a
+    feature return ``-1``. ``low`` and ``high`` are the writable range, if the MIB defines one. The range of
+    thresholds depends on the ratings of the model, which the MIB does not define.
     """
 
     name: str
@@ -53,33 +53,33 @@ class Column:
     high: int | None = None
 
     def at(self, row: int = 0) -> Oid:
-        """The object identifier of the value in this row."""
+        """Return the object identifier of the value in this row."""
         return (*self.oid, row)
 
     def text(self, number: int) -> str:
-        """The name of a value; the number itself when the MIB has no name for it."""
+        """Return the name of a value; the number itself if the MIB has no name for it."""
         return next((name for name, value in self.names.items() if value == number), str(number))
 
 
 class Table(t.Mapping[str, Column]):
-    """The columns of a table by their names without its own: ``DEVICE_CONFIG["Name"].at(1)``."""
+    """Columns of a table, by their names without the name of the table: ``DEVICE_CONFIG["Name"].at(1)``."""
 
     def __init__(self, name: str, entry: Oid, *columns: Column) -> None:
-        """``columns`` have the names and numbers that they have within the table."""
+        """``columns`` have names and numbers relative to the table."""
         self.name = name
         self.entry = entry
         self._columns = {c.name: replace(c, name=name + c.name, oid=entry + c.oid) for c in columns}
 
     def __getitem__(self, name: str) -> Column:
-        """The column; raises KeyError."""
+        """Return a column. Raises KeyError."""
         return self._columns[name]
 
     def __iter__(self) -> t.Iterator[str]:
-        """The names, in the order of the columns."""
+        """Iterate over the names, in the order of the columns."""
         return iter(self._columns)
 
     def __len__(self) -> int:
-        """How many columns there are."""
+        """Return the number of columns."""
         return len(self._columns)
 
 
@@ -158,7 +158,7 @@ SYSTEM_GROUP = Table(
     _number("Services", 7),
 )
 
-# How many rows the tables of a kind have.
+# Numbers of rows of the tables.
 TABLE_SIZES = Table(
     "rPDU2",
     RPDU2,
@@ -247,7 +247,7 @@ DEVICE_STATUS = Table(
     _choice("NPSType", 18, "notNPS", "host", "guest"),
 )
 
-# Only switched models have it.
+# Only switched models have this table.
 DEVICE_CONTROL = Table(
     "rPDU2DeviceControl",
     (*RPDU2, 4, 4, 1),
@@ -374,8 +374,8 @@ OUTLET_CONTROL = Table(
 
 TRAP_RECEIVER_COUNT = Column("mconfigNumTrapReceivers", (*APC, 2, 1, 1), Syntax.INTEGER)
 
-# Rows of equal number for all receivers there can be; one with the address 0.0.0.0 is not set. The MIB calls the
-# columns trapIndex, receiverAddr, communityString, severity, acceptThisReceiver and receiveTrapType.
+# One row for each possible receiver; a receiver with the address 0.0.0.0 is unset. The columns have these names in
+# the MIB: trapIndex, receiverAddr, communityString, severity, acceptThisReceiver and receiveTrapType.
 TRAP_RECEIVERS = Table(
     "",
     (*APC, 2, 1, 2, 1),

@@ -1,15 +1,16 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The connection options of the modules for PDUs, and what a PDU is configured with."""
+"""Options of the modules for PDUs: connection and configuration."""
 
 from __future__ import annotations
 
 import typing as t
 
+from ..runner import Connector
 from ..runner import Run as RunOn
-from ..runner import Way
-from .client import AUTH_PROTOCOLS, HAS_PYSNMP, PRIV_PROTOCOLS, Agent, Connection
+from .client import PduClient
+from .session import AUTH_PROTOCOLS, HAS_PYSNMP, PRIV_PROTOCOLS, Connection
 
 CONNECTION_OPTIONS: dict[str, t.Any] = {
     "host": {"type": "str", "required": True},
@@ -68,10 +69,10 @@ CONFIG_OPTIONS: dict[str, t.Any] = {
 }
 
 
-def open_agent(params: dict[str, t.Any]) -> Agent:
-    """The PDU that a module's options name; nothing is sent yet."""
-    return Agent(Connection(**{name: params[name] for name in CONNECTION_OPTIONS}))
+def open_client(params: dict[str, t.Any]) -> PduClient:
+    """Return a client of the PDU in a module's options; nothing is sent yet."""
+    return PduClient(Connection(**{name: params[name] for name in CONNECTION_OPTIONS}))
 
 
-PDU = Way(CONNECTION_OPTIONS, open_agent, lambda args: HAS_PYSNMP)
-Run = RunOn[Agent]
+PDU = Connector(CONNECTION_OPTIONS, open_client, lambda args: HAS_PYSNMP)
+Run = RunOn[PduClient]

@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rows of a PDU's tables as objects, in the units of people: A, kW, kWh, V and words. Pure."""
+"""Rows of a PDU's tables as objects, in common units: A, kW, kWh, V and words. Pure."""
 
 from __future__ import annotations
 
@@ -9,61 +9,61 @@ import typing as t
 from dataclasses import dataclass
 from ipaddress import AddressValueError, IPv4Address
 
-from ..reconcile import Object, SentenceError
+from ..reconcile import Object, UserError
 from . import mib
-from .client import Oid, Value
 from .mib import Column, Syntax
+from .session import Oid, Value
 
-UNIT = 1  # the row of the PDU that the agent belongs to; others share its network port
+UNIT = 1  # row of the PDU with the agent; other PDUs can share its network port
 LOAD_STATES = {"lowLoad": "low_load", "normal": "normal", "nearOverload": "near_overload", "overload": "overload"}
 _BOOLEANS = {"yes": True, "no": False}
 _WORDS = {value: word for word, value in _BOOLEANS.items()}
 _NOT_SUPPORTED = -1  # in a number that cannot be negative
 _NOT_SUPPORTED_WORD = "notsupported"
-_WATTS = 1000  # from here on a rating is in W
+_WATTS = 1000  # a rating from this value on is in W
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Columns of rows that belong together, maybe of several tables, by the names that objects have for them.
+    """Columns of one or several tables that describe the same rows, by their names in objects.
 
-    ``key`` holds the number by which people know the row.
+    ``key`` is the column with the number of the row for users.
     """
 
     key: Column
     columns: dict[str, Column]
 
     def oids(self, count: int) -> list[Oid]:
-        """What has to be read for so many rows."""
+        """Return the variables of this number of rows."""
         return [column.at(row) for row in range(1, count + 1) for column in (self.key, *self.columns.values())]
 
     def objects(self, values: t.Mapping[Oid, Value], count: int) -> list[Object]:
-        """The rows, each with its ``number`` and its ``row``; what the model does not tell is left out."""
+        """Return the rows, each with ``number`` and ``row``, without fields that the model does not report."""
         found = []
         for row in range(1, count + 1):
             number = values.get(self.key.at(row))
             if isinstance(number, int):
-                item = {name: decoded(column, values.get(column.at(row))) for name, column in self.columns.items()}
-                found.append({"number": number, "row": row, **_told(item)})
+                item = {name: decode(column, values.get(column.at(row))) for name, column in self.columns.items()}
+                found.append({"number": number, "row": row, **_reported(item)})
         return found
 
 
-def told(columns: t.Mapping[str, Column], values: t.Mapping[Oid, Value], row: int = UNIT) -> Object:
-    """One row as an object; what the model does not tell is left out."""
-    return _told({name: decoded(column, values.get(column.at(row))) for name, column in columns.items()})
+def decode_row(columns: t.Mapping[str, Column], values: t.Mapping[Oid, Value], row: int = UNIT) -> Object:
+    """Return one row as an object, without fields that the model does not report."""
+    return _reported({name: decode(column, values.get(column.at(row))) for name, column in columns.items()})
 
 
 def oids(columns: t.Mapping[str, Column], row: int = UNIT) -> list[Oid]:
-    """What has to be read for one row."""
+    """Return the variables of one row."""
     return [column.at(row) for column in columns.values()]
 
 
-def _told(item: Object) -> Object:
+def _reported(item: Object) -> Object:
     return {name: value for name, value in item.items() if value is not None}
 
 
-def decoded(column: Column, value: Value) -> t.Any:
-    """A value as people know it; None for what the model does not have, or answers with another kind of value."""
+def decode(column: Column, value: Value) -> t.Any:
+    """Return a value in common units; None for an unsupported field or an unexpected type."""
     if column.syntax is Syntax.ADDRESS:
         return str(value) if isinstance(value, IPv4Address) else None
     if column.syntax is Syntax.TEXT:
@@ -80,45 +80,49 @@ def decoded(column: Column, value: Value) -> t.Any:
     return value / column.per_unit if column.per_unit > 1 else value
 
 
-def encoded(column: Column, value: t.Any, what: str) -> Value:
-    """The other way; ``what`` names the value. Raises SentenceError for one that the column cannot hold."""
+def encode(column: Column, value: t.Any, label: str) -> Value:
+    """Return the value to write; ``label`` names it in messages. Raises UserError for an invalid value."""
     if column.syntax is Syntax.ADDRESS:
-        return address(value, what)
+        return address(value, label)
     if column.syntax is Syntax.TEXT:
         if not (value.isascii() and value.isprintable()):
-            raise SentenceError("The %s %r has a character that no PDU can hold: use plain ASCII." % (what, value))
+            raise UserError("Cannot set %s to %r: a PDU stores printable ASCII characters only." % (label, value))
         return str(value)
     if column.names:
         return column.names[_WORDS.get(value, value)]
     counts = round(value * column.per_unit)
     if abs(counts - value * column.per_unit) > 1e-6:
-        raise SentenceError(
-            "The %s of %g %s is finer than a PDU can hold: give it in steps of %g %s."
-            % (what, value, column.unit, 1 / column.per_unit, column.unit)
+        raise UserError(
+            "Cannot set %s to %g %s: a PDU stores multiples of %g %s."
+            % (label, value, column.unit, 1 / column.per_unit, column.unit)
         )
-    # The most that may be written is for the PDU to say: later firmware allows more than the MIB does.
+    # The PDU checks the maximum: later firmware allows more than the MIB does.
     least = 0 if column.low is None else column.low
     if counts < least:
-        raise SentenceError("The %s cannot be %g %s: give %g or more." % (what, value, column.unit, least))
+        raise UserError(
+            "Cannot set %s to %g %s: the minimum is %g %s." % (label, value, column.unit, least, column.unit)
+        )
     return int(counts)
 
 
-def address(value: str, what: str) -> IPv4Address:
-    """An IPv4 address, the only kind that the tables hold. Raises SentenceError."""
+def address(value: str, label: str) -> IPv4Address:
+    """Parse an IPv4 address; the tables hold no other kind. Raises UserError."""
     try:
         return IPv4Address(value)
     except AddressValueError:
-        raise SentenceError("The %s '%s' is no IPv4 address: give one like 10.1.3.9." % (what, value)) from None
+        raise UserError(
+            "Cannot use the %s '%s': it is not an IPv4 address. Write one like 10.1.3.9." % (label, value)
+        ) from None
 
 
 def kilowatts(rating: t.Any) -> float | None:
-    """A power rating in kW: PowerNet-MIB 4.3.3 has it in W, 4.5.2 in tenths of kW, and agents follow either."""
+    """Return a power rating in kW. Agents report W (PowerNet-MIB 4.3.3) or tenths of kW (4.5.2)."""
     if not isinstance(rating, int) or rating <= 0:
         return None
     return rating / 1000 if rating >= _WATTS else rating / 10
 
 
-# How many rows there are.
+# Numbers of rows.
 SIZES: dict[str, Column] = {
     "units": mib.TABLE_SIZES["IdentTableSize"],
     "phases": mib.TABLE_SIZES["PhaseTableSize"],
@@ -205,7 +209,7 @@ RECEIVERS = Rows(
         "enabled": mib.TRAP_RECEIVERS["acceptThisReceiver"],
     },
 )
-# Phases by the wiring of a bank or an outlet.
+# Wiring of a bank or an outlet -> its phases.
 PHASES_OF = {
     "seqPhase1ToNeutral": (1,),
     "seqPhase2ToNeutral": (2,),

@@ -3,11 +3,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Cables between the devices of a rack and the ports of its switches.
 
-The reference port map. 100GbE: ports 1 to 8 are kept for uplinks, 9 to 24 carry the RNICs of units 1
-to 16, 25 to 32 two ports of each of four servers. 1GbE: 1 to 16 the management cables of units 1 to
-16 (BMC and GW share one), then p1, p2 and idrac of each of four servers, then the management ports
-of the data switches (37 on) and of the PDUs (41 on). That ports 1 to 8 are uplinks is the reference
-design's; the rest of the order is ours, and ``cables`` in pod.yml replaces any part of it.
+The reference port map of the 100GbE switch: ports 1 to 8 for uplinks, 9 to 24 for the RNICs of units 1 to 16, 25 to
+32 for two ports of each of four servers. Of the 1GbE switch: 1 to 16 for the management cables of units 1 to 16 (BMC
+and GW share one), then p1, p2 and idrac of each of four servers, then the management ports of the data switches
+(from 37) and of the PDUs (from 41). The reference design defines the uplinks; the other ports are chosen here.
+``cables`` in pod.yml replaces any part of the map.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 import typing as t
 
 from . import model, spec
-from .addresses import Once
+from .addresses import UniqueValues
 from .source import Block, PodError, unknown
 
 SWITCH_MODELS = {model.DATA: "DCS-7060CX-32S-F", model.MANAGEMENT: "DCS-7010T-48-F"}
@@ -26,18 +26,18 @@ _PORTS = {
     ),
     "DCS-7010T-48-F": frozenset(["Ethernet%d" % port for port in range(1, 53)] + ["Management1"]),
 }
-_MACHINES = 16  # with places in the reference port map
+_MACHINES = 16  # in the reference port map
 _SERVERS = 4
 _DATA_SWITCHES = 4
 _PDUS = 8
 
-_BOND = ("data1", "data2")  # one bond of a server
+_BOND = ("data1", "data2")  # the members of the bond of a server
 
-Connectors = dict[str, tuple[str, ...]]  # connector of a device -> its networks
+Connectors = dict[str, tuple[str, ...]]  # networks by connector of a device
 
 
 def connectors(device: model.Device) -> Connectors:
-    """What a cable can be put into, and the networks that it then carries."""
+    """Return the connectors of a device and the networks of each."""
     if isinstance(device, model.Machine):
         return {"mgmt": (model.BMC, model.GW), "rnic": (model.DATA,)}
     if isinstance(device, model.Server):
@@ -52,7 +52,7 @@ def connectors(device: model.Device) -> Connectors:
 
 
 def reference(rack: model.Rack) -> dict[tuple[str, str], tuple[str, str]]:
-    """(device, connector) to (switch, port), for everything that has a place in the reference port map."""
+    """Return (device, connector) to (switch, port) for all cables of the reference port map."""
     places: dict[tuple[str, str], tuple[str, str]] = {}
     first = {switch.kind: switch.name for switch in reversed(rack.switches)}
     data, management = first.get(model.DATA), first.get(model.MANAGEMENT)
@@ -78,41 +78,41 @@ def reference(rack: model.Rack) -> dict[tuple[str, str], tuple[str, str]]:
 
 
 def cables(racks: t.Sequence[tuple[model.Rack, Block]], networks: dict[str, model.Network]) -> tuple[model.Cable, ...]:
-    """All cables: the reference port map with what ``cables`` of each rack says in place of it. Raises PodError."""
+    """Return all cables: the reference port map, overridden by ``cables`` of each rack. Raises PodError."""
     devices: dict[str, model.Device] = {}
     for rack, _block in racks:
         for group in (rack.machines, rack.servers, rack.switches, rack.pdus):
             devices.update((device.name, device) for device in group)
     result: list[model.Cable] = []
-    ports, ends = Once("port"), Once("cable end")
+    ports, ends = UniqueValues("port"), UniqueValues("cable end")
 
     def plug(cable: model.Cable, place: PodError) -> None:
         ports.take("%s of %s" % (cable.port, cable.switch), "%s of %s" % (cable.connector, cable.device), place)
         result.append(cable)
 
     for rack, block in racks:
-        given = set()
+        explicit = set()
         for row, owner in zip(spec.SWITCH.children(block, "switches"), rack.switches, strict=True):
             for uplink in owner.uplinks:
                 _check_port(owner, uplink, row, "uplinks")
                 ports.take("%s of %s" % (uplink, owner.name), "an uplink", row.error("", "uplinks"))
         for row in spec.CABLE.children(block, "cables"):
-            cable = _given(row, devices, networks)
+            cable = _explicit_cable(row, devices, networks)
             end = "%s of %s" % (cable.connector, cable.device)
             ends.take(end, "%s of %s" % (cable.port, cable.switch), row.error("", "connector"))
             plug(cable, row.error("", "port"))
-            given.add((cable.device, cable.connector))
+            explicit.add((cable.device, cable.connector))
         for (name, connector), (switch, port) in reference(rack).items():
-            if (name, connector) not in given:
+            if (name, connector) not in explicit:
                 vlans = _vlans(connectors(devices[name])[connector], networks)
                 plug(model.Cable(switch, port, name, connector, vlans), block.error("", "cables"))
     return tuple(result)
 
 
-def _given(row: Block, devices: dict[str, model.Device], networks: dict[str, model.Network]) -> model.Cable:
+def _explicit_cable(row: Block, devices: dict[str, model.Device], networks: dict[str, model.Network]) -> model.Cable:
     device, switch = (_device(row, key, devices) for key in ("device", "switch"))
     if not isinstance(switch, model.Switch):
-        raise row.error("'%s' is not a switch" % switch.name, "switch")
+        raise row.error("'%s' is not a switch: name a switch of the POD" % switch.name, "switch")
     known = connectors(device)
     if row["connector"] not in known:
         raise row.error(unknown("connector of '%s'" % device.name, row["connector"], known), "connector")
@@ -121,17 +121,17 @@ def _given(row: Block, devices: dict[str, model.Device], networks: dict[str, mod
     for vlan in vlans:
         if vlan not in {network.vlan for network in networks.values()}:
             names = ", ".join("%d (%s)" % (network.vlan, network.name) for network in networks.values())
-            raise row.error("VLAN %d is that of no network: known are %s" % (vlan, names), "vlans")
+            raise row.error("VLAN %d belongs to no network: use one of %s" % (vlan, names), "vlans")
     return model.Cable(switch.name, row["port"], device.name, row["connector"], vlans)
 
 
 def bonded(connector: str) -> bool:
-    """Whether it is one of those that a server bonds."""
+    """Return whether the connector is a member of a bond."""
     return connector in _BOND
 
 
 def cable_macs(device: model.Device, connector: str) -> list[str]:
-    """The MACs that are heard through a cable, those that are known."""
+    """Return the known MACs behind a cable."""
     names = {"mgmt": ("bmc", "gw"), **dict.fromkeys(_BOND, ("data",))}.get(connector, (connector,))
     return [device.macs[name] for name in names if name in device.macs]
 

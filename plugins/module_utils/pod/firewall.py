@@ -1,10 +1,10 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the firewall of a host lets pass, by what the host is: the table of `filtering` as rules of nftables. Pure.
+"""Firewall of a host by its kinds: the table of `allowed_traffic` as nftables rules. Pure.
 
-What comes in is refused unless a rule takes it. What goes out is refused on networks only for which the table says
-where to, so a host that is nothing of a POD may still go anywhere.
+Incoming traffic is refused unless a rule accepts it. Outgoing traffic is refused only on networks for which the
+table has destinations, so other hosts may connect to any address.
 """
 
 from __future__ import annotations
@@ -13,15 +13,16 @@ import ipaddress
 import re
 import typing as t
 
+from ..vipu.ports import DISCOVERY_PORT
 from . import model
-from .filtering import (
+from .allowed_traffic import (
     BOTH,
     DNS,
     MACHINE_EXPORTER,
     SSH,
     SYSLOG,
     Rule,
-    anywhere,
+    allow_all_egress,
     controller_bmc,
     controller_gw,
     controller_management,
@@ -33,8 +34,8 @@ from .filtering import (
 from .source import unknown
 
 NETWORKS = (model.BMC, model.GW, model.MANAGEMENT, model.DATA, model.STORAGE)
-DHCP, NTP, PRESENCE = 67, 123, 8091
-OPEN: list[Rule] = [{"direction": "both"}]  # nothing is filtered
+DHCP, NTP = 67, 123
+OPEN: list[Rule] = [{"direction": "both"}]  # all traffic is accepted
 
 _INTERFACE = re.compile(r"[^\s\"/]{1,15}")
 _PROTOCOLS = ("tcp", "udp")
@@ -42,7 +43,7 @@ _FAR = {"in": ("input", "saddr", "sources"), "out": ("output", "daddr", "destina
 Subnets = t.Mapping[str, t.Any]  # by network, the subnet or None
 Peers = t.Mapping[str, t.Any]
 _REFUSE = "reject with icmpx admin-prohibited"
-_ANY = "0.0.0.0/0"  # stands for everybody in a remote, as in Neutron
+_ANY = "0.0.0.0/0"  # any address as a remote, as in Neutron
 
 
 def firewall(
@@ -52,21 +53,21 @@ def firewall(
     peers: t.Mapping[str, t.Any],
     allow: t.Sequence[t.Mapping[str, t.Any]] = (),
 ) -> dict[str, list[str]]:
-    """The rules of a host, ``{"input": […], "output": […]}``, each a line as nft reads it.
+    """Return the rules of a host as ``{"input": […], "output": […]}``, each rule a line for nft.
 
-    ``kinds`` is what the host is (`KINDS`), ``networks`` has the ``subnet`` of each, ``interfaces`` the interface that
-    the host has in each: a network is told by either or both. ``peers`` tells who else there is: ``dns_servers``,
-    ``management_servers``, ``nfs_servers``, ``controllers``, ``poplar_servers`` (addresses or subnets), ``agent_port``,
-    ``controller_port``. ``allow`` lets more pass: ``ports``, and perhaps ``direction`` (in), ``protocol`` (tcp),
-    ``network``, ``sources`` or, of what goes out, ``destinations`` (addresses or subnets), and ``why``. Raises
-    ValueError with a sentence.
+    ``kinds`` are keys of `KINDS`. A network is matched by its ``subnet`` in ``networks``, by the interface of the host
+    in ``interfaces``, or by both. ``peers`` are the other hosts: ``dns_servers``, ``management_servers``,
+    ``nfs_servers``, ``controllers``, ``poplar_servers`` (addresses or subnets), ``agent_port``, ``controller_port``.
+    ``allow`` are further rules: ``ports``, and optionally ``direction`` (default in), ``protocol`` (default tcp),
+    ``network``, ``sources`` for incoming or ``destinations`` for outgoing traffic (addresses or subnets), and
+    ``comment``. Raises ValueError with a message for users.
     """
     places = {name: _place(name, networks, interfaces) for name in NETWORKS}
     for kind in kinds:
-        _check_reached(kind, places)
+        _check_management_network(kind, places)
     lines: dict[str, list[str]] = {"input": [], "output": []}
-    refused = []  # after all that may go out
-    free, bound = set(), []  # networks of which nothing, or something, says where one may go
+    refused = []  # rules at the end of the output chain
+    free, bound = set(), []  # networks without and with restrictions of outgoing traffic
     for name, place in places.items():
         tables = [table for kind in kinds if (table := KINDS[kind](name, _subnets(networks), peers)) is not None]
         if not tables or place is None:
@@ -82,15 +83,15 @@ def firewall(
             free.add(name)
         else:
             bound.append(name)
-            refused.append('%s %s comment "%s: no more"' % (place["output"], _REFUSE, name))
-    # The table is about IPv4: where all is bound to it, nothing goes out by IPv6 either.
+            refused.append('%s %s comment "%s: reject the rest"' % (place["output"], _REFUSE, name))
+    # The table covers IPv4. Interfaces with restrictions only must not send IPv6 either.
     refused += [
         'oifname "%s" meta nfproto ipv6 %s' % (interface, _REFUSE)
         for interface in dict.fromkeys(interfaces[name] for name in bound if name in interfaces)
         if interface not in {interfaces.get(name) for name in free}
     ]
-    for number, asked in enumerate(allow, 1):
-        _append_asked(lines, places, number, asked)
+    for number, extra in enumerate(allow, 1):
+        _append_extra(lines, places, number, extra)
     lines["output"] += refused
     return {chain: list(dict.fromkeys(made)) for chain, made in lines.items()}
 
@@ -115,18 +116,18 @@ def _poplar(network: str, subnets: Subnets, peers: Peers) -> list[Rule] | None:
     if network == model.DATA:
         return OPEN
     if network == model.STORAGE:
-        # Without one that is known, any may be meant: what goes out to storage is left alone.
+        # Without known NFS servers, outgoing traffic to the storage network is not restricted.
         return poplar_storage(_hosts(peers, "nfs_servers")) or None
     return None
 
 
 def _management(network: str, subnets: Subnets, peers: Peers) -> list[Rule] | None:
-    """The one that serves leases, names, time and a place for logs to a stand-alone POD."""
+    """Return the rules of the management server of a stand-alone POD: DHCP, DNS, NTP and syslog."""
     if network == model.STORAGE:
         return None
     subnet = subnets[network]
-    # Who asks for a lease has no address yet, and calls everybody.
-    rules = [*anywhere(), {**rule("ingress", "udp", DHCP, description="leases"), "to_all": True}]
+    # DHCP clients have no address yet and send broadcasts.
+    rules = [*allow_all_egress(), {**rule("ingress", "udp", DHCP, description="leases"), "to_all": True}]
     rules += [rule("ingress", protocol, DNS, subnet, description="names") for protocol in BOTH]
     rules += [rule("ingress", "udp", NTP, subnet, description="time")]
     if network in (model.BMC, model.GW, model.MANAGEMENT):
@@ -135,21 +136,21 @@ def _management(network: str, subnets: Subnets, peers: Peers) -> list[Rule] | No
 
 
 def _agent(network: str, subnets: Subnets, peers: Peers) -> list[Rule] | None:
-    """A host that runs an agent: the other end of what a controller may. The GW network may be the only one it has."""
+    """Return the rules of an agent host, which mirror those of a controller. It may have the GW network only."""
     if network != model.GW:
         return None
     subnet = subnets[network]
-    rules = [*anywhere(), rule("ingress", "icmp", remote=subnet, description="reachability")]
+    rules = [*allow_all_egress(), rule("ingress", "icmp", remote=subnet, description="reachability")]
     return rules + [
-        rule("ingress", "tcp", port, subnet, description=what)
-        for port, what in ((SSH, "shell"), (MACHINE_EXPORTER, "metrics"), (peers["agent_port"], "V-IPU agent"))
+        rule("ingress", "tcp", port, subnet, description=description)
+        for port, description in ((SSH, "shell"), (MACHINE_EXPORTER, "metrics"), (peers["agent_port"], "V-IPU agent"))
     ]
 
 
 def _presence(gateways: str | None) -> list[Rule]:
-    """Agents tell of themselves by multicast, which switches bring to those who ask for it."""
+    """Return the rules for multicast announcements of agents; receivers join the group with IGMP."""
     rules = [rule(direction, "igmp", description="multicast") for direction in ("ingress", "egress")]
-    rules.append(rule("ingress", "udp", PRESENCE, gateways, description="presence of agents"))
+    rules.append(rule("ingress", "udp", DISCOVERY_PORT, gateways, description="presence of agents"))
     return [{**each, "to_all": True} for each in rules]
 
 
@@ -161,18 +162,18 @@ KINDS: dict[str, t.Callable[[str, Subnets, Peers], t.Any]] = {
 }
 
 
-# On which network it is managed: without it, nobody would come in any more.
-_REACHED_ON = {"agent": model.GW}  # others on the management network
+# The network for management access by kind; the default is the management network.
+_MANAGED_ON = {"agent": model.GW}
 
 
-def _check_reached(kind: str, places: t.Mapping[str, t.Any]) -> None:
+def _check_management_network(kind: str, places: t.Mapping[str, t.Any]) -> None:
     if kind not in KINDS:
         raise ValueError(unknown("kind of host", kind, KINDS))
-    network = _REACHED_ON.get(kind, model.MANAGEMENT)
+    network = _MANAGED_ON.get(kind, model.MANAGEMENT)
     if places[network] is None:
         raise ValueError(
-            "network '%s', on which a host of kind '%s' is reached, has neither a subnet nor an interface here: "
-            "give it one of them" % (network, kind)
+            "network '%s', on which hosts of kind '%s' are managed, has neither a subnet nor an interface: set one of "
+            "them" % (network, kind)
         )
 
 
@@ -184,22 +185,22 @@ def _subnets(networks: t.Mapping[str, t.Mapping[str, t.Any]]) -> Subnets:
     return {name: (networks.get(name) or {}).get("subnet") for name in NETWORKS}
 
 
-def _hosts(peers: Peers, what: str) -> list[str]:
-    return list(peers.get(what) or [])
+def _hosts(peers: Peers, key: str) -> list[str]:
+    return list(peers.get(key) or [])
 
 
-def _remotes(peers: Peers, what: str, subnets: Subnets) -> list[str]:
-    """Who these are: told, or else everybody on the management network."""
-    return _hosts(peers, what) or [subnets[model.MANAGEMENT] or _ANY]
+def _remotes(peers: Peers, key: str, subnets: Subnets) -> list[str]:
+    """Return the addresses of these peers; by default, the subnet of the management network."""
+    return _hosts(peers, key) or [subnets[model.MANAGEMENT] or _ANY]
 
 
 def _place(
     name: str, networks: t.Mapping[str, t.Mapping[str, t.Any]], interfaces: t.Mapping[str, str]
 ) -> dict[str, str] | None:
-    """How packets of a network are told, by chain; None when they cannot be."""
+    """Return the expression that matches packets of a network, by chain; None without subnet and interface."""
     subnet, interface = _subnets(networks)[name], interfaces.get(name)
     if interface is not None and not _INTERFACE.fullmatch(interface):
-        raise ValueError("'%s' is no name of an interface, which network '%s' is given: correct it" % (interface, name))
+        raise ValueError("invalid interface name '%s' of network '%s': correct it" % (interface, name))
     if subnet is not None:
         subnet = str(_network(subnet, "network '%s'" % name))
     if not (interface or subnet):
@@ -214,12 +215,12 @@ def _place(
 
 
 def _append(lines: dict[str, list[str]], network: str, place: t.Mapping[str, str], each: Rule) -> None:
-    """One rule as a line of its chain."""
+    """Append a rule to its chain."""
     if each.get("ethertype") == "IPv6":
-        return  # networks of a POD are told by IPv4 subnets, and IPv6 is left to what is open to all
+        return  # networks of a POD have IPv4 subnets only; open networks accept IPv6 elsewhere
     chain, far = ("input", "saddr") if each["direction"] == "ingress" else ("output", "daddr")
     match = place[chain]
-    if each.get("to_all"):  # and to no address of the host: only its interface tells the network
+    if each.get("to_all"):  # multicast and broadcast: match the interface only
         match = match.partition("ip ")[0].rstrip()
     parts = [match]
     if each.get("remote", _ANY) != _ANY:
@@ -228,52 +229,52 @@ def _append(lines: dict[str, list[str]], network: str, place: t.Mapping[str, str
         parts.append("%s dport %d" % (each["protocol"], each["port"]))
     elif each.get("protocol"):
         parts.append("meta l4proto %s" % each["protocol"])
-    what = each.get("description")
-    parts.append('accept comment "%s%s"' % (network, ": %s" % what if what else ""))
+    description = each.get("description")
+    parts.append('accept comment "%s%s"' % (network, ": %s" % description if description else ""))
     lines[chain].append(" ".join(part for part in parts if part))
 
 
-def _append_asked(
+def _append_extra(
     lines: dict[str, list[str]],
     places: t.Mapping[str, t.Mapping[str, str] | None],
     number: int,
-    asked: t.Mapping[str, t.Any],
+    extra: t.Mapping[str, t.Any],
 ) -> None:
-    """What a site lets pass beside the table."""
-    where = "rule %d of what else may pass" % number
-    direction, protocol, network = asked.get("direction") or "in", asked.get("protocol") or "tcp", asked.get("network")
+    """Append a rule of the site to its chain."""
+    where = "rule %d of allow" % number
+    direction, protocol, network = extra.get("direction") or "in", extra.get("protocol") or "tcp", extra.get("network")
     if direction not in _FAR:
         raise ValueError("%s: %s" % (where, unknown("direction", direction, _FAR)))
     chain, far, who = _FAR[direction]
     wrong = "sources" if who == "destinations" else "destinations"
-    if asked.get(wrong):
-        raise ValueError("%s: what goes %s has %s, and no %s: correct it" % (where, direction, who, wrong))
+    if extra.get(wrong):
+        raise ValueError("%s: direction %s has %s, not %s: correct it" % (where, direction, who, wrong))
     if protocol not in _PROTOCOLS:
         raise ValueError("%s: %s" % (where, unknown("protocol", protocol, _PROTOCOLS)))
     if network is not None and network not in places:
         raise ValueError("%s: %s" % (where, unknown("network", network, places)))
     if network is not None and places[network] is None:
-        raise ValueError(
-            "%s: network '%s' has neither a subnet nor an interface here: give it one of them" % (where, network)
-        )
-    ports = [int(port) for port in asked["ports"]]
+        raise ValueError("%s: network '%s' has neither a subnet nor an interface: set one of them" % (where, network))
+    ports = [int(port) for port in extra["ports"]]
     if not ports or not all(0 < port < 65536 for port in ports):
-        raise ValueError("%s: ports are numbers from 1 to 65535, and at least one is needed" % where)
-    why = str(asked.get("why") or "asked for")
-    if not re.fullmatch(r"[^\"\\\x00-\x1f]{1,60}", why):
-        raise ValueError('%s: why is at most 60 characters without \\ and "' % where)
+        raise ValueError("%s: ports must have at least one number from 1 to 65535" % where)
+    comment = str(extra.get("comment") or "additional rule")
+    if not re.fullmatch(r"[^\"\\\x00-\x1f]{1,60}", comment):
+        raise ValueError('%s: comment must have at most 60 characters, without \\ and "' % where)
     place = places[network] if network is not None else None
-    for each in asked.get(who) or [_ANY]:
+    for each in extra.get(who) or [_ANY]:
         remote = _network(each, where)
         parts = [place[chain]] if place else []
         if str(remote) != _ANY:
             parts.append("%s %s %s" % ("ip" if remote.version == 4 else "ip6", far, remote))
         parts.append("%s dport { %s }" % (protocol, ", ".join(map(str, ports))))
-        lines[chain].append('%s accept comment "%s"' % (" ".join(parts), why))
+        lines[chain].append('%s accept comment "%s"' % (" ".join(parts), comment))
 
 
 def _network(text: str, where: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
     try:
         return ipaddress.ip_network(text)
     except ValueError:
-        raise ValueError("%s: '%s' is no address or subnet such as 10.2.0.0/16: correct it" % (where, text)) from None
+        raise ValueError(
+            "%s: '%s' is not an address or a subnet such as 10.2.0.0/16: correct it" % (where, text)
+        ) from None

@@ -1,16 +1,21 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From pod.yml and machines.csv to a checked ``model.Pod``."""
+"""Loading of pod.yml and machines.csv into a checked ``model.Pod``.
+
+``load`` is the entry point of this package. ``spec`` declares the keys and columns, ``source`` parses the files, and
+``model`` has the result. Errors are ``PodError`` with file and line, if known. Modules such as ``switch_config``,
+``openstack_networks`` and ``firewall`` derive configuration from the model; they are pure.
+"""
 
 from __future__ import annotations
 
 import typing as t
 
-from . import cabling, clouds, model, spec
-from .addresses import Once, Plan
-from .source import Block, PodError, beside, read_csv, read_yaml, unknown
-from .tenancy import Tenancy
+from . import cabling, model, openstack_settings, spec
+from .addresses import Plan, UniqueValues
+from .clusters_and_partitions import ObjectLists
+from .source import Block, PodError, read_csv, read_yaml, relative_to, unknown
 
 __all__ = ["PodError", "load"]
 
@@ -18,38 +23,38 @@ __all__ = ["PodError", "load"]
 def load(pod_yml: str, machines_csv: str | None = None) -> model.Pod:
     """Read and check a POD.
 
-    ``machines_csv`` is the file that ``machines`` in pod.yml names unless it is given here. Raises
-    PodError, with file and line, at the first mistake.
+    ``machines_csv`` replaces the file of the option ``machines`` in pod.yml. Raises PodError with file and line
+    at the first error.
     """
     top = read_yaml(pod_yml)
     top = spec.POD.check(top)
-    path = machines_csv or beside(pod_yml, top["machines"])
+    path = machines_csv or relative_to(pod_yml, top["machines"])
     return _Loader(top, path).pod()
 
 
 class _Loader:
-    """Reads one POD; what it gives out is noted in its plan, so that nothing is given twice."""
+    """Loader of one POD. Its plan records all names and addresses to find duplicates."""
 
     def __init__(self, top: Block, machines_file: str) -> None:
         self.top = top
         self.machines_file = machines_file
         self.plan = Plan(top)
-        self.agents = Once("agent id")
+        self.agents = UniqueValues("agent id")
 
     def pod(self) -> model.Pod:
         blocks = spec.RACK.children(self.top, "racks")
         if not blocks:
-            raise self.top.error("a POD has at least one rack: add it to 'racks'", "racks")
-        names, numbers = Once("rack"), Once("rack number")
+            raise self.top.error("the list 'racks' is empty: add at least one rack", "racks")
+        names, numbers = UniqueValues("rack"), UniqueValues("rack number")
         for block in blocks:
             names.take(block["name"], None, block.error("", "name"))
             numbers.take(str(block["number"]), "rack '%s'" % block["name"], block.error("", "number"))
             if not 0 <= block["number"] <= 255:
-                raise block.error("rack '%s': a logical rack number is 0 to 255" % block["name"], "number")
+                raise block.error("rack '%s': the logical rack number must be 0 to 255" % block["name"], "number")
         machines = self._machines({block["name"]: block for block in blocks})
         racks = tuple(self._rack(block, machines[block["name"]]) for block in blocks)
-        tenancy = Tenancy(self.top, racks)
-        cloud = clouds.read(self.top, self.plan.networks, racks, tenancy.allocations)
+        objects = ObjectLists(self.top, racks)
+        cloud = openstack_settings.read(self.top, self.plan.networks, racks, objects.allocations)
         cables = cabling.cables(list(zip(racks, blocks, strict=True)), self.plan.networks)
         host, port = self._controller(racks)
         return model.Pod(
@@ -61,11 +66,11 @@ class _Loader:
             agent_port=_port(self.top, "agent_port"),
             networks=self.plan.networks,
             racks=racks,
-            cables=clouds.tagged(cables, cloud, self.plan.networks[model.DATA].vlan),
-            clusters=tuple(tenancy.clusters.values()),
-            allocations=tuple(tenancy.allocations.values()),
-            partitions=tenancy.partitions,
-            users=tenancy.users,
+            cables=openstack_settings.tagged(cables, cloud, self.plan.networks[model.DATA].vlan),
+            clusters=tuple(objects.clusters.values()),
+            allocations=tuple(objects.allocations.values()),
+            partitions=objects.partitions,
+            users=objects.users,
             cloud=cloud,
             deploy=self._deploy(),
         )
@@ -75,21 +80,21 @@ class _Loader:
         return {group: tuple(roles) for group, roles in block.items() if roles}
 
     def _machines(self, racks: dict[str, Block]) -> dict[str, tuple[model.Machine, ...]]:
-        """The machines of every rack, by unit."""
+        """Return the machines of every rack, by unit."""
         found: dict[str, dict[int, model.Machine]] = {name: {} for name in racks}
-        units = Once("unit")
+        units = UniqueValues("unit")
         for row in read_csv(self.machines_file, spec.MACHINE.spec, spec.MACHINE_REQUIRED):
             block = spec.MACHINE.check(row)
             name = self.plan.device(block, "machine")
             rack = block.get("rack") or (next(iter(racks)) if len(racks) == 1 else None)
             if rack is None:
-                raise block.error("machine '%s': say in the column 'rack' which of the racks it is in" % name)
+                raise block.error("machine '%s' has no rack: set the column 'rack'" % name)
             if rack not in racks:
                 raise block.error("machine '%s': %s" % (name, unknown("rack", rack, racks)), "rack")
             unit = block["unit"]
             if not 1 <= unit <= model.MACHINES_PER_RACK:
-                sentence = "machine '%s': units of a rack are 1 (the lowest) to %d, not %d"
-                raise block.error(sentence % (name, model.MACHINES_PER_RACK, unit), "unit")
+                message = "machine '%s': the unit must be 1 (the lowest) to %d, not %d"
+                raise block.error(message % (name, model.MACHINES_PER_RACK, unit), "unit")
             units.take("%d of rack '%s'" % (unit, rack), "machine '%s'" % name, block.error("", "unit"))
             agent = block.get("agent") or name
             self.agents.take(agent, "machine '%s'" % name, block.error("", "agent"))
@@ -132,14 +137,14 @@ class _Loader:
         ]
         return model.Rack(block["name"], block["number"], machines, tuple(servers), tuple(switches), tuple(pdus))
 
-    def _managed(self, row: Block, what: str, rack: int, unit: int) -> tuple[str, tuple[model.Interface, ...]]:
-        name = self.plan.device(row, what)
+    def _managed(self, row: Block, kind: str, rack: int, unit: int) -> tuple[str, tuple[model.Interface, ...]]:
+        name = self.plan.device(row, kind)
         keys = ("address", "mac")
         return name, (self.plan.interface(row, name, "management", (model.MANAGEMENT,), rack, unit, keys),)
 
     def _server(self, row: Block, rack: Block, unit: int) -> model.Server:
         name = self.plan.device(row, "server")
-        # One mapping with the keys of both, so that each value keeps its line.
+        # One mapping for both, so that each value keeps its line.
         values = Block(row.file, row.line)
         for key in ("addresses", "macs"):
             if row.get(key) is not None:
@@ -163,7 +168,7 @@ class _Loader:
         return model.Server(name, rack["name"], interfaces, tuple(row["roles"]))
 
     def _controller(self, racks: tuple[model.Rack, ...]) -> tuple[str, int]:
-        """Where the controller answers: the address given, or that of a server on the management network."""
+        """Return address and port of the controller: as given, or those of a server on the management network."""
         servers = {server.name: server for rack in racks for server in rack.servers}
         block = spec.CONTROLLER.check(self.top["controller"] or Block(self.top.file, self.top.line))
         port = _port(block, "port")
@@ -173,22 +178,21 @@ class _Loader:
         if name is None:
             name = next((s.name for s in servers.values() if "controller" in s.roles), None)
             if name is None:
-                sentence = (
-                    "nothing says where the controller is: give a server the role 'controller', or controller.host"
+                message = (
+                    "the address of the controller is unknown: give a server the role 'controller', or set "
+                    "controller.host"
                 )
-                raise block.error(sentence)
+                raise block.error(message)
         elif name not in servers:
             raise block.error(unknown("server", name, servers), "server")
         address = servers[name].interface("p2").address
         if address is None:
-            raise block.error(
-                "server '%s' has no management address: give one, or set controller.host" % name, "server"
-            )
+            raise block.error("server '%s' has no management address: set one, or set controller.host" % name, "server")
         return address, port
 
 
 def _port(block: Block, key: str) -> int:
     port: t.Any = block[key]
     if not 1 <= port <= 65535:
-        raise block.error("port %d: ports are 1 to 65535" % port, key)
+        raise block.error("invalid port %d: use 1 to 65535" % port, key)
     return int(port)

@@ -1,9 +1,9 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A POD as data: racks, devices and their addresses, cables, and what the controller is to hold. No I/O.
+"""Data model of a POD: racks, devices, addresses, cables and the desired objects of the controller. No I/O.
 
-Everything here is made by ``load.load``, which has checked it; the records only answer questions.
+``load.load`` creates and checks all records.
 """
 
 from __future__ import annotations
@@ -11,25 +11,20 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass, field
 
-from ansible_collections.openipu.pod.plugins.module_utils.pod import topology
-
 MACHINES_PER_RACK = 32  # the most; the reference design has 16
-IPUS_PER_MACHINE: int = topology.IPUS_PER_MACHINE
-AGENT_PORT = 8080
-CONTROLLER_PORT = 8090
 
-# The networks of the reference design and their VLANs. BMC and GW share one VLAN on the wire.
+# The networks of the reference design and their VLANs. BMC and GW share one VLAN.
 BMC, GW, MANAGEMENT, DATA, STORAGE = "bmc", "gw", "management", "data", "storage"
 VLANS = {BMC: 13, GW: 13, MANAGEMENT: 99, DATA: 11, STORAGE: 12}
-# On which switches a network is, and what a project of a tenant may see: never BMC or GW.
+# The kind of switch that carries each network, and the networks that projects of tenants may use.
 SWITCHES = {BMC: MANAGEMENT, GW: MANAGEMENT, MANAGEMENT: MANAGEMENT, DATA: DATA, STORAGE: DATA}
 TENANT_NETWORKS = (DATA, STORAGE, MANAGEMENT)
-# The rule 10.x.y.z: x says which network, y is the logical rack, z the unit.
+# Addresses have the form 10.x.y.z: x is the network, y the logical rack, z the unit.
 SUBNETS = {BMC: "10.1.0.0/16", GW: "10.2.0.0/16", MANAGEMENT: "10.3.0.0/16", DATA: "10.5.0.0/16"}
 DATA_MTU = 9000  # bytes, of packets on the data switches: RoCE wants jumbo frames
 
-# The last part of an address: an IPU-Machine's is its number in the rack. Servers 101 to 104 are the
-# reference design's; the other numbers are ours, chosen so that nothing meets.
+# The last part of an address. For an IPU-Machine it is the number in the rack. The reference design defines 101 to
+# 104 for servers; the other numbers are chosen here to avoid duplicates.
 FIRST_SERVER = 101
 FIRST_DATA_SWITCH = 111
 FIRST_MANAGEMENT_SWITCH = 121
@@ -38,7 +33,7 @@ FIRST_PDU = 131
 
 @dataclass(frozen=True)
 class Network:
-    """One network: its VLAN, and its subnet (None where nobody has addresses by rule)."""
+    """One network: its VLAN, and its subnet (None when addresses are not assigned by rule)."""
 
     name: str
     vlan: int
@@ -47,7 +42,7 @@ class Network:
 
 @dataclass(frozen=True)
 class Interface:
-    """A network interface of a device: its networks, the one that gives it an address first."""
+    """A network interface of a device. The address is in the first of its networks."""
 
     name: str
     networks: tuple[str, ...]
@@ -57,16 +52,16 @@ class Interface:
 
 @dataclass(frozen=True)
 class Device:
-    """Anything in a rack that has a name and interfaces."""
+    """A device in a rack, with a name and interfaces."""
 
     name: str
     rack: str
     interfaces: tuple[Interface, ...]
 
-    reached_by: t.ClassVar[str] = MANAGEMENT  # the interface that it is managed by
+    reached_by: t.ClassVar[str] = MANAGEMENT  # name of the management interface
 
     def interface(self, name: str) -> Interface:
-        """One interface; raises KeyError."""
+        """Return the interface of this name. Raises KeyError."""
         for interface in self.interfaces:
             if interface.name == name:
                 return interface
@@ -74,12 +69,12 @@ class Device:
 
     @property
     def addresses(self) -> dict[str, str]:
-        """Interface name to address, for those that have one."""
+        """Addresses by interface name, where known."""
         return {i.name: i.address for i in self.interfaces if i.address}
 
     @property
     def macs(self) -> dict[str, str]:
-        """Interface name to MAC, for those that have one."""
+        """MACs by interface name, where known."""
         return {i.name: i.mac for i in self.interfaces if i.mac}
 
 
@@ -90,7 +85,7 @@ class Machine(Device):
     reached_by = "gw"
     unit: int = 0  # its number in the rack, 1 the lowest
     agent: str = ""  # id of its V-IPU agent
-    rack_unit: int | None = None  # height at which it is mounted, in U from the floor
+    rack_unit: int | None = None  # mounting height in U from the floor
     serial: str | None = None
 
 
@@ -109,7 +104,7 @@ class Switch(Device):
     kind: str = DATA
     model: str = ""
     uplinks: tuple[str, ...] = ()  # ports
-    uplink_channel: int | None = None  # the port-channel that they are bundled in
+    uplink_channel: int | None = None  # number of their port-channel
 
 
 @dataclass(frozen=True)
@@ -121,7 +116,7 @@ class Pdu(Device):
 
 @dataclass(frozen=True)
 class Cable:
-    """One end of a cable in a port of a switch, the other in a device."""
+    """A cable from a port of a switch to a connector of a device."""
 
     switch: str
     port: str
@@ -132,7 +127,7 @@ class Cable:
 
 @dataclass(frozen=True)
 class Rack:
-    """A rack: ``number`` is the logical rack number, the y of its addresses."""
+    """A rack. ``number`` is the logical rack number, the third part of its addresses."""
 
     name: str
     number: int
@@ -155,7 +150,7 @@ class Cluster:
 
 @dataclass(frozen=True)
 class Allocation:
-    """A tenant's share of a cluster: machines, or how many of them (the controller then chooses)."""
+    """Share of a cluster for one tenant: given machines, or a number of machines that the controller chooses."""
 
     id: str
     cluster: str
@@ -165,7 +160,7 @@ class Allocation:
 
 @dataclass(frozen=True)
 class Partition:
-    """IPUs for one program; ``options`` are those of the partition modules that were given."""
+    """IPUs for one program. ``options`` are the given options of the module vipu_partition."""
 
     id: str
     allocation: str
@@ -175,7 +170,7 @@ class Partition:
 
 @dataclass(frozen=True)
 class User:
-    """Somebody who may use some allocations, or administer everything."""
+    """User of some allocations, or administrator."""
 
     id: str
     role: str
@@ -184,7 +179,7 @@ class User:
 
 @dataclass(frozen=True)
 class Tenant:
-    """A project of OpenStack that may use the POD; with a VLAN it has a data network of its own, with its machines."""
+    """OpenStack project that may use the POD. With a VLAN it has its own data network with its own machines."""
 
     project: str
     vlan: int | None = None
@@ -193,13 +188,13 @@ class Tenant:
 
 @dataclass(frozen=True)
 class Cloud:
-    """How the networks of a POD are known to OpenStack."""
+    """OpenStack settings of the networks of a POD."""
 
     physical_networks: dict[str, str]  # by kind of switch
     mtu: int  # bytes, of the networks on the data switches
-    dns_domain: str | None = None  # with the dot at its end
+    dns_domain: str | None = None  # with a final dot
     dns_servers: tuple[str, ...] = ()
-    management_servers: tuple[str, ...] = ()  # the global ones: ssh and metrics of controllers
+    management_servers: tuple[str, ...] = ()  # with access to ssh and metrics of controllers
     nfs_servers: tuple[str, ...] = ()
     external_network: str | None = None
     address_scope: bool = False
@@ -211,7 +206,7 @@ class Cloud:
 
 @dataclass(frozen=True)
 class Pod:
-    """A whole POD."""
+    """A POD."""
 
     name: str
     file: str
@@ -231,12 +226,12 @@ class Pod:
 
     @property
     def machines(self) -> tuple[Machine, ...]:
-        """All IPU-Machines, rack by rack from the lowest up."""
+        """All IPU-Machines, by rack and from the lowest up."""
         return tuple(machine for rack in self.racks for machine in rack.machines)
 
     @property
     def devices(self) -> t.Iterator[Device]:
-        """Everything that has a name and addresses."""
+        """All devices, by rack."""
         for rack in self.racks:
             yield from rack.machines
             yield from rack.servers
@@ -244,7 +239,7 @@ class Pod:
             yield from rack.pdus
 
     def desired(self) -> dict[str, list[dict[str, t.Any]]]:
-        """What the controller is to hold, in the words of the options of ``openipu.pod.vipu_pod``."""
+        """Return the desired objects of the controller as options of the module ``openipu.pod.vipu_pod``."""
         return {
             "agents": [
                 {"id": machine.agent, "host": machine.interface(GW).address, "port": self.agent_port}

@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reading pod.yml and machines.csv so that every value knows its line, and refusing them with it."""
+"""Parsing of pod.yml and machines.csv with the line of every value, for error messages."""
 
 from __future__ import annotations
 
@@ -22,65 +22,65 @@ except ImportError:
     HAS_YAML = False
 
 Spec = t.Mapping[str, t.Mapping[str, t.Any]]
-_SHOWN = 20  # names that a sentence lists at most
+_MAX_NAMED = 20  # maximum number of names in a message
 
 
 class PodError(Exception):
-    """What is wrong with a POD's description: ``file``, ``line`` (from 1; None: the file as a whole), ``sentence``."""
+    """Raised for an error in pod.yml or machines.csv. ``line`` counts from 1 and is None for the whole file."""
 
-    def __init__(self, file: str, line: int | None, sentence: str) -> None:
-        """See the class."""
+    error_code = "OPU300"
+
+    def __init__(self, file: str, line: int | None, message: str) -> None:
         self.place = file if line is None else "%s, line %d" % (file, line)
-        super().__init__("%s: %s" % (self.place, sentence))
+        super().__init__("%s: %s" % (self.place, message))
         self.file = file
         self.line = line
-        self.sentence = sentence
+        self.message = message
 
 
 class Block(dict[str, t.Any]):
-    """A mapping that knows where it stands: its file, its line, and the line of every key."""
+    """Mapping with its file, its line and the line of every key."""
 
     def __init__(self, file: str, line: int) -> None:
-        """An empty mapping at a place."""
+        """Create an empty mapping."""
         super().__init__()
         self.file = file
         self.line = line
         self.lines: dict[str, int] = {}
 
     def put(self, key: str, value: t.Any, line: int) -> None:
-        """Set a key that stands in a line."""
+        """Set a key and its line."""
         self[key] = value
         self.lines[key] = line
 
-    def error(self, sentence: str, key: str | None = None, line: int | None = None) -> PodError:
-        """The refusal of a line, of one key, or of the mapping as a whole."""
-        return PodError(self.file, line or self.lines.get(key or "", self.line), sentence)
+    def error(self, message: str, key: str | None = None, line: int | None = None) -> PodError:
+        """Return the error for a line, for a key, or for the whole mapping."""
+        return PodError(self.file, line or self.lines.get(key or "", self.line), message)
 
 
 class Items(list[t.Any]):
-    """A list that knows the line of every item."""
+    """List with the line of every item."""
 
     def __init__(self) -> None:
-        """An empty list."""
         super().__init__()
         self.lines: list[int] = []
 
 
 def read_yaml(path: str) -> Block:
-    """The mapping in a YAML file, with lines. Raises PodError."""
+    """Return the mapping of a YAML file, with lines. Raises PodError."""
     if not HAS_YAML:
-        raise PodError(path, None, "the Python library PyYAML is needed to read it: install PyYAML")
+        raise PodError(path, None, "cannot be read without the Python library PyYAML: install PyYAML")
     try:
         with Path(path).open(encoding="utf-8-sig") as stream:
             loader = _PARSER(stream.read())
     except (OSError, UnicodeDecodeError) as error:
         raise unreadable(path, error) from None
     except yaml.reader.ReaderError as error:
-        raise PodError(path, None, "is not a text file: %s" % error.reason) from None
+        raise PodError(path, None, "is not a text file: %s. Save it as UTF-8 text" % error.reason) from None
     try:
         root = loader.get_single_node()
         if not isinstance(root, yaml.MappingNode):
-            raise PodError(path, 1, "a POD is described by a mapping that starts with 'plugin: openipu.pod.pod'")
+            raise PodError(path, 1, "is not a mapping: start the file with 'plugin: openipu.pod.pod'")
         return _Tree(path, loader).block(root)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -88,18 +88,18 @@ def read_yaml(path: str) -> Block:
     except yaml.YAMLError as error:
         raise PodError(path, None, "is not YAML: %s" % error) from None
     except RecursionError:
-        raise PodError(path, None, "is nested too deeply") from None
+        raise PodError(path, None, "is nested too deeply: remove levels") from None
     finally:
         loader.dispose()
 
 
 class _Tree:
-    """Values of YAML nodes."""
+    """Converter of YAML nodes to values with lines."""
 
     def __init__(self, path: str, loader: t.Any) -> None:
         self.path = path
         self.loader = loader
-        self.blocks: dict[int, Block] = {}  # an aliased mapping is read once: merging changes its node
+        self.blocks: dict[int, Block] = {}  # an aliased mapping is converted once, because merging changes its node
 
     def block(self, node: t.Any) -> Block:
         if id(node) not in self.blocks:
@@ -107,7 +107,7 @@ class _Tree:
         return self.blocks[id(node)]
 
     def _read(self, node: t.Any) -> Block:
-        # Merged keys ('<<') stand first and are given way to by the mapping's own.
+        # Merged keys ('<<') come first; keys of the mapping itself override them.
         own = sum(1 for key, value in node.value if key.tag != "tag:yaml.org,2002:merge")
         self.loader.flatten_mapping(node)
         merged = len(node.value) - own
@@ -118,7 +118,9 @@ class _Tree:
             key = str(self.value(key_node))
             if position >= merged:
                 if key in seen:
-                    raise PodError(self.path, line, "the key '%s' stands twice in one mapping: remove one" % key)
+                    raise PodError(
+                        self.path, line, "the key '%s' is used twice in one mapping: remove one of them" % key
+                    )
                 seen.add(key)
             result.put(key, self.value(value_node), line)
         return result
@@ -132,17 +134,19 @@ class _Tree:
                 result.append(self.value(item))
                 result.lines.append(item.start_mark.line + 1)
             return result
-        # A MAC of digits only is a number in base 60 to YAML 1.1.
+        # YAML 1.1 reads a MAC of digits only as a number in base 60.
         if node.tag == "tag:yaml.org,2002:int" and ":" in node.value:
             return node.value
         try:
             return self.loader.construct_object(node)
         except ValueError as error:
-            raise PodError(self.path, node.start_mark.line + 1, "cannot read '%s': %s" % (node.value, error)) from None
+            raise PodError(
+                self.path, node.start_mark.line + 1, "invalid value '%s': %s" % (node.value, error)
+            ) from None
 
 
 def read_csv(path: str, columns: t.Collection[str], required: t.Iterable[str]) -> list[Block]:
-    """The rows of a CSV file with a header line; empty cells and empty lines are left out. Raises PodError."""
+    """Return the rows of a CSV file with a header, without empty cells and empty lines. Raises PodError."""
     try:
         with Path(path).open(encoding="utf-8-sig", newline="") as stream:
             return list(_rows(path, csv.reader(stream, strict=True), columns, required))
@@ -172,7 +176,7 @@ def _rows(path: str, reader: t.Any, columns: t.Collection[str], required: t.Iter
     except csv.Error as error:
         raise PodError(path, reader.line_num, "is not CSV: %s" % error) from None
     if header is None:
-        raise PodError(path, None, "is empty: start it with a header line: %s" % ",".join(required))
+        raise PodError(path, None, "is empty: start it with the header line '%s'" % ",".join(required))
 
 
 def _header(path: str, line: int, cells: list[str], columns: t.Collection[str], required: t.Iterable[str]) -> list[str]:
@@ -181,61 +185,64 @@ def _header(path: str, line: int, cells: list[str], columns: t.Collection[str], 
         if name not in columns:
             raise PodError(path, line, unknown("column", name, columns))
         if names.count(name) > 1:
-            raise PodError(path, line, "the column '%s' stands twice: remove one" % name)
+            raise PodError(path, line, "the column '%s' is used twice: remove one of them" % name)
     missing = [name for name in required if name not in names]
     if missing:
-        raise PodError(path, line, "the header lacks the column '%s': add it" % missing[0])
+        raise PodError(path, line, "the header has no column '%s': add it" % missing[0])
     return names
 
 
 def unreadable(path: str, error: Exception) -> PodError:
-    """The refusal of a file that cannot be read at all."""
+    """Return the error for a file that cannot be read."""
     if isinstance(error, UnicodeDecodeError):
-        return PodError(path, None, "is not UTF-8 text: save it in that encoding")
+        return PodError(path, None, "is not UTF-8 text: save it as UTF-8")
     if isinstance(error, FileNotFoundError):
-        named = " ('machines' in pod.yml names it)" if path.endswith(".csv") else ""
-        return PodError(path, None, "there is no such file: write it, or name another%s" % named)
+        option = " (option 'machines' in pod.yml)" if path.endswith(".csv") else ""
+        return PodError(path, None, "the file does not exist: create it, or set another path%s" % option)
     return PodError(path, None, "cannot be read: %s" % (getattr(error, "strerror", None) or error))
 
 
-def beside(path: str, name: str) -> str:
-    """The path of a file that another one names: relative to the folder of that one."""
+def relative_to(path: str, name: str) -> str:
+    """Return the path of a file named in another file, relative to the folder of that file."""
     return str(Path(path).parent / name)
 
 
-def unknown(what: str, name: str, known: t.Iterable[str]) -> str:
-    """The sentence for a name that means nothing here, with the name that may have been meant."""
+def unknown(kind: str, name: str, known: t.Iterable[str]) -> str:
+    """Return the message for an unknown name, with the most similar known name."""
     names = sorted(known)
     near = difflib.get_close_matches(name, names, n=1)
     if near:
-        return "unknown %s '%s': did you mean '%s'?" % (what, name, near[0])
-    more = " and %d more" % (len(names) - _SHOWN) if len(names) > _SHOWN else ""
-    listed = "known are %s%s" % (", ".join(names[:_SHOWN]), more) if names else "there are none"
-    return "unknown %s '%s': %s" % (what, name, listed)
+        return "unknown %s '%s': did you mean '%s'?" % (kind, name, near[0])
+    more = " and %d more" % (len(names) - _MAX_NAMED) if len(names) > _MAX_NAMED else ""
+    listed = "known are %s%s" % (", ".join(names[:_MAX_NAMED]), more) if names else "there are none"
+    return "unknown %s '%s': %s" % (kind, name, listed)
 
 
 _FORMS = {"list": (Items, "a list"), "dict": (Block, "a mapping")}
 
 
-class Shape:
-    """What a mapping may hold, as an argument spec; nested mappings have shapes of their own."""
+class MappingSchema:
+    """Schema of a mapping as an argument spec. Nested mappings have their own schemas."""
 
-    def __init__(self, what: str, spec: Spec, **rules: t.Any) -> None:
-        """``rules`` are those of ArgumentSpecValidator (mutually_exclusive and so on)."""
-        self.what = what
+    def __init__(self, label: str, spec: Spec, **rules: t.Any) -> None:
+        """``label`` names the mapping in messages.
+
+        ``rules`` are those of ArgumentSpecValidator (mutually_exclusive and so on).
+        """
+        self.label = label
         self.spec = spec
         self._validator = ArgumentSpecValidator(spec, **rules)
 
     def check(self, block: Block) -> Block:
-        """The mapping with its values in their types and defaults filled in. Raises PodError at the line at fault."""
+        """Return the mapping with converted values and defaults. Raises PodError with the line of the error."""
         for name in block:
             if name not in self.spec:
-                told = unknown("key", name, self.spec)
-                raise block.error("%s: %s%s" % (self._named(block), told, self._missing(block, told)), name)
+                message = unknown("key", name, self.spec)
+                raise block.error("%s: %s%s" % (self._subject(block), message, self._missing(block, message)), name)
             self._check_form(block, name)
         result = self._validator.validate(dict(block))
         if result.error_messages:
-            raise block.error("%s: %s" % (self._named(block), result.error_messages[0]), self._at_fault(block))
+            raise block.error("%s: %s" % (self._subject(block), result.error_messages[0]), self._invalid_key(block))
         checked = Block(block.file, block.line)
         checked.lines = block.lines
         # Nested mappings and lists keep their lines.
@@ -244,35 +251,35 @@ class Shape:
         return checked
 
     def _check_form(self, block: Block, name: str) -> None:
-        """Refuse what the validator would turn into a value of another form, or into text."""
+        """Refuse values of another type that the validator would convert."""
         kind = self.spec[name].get("type", "str")
-        form, said = _FORMS.get(kind, (None, "one value"))
+        form, expected = _FORMS.get(kind, (None, "a single value"))
         value = block[name]
         if value is None or kind == "raw":
             return
         if not isinstance(value, form) if form else isinstance(value, (Block, Items)):
-            raise block.error("%s: '%s' is %s" % (self._named(block), name, said), name)
+            raise block.error("%s: '%s' must be %s" % (self._subject(block), name, expected), name)
         if self.spec[name].get("elements") == "dict":
             for item, line in zip(value, value.lines, strict=True):
                 if not isinstance(item, Block):
-                    raise block.error("%s: '%s' is a list of mappings" % (self._named(block), name), name, line)
+                    raise block.error("%s: '%s' must be a list of mappings" % (self._subject(block), name), name, line)
 
     def children(self, block: Block, key: str) -> list[Block]:
-        """The mappings of a list in a mapping that was checked. Raises PodError."""
+        """Return the checked mappings of a list. Raises PodError."""
         return [self.check(item) for item in block.get(key) or ()]
 
-    def _missing(self, block: Block, told: str) -> str:
-        """What a mapping with a wrong key lacks too: what was not told already as the right one."""
+    def _missing(self, block: Block, message: str) -> str:
+        """Return the missing required keys that the message does not suggest already."""
         required = [name for name, option in self.spec.items() if option.get("required") and name not in block]
-        names = [name for name in required if "'%s'" % name not in told]
+        names = [name for name in required if "'%s'" % name not in message]
         return " (missing: %s)" % ", ".join(names) if names else ""
 
-    def _named(self, block: Block) -> str:
+    def _subject(self, block: Block) -> str:
         name = block.get("id", block.get("name"))
-        return self.what if name is None else "%s '%s'" % (self.what, name)
+        return self.label if name is None else "%s '%s'" % (self.label, name)
 
-    def _at_fault(self, block: Block) -> str | None:
-        """The key whose value alone is refused; None when it is the mapping as a whole."""
+    def _invalid_key(self, block: Block) -> str | None:
+        """Return the key with the invalid value, None when the mapping as a whole is invalid."""
         for name, value in block.items():
             alone = ArgumentSpecValidator({name: dict(self.spec[name], required=False)})
             if alone.validate({name: value}).error_messages:

@@ -5,14 +5,16 @@
 
 from __future__ import annotations
 
-from .model import AGENT_PORT, CONTROLLER_PORT, DATA, DATA_MTU, MANAGEMENT, VLANS
-from .source import Shape, Spec
+from ..vipu.partition_fields import IPU_FIELDS, PARTITION_FIELDS
+from ..vipu.ports import AGENT_PORT, CONTROLLER_PORT
+from .model import DATA, DATA_MTU, MANAGEMENT, VLANS
+from .source import MappingSchema, Spec
 
-# Read item by item, each with its own shape.
+# Lists whose items have their own schema.
 _LIST = {"type": "list", "elements": "dict"}
 _NAMES = {"type": "list", "elements": "str"}
 
-# Read by the inventory plugin, not by the model.
+# Keys of the inventory plugin; the model ignores them.
 INVENTORY_KEYS = (
     "cache",
     "cache_connection",
@@ -28,7 +30,7 @@ INVENTORY_KEYS = (
     "use_extra_vars",
 )
 
-POD = Shape(
+POD = MappingSchema(
     "pod",
     {
         **{key: {"type": "raw"} for key in INVENTORY_KEYS},
@@ -46,12 +48,12 @@ POD = Shape(
         "users": _LIST,
     },
 )
-CONTROLLER = Shape(
+CONTROLLER = MappingSchema(
     "controller",
     {"server": {}, "host": {}, "port": {"type": "int", "default": CONTROLLER_PORT}},
     mutually_exclusive=[("server", "host")],
 )
-# The roles of this collection for hosts; playbooks/hosts.yml and clients.yml put them there, in an order of their own.
+# Roles of this collection for hosts. playbooks/hosts.yml and deployed_clients.yml define their order.
 HOST_ROLES = (
     "common",
     "management_server",
@@ -61,12 +63,12 @@ HOST_ROLES = (
     "vipu_client",
     "monitoring",
 )
-DEPLOY = Shape(
+DEPLOY = MappingSchema(
     "deploy",
     {group: {**_NAMES, "choices": list(HOST_ROLES)} for group in ("controllers", "machines", "poplar_servers")},
 )
-NETWORKS = Shape("networks", {name: {"type": "dict"} for name in VLANS})
-OPENSTACK = Shape(
+NETWORKS = MappingSchema("networks", {name: {"type": "dict"} for name in VLANS})
+OPENSTACK = MappingSchema(
     "openstack",
     {
         "physical_networks": {"type": "dict"},
@@ -81,11 +83,13 @@ OPENSTACK = Shape(
         "tenants": _LIST,
     },
 )
-PHYSICAL_NETWORKS = Shape("physical networks", {DATA: {"default": "physnet100g"}, MANAGEMENT: {"default": "physnet1g"}})
-CLOUD_NETWORK = Shape("network of openstack", {"gateway": {}, "router_address": {}, "pools": _NAMES})
-TENANT = Shape("tenant", {"project": {"required": True}, "vlan": {"type": "int"}, "allocation": {}})
-NETWORK = Shape("network", {"vlan": {"type": "int"}, "subnet": {}})
-RACK = Shape(
+PHYSICAL_NETWORKS = MappingSchema(
+    "physical networks", {DATA: {"default": "physnet100g"}, MANAGEMENT: {"default": "physnet1g"}}
+)
+CLOUD_NETWORK = MappingSchema("network of openstack", {"gateway": {}, "router_address": {}, "pools": _NAMES})
+TENANT = MappingSchema("tenant", {"project": {"required": True}, "vlan": {"type": "int"}, "allocation": {}})
+NETWORK = MappingSchema("network", {"vlan": {"type": "int"}, "subnet": {}})
+RACK = MappingSchema(
     "rack",
     {
         "name": {"required": True},
@@ -98,7 +102,7 @@ RACK = Shape(
 )
 ROLES = ("controller", "poplar")
 SERVER_INTERFACES = ("p1", "p2", "idrac", "data")
-SERVER = Shape(
+SERVER = MappingSchema(
     "server",
     {
         "name": {"required": True},
@@ -107,8 +111,8 @@ SERVER = Shape(
         "macs": {"type": "dict"},
     },
 )
-SERVER_VALUES = Shape("server's interface", {name: {} for name in SERVER_INTERFACES})
-SWITCH = Shape(
+SERVER_VALUES = MappingSchema("server's interface", {name: {} for name in SERVER_INTERFACES})
+SWITCH = MappingSchema(
     "switch",
     {
         "name": {"required": True},
@@ -120,8 +124,8 @@ SWITCH = Shape(
         "uplink_channel": {"type": "int"},
     },
 )
-PDU = Shape("PDU", {"name": {"required": True}, "model": {"default": "AP8886"}, "address": {}, "mac": {}})
-CABLE = Shape(
+PDU = MappingSchema("PDU", {"name": {"required": True}, "model": {"default": "AP8886"}, "address": {}, "mac": {}})
+CABLE = MappingSchema(
     "cable",
     {
         "device": {"required": True},
@@ -131,7 +135,7 @@ CABLE = Shape(
         "vlans": {"type": "list", "elements": "int"},
     },
 )
-CLUSTER = Shape(
+CLUSTER = MappingSchema(
     "cluster",
     {
         "id": {"required": True},
@@ -144,38 +148,21 @@ CLUSTER = Shape(
     mutually_exclusive=[("racks", "machines")],
     required_one_of=[("racks", "machines")],
 )
-ALLOCATION = Shape(
+ALLOCATION = MappingSchema(
     "allocation",
     {"id": {"required": True}, "cluster": {"required": True}, "size": {"type": "int"}, "machines": _NAMES},
     mutually_exclusive=[("size", "machines")],
     required_one_of=[("size", "machines")],
 )
 
-# What the partition modules take beside id, allocation and size; their names and forms are the modules'.
+# The options of the module vipu_partition besides id, allocation and size.
 PARTITION_OPTIONS: Spec = {
-    "cluster": {},
-    "num_gcds": {"type": "int"},
-    "num_replicas": {"type": "int"},
-    "num_segments": {"type": "int"},
-    "routing": {"choices": ["dnc", "swnc", "btnc", "ringswnc"]},
-    "gw_routing": {"choices": ["ring", "swring"]},
-    "sync_type": {"choices": ["c2-compatible", "independent-rails", "pod-native", "pod-native-replicated-pipeline"]},
-    "reconfigurable": {"type": "bool"},
+    **{field.name: field.option for field in PARTITION_FIELDS if field.name not in ("allocation", "size")},
     "ipus": _LIST,
-    "disable_auto_reset": {"type": "bool"},
-    "relocatable": {"type": "bool"},
 }
-IPU = Shape(
-    "IPU",
-    {
-        "ild": {"type": "int", "default": 0},
-        "topology_id": {"type": "int", "required": True},
-        "ild_routing_id": {"type": "int", "default": 0},
-        "routing_id": {"type": "int", "default": 0},
-    },
-)
+IPU = MappingSchema("IPU", {field.name: field.option for field in IPU_FIELDS})
 PARTITION_DIVISORS = ("num_gcds", "num_replicas", "num_segments")
-PARTITION = Shape(
+PARTITION = MappingSchema(
     "partition",
     {
         "id": {"required": True},
@@ -184,12 +171,12 @@ PARTITION = Shape(
         **PARTITION_OPTIONS,
     },
 )
-USER = Shape(
+USER = MappingSchema(
     "user",
     {"id": {"required": True}, "role": {"choices": ["user", "admin"], "default": "user"}, "allocations": _NAMES},
 )
 
-MACHINE = Shape(
+MACHINE = MappingSchema(
     "machine",
     {
         "name": {"required": True},

@@ -1,9 +1,9 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The cables and links of a cluster. Pure arithmetic, for the cluster tests, the twin and the report alike.
+"""Cables and links of a cluster, for the cluster tests, the twin and the report. Pure.
 
-A machine is named by its position in the cluster: domain by domain, the lowest in the rack first.
+A machine is identified by its position in the cluster: domain by domain, from the lowest in the rack up.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-IPUS_PER_MACHINE = 4
-MESH, TORUS = "mesh", "torus"  # how the IPU-Links of one IPU-Link domain are cabled
+from ..vipu.object_rules import IPUS_PER_MACHINE
+
+MESH, TORUS = "mesh", "torus"  # cabling of the IPU-Links in one IPU-Link domain
 
 # Chassis ports of an IPU-Machine that lead to the machine below and to the one above.
 IPU_LINK_DOWN = (1, 2, 3, 4)
@@ -24,14 +25,14 @@ SYNC_LINK_UP = (6, 7)
 GW_LINK_NEXT = 1  # to the same position in the next IPU-Link domain
 GW_LINK_PREVIOUS = 2
 
-INTERNAL_LINKS = 16  # IPU-Links inside of one IPU-Machine that the IPU-Link test counts
+INTERNAL_LINKS = 16  # IPU-Links inside an IPU-Machine in the count of the IPU-Link test
 
 TRAFFIC_WINDOW = 4  # machines (16 IPUs) of one traffic test
 TRAFFIC_STEP = 2  # machines between the starts of two overlapping traffic tests
 
 
 class CableKind(enum.StrEnum):
-    """The families of chassis ports, each numbered on its own."""
+    """Kind of chassis port and cable. Ports are numbered per kind."""
 
     IPU_LINK = "IPU-Link"
     GW_LINK = "GW-Link"
@@ -46,7 +47,7 @@ class Port(NamedTuple):
 
 
 class Cable(NamedTuple):
-    """A cable and the ports at both of its ends; ``a`` is the lower machine, or the one in the earlier domain."""
+    """A cable with the ports at both ends. ``a`` is the lower machine, or the machine in the earlier domain."""
 
     kind: CableKind
     a: Port
@@ -55,7 +56,7 @@ class Cable(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How many machines, and how they are cabled. Any number of either from one up."""
+    """Number of machines and domains of a cluster, each at least one, and their cabling."""
 
     machines_per_ild: int
     ilds: int = 1
@@ -63,18 +64,19 @@ class Layout:
 
     @classmethod
     def of(cls, cluster: Any) -> Layout:
-        """The layout of a cluster record."""
+        """Return the layout of a cluster record."""
         return cls(cluster.machines_per_ild, cluster.num_ilds, cluster.topology)
 
     @property
     def ipus(self) -> int:
-        """All IPUs."""
+        """Number of IPUs."""
         return IPUS_PER_MACHINE * self.machines_per_ild * self.ilds
 
     def ipu_link_cables(self, ild: int) -> Iterator[Cable]:
-        """Mesh: 4 (n - 1) cables, each machine to the one above. Torus: 4 n, the top one to the bottom one too.
+        """Yield the IPU-Link cables of a domain with n machines.
 
-        A torus of one machine loops its own ports.
+        A mesh has 4 (n - 1) cables, from each machine to the next. A torus has 4 n, including those from the top to
+        the bottom machine. A torus of one machine connects its own ports.
         """
         first, n = ild * self.machines_per_ild, self.machines_per_ild
         for machine in range(n if self.topology == TORUS else n - 1):
@@ -82,42 +84,45 @@ class Layout:
                 yield Cable(CableKind.IPU_LINK, Port(first + machine, up), Port(first + (machine + 1) % n, down))
 
     def sync_link_cables(self, ild: int) -> Iterator[Cable]:
-        """2 (n - 1) cables: never closed to a ring."""
+        """Yield the 2 (n - 1) Sync-Link cables of a domain; they never form a ring."""
         first = ild * self.machines_per_ild
         for machine in range(first, first + self.machines_per_ild - 1):
             for up, down in zip(SYNC_LINK_UP, SYNC_LINK_DOWN, strict=True):
                 yield Cable(CableKind.SYNC_LINK, Port(machine, up), Port(machine + 1, down))
 
     def gw_link_cables(self) -> Iterator[Cable]:
-        """D × n cables from two domains up, looped: from each machine to its like in the next domain."""
+        """Yield the GW-Link cables from each machine to the same position in the next domain, as a loop.
+
+        A single domain has none.
+        """
         if self.ilds == 1:
             return
         total = self.machines_per_ild * self.ilds
         for position in range(total):
-            there = (position + self.machines_per_ild) % total
-            yield Cable(CableKind.GW_LINK, Port(position, GW_LINK_NEXT), Port(there, GW_LINK_PREVIOUS))
+            following = (position + self.machines_per_ild) % total
+            yield Cable(CableKind.GW_LINK, Port(position, GW_LINK_NEXT), Port(following, GW_LINK_PREVIOUS))
 
     def cables(self) -> Iterator[Cable]:
-        """Every cable of the cluster: IPU-Links and Sync-Links domain by domain, then GW-Links."""
+        """Yield all cables: IPU-Links and Sync-Links domain by domain, then GW-Links."""
         for ild in range(self.ilds):
             yield from self.ipu_link_cables(ild)
             yield from self.sync_link_cables(ild)
         yield from self.gw_link_cables()
 
     def tested_cables(self) -> Iterator[Cable]:
-        """What the cabling test reads: the cables with serial ids, IPU-Links and GW-Links."""
+        """Yield the cables of the cabling test: IPU-Links and GW-Links, which have serial numbers."""
         return (cable for cable in self.cables() if cable.kind is not CableKind.SYNC_LINK)
 
     def ipu_links(self) -> int:
-        """Links that the IPU-Link test trains: those inside of each machine, and the cabled ones."""
+        """Return the number of links in the IPU-Link test: internal links and cables."""
         per_ild = len(list(self.ipu_link_cables(0)))
         return self.ilds * (INTERNAL_LINKS * self.machines_per_ild + per_ild)
 
     def traffic_windows(self) -> Iterator[tuple[int, ...]]:
-        """The machines of each traffic test: overlapping windows of four, over the top of a torus too.
+        """Yield the machines of each traffic test: overlapping windows of four, which wrap around a torus.
 
-        A domain of up to four machines is one window. In a mesh with an odd number of machines the
-        last window moves down by one so that it ends at the top machine.
+        A domain of up to four machines is one window. In a mesh with an odd number of machines, the last window
+        starts one machine lower so that it ends at the top machine.
         """
         n = self.machines_per_ild
         for first in range(0, n * self.ilds, n):

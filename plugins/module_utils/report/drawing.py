@@ -1,10 +1,10 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where everything of a rack is drawn. Pure; lengths are in units of the drawing.
+"""Geometry of the drawing of a rack. Pure; lengths are in units of the drawing.
 
-Machines stand where they are mounted. Their ports 1 to 4 are at the lower edge and 5 to 8 at the upper
-one, Sync-Link ports likewise, so a cable between neighbours is a short line across the gap.
+Machines are drawn at their mounting height. Ports 1 to 4 are at the lower edge and 5 to 8 at the upper one, and
+Sync-Link ports likewise, so a cable between neighbours is a short line across the gap.
 """
 
 from __future__ import annotations
@@ -12,26 +12,27 @@ from __future__ import annotations
 import itertools
 import typing as t
 
-from ..pod.topology import IPUS_PER_MACHINE, CableKind
-from .ends import End
+from ..pod.topology import CableKind
+from ..vipu.object_rules import IPUS_PER_MACHINE
+from .chassis_ports import ChassisPort
 
 WIDTH = 830
 BOX_LEFT, BOX_WIDTH, BOX_HEIGHT, GAP = 90, 560, 44, 26
 PITCH = BOX_HEIGHT + GAP
-SHELF = 28  # height of anything that is no IPU-Machine, with the space below it
-EDGE = 34  # above the highest machine and below the lowest, for the cables that close a torus
-RAIL = 12  # breadth of a PDU at the side
-BAND, BAND_LEFT = 17, 36  # breadth and place of what tells of which allocation machines are
+SHELF = 28  # height of a device that is not an IPU-Machine, with the space below
+EDGE = 34  # space above and below the machines for the cables that close a torus
+RAIL = 12  # width of a PDU at the side
+BAND, BAND_LEFT = 17, 36  # width and position of the bands of allocations
 
 _STEP = 32  # between two ports
-_INSET = 9  # of the middle of a port from the edge of its machine
-_RING = 10  # radius of what marks a port
-_BOW = 40  # how far a cable swings out that joins ports of one column
-_BESIDE = 8  # how far from a machine the cables run that leave from a wrong port
-_IPU_LINKS, _SYNC_LINKS, _GW_LINKS = 250, 392, 530  # the leftmost port of each family, from the edge of the machine
+_INSET = 9  # from the centre of a port to the edge of its machine
+_RING = 10  # radius of the mark of a port
+_BOW = 40  # horizontal bend of a cable between ports of one column
+_BESIDE = 8  # from a machine to the cables that leave from a wrong port
+_IPU_LINKS, _SYNC_LINKS, _GW_LINKS = 250, 392, 530  # the leftmost port of each kind, from the edge of the machine
 _IPUS, _IPU_STEP = 128, 24  # the leftmost IPU
 
-# The cables that close a torus run beside the rack, and GW-Links leave it beyond them.
+# Cables that close a torus run next to the rack; GW-Links end further right.
 _LANES, _LANE = BOX_LEFT + BOX_WIDTH + 26, 9
 STUB = BOX_LEFT + BOX_WIDTH + 66
 
@@ -39,7 +40,7 @@ Point = tuple[float, float]
 
 
 def port_at(kind: str, port: int) -> Point:
-    """The middle of a port, from the upper left corner of its machine. Unknown kinds are drawn as GW-Links."""
+    """Return the centre of a port relative to the upper left corner of its machine. Unknown kinds are GW-Links."""
     lower, upper = BOX_HEIGHT - _INSET, _INSET
     if kind == CableKind.IPU_LINK:
         return _IPU_LINKS + _STEP * ((port - 1) % 4), lower if port <= 4 else upper
@@ -49,22 +50,25 @@ def port_at(kind: str, port: int) -> Point:
 
 
 def ports() -> list[tuple[str, str, float, float]]:
-    """The ports of a machine: the look of their family, the number on them, and where they are in it."""
+    """Return the ports of a machine: CSS class of their kind, number, and position."""
     families = {"ipu": (CableKind.IPU_LINK, range(1, 9)), "sync": (CableKind.SYNC_LINK, range(8))}
     families["gw"] = CableKind.GW_LINK, range(1, 3)
-    return [(look, str(port), *port_at(kind, port)) for look, (kind, all) in families.items() for port in all]
+    return [(name, str(port), *port_at(kind, port)) for name, (kind, all) in families.items() for port in all]
 
 
 def ipus() -> list[Point]:
-    """The upper left corners of the IPUs in their machine."""
+    """Return the upper left corners of the IPUs in a machine."""
     return [(_IPUS + _IPU_STEP * number, BOX_HEIGHT / 2 - 10) for number in range(IPUS_PER_MACHINE)]
 
 
 class Elevation:
-    """One rack, seen from where the cables are."""
+    """View of one rack from the cable side."""
 
     def __init__(self, agents: t.Sequence[str], units: t.Sequence[int | None] = (), shelves: int = 0) -> None:
-        """``agents`` from the lowest up, and their heights in U where known; ``shelves``: how much else there is."""
+        """``agents`` are listed from the lowest up.
+
+        ``units`` are their heights in U, ``shelves`` is the number of other devices.
+        """
         rows = _rows(units) if len(units) == len(agents) else None
         self._row = dict(zip(agents, rows or range(len(agents)), strict=True))
         self._order = {agent: number for number, agent in enumerate(agents)}
@@ -76,18 +80,18 @@ class Elevation:
         return agent in self._row
 
     def box(self, agent: str) -> float:
-        """The upper edge of a machine."""
+        """Return the upper edge of a machine."""
         return self._bottom - self._row[agent] * PITCH
 
     def port(self, agent: str, kind: str, port: int) -> Point:
-        """The middle of a port."""
+        """Return the centre of a port."""
         x, y = port_at(kind, port)
         return BOX_LEFT + x, self.box(agent) + y
 
     def line(self, lower: str, upper: str, kind: str, port: int, lane: int) -> tuple[str, Point]:
-        """The path of a cable from a port at the upper edge of a machine to the port below it of another; its middle.
+        """Return the path of a cable from the upper edge of a machine to the lower edge of another, and its centre.
 
-        Neighbours are joined by a straight line, others around the right side of the rack in a lane.
+        Neighbours are joined by a straight line, others by a lane on the right side of the rack.
         """
         x = self.port(lower, kind, port)[0]
         start, end = self.box(lower), self.box(upper) + BOX_HEIGHT
@@ -98,31 +102,31 @@ class Elevation:
         return path, (right, (start + end) / 2)
 
     def stub(self, agent: str, kind: str, port: int) -> tuple[str, Point]:
-        """The path of a cable that leaves the drawing, to the right; its middle."""
+        """Return the path of a cable that leaves the drawing to the right, and its centre."""
         x, y = self.port(agent, kind, port)
         start = x + _INSET if kind != CableKind.GW_LINK else BOX_LEFT + BOX_WIDTH
         return "M%g %gH%g" % (start, y, STUB), ((start + STUB) / 2 if kind != CableKind.GW_LINK else STUB - 8, y)
 
-    def stray(self, one: End, other: End) -> str:
-        """The path of a cable of this rack that is where it should not be."""
+    def stray(self, one: ChassisPort, other: ChassisPort) -> str:
+        """Return the path of a misplaced cable inside this rack."""
         (x, y), (to_x, to_y) = self.port(*one), self.port(*other)
         out, to_out = _outwards(*one[1:]), _outwards(*other[1:])
         reach = max(20.0 if out == to_out else 6.0, min(70.0, abs(to_y - y) / 3))
-        bow = _BOW if x == to_x else 0  # past the ports between these two
+        bow = _BOW if x == to_x else 0  # avoids the ports between these two
         start, end = y + out * _RING, to_y + to_out * _RING
         curve = (x + bow, start + out * reach, to_x + bow, end + to_out * reach, to_x, end)
         return "%sM%g %gC%g %g %g %g %g %g%s" % (_ring(x, y), x, start, *curve, _ring(to_x, to_y))
 
-    def leaving_stray(self, end: End) -> tuple[str, float]:
-        """The path of one whose other end is not in this drawing, beside the machine to the right; its height there."""
+    def leaving_stray(self, end: ChassisPort) -> tuple[str, float]:
+        """Return the path of a misplaced cable that leaves the drawing to the right, and its height there."""
         x, y = self.port(*end)
         out = _outwards(*end[1:])
-        beside = self.box(end.agent) + (BOX_HEIGHT if out > 0 else 0) + out * _BESIDE
-        return "%sM%g %gV%gH%g" % (_ring(x, y), x, y + out * _RING, beside, STUB), beside
+        height = self.box(end.agent) + (BOX_HEIGHT if out > 0 else 0) + out * _BESIDE
+        return "%sM%g %gV%gH%g" % (_ring(x, y), x, y + out * _RING, height, STUB), height
 
 
 def _outwards(kind: str, port: int) -> int:
-    """Which way the nearest edge of the machine is from a port: 1 down, -1 up."""
+    """Return the direction from a port to the nearest edge of its machine: 1 down, -1 up."""
     return 1 if port_at(kind, port)[1] > BOX_HEIGHT / 2 else -1
 
 
@@ -132,7 +136,7 @@ def _ring(x: float, y: float) -> str:
 
 
 def _rows(units: t.Sequence[int | None]) -> list[int] | None:
-    """The height of each machine above the lowest in U; None when that is not known, or cannot be."""
+    """Return the height of each machine above the lowest in U, None when heights are unknown or impossible."""
     known = [unit for unit in units if unit is not None]
     if len(known) < len(units) or any(above <= below for below, above in itertools.pairwise(known)):
         return None

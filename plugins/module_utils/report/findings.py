@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a run of tests says of each cable of its cluster. Pure."""
+"""Verdicts of a run of tests on each cable of its cluster. Pure."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import typing as t
 from collections import Counter
 
 from ..pod.topology import CableKind
-from .ends import End, Pair, cable, end
+from .chassis_ports import ChassisPort, Pair, cable, port_of
 
-# ``untested``: no test looked at it; ``untold``: one did and failed, and does not tell whether of this cable.
-PASSED, FAILED, SKIPPED, UNTESTED, UNTOLD = "passed", "failed", "skipped", "untested", "untold"
-WORDS = {UNTESTED: "not tested", UNTOLD: "not told"}  # for people, where it is another word
+# ``untested``: no test covered the cable; ``unknown``: a test failed without a verdict on this cable.
+PASSED, FAILED, SKIPPED, UNTESTED, UNKNOWN = "passed", "failed", "skipped", "untested", "unknown"
+WORDS = {UNTESTED: "not tested"}  # displayed words, where different
 
-# The tests that look at a cable.
-_TELLING = {
+# The tests that cover a cable.
+_COVERING = {
     CableKind.IPU_LINK: ("Cabling", "IPU-Link", "Traffic"),
     CableKind.GW_LINK: ("Sync-Link", "Cabling", "GW-Link"),
     CableKind.SYNC_LINK: ("Sync-Link",),
@@ -24,21 +24,21 @@ _TELLING = {
 
 
 def summary(states: t.Iterable[str]) -> str:
-    """How many there are of each."""
+    """Return the number of each state as text."""
     return ", ".join("%d %s" % (count, WORDS.get(state, state)) for state, count in sorted(Counter(states).items()))
 
 
 class Findings:
-    """The verdicts on cables, which are named as in ``ends``."""
+    """Verdicts on cables, which are identified as in ``chassis_ports``."""
 
     def __init__(self, run: t.Mapping[str, t.Any] | None) -> None:
-        """Without a run nothing was tested."""
+        """``run`` is None when there was no test."""
         self.results = {result["test"]: result for result in (run or {}).get("results", ())}
         self._silent = {test: _silent(result) for test, result in self.results.items()}
         self._reasons: dict[Pair, dict[str, None]] = {}
         self._failed: set[Pair] = set()
-        self._strays: dict[Pair, list[tuple[End, End]]] = {}
-        seen: set[frozenset[End]] = set()
+        self._strays: dict[Pair, list[tuple[ChassisPort, ChassisPort]]] = {}
+        seen: set[frozenset[ChassisPort]] = set()
         for result in self.results.values():
             for failure in result["failures"]:
                 pair = cable(failure)
@@ -49,44 +49,49 @@ class Findings:
                     self._failed.add(pair)
                 for name, place in (("a", "found"), ("b", "found_b")):
                     if failure[place]:
-                        stray = end(failure[name]), end(failure[place])
+                        stray = port_of(failure[name]), port_of(failure[place])
                         if frozenset(stray) not in seen:
                             seen.add(frozenset(stray))
                             self._strays.setdefault(pair, []).append(stray)
 
     def of(self, kind: CableKind, pair: Pair) -> tuple[str, str]:
-        """State of a cable, and why in words."""
+        """Return the state of a cable and its cause as text."""
         if pair in self._reasons:
             return (FAILED if pair in self._failed else UNTESTED), " ".join(self._reasons[pair])
-        told = [self.results[test] for test in _TELLING[kind] if test in self.results]
-        skipped = {result["test"]: _because(result) for result in told if result["skipped"]}
-        untold = [result["test"] for result in told if not result["skipped"] and not self._tells(result, pair)]
-        passed = [result["test"] for result in told if result["test"] not in (*skipped, *untold)]
+        covering = [self.results[test] for test in _COVERING[kind] if test in self.results]
+        skipped = {result["test"]: _because(result) for result in covering if result["skipped"]}
+        unknown = [
+            result["test"] for result in covering if not result["skipped"] and not self._has_verdict(result, pair)
+        ]
+        passed = [result["test"] for result in covering if result["test"] not in (*skipped, *unknown)]
         words = ["passed %s." % " and ".join(passed)] if passed else []
-        words += ["%s failed, and does not tell of this cable." % test for test in untold]
+        words += ["%s failed without a verdict on this cable." % test for test in unknown]
         words += ["%s was skipped%s." % item for item in skipped.items()]
-        state = UNTOLD if untold else PASSED if passed else SKIPPED if skipped else UNTESTED
+        state = UNKNOWN if unknown else PASSED if passed else SKIPPED if skipped else UNTESTED
         return state, " ".join(words) or "not tested."
 
-    def _tells(self, result: t.Mapping[str, t.Any], pair: Pair) -> bool:
-        """Whether a cable that a test does not name passed it: not when it failed for reasons that nobody can read."""
+    def _has_verdict(self, result: t.Mapping[str, t.Any], pair: Pair) -> bool:
+        """Return whether the test has a verdict on a cable without failures.
+
+        It has none for cables of agents that did not answer, and none when the test failed at unknown places.
+        """
         if any(place.agent in self._silent[result["test"]] for place in pair):
             return False
         failures = result["failures"]
         return bool(result["ok"] or (failures and all(_placed(failure) for failure in failures)))
 
-    def strays(self, pair: Pair) -> list[tuple[End, End]]:
-        """Where the cables that are in the ports of this one lead, from its port to another; each is told once."""
+    def strays(self, pair: Pair) -> list[tuple[ChassisPort, ChassisPort]]:
+        """Return where misplaced cables in the ports of this one lead, from its port to another, each once."""
         return self._strays.get(pair, [])
 
 
 def _silent(result: t.Mapping[str, t.Any]) -> set[str]:
-    """The agents that did not answer a test."""
+    """Return the agents that did not answer during a test."""
     return {each["agent"] for each in result["failures"] if each["kind"] == "agent_unreachable" and not each["a"]}
 
 
 def _placed(failure: t.Mapping[str, t.Any]) -> bool:
-    """Whether it is known where a failure is: at a cable, or inside of a machine."""
+    """Return whether the place of a failure is known: at a cable or inside a machine."""
     return bool(cable(failure) or (failure["kind"] and failure["agent"]))
 
 

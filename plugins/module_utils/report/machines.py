@@ -1,28 +1,29 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The table of IPU-Machines: their state, and the versions of what runs on them. Pure."""
+"""Table of IPU-Machines with their state and component versions. Pure."""
 
 from __future__ import annotations
 
 import typing as t
 from collections import Counter
 
-Told = t.Mapping[str, t.Any]
+Reported = t.Mapping[str, t.Any]
 
-# What attributes of IPUs tell, for controllers that tell nothing better.
+# Attributes of IPUs with versions, for controllers that do not report versions of agents.
 _ATTRIBUTES = {"IPU firmware": "firmware version", "Driver": "driver version"}
 
 
-def table(info: Told, run: Told | None) -> dict[str, t.Any]:
-    """Of every machine the versions as they were tested, else as they are now; those that differ from most are odd."""
+def table(info: Reported, run: Reported | None) -> dict[str, t.Any]:
+    """Return the versions of every machine as tested, else the current ones; minority versions are marked as odd."""
     agents = {agent["id"]: agent for agent in info.get("agents") or ()}
     columns = _versions(info, run)
     ids = list(agents) or (list((run or {}).get("agents") or ()) if columns else [])
-    ids += sorted({agent for told in columns.values() for agent in told}.difference(ids))
-    # When half of them have another one, that of the first machine counts as usual.
+    ids += sorted({agent for versions in columns.values() for agent in versions}.difference(ids))
+    # On a tie, the version of the first machine counts as usual.
     usual = {
-        title: Counter(told[id] for id in ids if id in told).most_common(1)[0][0] for title, told in columns.items()
+        title: Counter(versions[id] for id in ids if id in versions).most_common(1)[0][0]
+        for title, versions in columns.items()
     }
     return {
         "columns": list(columns),
@@ -32,8 +33,8 @@ def table(info: Told, run: Told | None) -> dict[str, t.Any]:
                 "state": agents.get(id, {}).get("state") or "",
                 "host": agents.get(id, {}).get("host") or "",
                 "cells": [
-                    {"text": told.get(id, ""), "odd": id in told and told[id] != usual[title]}
-                    for title, told in columns.items()
+                    {"text": versions.get(id, ""), "odd": id in versions and versions[id] != usual[title]}
+                    for title, versions in columns.items()
                 ],
             }
             for id in ids
@@ -41,8 +42,8 @@ def table(info: Told, run: Told | None) -> dict[str, t.Any]:
     }
 
 
-def _versions(info: Told, run: Told | None) -> dict[str, dict[str, str]]:
-    """Of every component the version on each agent."""
+def _versions(info: Reported, run: Reported | None) -> dict[str, dict[str, str]]:
+    """Return the version on each agent by component."""
     found: dict[str, dict[str, str]] = {}
     for title, name in _ATTRIBUTES.items():
         for agent, ipus in (info.get("ipu_attributes") or {}).items():
@@ -57,4 +58,4 @@ def _versions(info: Told, run: Told | None) -> dict[str, dict[str, str]]:
         for failure in result["failures"]:
             if failure["kind"] == "version" and failure["component"] and failure["versions"]:
                 found.setdefault(failure["component"], {}).update(failure["versions"])
-    return {title: told for title, told in found.items() if told}
+    return {title: versions for title, versions in found.items() if versions}

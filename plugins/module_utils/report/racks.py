@@ -1,43 +1,30 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Racks as they are drawn: what stands in them, and the cables of all clusters. Pure."""
+"""Drawn racks with their devices and the cables of all clusters. Pure."""
 
 from __future__ import annotations
 
 import typing as t
 
 from ..pod import model
-from ..pod.topology import IPU_LINK_UP, SYNC_LINK_UP, Cable, CableKind, Layout
+from ..pod.topology import IPU_LINK_UP, SYNC_LINK_UP, Cable, CableKind
 from . import drawing
-from .ends import End, Pair, pair
+from .chassis_ports import ChassisPort, Pair, pair
+from .clusters import Cluster
 from .findings import FAILED, Findings, summary
 from .owners import Owners
 
-_FEW = 2  # racks that are all shown open
-_LETTER = 7.5  # breadth of a letter on a band, in units of the drawing
+_FEW = 2  # number of racks up to which all are shown open
+_LETTER = 7.5  # width of a letter on a band, in units of the drawing
 _LANES = {CableKind.IPU_LINK: IPU_LINK_UP, CableKind.SYNC_LINK: SYNC_LINK_UP}
 
 
-class Cluster(t.NamedTuple):
-    """A cluster: its agents in cabling order."""
-
-    id: str
-    agents: tuple[str, ...]
-    num_ilds: int
-    topology: str
-
-    @property
-    def layout(self) -> Layout:
-        """How it is cabled."""
-        return Layout(len(self.agents) // self.num_ilds, self.num_ilds, self.topology)
-
-
 class Rack:
-    """One rack, or machines of which no rack is known."""
+    """One rack, or machines without a known rack."""
 
     def __init__(self, title: str, agents: t.Sequence[str], rack: model.Rack | None = None) -> None:
-        """``agents`` from the lowest up."""
+        """``agents`` are listed from the lowest up."""
         self.title = title
         self.agents = agents
         self.shelves = _shelves(rack) if rack else []
@@ -49,13 +36,13 @@ class Rack:
 
 
 def _shelves(rack: model.Rack) -> list[str]:
-    """What stands above the machines, from the top down."""
+    """Return the devices above the machines, from the top down."""
     switches = ["%s · %s switch %s" % (each.name, each.kind, each.model) for each in rack.switches]
     return switches + ["%s · server (%s)" % (each.name, ", ".join(each.roles)) for each in rack.servers]
 
 
 def racks(pod: model.Pod | None, clusters: t.Sequence[Cluster], others: t.Iterable[str] = ()) -> list[Rack]:
-    """The racks of the POD; machines that it does not know of stand domain by domain, and ``others`` by themselves."""
+    """Return the racks of the POD, one rack per domain of other machines, and one rack with ``others``."""
     known = pod.racks if pod else ()
     found = [Rack(rack.name, [machine.agent for machine in rack.machines], rack) for rack in known]
     placed = {agent for rack in found for agent in rack.agents}
@@ -71,66 +58,68 @@ def racks(pod: model.Pod | None, clusters: t.Sequence[Cluster], others: t.Iterab
     return [*found, Rack("In no rack and no cluster", alone)] if alone else found
 
 
-def lay(racks: t.Sequence[Rack], cluster: Cluster, findings: Findings, anchors: dict[Pair, str]) -> None:
-    """Draw the cables of a cluster into the racks. ``anchors`` gets the name of each in the page.
+def add_cables(racks: t.Sequence[Rack], cluster: Cluster, findings: Findings, anchors: dict[Pair, str]) -> None:
+    """Add the cables of a cluster to the racks, and their ids in the page to ``anchors``.
 
-    A cable between racks is drawn in both, and in each where it is instead of where it should be.
+    A cable between racks is drawn in both. Misplaced cables are also drawn at their actual ports.
     """
     where = {agent: rack for rack in racks for agent in rack.agents}
     for cable in cluster.layout.cables():
-        a, b = (End(cluster.agents[end.position], cable.kind.value, end.port) for end in (cable.a, cable.b))
-        rack, there = where[a.agent], where[b.agent]
+        a, b = (ChassisPort(cluster.agents[end.position], cable.kind.value, end.port) for end in (cable.a, cable.b))
+        rack, far_rack = where[a.agent], where[b.agent]
         key = pair(a, b)
         id = anchors[key] = "cable-%d" % (len(anchors) + 1)
         state, reason = findings.of(cable.kind, key)
-        told = {
+        common = {
             "id": id,
             "family": "sync" if cable.kind is CableKind.SYNC_LINK else "",
             "state": state,
             "label": "%s cable, %s port %d – %s port %d: %s" % (cable.kind, a[0], a[2], b[0], b[2], reason),
         }
-        drawn = {rack: {**told, "far": False, "strays": [], **_shape(rack, there, cable, a, b)}}
+        drawn = {rack: {**common, "far": False, "strays": [], **_shape(rack, far_rack, cable, a, b)}}
         rack.cables.append(drawn[rack])
         if drawn[rack]["stub"]:
-            path, mark = there.elevation.stub(*b)
-            far = {**told, "far": True, "strays": [], "path": path, "mark": mark, "stub": _name(a)}
-            drawn.setdefault(there, far)
-            there.cables.append(far)
+            path, mark = far_rack.elevation.stub(*b)
+            far = {**common, "far": True, "strays": [], "path": path, "mark": mark, "stub": _name(a)}
+            drawn.setdefault(far_rack, far)
+            far_rack.cables.append(far)
         for stray in findings.strays(key):
-            for place, line in _astray(where, *stray):
+            for place, line in _misplaced(where, *stray):
                 if place not in drawn:
-                    drawn[place] = {**told, "far": True, "strays": [], "path": "", "mark": None, "stub": ""}
+                    drawn[place] = {**common, "far": True, "strays": [], "path": "", "mark": None, "stub": ""}
                     place.cables.append(drawn[place])
                 drawn[place]["strays"].append(line)
 
 
-def _astray(where: t.Mapping[str, Rack], one: End, other: End) -> t.Iterator[tuple[Rack, dict[str, t.Any]]]:
-    """A cable from one port to another that it should not lead to, in each of their racks."""
-    rack, there = where.get(one.agent), where.get(other.agent)
-    if rack and rack is there:
+def _misplaced(
+    where: t.Mapping[str, Rack], one: ChassisPort, other: ChassisPort
+) -> t.Iterator[tuple[Rack, dict[str, t.Any]]]:
+    """Yield a misplaced cable in each of its racks."""
+    rack, far_rack = where.get(one.agent), where.get(other.agent)
+    if rack and rack is far_rack:
         yield rack, {"path": rack.elevation.stray(one, other), "stub": "", "y": 0}
         return
-    for place, end, stub in ((rack, one, "→ %s" % _name(other)), (there, other, "← %s" % _name(one))):
+    for place, end, stub in ((rack, one, "→ %s" % _name(other)), (far_rack, other, "← %s" % _name(one))):
         if place:
             path, y = place.elevation.leaving_stray(end)
             yield place, {"path": path, "stub": stub, "y": y}
 
 
-def _shape(rack: Rack, there: Rack, cable: Cable, a: End, b: End) -> dict[str, t.Any]:
-    """The line of a cable; ``stub`` is what stands at its end when it leaves the drawing."""
-    if rack is there and cable.kind is not CableKind.GW_LINK:
+def _shape(rack: Rack, far_rack: Rack, cable: Cable, a: ChassisPort, b: ChassisPort) -> dict[str, t.Any]:
+    """Return the line of a cable; ``stub`` is the label at its end when it leaves the drawing."""
+    if rack is far_rack and cable.kind is not CableKind.GW_LINK:
         path, mark = rack.elevation.line(a[0], b[0], a[1], a[2], _LANES[cable.kind].index(a[2]))
         return {"path": path, "mark": mark, "stub": ""}
     path, mark = rack.elevation.stub(*a)
     return {"path": path, "mark": mark, "stub": _name(b)}
 
 
-def _name(end: End) -> str:
+def _name(end: ChassisPort) -> str:
     return "%s %s" % (end[0], "gw%d" % end[2] if end[1] == CableKind.GW_LINK else end[2])
 
 
 def _below(agent: t.Mapping[str, t.Any]) -> str:
-    """What stands below the name of a machine."""
+    """Return the text below the name of a machine."""
     return ("✕ down, " if agent.get("state") == "Down" else "") + str(agent.get("host") or "")
 
 
@@ -141,10 +130,12 @@ def _short(text: str, most: int) -> str:
 def page(
     racks: t.Sequence[Rack], states: t.Mapping[str, t.Mapping[str, t.Any]], owners: Owners
 ) -> list[dict[str, t.Any]]:
-    """The racks as plain data. ``states`` are agents as the controller tells them."""
+    """Return the racks as plain data. ``states`` are the agents that the controller reported."""
     found = []
     for rack in racks:
-        verdicts = {cable["id"]: cable["state"] for cable in rack.cables}  # one of each, whose both ends may be here
+        verdicts = {
+            cable["id"]: cable["state"] for cable in rack.cables
+        }  # by id, because both ends may be in this rack
         failed = sum(state == FAILED for state in verdicts.values())
         stops = _stops(rack.cables)
         boxes = [
@@ -155,7 +146,7 @@ def page(
                 "y": rack.elevation.box(agent),
                 "unit": rack.units.get(agent),
                 "down": states.get(agent, {}).get("state") == "Down",
-                "ipus": owners.looks(agent),
+                "ipus": owners.fills(agent),
             }
             for agent in rack.agents
         ]
@@ -177,7 +168,7 @@ def page(
 
 
 def _stops(cables: t.Sequence[dict[str, t.Any]]) -> set[int]:
-    """What the tab key goes to: what failed, else the first cable, from which arrow keys lead on."""
+    """Return the cables in the tab order: failed ones, else the first. Arrow keys reach the others."""
     failed: dict[str, int] = {}
     for number, cable in enumerate(cables):
         if cable["state"] == FAILED:
@@ -186,7 +177,7 @@ def _stops(cables: t.Sequence[dict[str, t.Any]]) -> set[int]:
 
 
 def _band(rack: Rack, band: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """What joins machines of one allocation, at their side."""
+    """Return the band next to the machines of an allocation."""
     lowest, highest = (rack.elevation.box(band["agents"][number]) for number in (0, -1))
     height = lowest - highest + drawing.BOX_HEIGHT
     name = band["allocation"]

@@ -1,104 +1,102 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From where cables are, and where they should be, to the fewest steps that put them right. Pure.
+"""Minimal steps from the actual to the desired cabling. Pure.
 
-A port has one port that it should be joined with, and at most one that its cable leads to now. Along
-these two the ports that are wrong hang together as chains and rings. A chain with an empty port at its
-end is put right by moves, from there on: each makes the next port empty. A ring of n cables has no
-empty port, and takes n - 1 exchanges. A chain with no empty port has one cable too many.
+Each port has one desired partner and at most one actual partner. These relations connect the wrong ports to chains
+and rings. A chain with an empty port at its end is fixed by moves that start there; each move empties the next port.
+A ring of n cables has no empty port and needs n - 1 exchanges. A chain without an empty port has one cable too many.
 """
 
 from __future__ import annotations
 
 import typing as t
 
-from .ends import End, Pair, pair
+from .chassis_ports import ChassisPort, Pair, pair
 
 REMOVE, MOVE, EXCHANGE, CONNECT = "remove", "move", "exchange", "connect"
 
 
 class Step(t.NamedTuple):
-    """``remove`` the cable between two ports, ``move`` the end in one to the other, ``exchange`` those in both, or
-    ``connect`` them with another cable. ``cables`` are in order afterwards, each by the ports where it belongs.
+    """One step: ``remove`` the cable between two ports, ``move`` an end from one to the other, ``exchange`` the ends in
+    both, or ``connect`` them with another cable. ``cables`` are the desired cables that the step completes.
     """
 
     verb: str
-    one: End
-    other: End
+    one: ChassisPort
+    other: ChassisPort
     cables: tuple[Pair, ...] = ()
 
 
-def steps(wanted: t.Iterable[Pair], actual: t.Iterable[Pair], empty: t.Container[End] = ()) -> list[Step]:
-    """What to do, each step possible after those before it.
+def steps(desired: t.Iterable[Pair], actual: t.Iterable[Pair], empty: t.Container[ChassisPort] = ()) -> list[Step]:
+    """Return the steps in order; each is possible after the previous ones.
 
-    ``wanted`` are the cables that are missing, ``actual`` those that are where none should be. Of those
-    ports that no known cable is in, the ``empty`` ones hold no loose cable either, so they are filled first.
-    Of lines that contradict each other the first counts.
+    ``desired`` are the missing cables, ``actual`` the misplaced ones. Ports in ``empty`` hold no loose cable, so they
+    are filled before other ports without a known cable. Of contradictory entries, the first counts.
     """
-    return _Bench(_both_ways(wanted), _both_ways(actual)).all(empty)
+    return _Recabling(_both_ways(desired), _both_ways(actual)).steps(empty)
 
 
-def _both_ways(pairs: t.Iterable[Pair]) -> dict[End, End]:
-    found: dict[End, End] = {}
+def _both_ways(pairs: t.Iterable[Pair]) -> dict[ChassisPort, ChassisPort]:
+    found: dict[ChassisPort, ChassisPort] = {}
     for one, other in pairs:
         if one != other and one not in found and other not in found:
             found[one], found[other] = other, one
     return found
 
 
-class _Bench:
-    """The ports that are not in order yet, while one step after the other is taken."""
+class _Recabling:
+    """Ports that are still wrong, updated by each step."""
 
-    def __init__(self, should: dict[End, End], leads: dict[End, End]) -> None:
-        self.should = should
-        self.leads = leads
+    def __init__(self, desired: dict[ChassisPort, ChassisPort], actual: dict[ChassisPort, ChassisPort]) -> None:
+        self.desired = desired
+        self.actual = actual
 
-    def all(self, empty: t.Container[End]) -> list[Step]:
+    def steps(self, empty: t.Container[ChassisPort]) -> list[Step]:
         found = []
         for port in sorted(self._fillable(), key=lambda port: port not in empty):
             found += self._fill(port)
-        while spare := next((port for port in self.leads if port not in self.should), None):
+        while spare := next((port for port in self.actual if port not in self.desired), None):
             other = self._unplug(spare)
             found += [Step(REMOVE, other, spare), *self._fill(other)]
-        while self.leads:
+        while self.actual:
             found.append(self._exchange())
-        found += [Step(CONNECT, one, other, ((one, other),)) for one, other in self.should.items() if one < other]
+        found += [Step(CONNECT, one, other, ((one, other),)) for one, other in self.desired.items() if one < other]
         return found
 
-    def _fillable(self) -> list[End]:
-        return [port for port in self.should if port not in self.leads and self.should[port] in self.leads]
+    def _fillable(self) -> list[ChassisPort]:
+        return [port for port in self.desired if port not in self.actual and self.desired[port] in self.actual]
 
-    def _fill(self, port: End) -> list[Step]:
-        """Fill an empty port, then the one that this makes empty, and so on."""
+    def _fill(self, port: ChassisPort) -> list[Step]:
+        """Fill an empty port, then each port that this empties."""
         found = []
-        while (partner := self.should.get(port)) in self.leads and port not in self.leads:
+        while (partner := self.desired.get(port)) in self.actual and port not in self.actual:
             source = self._unplug(partner)
             found.append(Step(MOVE, source, port, (self._settle(port),)))
             port = source
         return found
 
     def _exchange(self) -> Step:
-        """Exchange two ends of a ring, within one machine where that is possible."""
-        choices = [(port, self.leads[partner]) for port, partner in self.should.items() if partner in self.leads]
+        """Exchange two ends of a ring, within one machine if possible."""
+        choices = [(port, self.actual[partner]) for port, partner in self.desired.items() if partner in self.actual]
         one, other = next((pair for pair in choices if pair[0][0] == pair[1][0]), choices[0])
         self._unplug(other)
         far = self._unplug(one)
         cables = [self._settle(one)]
-        if self.should.get(other) == far:
+        if self.desired.get(other) == far:
             cables.append(self._settle(other))
         else:
-            self.leads[other], self.leads[far] = far, other
+            self.actual[other], self.actual[far] = far, other
         return Step(EXCHANGE, one, other, tuple(cables))
 
-    def _unplug(self, port: End) -> End:
-        """The cable in a port is not counted any more; gives the port at its other end."""
-        other = self.leads.pop(port)
-        del self.leads[other]
+    def _unplug(self, port: ChassisPort) -> ChassisPort:
+        """Remove the cable in a port and return the port at its other end."""
+        other = self.actual.pop(port)
+        del self.actual[other]
         return other
 
-    def _settle(self, port: End) -> Pair:
-        """A port and its partner are in order."""
-        partner = self.should.pop(port)
-        del self.should[partner]
+    def _settle(self, port: ChassisPort) -> Pair:
+        """Mark a port and its partner as correct and return their cable."""
+        partner = self.desired.pop(port)
+        del self.desired[partner]
         return pair(port, partner)

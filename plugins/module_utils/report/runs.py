@@ -1,36 +1,36 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Runs of cluster tests as files give them: what is not told is filled in, and nonsense refused. Pure."""
+"""Validation of runs of cluster tests from files, with defaults for missing values. Pure."""
 
 from __future__ import annotations
 
 import typing as t
 
 from ..pod.topology import CableKind
-from . import shape
-from .shape import REQUIRED, Object, Spec, count, flag, list_of, mapping_of, one_of, or_none, text
+from . import validation
+from .validation import REQUIRED, Object, Spec, count, flag, list_of, mapping_of, one_of, or_none, text
 
-# As vipu/objects.test_run makes them.
+# The format of vipu/objects.test_run.
 _RUN: Spec = {
-    "results": (list_of(shape.anything), REQUIRED),
+    "results": (list_of(validation.any_value), REQUIRED),
     "ok": (flag, REQUIRED),
     "state": (text, "finished"),
     "cluster": (or_none(text), None),
     "error": (or_none(text), None),
-    "ended": (or_none(shape.time), None),
+    "ended": (or_none(validation.time), None),
 }
 _RESULT: Spec = {
     "test": (text, REQUIRED),
     "ok": (flag, REQUIRED),
-    "duration": (shape.seconds, 0.0),
+    "duration": (validation.seconds, 0.0),
     "passed": (count, 0),
     "total": (count, 0),
     "summary": (list_of(text), ()),
     "skipped": (flag, False),
     "skipped_because": (or_none(text), None),
     "disturbs": (list_of(text), ()),
-    "failures": (list_of(shape.anything), ()),
+    "failures": (list_of(validation.any_value), ()),
     "versions": (mapping_of(mapping_of(text)), {}),
 }
 _FAILURE: Spec = {
@@ -48,27 +48,27 @@ _PORT: Spec = {"agent": (text, REQUIRED), "kind": (one_of(*CableKind), REQUIRED)
 _PORTS = ("a", "b", "found", "found_b")
 
 
-def checked(given: t.Any) -> Object:
-    """The run, with everything that a report needs. Raises ValueError with a clause that names the place."""
-    run = shape.cluster(given, _RUN, "the run")
+def checked(value: t.Any) -> Object:
+    """Return the checked run with defaults. Raises ValueError with a clause that names the place."""
+    run = validation.cluster(value, _RUN, "the run")
     run["results"] = [_result(result, number) for number, result in enumerate(run["results"], 1)]
     return run
 
 
-def _result(given: t.Any, number: int) -> Object:
+def _result(value: t.Any, number: int) -> Object:
     where = "result %d" % number
-    result = shape.filled(given, _RESULT, where)
+    result = validation.filled(value, _RESULT, where)
     result["failures"] = [
         _failure(failure, "failure %d of %s" % (number, where)) for number, failure in enumerate(result["failures"], 1)
     ]
     return result
 
 
-def _failure(given: t.Any, where: str) -> Object:
-    failure = shape.filled(given, _FAILURE, where)
+def _failure(value: t.Any, where: str) -> Object:
+    failure = validation.filled(value, _FAILURE, where)
     for name in _PORTS:
         port = failure.get(name)
-        failure[name] = None if port is None else shape.filled(port, _PORT, "'%s' of %s" % (name, where))
+        failure[name] = None if port is None else validation.filled(port, _PORT, "'%s' of %s" % (name, where))
     if bool(failure["a"]) != bool(failure["b"]):
-        raise ValueError("%s has one end only" % where)
+        raise ValueError("%s has only one end" % where)
     return failure

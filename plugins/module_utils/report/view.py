@@ -1,7 +1,11 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Everything that the page of a rack report shows, as plain data: the template only lays it out. Pure."""
+"""Content of the page of a rack report as plain data for the template. Pure.
+
+``view`` is the entry point of this package. ``vipu_info`` and ``runs`` validate its input, so other modules need no
+checks.
+"""
 
 from __future__ import annotations
 
@@ -9,25 +13,28 @@ import datetime
 import typing as t
 
 from ..pod import model, topology
-from ..pod.topology import IPUS_PER_MACHINE
+from ..vipu.object_rules import IPUS_PER_MACHINE
 from . import actions, drawing, machines
 from . import racks as drawn
-from .ends import Pair
-from .findings import FAILED, PASSED, SKIPPED, UNTESTED, UNTOLD, WORDS, Findings, summary
-from .owners import LOOKS, Owners, look
+from .chassis_ports import Pair
+from .clusters import Cluster
+from .findings import FAILED, PASSED, SKIPPED, UNKNOWN, UNTESTED, WORDS, Findings, summary
+from .owners import FILLS, Owners, fill
 
 
 def view(
     pod: model.Pod | None, info: t.Mapping[str, t.Any] | None, run: t.Mapping[str, t.Any] | None
 ) -> dict[str, t.Any]:
-    """The page of a POD, of which any part may be missing."""
+    """Return the page of a POD. Each argument may be None."""
     info = info or {}
     agents = {agent["id"]: agent for agent in info.get("agents") or ()}
     clusters = _clusters(pod, info, run)
     racks = drawn.racks(pod, clusters, agents)
     anchors: dict[Pair, str] = {}
     for cluster in clusters:
-        drawn.lay(racks, cluster, Findings(run if run and (run["cluster"] or "") == cluster.id else None), anchors)
+        drawn.add_cables(
+            racks, cluster, Findings(run if run and (run["cluster"] or "") == cluster.id else None), anchors
+        )
     present = _clusters(None, info, None)
     owners = Owners(info, present)
     return {
@@ -41,20 +48,20 @@ def view(
         ],
         "tests": [_test(result) for result in (run or {}).get("results", ())],
         "racks": drawn.page(racks, agents, owners),
-        "maps": [owners.map(cluster) for cluster in present] if owners.told else [],
+        "maps": [owners.map(cluster) for cluster in present] if owners.reported else [],
         "partitions": [
             {
                 "id": each["id"],
                 "allocation": each.get("allocation"),
                 "size": each.get("size"),
                 "state": each.get("state"),
-                "look": owners.look(each["id"]),
+                "fill": owners.fill(each["id"]),
             }
             for each in owners.partitions
         ],
-        "looks": [look(number) for number in range(min(LOOKS, len(owners.partitions)))],
+        "fills": [fill(number) for number in range(min(FILLS, len(owners.partitions)))],
         "machines": machines.table(info, run),
-        "states": {state: WORDS.get(state, state) for state in (PASSED, FAILED, SKIPPED, UNTOLD, UNTESTED)},
+        "states": {state: WORDS.get(state, state) for state in (PASSED, FAILED, SKIPPED, UNKNOWN, UNTESTED)},
         "ports": drawing.ports(),
         "ipus": drawing.ipus(),
         "size": {
@@ -71,27 +78,27 @@ def view(
     }
 
 
-def _clusters(pod: model.Pod | None, info: t.Mapping[str, t.Any], run: t.Any) -> list[drawn.Cluster]:
-    """The clusters as they were tested, else as the controller has them, else as the POD wants them."""
-    told = [{**run, "id": run["cluster"] or ""}] if run else []
-    told += info.get("clusters") or ()
+def _clusters(pod: model.Pod | None, info: t.Mapping[str, t.Any], run: t.Any) -> list[Cluster]:
+    """Return the clusters as tested, else as reported by the controller, else as desired in the POD."""
+    candidates = [{**run, "id": run["cluster"] or ""}] if run else []
+    candidates += info.get("clusters") or ()
     if pod:
-        told += pod.desired()["clusters"]
-    found: dict[str, drawn.Cluster] = {}
+        candidates += pod.desired()["clusters"]
+    found: dict[str, Cluster] = {}
     taken: set[str] = set()
-    for each in told:
+    for each in candidates:
         agents = tuple(each.get("agents") or ())
         if each["id"] in found or not agents or not taken.isdisjoint(agents):
             continue
         taken.update(agents)
-        found[each["id"]] = drawn.Cluster(
+        found[each["id"]] = Cluster(
             each["id"], agents, each.get("num_ilds") or 1, each.get("topology") or topology.MESH
         )
     return list(found.values())
 
 
 def _figures(place: str, racks: t.Sequence[drawn.Rack], info: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
-    """The whole POD in a few numbers."""
+    """Return the figures of the POD."""
     machines = sum(len(rack.agents) for rack in racks)
     states = [cable["state"] for rack in racks for cable in rack.cables if not cable["far"]]
     where = "in %d %s%s" % (len(racks), place, "" if len(racks) == 1 else "s")
@@ -127,11 +134,11 @@ def _verdict(run: t.Mapping[str, t.Any] | None) -> dict[str, str]:
     if not run["ok"]:
         return {"state": FAILED, "text": "The cluster did not pass its tests"}
     skipped = any(result["disturbs"] for result in run["results"])
-    return {"state": PASSED, "text": "Everything that was tested is right" if skipped else "Everything is right"}
+    return {"state": PASSED, "text": "All tests that ran passed" if skipped else "All tests passed"}
 
 
 def _run(run: t.Mapping[str, t.Any] | None) -> str:
-    """Of what and when the test was; no other time is told, so that the same input gives the same page."""
+    """Return cluster and time of the test. The page has no other time, so equal input gives an equal page."""
     if not run or not run.get("cluster"):
         return ""
     if not run.get("ended"):

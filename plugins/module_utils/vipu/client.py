@@ -1,10 +1,10 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The one client of a V-IPU controller: channel, credentials, and errors as sentences.
+"""Client of a V-IPU controller: channel, credentials and error messages.
 
-Used by modules, action plugins and command lines alike. A channel is made at the first call and never
-at import, because Ansible's workers are forks; ``close`` it, or use the client as a context manager.
+Modules, action plugins and command lines use it. The channel is opened at the first call and never at import,
+because the workers of Ansible are forks. Call ``close``, or use the client as a context manager.
 """
 
 from __future__ import annotations
@@ -14,39 +14,45 @@ import typing as t
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..reconcile import SentenceError
+from ..errors import ERRORS
+from ..reconcile import UserError
 from .contract import admin, virmgrpc
+from .ports import AGENT_PORT, CONTROLLER_PORT
 from .wire import HAS_GRPC, HAS_PROTOBUF, Stub
 
 if HAS_GRPC:
     import grpc
 
-DEFAULT_PORT = 8090
-# How Graphcore's clients name themselves on the wire is not public; these are ours, and the server
-# and every client take others by option.
+# The metadata keys of Graphcore's clients are not public. These are the openipu defaults; server and clients
+# have options for other keys.
 USER_ID_METADATA = "vipu-user-id"
 ACCESS_KEY_METADATA = "vipu-access-key"
+# Trailing metadata of our controller with the stable code of an error.
+ERROR_CODE_METADATA = "openipu-error-code"
 MAX_MESSAGE_BYTES = 64 << 20
-# A removal is answered when the machines have let go, for which a controller gives them up to a minute.
+# The reply to a removal comes after all machines released the IPUs. The controller allows a minute for that.
 REMOVAL_SECONDS = 90.0
 
 
-class VipuError(SentenceError):
-    """What went wrong, in one sentence; ``code`` is the name of the gRPC status code."""
+class VipuError(UserError):
+    """Raised when a call fails; ``code`` is the name of the gRPC status code."""
 
-    def __init__(self, sentence: str, code: str = "UNKNOWN", details: str = "") -> None:
-        """``details`` is what the server or the library said, word by word."""
-        super().__init__(sentence)
+    error_code = "OPU200"
+
+    def __init__(self, message: str, code: str = "UNKNOWN", details: str = "", error_code: str = "") -> None:
+        """``details`` is the unchanged message of the server or of the library; ``error_code`` is the server's."""
+        super().__init__(message)
         self.code = code
         self.details = details
+        self.error_code = error_code or self.error_code
 
 
 @dataclass(frozen=True)
 class Connection:
-    """Where a controller is and who asks. Any CA, certificate or key given means TLS; ``timeout`` is in seconds."""
+    """Address of a controller, and credentials. A CA, certificate or key enables TLS; ``timeout`` is in seconds."""
 
     host: str = "localhost"
-    port: int = DEFAULT_PORT
+    port: int = CONTROLLER_PORT
     user_id: str | None = None
     access_key: str | None = field(default=None, repr=False)
     ca_path: str | None = None
@@ -58,13 +64,13 @@ class Connection:
 
     @property
     def address(self) -> str:
-        """The address as sentences and gRPC write it."""
+        """Address in the notation of messages and of gRPC."""
         bare = ":" in self.host and not self.host.startswith("[")
         return ("[%s]:%d" if bare else "%s:%d") % (self.host, self.port)
 
     @property
     def secure(self) -> bool:
-        """Whether the channel is encrypted."""
+        """Return whether the channel uses TLS."""
         return bool(self.ca_path or self.client_cert or self.client_key)
 
 
@@ -72,13 +78,12 @@ class Client:
     """Calls to one controller."""
 
     def __init__(self, connection: Connection) -> None:
-        """Nothing is opened yet."""
         self.connection = connection
         self._channel: t.Any = None
         self._stubs: dict[str, Stub] = {}
 
     def __enter__(self) -> Client:
-        """The client itself."""
+        """Return the client."""
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -94,36 +99,36 @@ class Client:
 
     @property
     def version(self) -> Stub:
-        """virmgrpc.VersionService."""
+        """Stub of virmgrpc.VersionService."""
         return self._stub(virmgrpc, "VersionService")
 
     @property
     def user(self) -> Stub:
-        """virmgrpc.UserService."""
+        """Stub of virmgrpc.UserService."""
         return self._stub(virmgrpc, "UserService")
 
     @property
     def admin(self) -> Stub:
-        """Our AdminService."""
+        """Stub of openipu.vipu.admin.v1.AdminService."""
         return self._stub(admin, "AdminService")
 
     @property
     def tenant(self) -> Stub:
-        """Our TenantService."""
+        """Stub of openipu.vipu.admin.v1.TenantService."""
         return self._stub(admin, "TenantService")
 
     def call(self, method: t.Callable[..., t.Any], request: t.Any, action: str = "", timeout: float = 0) -> t.Any:
-        """Make a call and give its reply; raises VipuError.
+        """Make a call and return its reply. Raises VipuError.
 
-        ``action`` says what was tried ("create partition 'p1'"); sentences of the server that name it
-        already stand alone. ``timeout`` in seconds, 0 for the connection's.
+        ``action`` completes "Cannot …" in error messages ("create partition 'p1'"). Messages of the server that
+        already start so stay unchanged. ``timeout`` is in seconds; 0 means the timeout of the connection.
         """
         try:
             return method(request, timeout=timeout or self.connection.timeout, metadata=self._metadata())
         except grpc.RpcError as error:
             public = request.DESCRIPTOR.file.package == virmgrpc.service("UserService").file.package
             raise self._error(error, action, public) from None
-        except ValueError as error:  # the library refuses, for example, metadata that cannot be sent
+        except ValueError as error:  # raised by the library, for example for invalid metadata
             raise VipuError("Cannot %s: %s." % (action or "call the controller", error), "INVALID_ARGUMENT") from None
 
     def _stub(self, package: t.Any, service: str) -> Stub:
@@ -134,25 +139,29 @@ class Client:
         return self._stubs[service]
 
     def _open(self) -> t.Any:
-        missing = [name for name, there in (("grpcio", HAS_GRPC), ("protobuf", HAS_PROTOBUF)) if not there]
+        missing = [name for name, found in (("grpcio", HAS_GRPC), ("protobuf", HAS_PROTOBUF)) if not found]
         if missing:
             raise VipuError(
-                "The Python of this task lacks %s: install it with 'pip install %s', or use transport cli."
-                % (" and ".join(missing), " ".join(missing)),
+                "Cannot call the controller: %s is missing in the Python of this task. Run 'pip install %s', or use "
+                "transport cli." % (" and ".join(missing), " ".join(missing)),
                 "MISSING_LIBRARY",
             )
         connection = self.connection
-        if not 0 < connection.port < 65536:  # the library would take what is left of it in sixteen bits
-            raise VipuError("There is no port %d: give one from 1 to 65535." % connection.port, "INVALID_ARGUMENT")
+        if not 0 < connection.port < 65536:  # the library would truncate it to 16 bits
+            raise VipuError(
+                "Cannot call the controller: port %d is not between 1 and 65535." % connection.port, "INVALID_ARGUMENT"
+            )
         options = [
             ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
             ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
-            ("grpc.enable_http_proxy", 0),  # controllers stand on management networks, not behind web proxies
+            ("grpc.enable_http_proxy", 0),  # controllers are on management networks, not behind web proxies
         ]
         if not connection.secure:
             return grpc.insecure_channel(connection.address, options=options)
         if bool(connection.client_cert) != bool(connection.client_key):
-            raise VipuError("A client certificate and its key go together: give both or neither.", "INVALID_ARGUMENT")
+            raise VipuError(
+                "Cannot call the controller: client_cert and client_key must be set together.", "INVALID_ARGUMENT"
+            )
         credentials = grpc.ssl_channel_credentials(
             root_certificates=_read(connection.ca_path),
             private_key=_read(connection.client_key),
@@ -172,76 +181,91 @@ class Client:
         code, details = error.code(), error.details() or ""
         name = code.name
         where = "The V-IPU controller at %s" % self.connection.address
-        stopping = details.endswith(".") and "last error" not in details  # then the controller itself says so
+        stopping = details.endswith(".") and "last error" not in details  # the controller itself reports that it stops
         if code is grpc.StatusCode.UNAVAILABLE and not stopping:
-            sentence = "%s %s" % (where, self._unreachable(details))
+            message = "%s %s" % (where, self._unreachable(details))
         elif code is grpc.StatusCode.DEADLINE_EXCEEDED:
-            sentence = (
-                "%s did not answer within the timeout, and may still be at work: check that vipu-server, and "
-                "not something else, listens there, or allow more time." % where
+            message = (
+                "%s did not reply within the timeout; the operation may still be running. Check that vipu-server "
+                "listens there, or increase the timeout." % where
             )
         elif code is grpc.StatusCode.UNIMPLEMENTED and public:
-            sentence = (
-                "What answers at %s is not a V-IPU controller: check host and port; a controller listens on 8090, an "
-                "agent on 8080." % self.connection.address
+            message = (
+                "The server at %s is not a V-IPU controller. Check host and port: controllers listen on %d, agents "
+                "on %d." % (self.connection.address, CONTROLLER_PORT, AGENT_PORT)
             )
         elif code is grpc.StatusCode.UNIMPLEMENTED:
-            sentence = (
-                "%s offers only the public user API, which cannot %s: use the admin end-point, or with "
-                "Graphcore's controller the command line (transport: cli)." % (where, action or "do this")
+            message = (
+                "%s offers only the public user API, which cannot %s. Use the admin endpoint, or with Graphcore's "
+                "controller the command line (transport: cli)." % (where, action or "do this")
             )
-        elif code is grpc.StatusCode.INTERNAL and details == "Invalid metadata":  # said on this side of the wire
+        elif code is grpc.StatusCode.INTERNAL and details == "Invalid metadata":  # raised by the local library
             name = "INVALID_ARGUMENT"
-            sentence = (
-                "The user id or the access key holds characters that no key has, a line end perhaps, or the name of "
-                "its metadata key does: check api_user_id, api_access_key, and the options for metadata keys."
+            message = (
+                "Cannot call the controller: the user id, the access key or a metadata key contains invalid "
+                "characters, such as a line break. Check api_user_id, api_access_key, metadata_user_id_key and "
+                "metadata_access_key_key."
             )
         elif code is grpc.StatusCode.UNKNOWN and not details:
-            sentence = "%s failed without saying why: see its log." % where
+            message = "%s failed without a message. Check its log." % where
         elif details.startswith("Cannot ") or not action:
-            sentence = details or "%s answered %s." % (where, name)
+            message = details or "%s returned %s." % (where, name)
         else:
-            sentence = "Cannot %s: %s" % (action, details or name)
-        return VipuError(sentence if sentence.endswith(".") else sentence + ".", name, details)
+            message = "Cannot %s: %s" % (action, details or name)
+        error_code = _error_code(error)
+        return VipuError(message if message.endswith(".") else message + ".", name, details, error_code)
 
     def _unreachable(self, details: str) -> str:
-        """Why no connection came about, and the remedy, from what gRPC says of it."""
-        for sign, sentence in _HANDSHAKES:
+        """Return the cause of a failed connection and the remedy, from the details of gRPC."""
+        for sign, message in _HANDSHAKES:
             if sign in details:
-                return sentence
+                return message
         if "Socket closed" in details or "Connection reset" in details:
             if self.connection.secure:
                 return (
-                    "closed the connection during the handshake: it wants a client certificate that its CA has "
-                    "signed and that has not expired; check client_cert and client_key."
+                    "closed the connection during the handshake: it requires a client certificate signed by its CA "
+                    "and not expired. Check client_cert and client_key."
                 )
-            return "closed the connection: if it is a secure one (TLS), give its CA and a client certificate."
+            return "closed the connection. If it uses TLS, set ca_path, client_cert and client_key."
         if "resolving" in details or "lookup failed" in details:
-            return "was not found: no such host name; check the host."
+            return "was not found: the host name cannot be resolved. Check the host."
         reason = "connection refused" if "Connection refused" in details else _tail(details)
-        return "does not answer (%s): check that vipu-server runs there and that host and port are right." % reason
+        return "does not answer (%s). Check that vipu-server runs there, and check host and port." % reason
 
 
-# What the library says, and what it means to whoever runs a playbook. First match wins.
+# Error text of the library -> message for users. The first match applies.
 _HANDSHAKES = (
     (
         "security handshaker",
-        "was not asked: the CA, the certificate or the key is not PEM, or the key belongs to another certificate; "
-        "check ca_path, client_cert and client_key.",
+        "was not called: the CA, the certificate or the key is not PEM, or the key belongs to another certificate. "
+        "Check ca_path, client_cert and client_key.",
     ),
-    ("Failed parsing HTTP/2", "is something else: what listens there does not speak gRPC; check host and port."),
-    ("WRONG_VERSION_NUMBER", "does not speak TLS: leave out the CA and the certificate, or check the port."),
-    ("certificate has expired", "shows a certificate that has expired: renew it on the server."),
-    ("certificate is not yet valid", "shows a certificate that is not valid yet: check the clocks of both hosts."),
-    ("Hostname Verification", "shows a certificate for another name: use a name or address that it lists."),
-    ("is not in peer certificate", "shows a certificate for another name: use a name or address that it lists."),
-    ("CERTIFICATE_VERIFY_FAILED", "shows a certificate that the given CA has not signed: check ca_path."),
-    ("Tls handshake failed", "refused the TLS handshake: check the CA, the certificate and the key."),
+    ("Failed parsing HTTP/2", "does not use gRPC. Check host and port."),
+    ("WRONG_VERSION_NUMBER", "does not use TLS. Omit ca_path, client_cert and client_key, or check the port."),
+    ("certificate has expired", "has an expired certificate. Renew it on the server."),
+    ("certificate is not yet valid", "has a certificate that is not valid yet. Check the clocks of both hosts."),
+    ("Hostname Verification", "has a certificate for another name. Use a name or address that the certificate lists."),
+    (
+        "is not in peer certificate",
+        "has a certificate for another name. Use a name or address that the certificate lists.",
+    ),
+    ("CERTIFICATE_VERIFY_FAILED", "has a certificate that is not signed by the given CA. Check ca_path."),
+    ("Tls handshake failed", "refused the TLS handshake. Check ca_path, client_cert and client_key."),
 )
 
 
+def _error_code(error: t.Any) -> str:
+    """Return the code that our controller sends with an error.
+
+    Empty for other controllers, local errors, and codes that this release does not know.
+    """
+    metadata: t.Iterable[tuple[str, t.Any]] = getattr(error, "trailing_metadata", tuple)() or ()
+    codes = (str(value) for key, value in metadata if key == ERROR_CODE_METADATA)
+    return next((code for code in codes if code in ERRORS), "")
+
+
 def _tail(details: str) -> str:
-    """The part of gRPC's account that says why, without the addresses that it tried before."""
+    """Return the cause from the details of gRPC, without the addresses before it."""
     return details.rpartition(": ")[2].strip().rstrip(".") or "no reason given"
 
 
@@ -252,17 +276,17 @@ def _read(path: str | None) -> bytes | None:
         return Path(path).expanduser().read_bytes()
     except OSError as error:
         reason = error.strerror or str(error)
-        raise VipuError("Cannot read %s: %s." % (path, reason.lower()), "INVALID_ARGUMENT") from None
+        raise VipuError("Cannot read file '%s': %s." % (path, reason.lower()), "INVALID_ARGUMENT") from None
 
 
 def partition_status(client: Client, id: str) -> t.Any:
-    """The PartitionStatus message of a partition."""
+    """Return the PartitionStatus message of a partition."""
     request = virmgrpc.GetPartitionStatusRequest(partition_id=id)
     return client.call(client.user.GetPartitionStatus, request, "get the status of partition '%s'" % id).status
 
 
 def settled(status: t.Any) -> bool:
-    """Whether the controller is done with the partition, for better or worse."""
+    """Return whether the controller finished its operation on the partition, with or without success."""
     if status.operation_state == virmgrpc.POS_FAILED:
         return True
     busy = status.operation_state in (virmgrpc.POS_CREATING, virmgrpc.POS_RESETTING, virmgrpc.POS_REMOVING)
@@ -276,10 +300,10 @@ def wait_partition(
     until: t.Callable[[t.Any], bool] = settled,
     clock: t.Callable[[], float] = time.monotonic,
 ) -> tuple[bool, t.Any]:
-    """Poll a partition until the condition holds or ``timeout`` seconds are over.
+    """Poll a partition until the condition holds or ``timeout`` seconds have passed.
 
-    Gives whether it holds, and the last PartitionStatus seen. The first polls follow close on each
-    other, since an idle rack needs milliseconds; then the pause grows to a second.
+    Returns whether it holds, and the last PartitionStatus. The interval starts at milliseconds, which an idle
+    rack needs, and grows to one second.
     """
     deadline, pause = clock() + timeout, 0.005
     while True:

@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""IPUoF configuration: the JSON by which Poplar finds the IPUs of a partition, and its file names."""
+"""IPUoF configuration: the JSON with which Poplar finds the IPUs of a partition, and its file names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import typing as t
 from pathlib import Path
 
 USER_FOLDER = Path("~/.ipuof.conf.d")
-SYSTEM_FOLDER = Path("/etc/ipuof.conf.d")
 
 _DEVICE_FIELDS = (
     "ip",
@@ -28,7 +27,7 @@ _DEVICE_FIELDS = (
 
 
 def gcd_config(gcd: t.Any) -> dict[str, t.Any]:
-    """One GCD of a PartitionConfig message as the JSON object of its file.
+    """Return one GCD of a PartitionConfig message as the JSON object of its file.
 
     ``attributes`` is a map of strings, ``devices`` a list of objects, one per IPU.
     """
@@ -38,19 +37,19 @@ def gcd_config(gcd: t.Any) -> dict[str, t.Any]:
     }
 
 
-def text(config: dict[str, t.Any]) -> str:
-    """The JSON text of one object, as it is written to files and printed."""
+def text(config: dict[str, t.Any] | list[dict[str, t.Any]]) -> str:
+    """Return the JSON text of one object or a list, for files and output."""
     return json.dumps(config, indent=2) + "\n"
 
 
 def file_name(partition_id: str, gcd: int, num_gcds: int) -> str:
-    """The name of a GCD's file in a configuration folder; a single GCD has no number in it."""
+    """Return the name of the file of a GCD. It has no number when the partition has a single GCD."""
     if num_gcds == 1:
         return "%s_ipuof.conf" % partition_id
     return "%s_gcd%d_ipuof.conf" % (partition_id, gcd)
 
 
 def files(partition_id: str, config: t.Any) -> dict[str, str]:
-    """File name to text for all GCDs of a PartitionConfig message."""
+    """Return file name and text for all GCDs of a PartitionConfig message."""
     count = len(config.gcd_configs)
     return {file_name(partition_id, n, count): text(gcd_config(gcd)) for n, gcd in enumerate(config.gcd_configs)}

@@ -1,43 +1,45 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The enum values of the APIs as people write and read them. Pure; numbers are those of the contracts."""
+"""Names of the enum values of the APIs. Numbers are those of the contracts. Pure."""
 
 from __future__ import annotations
 
+from .test_table import TESTS
+
 
 class Names:
-    """One enum: text to number and back. Text is matched without regard to case."""
+    """Conversion between the names and numbers of an enum. Names match in any case."""
 
-    def __init__(self, what: str, names: dict[str, int], also: dict[str, int] | None = None) -> None:
-        """``names`` are the forms that are shown; ``also`` are accepted besides."""
-        self.what = what
+    def __init__(self, label: str, names: dict[str, int], also: dict[str, int] | None = None) -> None:
+        """``names`` are shown and accepted, ``also`` are accepted only; ``label`` names the enum in messages."""
+        self.label = label
         self.choices = list(names)
         self._numbers = {text.lower(): number for text, number in {**names, **(also or {})}.items()}
         self._texts = {number: text for text, number in names.items()}
 
     def number(self, text: str | None) -> int:
-        """The number; 0, which leaves the choice to the controller, for None. Raises ValueError with a sentence."""
+        """Return the number of a name, 0 (the controller chooses) for None. Raises ValueError with a message."""
         if text is None:
             return 0
         try:
             return self._numbers[text.lower()]
         except KeyError:
             raise ValueError(
-                "There is no %s '%s': choose from %s." % (self.what, text, ", ".join(self.choices))
+                "Cannot use %s '%s': it is unknown. Choose from %s." % (self.label, text, ", ".join(self.choices))
             ) from None
 
     def text(self, number: int) -> str:
-        """The form that is shown; a number from a newer server as it is, 0 as empty."""
+        """Return the name of a number, empty for 0, and the number as text when it is unknown."""
         if number in self._texts:
             return self._texts[number]
         return str(number) if number else ""
 
 
-# Graphcore's command line writes btnc in some places and BTNC in others; both are one.
+# Graphcore's command line uses both btnc and BTNC.
 ROUTING = Names("IPU-Link routing", {"dnc": 1, "swnc": 2, "btnc": 3, "ringswnc": 4})
 GW_ROUTING = Names("GW-Link routing", {"ring": 2, "swring": 3})
-# "c2-compatible" is what reconfigurable partitions need; the public API has no value of that name.
+# Reconfigurable partitions need "c2-compatible". The public API has no value of that name.
 SYNC_TYPE = Names(
     "sync type",
     {"c2-compatible": 1, "independent-rails": 2, "pod-native": 3, "pod-native-replicated-pipeline": 4},
@@ -54,11 +56,7 @@ CLUSTER_TOPOLOGY = Names("cluster topology", {"looped": 1})
 AGENT_STATE = Names("agent state", {"Unknown": 0, "Up": 1, "Down": 2})
 ROLE = Names("role", {"user": 1, "admin": 2})
 KIND = Names("kind", {"agent": 1, "cluster": 2, "allocation": 3, "partition": 4, "user": 5})
-OUTCOME = Names("outcome", {"unchanged": 1, "created": 2, "changed": 3, "removed": 4, "failed": 5, "not_applied": 6})
-CLUSTER_TEST = Names(
-    "cluster test",
-    {"Sync-Link": 1, "Cabling": 2, "IPU-Link": 3, "Traffic": 4, "GW-Link": 5, "Version": 6, "PFC-settings": 7},
-)
+CLUSTER_TEST = Names("cluster test", {name: test.number for name, test in TESTS.items()})
 CABLE_KIND = Names("kind of cable", {"IPU-Link": 1, "GW-Link": 2, "Sync-Link": 3})
 TEST_FAILURE = Names(
     "kind of failure",

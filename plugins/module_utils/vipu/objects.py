@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The messages of the APIs as plain objects, the way modules return them and command lines print them as JSON."""
+"""Conversion of API messages to plain objects, as modules return them and command lines print them as JSON."""
 
 from __future__ import annotations
 
@@ -14,24 +14,26 @@ from .names import (
     CABLE_KIND,
     CLUSTER_TEST,
     CLUSTER_TOPOLOGY,
-    GW_ROUTING,
     OPERATION,
     READY,
     ROLE,
-    ROUTING,
-    SYNC_TYPE,
     TEST_FAILURE,
     TEST_RUN,
     TOPOLOGY,
 )
+from .partition_fields import PARTITION_FIELDS
+from .ports import AGENT_PORT
+
+# Fields of the request itself and not of the requirements in it.
+_REQUEST_OPTIONS = tuple(field.name for field in PARTITION_FIELDS if not field.message)
 
 
 def agent(item: t.Any) -> Object:
-    """An openipu.vipu.admin.v1.Agent message."""
+    """Return an openipu.vipu.admin.v1.Agent message as an object."""
     return {
         "id": item.spec.id,
         "host": item.spec.host,
-        "port": item.spec.port or 8080,
+        "port": item.spec.port or AGENT_PORT,
         "state": AGENT_STATE.text(item.state),
         "reason": item.reason or None,
         "cluster": item.cluster_id or None,
@@ -41,7 +43,7 @@ def agent(item: t.Any) -> Object:
 
 
 def cluster(item: t.Any) -> Object:
-    """An openipu.vipu.admin.v1.Cluster message."""
+    """Return an openipu.vipu.admin.v1.Cluster message as an object."""
     return {
         "id": item.spec.id,
         "agents": list(item.spec.agent_ids),
@@ -53,7 +55,7 @@ def cluster(item: t.Any) -> Object:
 
 
 def allocation(item: t.Any) -> Object:
-    """An openipu.vipu.admin.v1.Allocation message."""
+    """Return an openipu.vipu.admin.v1.Allocation message as an object."""
     return {
         "id": item.spec.id,
         "cluster": item.spec.cluster_id,
@@ -66,49 +68,25 @@ def allocation(item: t.Any) -> Object:
 
 
 def partition(item: t.Any) -> Object:
-    """A virmgrpc.Partition message."""
-    spec = item.spec
-    return {
-        "id": item.id,
-        "allocation": spec.allocation_id,
-        "cluster": spec.cluster_id,
-        "size": len(spec.ipus),
-        "num_gcds": spec.num_gcds,
-        "num_replicas": spec.num_replicas,
-        "num_segments": spec.num_ipulink_segments,
-        "routing": ROUTING.text(spec.ipulink_routing_type),
-        "gw_routing": GW_ROUTING.text(spec.gw_routing_type) or None,
-        "sync_type": SYNC_TYPE.text(spec.sync_type),
-        "reconfigurable": spec.reconfigurable,
-        "ipus": [
-            {
-                "ild": ipu.ipulink_domain_topology_id,
-                "topology_id": ipu.topology_id,
-                "ild_routing_id": ipu.ipulink_domain_routing_id,
-                "routing_id": ipu.routing_id,
-            }
-            for ipu in spec.ipus
-        ],
-        "state": READY.text(item.ready_state),
+    """Return a virmgrpc.Partition message as an object."""
+    fields = {
+        f.name: f.decode(getattr(item.spec, f.message)) for f in PARTITION_FIELDS if f.message not in ("", "size")
     }
-
-
-# What the public API takes when a partition is created, and never tells.
-PARTITION_OPTIONS = ("disable_auto_reset", "relocatable")
+    return {"id": item.id, "size": len(item.spec.ipus), **fields, "state": READY.text(item.ready_state)}
 
 
 def partition_options(item: t.Any) -> Object:
-    """An openipu.vipu.admin.v1.PartitionOptions message, without the partition's name."""
-    return {name: getattr(item, name) for name in PARTITION_OPTIONS}
+    """Return an openipu.vipu.admin.v1.PartitionOptions message as an object without the id of the partition."""
+    return {name: getattr(item, name) for name in _REQUEST_OPTIONS}
 
 
 def user(item: t.Any) -> Object:
-    """An openipu.vipu.admin.v1.UserSpec message."""
+    """Return an openipu.vipu.admin.v1.UserSpec message as an object."""
     return {"id": item.id, "role": ROLE.text(item.role or 1), "allocations": list(item.allocation_ids)}
 
 
 def discovered(item: t.Any) -> Object:
-    """An openipu.vipu.admin.v1.DiscoveredAgent message; ``age`` in seconds."""
+    """Return an openipu.vipu.admin.v1.DiscoveredAgent message as an object; ``age`` is in seconds."""
     return {
         "host": item.host,
         "port": item.port,
@@ -120,7 +98,7 @@ def discovered(item: t.Any) -> Object:
 
 
 def status(item: t.Any) -> Object:
-    """A virmgrpc.PartitionStatus message."""
+    """Return a virmgrpc.PartitionStatus message as an object."""
     last = item.last_auto_reset_time
     return {
         "id": item.partition_id,
@@ -134,7 +112,10 @@ def status(item: t.Any) -> Object:
 
 
 def test_run(item: t.Any) -> Object:
-    """An openipu.vipu.admin.v1.ClusterTestRun message; times are seconds since 1970, None when there is none."""
+    """Return an openipu.vipu.admin.v1.ClusterTestRun message as an object.
+
+    Times are in seconds since 1970, or None.
+    """
     return {
         "state": TEST_RUN.text(item.state),
         "run_id": item.run_id or None,
@@ -143,7 +124,7 @@ def test_run(item: t.Any) -> Object:
         "num_ilds": item.cluster.num_ilds or 1,
         "topology": TOPOLOGY.text(item.cluster.ipu_link_topology or 1),
         "ok": item.ok,
-        "asked": [CLUSTER_TEST.text(test) for test in item.asked],
+        "requested": [CLUSTER_TEST.text(test) for test in item.requested],
         "running": CLUSTER_TEST.text(item.running) or None,
         "error": item.error or None,
         "started": item.started_unix or None,
@@ -153,7 +134,7 @@ def test_run(item: t.Any) -> Object:
 
 
 def test_result(item: t.Any) -> Object:
-    """An openipu.vipu.admin.v1.TestResult message; ``duration`` in seconds."""
+    """Return an openipu.vipu.admin.v1.TestResult message as an object; ``duration`` is in seconds."""
     return {
         "test": CLUSTER_TEST.text(item.test),
         "duration": round(item.duration_seconds, 6),
@@ -194,26 +175,17 @@ def _test_failure(item: t.Any) -> Object:
     }
 
 
-def requirements(wanted: Object) -> t.Any:
-    """The virmgrpc.PartitionRequirements message of a wanted partition; ValueError for an unknown choice."""
-    requirements = virmgrpc.PartitionRequirements(
-        id=wanted["id"],
-        size=wanted.get("size") or 0,
-        allocation_id=wanted.get("allocation") or "",
-        cluster_id=wanted.get("cluster") or "",
-        num_gcds=wanted.get("num_gcds") or 0,
-        num_replicas=wanted.get("num_replicas") or 0,
-        num_ipulink_segments=wanted.get("num_segments") or 0,
-        ipulink_routing_type=ROUTING.number(wanted.get("routing")),
-        gw_routing_type=GW_ROUTING.number(wanted.get("gw_routing")),
-        sync_type=SYNC_TYPE.number(wanted.get("sync_type")),
-        reconfigurable=bool(wanted.get("reconfigurable")),
-    )
-    for ipu in wanted.get("ipus") or ():
-        requirements.ipus.add(
-            ipulink_domain_topology_id=ipu["ild"],
-            ipulink_domain_routing_id=ipu["ild_routing_id"],
-            topology_id=ipu["topology_id"],
-            routing_id=ipu["routing_id"],
-        )
-    return requirements
+def partition_creation(desired: Object) -> dict[str, t.Any]:
+    """Return the fields of a message that creates the desired partition.
+
+    They are those of virmgrpc.CreatePartitionRequest and of openipu.vipu.admin.v1.PartitionSpec. Raises
+    ValueError for an unknown choice or a number out of range.
+    """
+    fields = {f.message: f.encode(desired.get(f.name)) for f in PARTITION_FIELDS if f.message}
+    requirements = virmgrpc.PartitionRequirements(id=desired["id"], **fields)
+    return {"requirements": requirements, **partition_request_options(desired)}
+
+
+def partition_request_options(desired: Object) -> dict[str, bool]:
+    """Return the options of a partition that requests carry besides its requirements."""
+    return {name: bool(desired.get(name)) for name in _REQUEST_OPTIONS}

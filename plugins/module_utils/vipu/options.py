@@ -1,9 +1,9 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The connection options of every V-IPU module, and the transport that they choose.
+"""Connection options of the V-IPU modules and the transport that they select.
 
-The names of the environment variables are those of Graphcore's command lines.
+The environment variables have the names that Graphcore's command lines use.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ import typing as t
 
 from ansible.module_utils.common.parameters import env_fallback
 
+from ..runner import Connector
 from ..runner import Run as RunOn
-from ..runner import Way
 from .client import ACCESS_KEY_METADATA, USER_ID_METADATA, Connection
-from .transport import Transport
+from .ports import CONTROLLER_PORT
+from .transport.interface import Transport
 from .wire import HAS_GRPC, HAS_PROTOBUF
 
 
@@ -25,7 +26,7 @@ def _option(name: str, **more: t.Any) -> dict[str, t.Any]:
 
 CONNECTION_OPTIONS: dict[str, t.Any] = {
     "api_host": _option("API_HOST", type="str", default="localhost"),
-    "api_port": _option("API_PORT", type="int", default=8090),
+    "api_port": _option("API_PORT", type="int", default=CONTROLLER_PORT),
     "api_user_id": _option("API_USER_ID", type="str"),
     "api_access_key": _option("API_ACCESS_KEY", type="str", no_log=True),
     "ca_path": _option("CA_PATH", type="path"),
@@ -44,7 +45,7 @@ CONNECTION_OPTIONS: dict[str, t.Any] = {
 
 
 def connection(params: dict[str, t.Any]) -> Connection:
-    """The connection that a module's options ask for."""
+    """Return the connection that the options of a module describe."""
     return Connection(
         host=params["api_host"],
         port=params["api_port"],
@@ -60,12 +61,12 @@ def connection(params: dict[str, t.Any]) -> Connection:
 
 
 def open_transport(params: dict[str, t.Any]) -> Transport:
-    """The transport that a module's options ask for; nothing is connected yet."""
+    """Return the selected transport. It connects at its first call."""
     if params["transport"] == "cli":
-        from .transport_cli import CliTransport
+        from .transport.command_line import CliTransport
 
         return CliTransport(connection(params), params["vipu_admin_path"], params["vipu_path"])
-    from .transport_grpc import GrpcTransport
+    from .transport.grpc_api import GrpcTransport
 
     return GrpcTransport(connection(params))
 
@@ -74,5 +75,5 @@ def _ready(args: dict[str, t.Any]) -> bool:
     return (HAS_GRPC and HAS_PROTOBUF) or args.get("transport") == "cli"
 
 
-VIPU = Way(CONNECTION_OPTIONS, open_transport, _ready)
+VIPU = Connector(CONNECTION_OPTIONS, open_transport, _ready)
 Run = RunOn[Transport]

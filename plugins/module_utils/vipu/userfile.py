@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The file that a new user's access key goes to: a configuration of the command lines, for its owner only."""
+"""Configuration file of the command lines with the access key of a new user, readable by its owner only."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import json
 import tempfile
 from pathlib import Path
 
-from ..files import write_private
+from ..atomic_files import write_private
 from .client import Connection, VipuError
 
-# Settings that have a place in the file only when the connection has them, and its fields.
+# Optional settings and the fields of the connection that provide them.
 _FILES = {"ca-path": "ca_path", "client-cert": "client_cert", "client-key": "client_key"}
 _METADATA = {"metadata-user-id-key": "user_id_metadata", "metadata-access-key-key": "access_key_metadata"}
 
 
 def write_config(file: Path, connection: Connection, user: str, access_key: str) -> None:
-    """Write the configuration by which a user calls the controller of this connection with ``vipu --config``.
+    """Write the configuration with which a user calls this controller by ``vipu --config``.
 
-    Whole or not at all, for the file's owner only; certificates and keys are named with absolute paths.
+    The file is written atomically and readable by its owner only. Certificates and keys have absolute paths.
     Raises OSError.
     """
     settings: dict[str, str | int] = {
@@ -40,7 +40,7 @@ def write_config(file: Path, connection: Connection, user: str, access_key: str)
 
 
 def user_file(dest: str | None, user: str) -> Path | None:
-    """The file that is meant; in a folder, the one that the command line would have written there."""
+    """Return the file for a destination; in a folder, it has the name that the command line uses."""
     if not dest:
         return None
     path = Path(dest)
@@ -48,27 +48,27 @@ def user_file(dest: str | None, user: str) -> Path | None:
 
 
 def check_writable(file: Path) -> None:
-    """Raise VipuError when the file could not be written; makes its folder when there is none."""
+    """Check that the file can be written and create its folder. Raises VipuError."""
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=file.parent):
             pass
     except OSError as error:
         raise VipuError(
-            "Cannot write %s: %s; the user was not created, since its access key is told only once."
+            "Cannot write file '%s': %s. The user was not created, because its access key is returned only once."
             % (file, _reason(error))
         ) from None
 
 
 def write_user_file(file: Path, connection: Connection, user: str, access_key: str | None) -> None:
-    """Write the file of a user who was just created; VipuError says what to do when the key is lost."""
-    remedy = "remove user '%s' and create it again" % user
+    """Write the file of a new user. Raises VipuError with the remedy when the key is lost."""
+    remedy = "Remove user '%s' and create it again" % user
     if not access_key:
-        raise VipuError("User '%s' was created, but no access key was told: %s." % (user, remedy))
+        raise VipuError("User '%s' was created, but the controller returned no access key. %s." % (user, remedy))
     try:
         write_config(file, connection, user, access_key)
     except OSError as error:
-        raise VipuError("Cannot write %s: %s; mend that, %s." % (file, _reason(error), remedy)) from None
+        raise VipuError("Cannot write file '%s': %s. %s." % (file, _reason(error), remedy)) from None
 
 
 def _reason(error: OSError) -> str:

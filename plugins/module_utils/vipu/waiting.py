@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Waiting until partitions are ACTIVE: by listing all, so that a thousand cost no more calls than one."""
+"""Waiting for partitions to become ACTIVE. It lists all partitions, so the number of calls is constant."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .options import Run
 
 _SETTLED = ("ACTIVE", "ERROR", "REMOVED")
 _GONE: Object = {"state": "REMOVED", "operation": None, "errors": []}
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 1.0  # seconds: an idle rack needs milliseconds, a busy one no hurry
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 1.0  # seconds; an idle rack needs milliseconds
 
 WAIT_OPTIONS: dict[str, t.Any] = {
     "wait": {"type": "bool", "default": True},
@@ -23,11 +23,10 @@ WAIT_OPTIONS: dict[str, t.Any] = {
 
 
 def wait_active(run: Run, ids: t.Sequence[str], seen: list[Object] | None = None) -> dict[str, Object]:
-    """Wait until partitions are ACTIVE, and give them as they are then, by id.
+    """Wait until partitions are ACTIVE and return them by id.
 
-    ``seen`` are partitions as they were read a moment ago, when nothing was asked of them since. Raises
-    TaskError with the last state of those that do not become ACTIVE within ``wait_timeout`` seconds, and
-    as soon as none of them can any more.
+    ``seen`` are partitions that were just read and not changed since. Raises TaskError with the last state of
+    the partitions that are not ACTIVE after ``wait_timeout`` seconds, or earlier when none of them can become so.
     """
     timeout = run.params["wait_timeout"]
     deadline, pause = time.monotonic() + timeout, _FIRST_PAUSE
@@ -38,12 +37,12 @@ def wait_active(run: Run, ids: t.Sequence[str], seen: list[Object] | None = None
             return {id: found[id] for id in ids}
         left = deadline - time.monotonic()
         if left <= 0 or all(_state(found, id) in _SETTLED for id in behind):
-            told = run.transport.partition_statuses(behind)
-            last = {id: told.get(id, {"id": id, **_GONE}) for id in behind}
-            # Between the list and the status a partition may have been reset, or become ACTIVE.
+            statuses = run.transport.partition_statuses(behind)
+            last = {id: statuses.get(id, {"id": id, **_GONE}) for id in behind}
+            # Between the two calls a partition may have been reset or become ACTIVE.
             if left <= 0 or all(status["state"] in ("ERROR", "REMOVED") for status in last.values()):
-                sentences = [_sentence(status, timeout) for status in last.values()]
-                raise TaskError(" ".join(sentences), partitions=last)
+                messages = [_message(status, timeout) for status in last.values()]
+                raise TaskError(" ".join(messages), partitions=last)
         time.sleep(min(pause, left))
         pause, seen = min(pause * 1.5, _LONGEST_PAUSE), None
 
@@ -52,19 +51,19 @@ def _state(found: dict[str, Object], id: str) -> t.Any:
     return found.get(id, _GONE).get("state")
 
 
-def _sentence(status: Object, timeout: float) -> str:
+def _message(status: Object, timeout: float) -> str:
     if status["state"] == "ERROR":
         reason = " ".join(status["errors"]) or (
-            "the controller gave no reason."
+            "the controller reported no cause."
             if status["operation"]
-            else "the command that was asked does not tell the reason; look at 'vipu get partition %s' and at the "
-            "log of the controller." % status["id"]
+            else "the command line does not report the cause; check 'vipu get partition %s' and the log of the "
+            "controller." % status["id"]
         )
-        return "Partition '%s' is in ERROR: %s Mend the cause and use state reset." % (status["id"], reason)
+        return "Partition '%s' is in state ERROR: %s Fix the cause and use state reset." % (status["id"], reason)
     if status["state"] == "REMOVED":
-        return "Partition '%s' was removed by somebody else meanwhile." % status["id"]
+        return "Partition '%s' was removed by another client while the task waited." % status["id"]
     operation = " (%s)" % status["operation"].lower() if status["operation"] else ""
-    return "Partition '%s' was still %s%s after %g seconds: allow more with wait_timeout." % (
+    return "Partition '%s' was still %s%s after %g seconds. Check the controller, or increase wait_timeout." % (
         status["id"],
         "not ACTIVE" if status["state"] == "ACTIVE" else status["state"],
         operation,

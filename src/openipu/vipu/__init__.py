@@ -3,5 +3,5 @@
 
 import os
 
-# As in wire.py, which programs import after gRPC itself.
+# gRPC reads this variable at import time. ``wire.py`` sets it too, but programs import that module later.
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A rack twin in a process of its own, and a controller with its partition life in this one."""
+"""A rack twin in a separate process, and a controller with its partition life in this process."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ from pathlib import Path
 from typing import Any
 
 import grpc
-from waiting import until
 
-from openipu.twin.contract import twin
-from openipu.vipu import rules
-from openipu.vipu.controller import Controller
-from openipu.vipu.lifecycle import Lifecycle
-from openipu.vipu.model import Agent, Cluster, Operation, Partition, Put, Ready, State, Topology
-from openipu.vipu.ports import AgentState, LifecycleOptions
-from openipu.vipu.specs import AllocationSpec, PartitionSpec
-from openipu.vipu.store import Store
+from openipu.twin.rack.contract import twin
+from openipu.vipu.domain import rules
+from openipu.vipu.domain.model import Agent, Cluster, Operation, Partition, Put, ReadyState, State, Topology
+from openipu.vipu.domain.specs import AllocationSpec, PartitionSpec
+from openipu.vipu.fleet.status import AgentState
+from openipu.vipu.lifecycle.interface import LifecycleOptions
+from openipu.vipu.lifecycle.service import LifecycleService
+from openipu.vipu.storage.store import Store
+from openipu.vipu.storage.writer import RecordWriter
+from tests.integration.waiting import until
 
 Start = Callable[..., "subprocess.Popen[str]"]  # a virm-agent with these arguments
 
-HEARTBEAT = 0.3  # seconds: what takes seconds in production takes tenths of them here
+HEARTBEAT = 0.3  # seconds; shorter than in production to make tests fast
 
 
 def free_port(host: str, kind: socket.SocketKind = socket.SOCK_STREAM) -> int:
@@ -36,7 +37,7 @@ def free_port(host: str, kind: socket.SocketKind = socket.SOCK_STREAM) -> int:
 
 
 class RackProcess:
-    """``python -m openipu.twin.rack`` on loopback addresses with free ports."""
+    """Process of ``openipu.twin.rack.main`` on loopback addresses with free ports."""
 
     def __init__(self, folder: Path, count: int, **settings: Any) -> None:
         self.socket = folder / "rack.sock"
@@ -47,11 +48,11 @@ class RackProcess:
         ]
         config.write_text(json.dumps({"topology": "torus", "machines": machines, **settings}))
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "openipu.twin.rack", "--config", str(config), "--socket", str(self.socket)],
+            [sys.executable, "-m", "openipu.twin.rack.main", "--config", str(config), "--socket", str(self.socket)],
             stdout=subprocess.DEVNULL,
         )
-        until(lambda: self.process.poll() is not None or self.socket.is_socket(), 30, "rack is up")
-        assert self.process.poll() is None, "the rack ended at once"
+        until(lambda: self.process.poll() is not None or self.socket.is_socket(), 30, "the rack is up")
+        assert self.process.poll() is None, "the rack process ended during its start"
         self._channel = grpc.insecure_channel(f"unix:{self.socket}")
         self._stub = twin.stub(self._channel, "TwinService")
         self.agents = [Agent(machine.agent_id, machine.host, machine.port) for machine in self.machines()]
@@ -69,7 +70,7 @@ class RackProcess:
         self._stub.StartMachines(twin.MachineRequest(agent_ids=ids), timeout=10)
 
     def fault(self, *lines: str) -> None:
-        """Make faults, see ``openipu.twin.faults``."""
+        """Make faults; ``openipu.twin.rack.faults`` describes the syntax."""
         self._stub.MakeFaults(twin.MakeFaultsRequest(faults=lines), timeout=10)
 
     def close(self) -> None:
@@ -79,19 +80,19 @@ class RackProcess:
 
 
 class Plane:
-    """A controller on a database, and its partition life."""
+    """A controller with a database, and its partition life."""
 
     def __init__(self, database: Path, rack: RackProcess, **options: Any) -> None:
         fresh = not database.exists()
         self.rack = rack
-        self.controller = Controller(Store(database, create=True))
-        self.lifecycle = Lifecycle(
+        self.controller = RecordWriter(Store(database, create=True))
+        self.lifecycle = LifecycleService(
             self.controller, LifecycleOptions(**{"heartbeat": HEARTBEAT, "partition_timeout": 3.0, **options})
         )
         self.closed = False
-        self.heard: Counter[str] = Counter()  # events by agent, of which every heartbeat is one
+        self.events: Counter[str] = Counter()  # by agent; every heartbeat is an event
         self._count_events()
-        self.history: list[tuple[str, Ready, Operation]] = []
+        self.history: list[tuple[str, ReadyState, Operation]] = []
         self.controller.subscribe(self._record)
         self.controller.start()
         if fresh:
@@ -102,18 +103,18 @@ class Plane:
 
     def _count_events(self) -> None:
         driver: Any = self.lifecycle._driver
-        take = driver.agent_event
+        handle = driver.agent_event
 
         def counted(link: Any, event: Any) -> None:
-            take(link, event)
-            self.heard[link.id] += 1
+            handle(link, event)
+            self.events[link.id] += 1
 
         driver.agent_event = counted
 
-    def hear(self, agent_id: str, heartbeats: int) -> None:
-        """Wait until so many more events of an agent were dealt with: time for what must not happen."""
-        wanted = self.heard[agent_id] + heartbeats
-        until(lambda: self.heard[agent_id] >= wanted, what=f"{agent_id} is heard")
+    def wait_events(self, agent_id: str, count: int) -> None:
+        """Wait until ``count`` more events of an agent were handled, as time for unwanted changes to show."""
+        target = self.events[agent_id] + count
+        until(lambda: self.events[agent_id] >= target, what=f"{count} events of {agent_id}")
 
     def _record(self, changes: Sequence[Any]) -> None:
         self.history += [
@@ -144,15 +145,15 @@ class Plane:
             return sorted({agent for agent, _ in state.machines_of(state.partitions[id])})
 
     def wait_active(self, id: str, seconds: float = 20.0) -> None:
-        until(lambda: self.partition(id).ready is Ready.ACTIVE, seconds, f"{id} active")
+        until(lambda: self.partition(id).ready is ReadyState.ACTIVE, seconds, f"{id} active")
 
     def wait_error(self, id: str, seconds: float = 20.0) -> Partition:
-        until(lambda: self.partition(id).ready is Ready.ERROR, seconds, f"{id} in error")
+        until(lambda: self.partition(id).ready is ReadyState.ERROR, seconds, f"{id} in error")
         return self.partition(id)
 
     def wait_up(self, *ids: str) -> None:
-        wanted = ids or tuple(self.state.agents)
-        until(lambda: all(self.status(id) is AgentState.UP for id in wanted), 20, "agents up")
+        expected = ids or tuple(self.state.agents)
+        until(lambda: all(self.status(id) is AgentState.UP for id in expected), 20, "agents up")
 
     def wait_down(self, id: str) -> None:
         until(lambda: self.status(id) is AgentState.DOWN, 20, f"{id} down")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Racks and controllers that end with their test."""
+"""Fixtures for racks, controllers and agents that stop with their test."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agents_support import Plane, RackProcess, Start
+
+from tests.integration.agents.agents_support import Plane, RackProcess, Start
 
 
 @pytest.fixture
@@ -48,7 +49,7 @@ def eight_machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RackPro
 
 @pytest.fixture
 def plane(eight_machines: RackProcess, make_plane: Any) -> Plane:
-    """Eight machines, all up and as new."""
+    """Return a controller of eight machines, all up and without partitions."""
     eight_machines.stop_machines()
     eight_machines.start_machines()
     made: Plane = make_plane(eight_machines)
@@ -63,7 +64,7 @@ def start() -> Iterator[Start]:
     def run(*arguments: str, before: tuple[str, ...] = ()) -> subprocess.Popen[str]:
         processes.append(
             subprocess.Popen(
-                [*before, sys.executable, "-m", "openipu.vipu.agent.server", *arguments],
+                [*before, sys.executable, "-m", "openipu.vipu.agent.main", *arguments],
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 text=True,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The metrics of a ``virm-agent`` process."""
+"""Tests of the metrics of a ``virm-agent`` process."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 
 import grpc
 import pytest
-from agents_support import Start, free_port
-from scraping import Scrape, check, get
-from waiting import until
 
-from openipu.vipu.agent.contract import agent as contract
+from openipu.vipu.agent_api.contract import agent as contract
 from openipu.vipu.metrics.catalog import MACHINE
+from tests.integration.agents.agents_support import Start, free_port
+from tests.integration.scraping import Scrape, check, get
+from tests.integration.waiting import until
 
 HOST = f"127.84.{os.getpid() % 250 + 1}.2"
 SERVICE = "openipu.vipu.agent.v1.AgentService"
@@ -23,11 +23,11 @@ SERVICE = "openipu.vipu.agent.v1.AgentService"
 
 @pytest.fixture
 def agent(start: Start) -> Any:
-    """The process, the port of its API and the URL of its metrics."""
+    """Return the process, the port of its API and the URL of its metrics."""
     ports = free_port(HOST), free_port(HOST)
     place = ("--host", HOST, "--port", str(ports[0]))
     process = start(*place, "--metrics-host", HOST, "--metrics-port", str(ports[1]))
-    until(lambda: process.poll() is not None or answers(ports[1]), what="the agent tells metrics")
+    until(lambda: process.poll() is not None or answers(ports[1]), what="the agent serves metrics")
     return process, ports[0], f"http://{HOST}:{ports[1]}/metrics"
 
 
@@ -36,7 +36,7 @@ def answers(port: int) -> bool:
         return probe.connect_ex((HOST, port)) == 0
 
 
-def test_an_agent_at_work(agent: Any) -> None:
+def test_metrics_count_calls_and_partitions(agent: Any) -> None:
     process, port, url = agent
     check(url, MACHINE)
     with grpc.insecure_channel(f"{HOST}:{port}") as channel:
@@ -61,30 +61,30 @@ def test_an_agent_at_work(agent: Any) -> None:
         assert scrape.get("ipum_rpc_handled_total", **calls, code="INVALID_ARGUMENT") == 1
         assert scrape.get("ipum_rpc_duration_seconds_count", **calls) == 2
         watch.cancel()
-        scrape = until_told(url, "ipum_controllers", 0)
-    scrape = until_told(url, "ipum_rpc_handled_total", 1, service=SERVICE, method="Watch", code="CANCELLED")
+        scrape = until_value(url, "ipum_controllers", 0)
+    scrape = until_value(url, "ipum_rpc_handled_total", 1, service=SERVICE, method="Watch", code="CANCELLED")
     assert scrape.get("ipum_rpc_duration_seconds_count", service=SERVICE, method="Watch") is None
     process.terminate()
     assert process.wait(20) == 0
 
 
-def until_told(url: str, name: str, value: float, **labels: str) -> Scrape:
-    """The first scrape that tells this."""
+def until_value(url: str, name: str, value: float, **labels: str) -> Scrape:
+    """Return the first scrape in which a metric has a value."""
     scrapes = []
     until(lambda: scrapes.append(Scrape(url)) or scrapes[-1].get(name, **labels) == value, what=f"{name} is {value}")
     return scrapes[-1]
 
 
-def test_clients_that_say_nothing_keep_nobody_waiting(agent: Any) -> None:
+def test_silent_clients_do_not_block_others(agent: Any) -> None:
     process, port, url = agent
     place = (HOST, int(url.split(":")[2].split("/")[0]))
-    mute = [socket.create_connection(place) for _ in range(5)]
+    silent = [socket.create_connection(place) for _ in range(5)]
     assert get(url)[0] == 200
     with grpc.insecure_channel(f"{HOST}:{port}") as channel:
         contract.stub(channel, "AgentService").GetInfo(contract.GetInfoRequest(), timeout=10)
     process.terminate()
     assert process.wait(20) == 0
-    for connection in mute:
+    for connection in silent:
         connection.close()
 
 
@@ -97,10 +97,10 @@ def test_without_metrics_there_is_no_exporter(start: Start) -> None:
         )
     assert (info.facts[0].name, info.facts[0].value) == ("Exporter", "off")
     process.terminate()
-    assert "telling metrics" not in process.communicate(timeout=20)[0]
+    assert "serving metrics" not in process.communicate(timeout=20)[0]
 
 
-def test_mistakes_are_one_sentence(start: Start, tmp_path: Path) -> None:
+def test_errors_are_one_line(start: Start, tmp_path: Path) -> None:
     with socket.create_server((HOST, 0)) as taken:
         port = str(taken.getsockname()[1])
         options = ("--host", HOST, "--port", "0", "--metrics-host", HOST, "--metrics-port", port)
@@ -108,16 +108,19 @@ def test_mistakes_are_one_sentence(start: Start, tmp_path: Path) -> None:
         output = process.communicate(timeout=20)[0]
     assert process.returncode == 1
     assert output == (
-        f"Error: Cannot tell metrics on {HOST}:{port}: another program has that port, or this machine has no such "
-        "address; give another with --metrics-host and --metrics-port.\n"
+        f"Error OPU615: Cannot serve metrics on {HOST}:{port}: the port is in use, or this machine does not have the "
+        "address. Change --metrics-host or --metrics-port.\n"
     )
     none = tmp_path / "none.crt"
-    for more, told in (
-        (("--metrics-tls-ca", str(none)), "Error: --metrics-tls-certificate and --metrics-tls-key belong together"),
+    for more, expected in (
+        (
+            ("--metrics-tls-ca", str(none)),
+            "Error OPU619: Cannot serve metrics: the TLS options are incomplete. Give --metrics-tls-certificate and",
+        ),
         (("--metrics-tls-certificate", str(none), "--metrics-tls-key", str(none)), "No such file or directory.\n"),
     ):
         process = start(*options, *more)
         output = process.communicate(timeout=20)[0]
         assert process.returncode == 1
-        assert told in output
+        assert expected in output
         assert len(output.splitlines()) == 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Cluster tests with real agents: what is refused meanwhile, and what becomes of a run that does not go well."""
+"""Cluster tests with real agents: operations during a run, lost agents, stopped controllers."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any
 
 import grpc
 import pytest
-from agents_support import RackProcess
-from ansible_collections.openipu.pod.plugins.module_utils.vipu import objects
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin, virmgrpc
-from vipu_servers import InProcess, Process
-from waiting import until
 
-from openipu.twin.hardware import VERSIONS
-from openipu.vipu.initialise import initialise
-from openipu.vipu.ports import LifecycleOptions
+from openipu.shared.vipu import objects
+from openipu.shared.vipu.contract import admin, virmgrpc
+from openipu.twin.machine.reports import VERSIONS
+from openipu.vipu.lifecycle.interface import LifecycleOptions
+from openipu.vipu.server.initialise import initialise
+from tests.integration.agents.agents_support import RackProcess
+from tests.integration.vipu_servers import InProcess, Process
+from tests.integration.waiting import until
 
-SLOW = 20.0  # seconds: a heartbeat with which a machine that hangs is not Down within a test
+SLOW = 20.0  # seconds; with this heartbeat a hanging machine does not go Down during a test
 QUICK = 0.3
 
 
@@ -66,8 +66,8 @@ def last(server: Any, **request: Any) -> dict[str, Any]:
 
 
 def outcome(server: Any) -> dict[str, Any]:
-    """The run when it is over."""
-    until(lambda: last(server, known_results=99, wait_milliseconds=20_000)["state"] != "running", 60, "the run is over")
+    """Return the run after its end."""
+    until(lambda: last(server, known_results=99, wait_milliseconds=20_000)["state"] != "running", 60, "end of run")
     return last(server)
 
 
@@ -76,11 +76,11 @@ def figures(run: dict[str, Any]) -> dict[str, str]:
 
 
 def partition(server: Any, id: str, size: int = 4) -> None:
-    wanted = virmgrpc.PartitionRequirements(id=id, size=size, allocation_id="a0")
-    server.user.CreatePartition(virmgrpc.CreatePartitionRequest(requirements=wanted), timeout=10)
+    requirements = virmgrpc.PartitionRequirements(id=id, size=size, allocation_id="a0")
+    server.user.CreatePartition(virmgrpc.CreatePartitionRequest(requirements=requirements), timeout=10)
 
 
-def test_a_rack_in_order_passes_as_soon_as_it_is_registered(make_server: Any) -> None:
+def test_a_healthy_rack_passes_directly_after_registration(make_server: Any) -> None:
     server = make_server(QUICK)
     assert last(server)["state"] == "none"
     begun = start(server)
@@ -104,12 +104,12 @@ def test_a_rack_in_order_passes_as_soon_as_it_is_registered(make_server: Any) ->
     assert [objects.agent(each)["versions"] for each in listed] == [VERSIONS] * 8
 
 
-def test_what_a_test_keeps_from_happening(make_server: Any, rack: RackProcess) -> None:
+def test_operations_that_a_running_test_blocks(make_server: Any, rack: RackProcess) -> None:
     server = make_server(SLOW)
     until(lambda: start_and_finish_versions(server), 20, "all agents answer")
     rack.fault("hang ag03")
     begun = start(server, "CABLING", "VERSION")
-    in_progress = "a test of cluster 'cl0' is in progress; wait until it is over, or stop it."
+    in_progress = "a test of cluster 'cl0' is in progress. Wait for its end, or stop it."
     attempts: list[tuple[Callable[[], Any], str]] = [
         (lambda: partition(server, "p1"), f"Cannot create partition 'p1': {in_progress}"),
         (
@@ -126,14 +126,14 @@ def test_what_a_test_keeps_from_happening(make_server: Any, rack: RackProcess) -
         ),
         (
             lambda: start(server),
-            "Cannot test cluster 'cl0': the test of cluster 'cl0' is in progress, and there is one at a time; "
-            "wait until it is over, or stop it.",
+            "Cannot test cluster 'cl0': a test of cluster 'cl0' is in progress, and only one can run at a time. "
+            "Wait for its end, or stop it.",
         ),
     ]
-    for attempt, sentence in attempts:
+    for attempt, message in attempts:
         with pytest.raises(grpc.RpcError) as refused:
             attempt()
-        assert (refused.value.code(), refused.value.details()) == (grpc.StatusCode.FAILED_PRECONDITION, sentence)
+        assert (refused.value.code(), refused.value.details()) == (grpc.StatusCode.FAILED_PRECONDITION, message)
     batch = admin.ApplyRequest(clusters=[admin.ClusterSpec(id="cl0", agent_ids=["ag01"], ipu_link_topology=1)])
     assert not server.admin.Apply(batch, timeout=10).applied
     with pytest.raises(grpc.RpcError) as refused:
@@ -152,7 +152,7 @@ def start_and_finish_versions(server: Any) -> bool:
 
 
 @pytest.mark.parametrize("lose", ["hang", "power"])
-def test_an_agent_that_is_lost_in_the_middle(make_server: Any, rack: RackProcess, lose: str) -> None:
+def test_an_agent_lost_during_a_run(make_server: Any, rack: RackProcess, lose: str) -> None:
     server = make_server(QUICK)
     until(lambda: start_and_finish_versions(server), 20, "all agents answer")
     start(server)
@@ -163,8 +163,8 @@ def test_an_agent_that_is_lost_in_the_middle(make_server: Any, rack: RackProcess
     run = outcome(server)
     assert run["state"] == "finished"
     failed = {result["test"]: result["failures"] for result in run["results"] if result["failures"]}
-    # Where it was lost depends; that it was is told, of this machine and of no other.
-    # In the test that it was lost in, maybe only its neighbours notice; in the last one it is gone for sure.
+    # The test in progress at the loss varies. Failures name this machine and no other.
+    # During the test in progress, possibly only its neighbours report failures. In the last test it is lost.
     assert "ag03" in {failure["agent"] for failure in failed["Version"]}
     for failures in failed.values():
         assert {failure["kind"] for failure in failures} <= {"agent_unreachable", "link_down", "no_sync"}
@@ -176,7 +176,7 @@ def test_an_agent_that_is_lost_in_the_middle(make_server: Any, rack: RackProcess
     rack.fault("heal ag03") if lose == "hang" else rack.start_machines("ag03")
 
 
-def test_partitions_are_not_disturbed_unless_a_test_is_asked_for_alone(make_server: Any) -> None:
+def test_partitions_are_disturbed_only_by_a_single_chosen_test(make_server: Any) -> None:
     server = make_server(QUICK)
     partition(server, "p1", 16)
     start(server)
@@ -189,7 +189,7 @@ def test_partitions_are_not_disturbed_unless_a_test_is_asked_for_alone(make_serv
     assert figures(outcome(server)) == {"Traffic": "4/4"}
 
 
-def test_requests_that_make_no_sense(make_server: Any) -> None:
+def test_invalid_requests(make_server: Any) -> None:
     server = make_server(QUICK)
     with pytest.raises(grpc.RpcError) as unknown:
         server.admin.StartClusterTest(admin.StartClusterTestRequest(cluster_id="nope"), timeout=10)
@@ -207,7 +207,7 @@ def test_requests_that_make_no_sense(make_server: Any) -> None:
     assert server.admin.StopClusterTest(admin.StopClusterTestRequest(), timeout=10).run.state == 0
 
 
-def test_a_controller_that_is_killed_forgets_the_test_and_goes_on(tmp_path: Path, rack: RackProcess) -> None:
+def test_a_killed_controller_drops_the_run_and_works_again(tmp_path: Path, rack: RackProcess) -> None:
     rack.stop_machines()
     rack.start_machines()
     database = tmp_path / "vipu.db"
@@ -228,7 +228,7 @@ def test_a_controller_that_is_killed_forgets_the_test_and_goes_on(tmp_path: Path
         server.kill()
 
 
-def test_a_controller_that_ends_lets_nobody_wait(make_server: Any, rack: RackProcess) -> None:
+def test_a_stopping_controller_ends_waiting_calls(make_server: Any, rack: RackProcess) -> None:
     server = make_server(SLOW)
     until(lambda: start_and_finish_versions(server), 20, "all agents answer")
     rack.fault("hang ag05")

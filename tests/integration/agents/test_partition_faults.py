@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Machines and IPUs that fail under partitions."""
+"""Failures of machines and IPUs that hold partitions."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import time
 from typing import Any
 
 import pytest
-from agents_support import Plane
-from waiting import until
 
-from openipu.vipu import rules
-from openipu.vipu.model import Agent, Operation, PlacedIpu, Ready
-from openipu.vipu.ports import AgentState
-from openipu.vipu.specs import PartitionSpec
+from openipu.vipu.domain import rules
+from openipu.vipu.domain.model import Agent, Operation, PlacedIpu, ReadyState
+from openipu.vipu.domain.specs import PartitionSpec
+from openipu.vipu.fleet.status import AgentState
+from tests.integration.agents.agents_support import Plane
+from tests.integration.waiting import until
 
 
 def active(plane: Plane, id: str, size: int, **options: Any) -> list[str]:
@@ -28,7 +28,7 @@ def on_machine(plane: Plane, id: str, position: int) -> None:
     plane.change(PartitionSpec(id, 4, cluster="cl0", ipus=ipus))
 
 
-def test_a_lost_machine_fails_its_partitions_and_gets_them_back(plane: Plane) -> None:
+def test_partitions_fail_with_their_machine_and_recover_with_it(plane: Plane) -> None:
     agents = active(plane, "p8", 8)
     others = active(plane, "other", 4)
     lost = next(agent for agent in plane.rack.agents if agent.id == agents[0])
@@ -47,7 +47,7 @@ def test_a_lost_machine_fails_its_partitions_and_gets_them_back(plane: Plane) ->
     assert others != agents
 
 
-def test_a_machine_that_is_restarted_at_once_is_noticed(plane: Plane) -> None:
+def test_an_immediate_restart_of_a_machine_is_detected(plane: Plane) -> None:
     (agent,) = active(plane, "p", 4)
     plane.rack.stop_machines(agent)
     plane.rack.start_machines(agent)
@@ -60,55 +60,55 @@ def test_a_silent_machine_is_down(plane: Plane) -> None:
     (agent,) = active(plane, "p", 4)
     plane.rack.fault(f"hang {agent}")
     plane.wait_down(agent)
-    assert "does not answer: it is silent." in plane.wait_error("p").errors[0]
+    assert "does not answer: it sends no heartbeats." in plane.wait_error("p").errors[0]
     plane.rack.fault(f"heal {agent}")
     plane.wait_active("p")
     assert plane.partition("p").retries == 1
 
 
-def test_refused_shares_are_tried_again_up_to_the_bound(plane: Plane) -> None:
+def test_refused_shares_are_retried_up_to_the_limit(plane: Plane) -> None:
     plane.rack.fault("refuse ag01")
     plane.create("p", 4)
     assert plane.agents_of("p") == ["ag01"]
-    until(lambda: plane.partition("p").retries == 3 and plane.partition("p").ready is Ready.ERROR)
+    until(lambda: plane.partition("p").retries == 3 and plane.partition("p").ready is ReadyState.ERROR)
     assert plane.partition("p").errors == ("Agent 'ag01' refused: the IPUs do not come up (fault of the twin).",)
     seen = len(plane.history)
-    plane.hear("ag01", 3)
-    assert len(plane.history) == seen, "it stays as it is"
+    plane.wait_events("ag01", 3)
+    assert len(plane.history) == seen, "the record does not change"
     plane.rack.fault("heal ag01")
     plane.lifecycle.reset_partition("p", relocatable=False).result(15)
     plane.wait_active("p")
     assert (plane.partition("p").retries, plane.partition("p").last_auto_reset) == (0, None)
 
 
-def test_without_automatic_reset_it_stays_in_error(plane: Plane) -> None:
+def test_a_partition_without_automatic_reset_stays_in_error(plane: Plane) -> None:
     (agent,) = active(plane, "p", 4, disable_auto_reset=True, relocatable=True)
     plane.rack.stop_machines(agent)
     plane.wait_error("p")
     plane.rack.start_machines(agent)
     plane.wait_up(agent)
-    plane.hear(agent, 3)
-    assert plane.partition("p").ready is Ready.ERROR
+    plane.wait_events(agent, 3)
+    assert plane.partition("p").ready is ReadyState.ERROR
     plane.lifecycle.reset_partition("p", relocatable=False).result(15)
     plane.wait_active("p")
     assert plane.agents_of("p") == [agent]
 
 
-def test_a_failed_ipu_is_brought_up_anew(plane: Plane) -> None:
+def test_a_failed_ipu_is_reset(plane: Plane) -> None:
     (agent,) = active(plane, "p", 4)
     plane.rack.fault(f"ipu {agent} 2")
     until(lambda: plane.partition("p").retries == 1)
     plane.wait_active("p")
-    assert ("p", Ready.ERROR, Operation.FAILED) in plane.history
+    assert ("p", ReadyState.ERROR, Operation.FAILED) in plane.history
     assert plane.lifecycle.ipu_attributes([agent]).result(15)[agent][2]["ipu state"] == "ready"
 
 
-def test_an_ipu_that_nobody_uses_fails_nobody(plane: Plane) -> None:
+def test_a_failure_of_an_unused_ipu_affects_no_partition(plane: Plane) -> None:
     (agent,) = active(plane, "p", 2)
     plane.rack.fault(f"ipu {agent} 3")
     until(lambda: plane.lifecycle.ipu_attributes([agent]).result(15)[agent][3]["ipu state"] != "ready")
-    plane.hear(agent, 3)
-    assert plane.partition("p").ready is Ready.ACTIVE
+    plane.wait_events(agent, 3)
+    assert plane.partition("p").ready is ReadyState.ACTIVE
     assert plane.partition("p").retries == 0
 
 
@@ -135,10 +135,10 @@ def test_a_hung_machine_is_cleaned_when_it_returns(plane: Plane) -> None:
     plane.wait_active("p")
     assert plane.agents_of("p") != [before]
     plane.rack.fault(f"heal {before}")
-    until(lambda: plane.rack.held(before) == [], what="it was told what it missed")
+    until(lambda: plane.rack.held(before) == [], what="the missed release")
 
 
-def test_a_relocatable_partition_waits_for_room(plane: Plane) -> None:
+def test_a_relocatable_partition_waits_for_free_ipus(plane: Plane) -> None:
     active(plane, "big", 16)
     active(plane, "half", 8)
     active(plane, "full", 4)
@@ -150,7 +150,7 @@ def test_a_relocatable_partition_waits_for_room(plane: Plane) -> None:
     assert plane.agents_of("p") != [before]
 
 
-def test_a_reset_may_move_it_this_time(plane: Plane) -> None:
+def test_a_relocatable_reset_moves_the_partition_once(plane: Plane) -> None:
     (before,) = active(plane, "p", 4, disable_auto_reset=True)
     plane.rack.stop_machines(before)
     plane.wait_error("p")
@@ -159,7 +159,7 @@ def test_a_reset_may_move_it_this_time(plane: Plane) -> None:
     assert plane.agents_of("p") != [before]
 
 
-def test_a_reset_on_a_lost_machine_fails_with_a_sentence(make_rack: Any, make_plane: Any) -> None:
+def test_a_reset_on_a_lost_machine_fails_with_a_message(make_rack: Any, make_plane: Any) -> None:
     plane = make_plane(make_rack(1), partition_timeout=0.8)
     plane.wait_up()
     active(plane, "p", 4, disable_auto_reset=True)
@@ -170,14 +170,14 @@ def test_a_reset_on_a_lost_machine_fails_with_a_sentence(make_rack: Any, make_pl
     assert "Agent 'ag01' at 127.81.0.2:" in plane.wait_error("p").errors[0]
 
 
-def test_removal_without_force_needs_all_its_machines(plane: Plane) -> None:
+def test_removal_without_force_needs_all_machines(plane: Plane) -> None:
     agents = active(plane, "p8", 8, disable_auto_reset=True)
     plane.rack.stop_machines(agents[0])
     plane.wait_error("p8")
     with pytest.raises(rules.RuleError, match=f"agent '{agents[0]}' is down") as refusal:
         plane.lifecycle.remove_partition("p8", force=False).result(15)
     assert refusal.value.code is rules.Code.FAILED_PRECONDITION
-    assert plane.partition("p8").ready is Ready.ERROR
+    assert plane.partition("p8").ready is ReadyState.ERROR
     assert plane.rack.held(agents[1]) == ["p8"]
     plane.lifecycle.remove_partition("p8", force=True).result(15)
     assert "p8" not in plane.state.partitions
@@ -194,23 +194,23 @@ def test_a_forced_removal_reaches_a_hung_machine_later(plane: Plane) -> None:
     until(lambda: plane.rack.held(agent) == [])
 
 
-def held_up(plane: Plane, id: str, size: int = 4) -> list[str]:
-    """A partition whose removal has failed, for its caller: the first of its machines does not answer."""
+def removal_blocked(plane: Plane, id: str, size: int = 4) -> list[str]:
+    """Create a partition whose removal failed because its first machine does not answer; return its agents."""
     agents = active(plane, id, size)
     plane.rack.fault(f"hang {agents[0]}")
-    refused = f"Cannot remove partition '{id}': Agent '{agents[0]}' at .* does not answer.*as soon as that can be done"
+    refused = f"Cannot remove partition '{id}': Agent '{agents[0]}' at .* does not answer.*The removal continues"
     with pytest.raises(rules.RuleError, match=refused) as refusal:
         plane.lifecycle.remove_partition(id, force=False).result(15)
     assert refusal.value.code is rules.Code.FAILED_PRECONDITION
-    until(lambda: plane.partition(id).ready is Ready.ERROR)
+    until(lambda: plane.partition(id).ready is ReadyState.ERROR)
     record = plane.partition(id)
     assert record.operation is Operation.REMOVING
     assert f"Agent '{agents[0]}' at" in record.errors[0]
     return agents
 
 
-def test_a_removal_that_a_machine_does_not_answer_fails_and_goes_on(plane: Plane) -> None:
-    agents = held_up(plane, "p", 8)
+def test_a_removal_without_answer_fails_and_continues(plane: Plane) -> None:
+    agents = removal_blocked(plane, "p", 8)
     assert plane.rack.held(agents[1]) == []
     plane.history.clear()
     plane.rack.fault(f"heal {agents[0]}")
@@ -219,9 +219,9 @@ def test_a_removal_that_a_machine_does_not_answer_fails_and_goes_on(plane: Plane
     assert {operation for _, _, operation in plane.history} <= {Operation.REMOVING}
 
 
-def test_a_removal_that_is_held_up_can_be_asked_for_again_and_forced(plane: Plane) -> None:
-    (agent,) = held_up(plane, "p")
-    with pytest.raises(rules.RuleError, match=f"agent '{agent}' is down and cannot be told"):
+def test_a_blocked_removal_can_be_repeated_and_forced(plane: Plane) -> None:
+    (agent,) = removal_blocked(plane, "p")
+    with pytest.raises(rules.RuleError, match=f"agent '{agent}' is down. Bring it up first"):
         plane.lifecycle.remove_partition("p", force=False).result(15)
     plane.lifecycle.remove_partition("p", force=True).result(15)
     assert "p" not in plane.state.partitions
@@ -229,8 +229,8 @@ def test_a_removal_that_is_held_up_can_be_asked_for_again_and_forced(plane: Plan
     until(lambda: plane.rack.held(agent) == [])
 
 
-def test_a_partition_whose_removal_is_held_up_can_be_kept(plane: Plane) -> None:
-    agents = held_up(plane, "p", 8)
+def test_a_partition_with_a_blocked_removal_can_be_reset(plane: Plane) -> None:
+    agents = removal_blocked(plane, "p", 8)
     plane.lifecycle.reset_partition("p", relocatable=False).result(15)
     plane.rack.fault(f"heal {agents[0]}")
     plane.wait_active("p")
@@ -239,17 +239,17 @@ def test_a_partition_whose_removal_is_held_up_can_be_kept(plane: Plane) -> None:
     assert [plane.rack.held(agent) for agent in agents] == [[], []]
 
 
-def test_a_creation_waits_for_a_machine_that_is_late(plane: Plane) -> None:
+def test_a_creation_waits_for_a_late_machine(plane: Plane) -> None:
     plane.rack.stop_machines("ag03")
     plane.wait_down("ag03")
     on_machine(plane, "p", 2)
-    plane.hear("ag02", 2)
+    plane.wait_events("ag02", 2)
     assert plane.partition("p").operation is Operation.CREATING
     plane.rack.start_machines("ag03")
     plane.wait_active("p")
 
 
-def test_a_creation_on_a_machine_that_never_comes_fails(make_rack: Any, make_plane: Any) -> None:
+def test_a_creation_on_an_absent_machine_fails(make_rack: Any, make_plane: Any) -> None:
     plane = make_plane(make_rack(4), partition_timeout=0.7)
     plane.wait_up()
     plane.rack.stop_machines("ag03")
@@ -259,7 +259,7 @@ def test_a_creation_on_a_machine_that_never_comes_fails(make_rack: Any, make_pla
     assert error.startswith("Agent 'ag03' at 127.81.0.4:")
 
 
-def test_an_agent_that_moves_to_another_end_point(plane: Plane) -> None:
+def test_an_agent_with_a_changed_endpoint(plane: Plane) -> None:
     first, second = plane.rack.agents[:2]
     plane.rack.stop_machines(first.id)
     plane.wait_down(first.id)
@@ -277,17 +277,17 @@ def test_sixty_four_machines(make_rack: Any, make_plane: Any) -> None:
     plane.wait_up()
     for number in range(32):
         plane.create(f"p{number}", 8)
-    until(lambda: all(p.ready is Ready.ACTIVE for p in list(plane.state.partitions.values())))
+    until(lambda: all(p.ready is ReadyState.ACTIVE for p in list(plane.state.partitions.values())))
     lost = [f"ag{number:02d}" for number in range(1, 17)]
     plane.rack.stop_machines(*lost)
-    until(lambda: sum(p.ready is Ready.ERROR for p in list(plane.state.partitions.values())) == 8)
+    until(lambda: sum(p.ready is ReadyState.ERROR for p in list(plane.state.partitions.values())) == 8)
     plane.rack.start_machines(*lost)
-    until(lambda: all(p.ready is Ready.ACTIVE for p in list(plane.state.partitions.values())))
+    until(lambda: all(p.ready is ReadyState.ACTIVE for p in list(plane.state.partitions.values())))
     assert sorted(p.retries for p in plane.state.partitions.values()) == [0] * 24 + [1] * 8
 
 
-def test_nothing_is_written_while_nothing_happens(plane: Plane) -> None:
+def test_an_idle_controller_writes_nothing(plane: Plane) -> None:
     active(plane, "p", 4)
     seen = len(plane.history)
-    plane.hear(plane.agents_of("p")[0], 4)
+    plane.wait_events(plane.agents_of("p")[0], 4)
     assert len(plane.history) == seen

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Partitions on a rack that works, and what reset, removal and restarts make of them."""
+"""Creation, reset and removal of partitions on a healthy rack, and restarts of the controller."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from typing import Any
 
 import grpc
 import pytest
-from agents_support import Plane
-from waiting import until
 
-from openipu.vipu import life, rules
-from openipu.vipu.agent.contract import agent as contract
-from openipu.vipu.invariants import violations
-from openipu.vipu.model import Delete, Kind, Operation, Ready
-from openipu.vipu.specs import PartitionSpec, Removal
+from openipu.vipu.agent_api.contract import agent as contract
+from openipu.vipu.domain import partition_state, rules
+from openipu.vipu.domain.invariants import violations
+from openipu.vipu.domain.model import Delete, Kind, Operation, ReadyState
+from openipu.vipu.domain.specs import PartitionSpec, Removal
+from tests.integration.agents.agents_support import Plane
+from tests.integration.waiting import until
 
 
 def test_a_partition_becomes_active(plane: Plane) -> None:
     plane.create("warm", 1)
     plane.wait_active("warm")
     assert plane.history[:2] == [
-        ("warm", Ready.PENDING, Operation.CREATING),
-        ("warm", Ready.ACTIVE, Operation.IDLE),
+        ("warm", ReadyState.PENDING, Operation.CREATING),
+        ("warm", ReadyState.ACTIVE, Operation.IDLE),
     ]
 
 
-def test_devices_stand_in_the_order_of_the_ipus(plane: Plane) -> None:
+def test_devices_have_the_order_of_the_ipus(plane: Plane) -> None:
     plane.create("p16", 16, num_gcds=2)
     plane.wait_active("p16")
     partition = plane.partition("p16")
@@ -42,17 +42,17 @@ def test_devices_stand_in_the_order_of_the_ipus(plane: Plane) -> None:
     assert all(plane.rack.held(agent) == ["p16"] for agent in plane.agents_of("p16"))
 
 
-def test_removal_answers_when_the_machines_are_free(plane: Plane) -> None:
+def test_removal_returns_when_the_machines_are_free(plane: Plane) -> None:
     plane.create("p8", 8)
     plane.wait_active("p8")
     agents = plane.agents_of("p8")
     assert plane.lifecycle.remove_partition("p8", force=False).result(15) is None
     assert "p8" not in plane.state.partitions
     assert [plane.rack.held(agent) for agent in agents] == [[], []]
-    assert ("p8", Ready.PENDING, Operation.REMOVING) in plane.history
+    assert ("p8", ReadyState.PENDING, Operation.REMOVING) in plane.history
 
 
-def test_removing_twice_at_once_succeeds_twice(plane: Plane) -> None:
+def test_two_concurrent_removals_succeed(plane: Plane) -> None:
     plane.create("p", 4)
     futures = [plane.lifecycle.remove_partition("p", force=False) for _ in range(3)]
     answers = [future.exception(5) for future in futures]
@@ -61,7 +61,7 @@ def test_removing_twice_at_once_succeeds_twice(plane: Plane) -> None:
     assert "p" not in plane.state.partitions
 
 
-def test_what_is_not_there_or_not_yours_cannot_be_removed_or_reset(plane: Plane) -> None:
+def test_missing_and_hidden_partitions_cannot_be_removed_or_reset(plane: Plane) -> None:
     plane.create("p", 4)
     plane.wait_active("p")
     for future in (
@@ -73,10 +73,10 @@ def test_what_is_not_there_or_not_yours_cannot_be_removed_or_reset(plane: Plane)
         error = future.exception(5)
         assert isinstance(error, rules.RuleError)
         assert error.code is rules.Code.NOT_FOUND
-    assert plane.partition("p").ready is Ready.ACTIVE
+    assert plane.partition("p").ready is ReadyState.ACTIVE
 
 
-def test_reset_brings_the_ipus_up_anew(make_rack: Any, make_plane: Any) -> None:
+def test_reset_resets_the_ipus(make_rack: Any, make_plane: Any) -> None:
     plane = make_plane(make_rack(2, bring_up_seconds=0.3))
     plane.wait_up()
     plane.create("p", 4)
@@ -105,11 +105,11 @@ def test_a_removal_overtakes_a_creation(make_rack: Any, make_plane: Any) -> None
     plane.lifecycle.remove_partition("p", force=False).result(15)
     assert "p" not in plane.state.partitions
     assert plane.rack.held("ag01") == []
-    assert ("p", Ready.ACTIVE, Operation.IDLE) not in plane.history
+    assert ("p", ReadyState.ACTIVE, Operation.IDLE) not in plane.history
 
 
-def test_shares_of_one_agent_travel_together(make_rack: Any, make_plane: Any) -> None:
-    """One at a time, the four would need four bring-ups one after the other, and as many calls."""
+def test_shares_of_one_agent_are_in_one_call(make_rack: Any, make_plane: Any) -> None:
+    """Separate calls would configure the four shares one after the other."""
     plane = make_plane(make_rack(1, bring_up_seconds=0.2))
     plane.wait_up()
     context = rules.Context()
@@ -123,13 +123,13 @@ def test_shares_of_one_agent_travel_together(make_rack: Any, make_plane: Any) ->
         return changes, None
 
     plane.controller.submit(four).result(15)
-    until(lambda: all(plane.partition(f"p{number}").ready is Ready.ACTIVE for number in range(4)))
-    # All in one call, so all in one answer, so all in one transaction.
+    until(lambda: all(plane.partition(f"p{number}").ready is ReadyState.ACTIVE for number in range(4)))
+    # One call returns one reply, which is written in one transaction.
     states = [ready for _, ready, _ in plane.history]
-    assert states == [Ready.PENDING] * 4 + [Ready.ACTIVE] * 4
+    assert states == [ReadyState.PENDING] * 4 + [ReadyState.ACTIVE] * 4
 
 
-def test_a_creation_that_was_interrupted_is_finished_at_the_next_start(make_rack: Any, make_plane: Any) -> None:
+def test_an_interrupted_creation_resumes_at_the_next_start(make_rack: Any, make_plane: Any) -> None:
     rack = make_rack(2, bring_up_seconds=0.5)
     plane = make_plane(rack)
     plane.wait_up()
@@ -142,28 +142,28 @@ def test_a_creation_that_was_interrupted_is_finished_at_the_next_start(make_rack
     assert rack.held("ag01") == rack.held("ag02") == ["p"]
 
 
-def test_a_removal_that_was_interrupted_is_finished_at_the_next_start(make_rack: Any, make_plane: Any) -> None:
+def test_an_interrupted_removal_resumes_at_the_next_start(make_rack: Any, make_plane: Any) -> None:
     rack = make_rack(2)
     plane = make_plane(rack)
     plane.wait_up()
     plane.create("p", 8)
     plane.wait_active("p")
     plane.lifecycle.stop()
-    plane.put(life.removing(plane.partition("p")))
+    plane.put(partition_state.removing(plane.partition("p")))
     plane.close()
     again = make_plane(rack)
     until(lambda: "p" not in again.state.partitions)
     assert rack.held("ag01") == rack.held("ag02") == []
 
 
-def test_an_interrupted_removal_waits_for_a_machine_that_is_late(make_rack: Any, make_plane: Any) -> None:
+def test_an_interrupted_removal_waits_for_a_late_machine(make_rack: Any, make_plane: Any) -> None:
     rack = make_rack(2)
     plane = make_plane(rack)
     plane.wait_up()
     plane.create("p", 8)
     plane.wait_active("p")
     plane.lifecycle.stop()
-    plane.put(life.removing(plane.partition("p")))
+    plane.put(partition_state.removing(plane.partition("p")))
     plane.close()
     rack.stop_machines("ag02")
     again = make_plane(rack, partition_timeout=30.0)
@@ -176,25 +176,25 @@ def test_an_interrupted_removal_waits_for_a_machine_that_is_late(make_rack: Any,
     assert {operation for _, _, operation in again.history} <= {Operation.REMOVING}
 
 
-def test_an_interrupted_removal_never_comes_back(make_rack: Any, make_plane: Any) -> None:
-    """Its machine stays away for longer than agents may take, over another restart, and is told when it returns."""
+def test_an_interrupted_removal_is_never_undone(make_rack: Any, make_plane: Any) -> None:
+    """The machine stays down beyond the partition timeout and a second restart, then releases the partition."""
     rack = make_rack(2)
     plane = make_plane(rack)
     plane.wait_up()
     plane.create("p", 8)
     plane.wait_active("p")
     plane.lifecycle.stop()
-    plane.put(life.removing(plane.partition("p")))
+    plane.put(partition_state.removing(plane.partition("p")))
     plane.close()
     rack.fault("hang ag02")
     for last in (False, True):
         again = make_plane(rack, partition_timeout=0.3)
         until(lambda: rack.held("ag01") == [])
-        until(lambda again=again: again.partition("p").ready is Ready.ERROR)
+        until(lambda again=again: again.partition("p").ready is ReadyState.ERROR)
         again.wait_down("ag02")
-        again.hear("ag01", 8)  # which takes longer than the timeout
+        again.wait_events("ag01", 8)  # longer than the partition timeout
         record = again.partition("p")
-        assert (record.ready, record.operation) == (Ready.ERROR, Operation.REMOVING)
+        assert (record.ready, record.operation) == (ReadyState.ERROR, Operation.REMOVING)
         assert "Agent 'ag02'" in record.errors[0]
         if not last:
             again.close()
@@ -204,14 +204,14 @@ def test_an_interrupted_removal_never_comes_back(make_rack: Any, make_plane: Any
     assert {operation for _, _, operation in again.history} <= {Operation.REMOVING}
 
 
-def test_a_removal_fails_at_once_when_its_machine_went_before_anybody_waited(make_rack: Any, make_plane: Any) -> None:
+def test_a_removal_fails_at_once_when_its_machine_is_already_down(make_rack: Any, make_plane: Any) -> None:
     plane = make_plane(make_rack(1), partition_timeout=30.0)
     plane.wait_up()
     plane.create("p", 4)
     plane.wait_active("p")
     plane.rack.stop_machines("ag01")
     plane.wait_error("p")
-    record = life.removing(plane.partition("p"))  # as if it had been asked for just before
+    record = partition_state.removing(plane.partition("p"))  # as after a removal call
     plane.put(record)
     done: Future[None] = Future()
     lifecycle = plane.lifecycle
@@ -221,7 +221,7 @@ def test_a_removal_fails_at_once_when_its_machine_went_before_anybody_waited(mak
     assert plane.partition("p").operation is Operation.REMOVING
 
 
-def test_active_partitions_outlive_the_controller(make_rack: Any, make_plane: Any) -> None:
+def test_active_partitions_survive_a_restart_of_the_controller(make_rack: Any, make_plane: Any) -> None:
     rack = make_rack(2)
     plane = make_plane(rack)
     plane.wait_up()
@@ -232,12 +232,12 @@ def test_active_partitions_outlive_the_controller(make_rack: Any, make_plane: An
     again = make_plane(rack)
     again.wait_up()
     for agent in ("ag01", "ag02"):
-        again.hear(agent, 3)  # what heartbeats tell must not look like a loss
+        again.wait_events(agent, 3)  # heartbeats must not look like a loss
     assert again.partition("p") == before
     assert again.history == []
 
 
-def test_deleted_and_made_again_in_one_transaction(plane: Plane) -> None:
+def test_deletion_and_creation_in_one_transaction(plane: Plane) -> None:
     plane.create("p", 8)
     plane.wait_active("p")
     before = plane.agents_of("p")
@@ -257,7 +257,7 @@ def test_deleted_and_made_again_in_one_transaction(plane: Plane) -> None:
     assert plane.rack.held(agent) == ["p"]
 
 
-def test_an_agent_releases_what_nobody_knows(plane: Plane) -> None:
+def test_an_agent_releases_unknown_partitions(plane: Plane) -> None:
     target = plane.rack.agents[2]
     with grpc.insecure_channel(f"{target.host}:{target.port}") as channel:
         share = contract.PartitionShare(
@@ -268,10 +268,10 @@ def test_an_agent_releases_what_nobody_knows(plane: Plane) -> None:
         )
         reply = contract.stub(channel, "AgentService").Configure(contract.ConfigureRequest(shares=[share]), timeout=5)
         assert reply.results[0].error == ""
-    until(lambda: plane.rack.held(target.id) == [], 5, "stranger released")
+    until(lambda: plane.rack.held(target.id) == [], 5, "the release of the unknown partition")
 
 
-def test_an_agent_is_told_before_it_is_removed(plane: Plane) -> None:
+def test_an_agent_releases_partitions_before_its_removal(plane: Plane) -> None:
     plane.create("p", 4)
     plane.wait_active("p")
     (agent,) = plane.agents_of("p")
@@ -285,13 +285,13 @@ def test_an_agent_is_told_before_it_is_removed(plane: Plane) -> None:
 def test_attributes_of_the_agents_that_answer(plane: Plane) -> None:
     plane.rack.stop_machines("ag02")
     plane.wait_down("ag02")
-    attributes = plane.lifecycle.ipu_attributes(["ag01", "ag02", "nobody"]).result(15)
+    attributes = plane.lifecycle.ipu_attributes(["ag01", "ag02", "unknown"]).result(15)
     assert list(attributes) == ["ag01"]
     assert sorted(attributes["ag01"]) == [0, 1, 2, 3]
     assert attributes["ag01"][0]["clock"] == "1330MHz"
 
 
-def test_many_callers_on_the_same_partitions_leave_them_whole(plane: Plane) -> None:
+def test_concurrent_callers_leave_consistent_partitions(plane: Plane) -> None:
     ids = ["a", "b", "c"]
 
     def storm(seed: int) -> None:
@@ -306,7 +306,7 @@ def test_many_callers_on_the_same_partitions_leave_them_whole(plane: Plane) -> N
                     case 3:
                         plane.lifecycle.remove_partition(id, force=step % 8 == 3).result(15)
             except rules.RuleError:
-                pass  # another caller was there first
+                pass  # another caller was faster
 
     with ThreadPoolExecutor(8) as pool:
         done, _ = wait([pool.submit(storm, seed) for seed in range(8)], timeout=60)

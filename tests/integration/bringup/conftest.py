@@ -1,19 +1,23 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Twins to bring up, each the POD of inventory/twin on other loopback addresses."""
+"""Twins of the POD of inventory/twin, on other loopback addresses."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.client import Client, Connection
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import virmgrpc
-from own_twin import OwnTwin, make
+
+from openipu.shared.vipu.client import Client, Connection
+from openipu.shared.vipu.contract import virmgrpc
+from tests.integration.bringup.own_twin import OwnTwin, make
+from tests.integration.waiting import until
+
+PARTITIONS = {"vision", "language", "notebook"}  # of inventory/twin
 
 
 @pytest.fixture(scope="module")
 def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnTwin]:
-    """A POD whose twin a test starts; stopped after the last one."""
+    """Return a POD whose twin is started by a test and stopped after the last one."""
     made = make(tmp_path_factory.mktemp("own"))
     yield made
     made.twin("down")
@@ -21,11 +25,17 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnTwin]:
 
 @pytest.fixture
 def deployed(own: OwnTwin) -> OwnTwin:
-    """The same, up and brought to ACTIVE partitions."""
+    """Return the same POD with a running twin and ACTIVE partitions."""
     own.twin("up")
-    # Each test breaks something: partitions begin it with all of their automatic resets.
     with Client(Connection(own.controller)) as client:
-        for partition in client.call(client.user.ListPartitions, virmgrpc.ListPartitionsRequest()).partitions:
+
+        def partitions() -> Sequence[virmgrpc.Partition]:
+            return client.call(client.user.ListPartitions, virmgrpc.ListPartitionsRequest()).partitions
+
+        # Tests inject faults: restore the full number of automatic resets of each partition.
+        for partition in partitions():
             client.call(client.user.ResetPartition, virmgrpc.ResetPartitionRequest(partition_id=partition.id))
-    own.playbook("site.yml", "--tags", "vipu,partitions,report")
+        if {partition.id for partition in partitions()} != PARTITIONS:
+            own.playbook("site.yml")
+        until(lambda: {partition.ready_state for partition in partitions()} == {virmgrpc.PS_ACTIVE})
     return own

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A twin of our own: the POD of inventory/twin on other loopback addresses."""
+"""A separate twin: the POD of inventory/twin on other loopback addresses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from typing import Any
 
 import psutil
 
-ROOT = Path(__file__).resolve().parents[3]
+from tests import ROOT
+
 BIN = Path(sys.executable).parent
 
 
@@ -48,7 +49,7 @@ class OwnTwin:
         return int(json.loads((self.state / f"{name}.pid").read_text())["pid"])
 
     def processes(self) -> list[psutil.Process]:
-        """Whatever runs with this folder on its command line."""
+        """Return the processes with this folder on their command lines."""
         found = []
         for process in psutil.process_iter(["cmdline", "status"]):
             words = process.info["cmdline"] or []
@@ -73,7 +74,7 @@ def run(
 
 
 def changed(done: subprocess.CompletedProcess[str]) -> int:
-    """How many tasks changed something, over all hosts."""
+    """Return the number of changed tasks, over all hosts."""
     counts = re.findall(r"changed=(\d+)", done.stdout)
     assert counts, done.stdout
     return sum(map(int, counts))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What ``make bring-up`` and ``make twin-down`` do, on a twin of our own."""
+"""Steps of ``make bring-up`` and ``make twin-down``, on a separate twin."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ import signal
 import socket
 
 import pytest
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.client import Client, Connection
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import virmgrpc
-from own_twin import BIN, ROOT, OwnTwin, changed, run
 
-# That change something the first time: two switches, two PDUs; the controller, the gate, partitions, the picture.
+from openipu.shared.vipu.client import Client, Connection
+from openipu.shared.vipu.contract import virmgrpc
+from tests.integration.bringup.own_twin import BIN, ROOT, OwnTwin, changed, run
+
+# Tasks that change on the first run: two switches, two PDUs, the controller, the gate, partitions, the report.
 TASKS = 8
 
 
 def content(own: OwnTwin) -> str:
-    """A text that changes with every write to the controller's database."""
+    """Return a digest that changes with every write to the controller's database."""
     digest = hashlib.sha256()
     for path in sorted((own.state / "controller").iterdir()):
         if not path.name.endswith("-shm"):
@@ -27,12 +28,12 @@ def content(own: OwnTwin) -> str:
     return digest.hexdigest()
 
 
-def test_from_nothing_to_active_partitions_and_nothing_twice(own):
+def test_the_first_run_creates_active_partitions_and_the_second_changes_nothing(own):
     up = own.twin("up")
     assert f"The twin is up: 16 IPU-Machines, 2 switches, 2 PDUs, controller {own.controller}:8090." in up.stdout
     assert own.state.stat().st_mode & 0o777 == 0o700
 
-    # Check mode before anything is there says what would come, and makes none of it.
+    # Check mode on an empty controller reports all changes and makes none.
     untouched = content(own)
     assert changed(own.playbook("site.yml", "--check", "--diff")) == TASKS
     assert content(own) == untouched
@@ -54,10 +55,10 @@ def test_from_nothing_to_active_partitions_and_nothing_twice(own):
     before = content(own)
     assert changed(own.playbook("site.yml")) == 0
     assert content(own) == before, "the second run wrote"
-    assert "is up already" in own.twin("up").stdout
+    assert "is already up" in own.twin("up").stdout
 
 
-def test_the_summary_tells_how_to_go_on(deployed):
+def test_the_status_shows_the_next_steps(deployed):
     text = deployed.twin("status").stdout
     assert f"vipu --api-host {deployed.controller} list partitions" in text
     assert "16 of 16 up" in text
@@ -65,12 +66,12 @@ def test_the_summary_tells_how_to_go_on(deployed):
     assert "down --state-dir" in text
 
 
-def test_the_playbooks_are_the_collections_too(deployed):
+def test_the_collection_contains_the_playbooks(deployed):
     done = run(BIN / "ansible-playbook", "openipu.pod.site", "-i", deployed.inventory, state=deployed.state)
     assert changed(done) == 0
 
 
-def test_a_partition_that_was_removed_by_hand_comes_back(deployed):
+def test_a_manually_removed_partition_is_created_again(deployed):
     with Client(Connection(deployed.controller)) as client:
         client.call(client.user.RemovePartition, virmgrpc.RemovePartitionRequest(partition_id="language"))
     assert {p["id"] for p in deployed.status()["partitions"]} == {"vision", "notebook"}
@@ -80,7 +81,7 @@ def test_a_partition_that_was_removed_by_hand_comes_back(deployed):
     assert {p["id"]: p["state"] for p in deployed.status()["partitions"]}["language"] == "ACTIVE"
 
 
-def test_a_tenant_gets_its_own_partitions_only(deployed):
+def test_a_run_for_one_tenant_creates_only_its_partitions(deployed):
     with Client(Connection(deployed.controller)) as client:
         for id in ("vision", "notebook"):
             client.call(client.user.RemovePartition, virmgrpc.RemovePartitionRequest(partition_id=id))
@@ -89,48 +90,50 @@ def test_a_tenant_gets_its_own_partitions_only(deployed):
     assert changed(deployed.playbook("partitions.yml")) == 1
 
 
-def test_the_unchanged_run_is_the_same_through_modules(deployed):
+def test_a_second_run_with_modules_changes_nothing(deployed):
     done = deployed.playbook("site.yml", "-e", "openipu_fast_path=false")
     assert changed(done) == 0
 
 
-def test_a_stopped_machine_is_told_in_one_sentence(deployed):
+def test_a_stopped_machine_gives_one_message(deployed):
     deployed.twin("stop-machine", "ag03")
     try:
         done = deployed.playbook("site.yml", check=False)
         assert done.returncode == 2
-        sentence = (
+        message = (
             f"Not ready for a bring-up. Agent ag03 (127.{2 + deployed.octet}.1.3:8080, connection refused) "
-            "does not answer: see whether the IPU-Machine is on and in the network."
+            "does not answer: check that the IPU-Machine is on and connected."
         )
-        assert sentence.lower() in " ".join(done.stdout.split()).lower()
+        assert message.lower() in " ".join(done.stdout.split()).lower()
         assert "ag03: has no power." in deployed.twin("status").stdout
     finally:
         deployed.twin("start-machine", "ag03")
     assert changed(deployed.playbook("site.yml", "--tags", "preflight")) == 0
 
 
-def test_a_fault_is_set_and_healed(deployed):
+def test_a_fault_is_applied_and_healed(deployed):
     assert "Done: hang ag05" in deployed.twin("fault", "hang", "ag05").stdout
-    assert "ag05: hangs." in deployed.twin("faults").stdout
+    assert "ag05: does not respond." in deployed.twin("faults").stdout
     assert "Done: heal" in deployed.twin("fault", "heal").stdout
-    assert "Nothing is wrong." in deployed.twin("faults").stdout
+    assert "No faults." in deployed.twin("faults").stdout
     done = deployed.twin("fault", "hang", "ag99", check=False)
     assert done.returncode == 1
-    assert done.stderr.strip() == "Error: There is no machine 'ag99' in this rack."
+    assert done.stderr.strip() == "Error OPU801: Cannot find machine 'ag99': it is not in this rack. Check the name."
 
 
 @pytest.mark.parametrize("name", ["controller", "agents"])
-def test_a_twin_that_crashed_in_part_is_mended(deployed, name):
+def test_up_restarts_a_crashed_half_of_the_twin(deployed, name):
     other = {"controller": "agents", "agents": "controller"}[name]
     kept = deployed.pid(other)
     os.kill(deployed.pid(name), signal.SIGKILL)
     done = deployed.twin("status", check=False)
     title = {"controller": "the V-IPU controller", "agents": "the rack's agents"}[name]
-    mend = f"'twin up --inventory {deployed.inventory} --state-dir {deployed.state}' mends it."
+    remedy = f"Start it with 'twin up --inventory {deployed.inventory} --state-dir {deployed.state}'."
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == (
-        f"Error: Half of the twin in {deployed.state} is down, {title} (see {deployed.state / name}.log): {mend}\n"
+    log = f"{deployed.state / name}.log"
+    assert (
+        done.stderr
+        == f"Error OPU800: The twin in {deployed.state} is incomplete: {title} is down (log: {log}). {remedy}\n"
     )
     assert "The twin is up:" in deployed.twin("up").stdout
     assert deployed.pid(other) == kept
@@ -145,7 +148,7 @@ def test_a_changed_pod_restarts_the_agents(deployed):
     text = table.read_text()
     try:
         table.write_text(text.replace("8203921-0016", "8203921-9999"))
-        assert "machines have changed" in deployed.twin("up").stdout
+        assert "The machines of the POD have changed: stopping the agents" in deployed.twin("up").stdout
         assert deployed.pid("agents") != before[0]
         assert deployed.pid("controller") == before[1]
     finally:
@@ -153,7 +156,7 @@ def test_a_changed_pod_restarts_the_agents(deployed):
         deployed.twin("up")
 
 
-def test_two_commands_at_once_do_not_meet(deployed):
+def test_a_second_concurrent_command_fails(deployed):
     descriptor = os.open(deployed.state, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -161,23 +164,23 @@ def test_two_commands_at_once_do_not_meet(deployed):
     finally:
         os.close(descriptor)
     assert done.returncode == 1
-    assert "Another twin command is at work" in done.stderr
+    assert f"Another twin command uses {deployed.state}: wait until it ends." in done.stderr
     assert len(deployed.processes()) == 2
 
 
-def test_down_leaves_nothing_and_keeps_data_when_told(deployed):
+def test_down_removes_everything_or_keeps_data(deployed):
     deployed.twin("down", "--keep-data")
     assert deployed.processes() == []
     assert sorted(path.name for path in deployed.state.iterdir()) == ["controller", "devices", "twin.json"]
     deployed.twin("up")
     assert len(deployed.status()["partitions"]) == 3
-    assert "has left nothing behind" in deployed.twin("down").stdout
+    assert "The twin is stopped; its state folder is removed." in deployed.twin("down").stdout
     assert deployed.processes() == []
     assert not deployed.state.exists()
     assert "nothing to stop" in deployed.twin("down").stdout
 
 
-def test_a_busy_port_leaves_nothing_half_started(own):
+def test_a_busy_port_starts_no_process(own):
     own.twin("down")
     for host, port in ((own.controller, 8090), (f"127.{2 + own.octet}.1.16", 8080)):
         with socket.create_server((host, port)):
@@ -188,22 +191,22 @@ def test_a_busy_port_leaves_nothing_half_started(own):
         assert not own.state.exists()
 
 
-def test_a_preflight_without_a_controller_tells_every_problem(own):
+def test_a_preflight_without_a_controller_reports_every_problem(own):
     own.twin("down")
     done = own.playbook("site.yml", "--tags", "preflight", check=False)
     text = " ".join(done.stdout.split())
     assert done.returncode == 2
-    assert f"The V-IPU controller at {own.controller}:8090 does not answer (connection refused): check that" in text
-    assert "and 12 more do not answer: see whether the IPU-Machines are on and in the network." in text
+    assert f"The V-IPU controller at {own.controller}:8090 does not answer (connection refused). Check that" in text
+    assert "and 12 more do not answer: check that the IPU-Machines are on and connected." in text
 
 
-def test_an_inventory_without_a_pod_is_told():
+def test_an_inventory_without_a_pod_is_rejected():
     playbook = ROOT / "playbooks/site.yml"
     done = run(BIN / "ansible-playbook", playbook, "-i", "localhost,", check=False)
     assert done.returncode == 2
-    assert "The inventory describes no POD with a controller" in " ".join(done.stdout.split())
+    assert "the inventory has no POD with a controller" in " ".join(done.stdout.split())
 
 
-def test_the_real_rack_to_copy_is_in_order():
+def test_the_syntax_of_the_pod64_inventory():
     playbook = ROOT / "playbooks/site.yml"
     run(BIN / "ansible-playbook", playbook, "-i", ROOT / "inventory/pod64", "--syntax-check")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Switches and PDUs in the rack twin: what they mean to its machines, and how they are broken and healed."""
+"""Switches and PDUs of the rack twin: their effect on its machines, and their faults."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from pathlib import Path
 
 import pyeapi
 import pytest
-from ansible_collections.openipu.pod.plugins.module_utils.reconcile import SentenceError
-from furnished import Furnished
-from waiting import until
 
-from openipu.twin.faults import FaultError
-from openipu.twin.power import MACHINE_IDLE
+from openipu.shared.reconcile import UserError
+from openipu.twin.cables.power import MACHINE_IDLE
+from openipu.twin.rack.faults import FaultError
+from tests.integration.bringup.rack_with_devices import RackWithDevices
+from tests.integration.waiting import until
 
-Make = Callable[[str], Furnished]
+Make = Callable[[str], RackWithDevices]
 
 
 @pytest.fixture
 def make(tmp_path: Path) -> Iterator[Make]:
-    made: list[Furnished] = []
+    made: list[RackWithDevices] = []
 
-    def with_pdus(model: str) -> Furnished:
-        made.append(Furnished(tmp_path, model))
+    def with_pdus(model: str) -> RackWithDevices:
+        made.append(RackWithDevices(tmp_path, model))
         return made[-1]
 
     yield with_pdus
@@ -32,53 +32,53 @@ def make(tmp_path: Path) -> Iterator[Make]:
 
 
 @pytest.fixture
-def metered(make: Make) -> Furnished:
+def metered(make: Make) -> RackWithDevices:
     return make("AP8886")
 
 
-def hostname(rack: Furnished, switch: str) -> str:
+def hostname(rack: RackWithDevices, switch: str) -> str:
     found: str = rack.node(switch).enable("show hostname")[0]["result"]["hostname"]
     return found
 
 
-def test_switches_answer_whoever_trusts_the_twins_authority(metered):
+def test_switches_have_certificates_of_the_twins_authority(metered):
     assert [hostname(metered, name) for name in ("tor1", "mgmt1")] == ["tor1", "mgmt1"]
-    assert metered.wrong() == []
+    assert metered.defects() == []
 
 
-def test_cables_in_wrong_ports_are_seen_by_the_switch_and_put_back(metered):
+def test_switches_detect_misplaced_cables_until_healed(metered):
     for switch in ("tor1", "mgmt1"):
         assert metered.configure(switch)
         assert not metered.configure(switch)
         assert metered.cabling(switch) == []
     metered.fault("swap tor1:Ethernet9/1 tor1:Ethernet10/1")
     metered.fault("unplug mgmt1:Ethernet3")
-    assert len(metered.wrong()) == 3
+    assert len(metered.defects()) == 3
     first, second = metered.cabling("tor1")
-    assert first.startswith("ag01 rnic is in Ethernet10/1 ")
-    assert second.startswith("ag02 rnic is in Ethernet9/1 ")
-    assert [told.split(":")[0] for told in metered.cabling("mgmt1")] == ["There is no link at Ethernet3"]
+    assert first.startswith("ag01 rnic is in port Ethernet10/1 ")
+    assert second.startswith("ag02 rnic is in port Ethernet9/1 ")
+    assert [finding.split(":")[0] for finding in metered.cabling("mgmt1")] == ["Port Ethernet3 has no link"]
     metered.fault("heal tor1")
-    assert (metered.cabling("tor1"), len(metered.wrong())) == ([], 1)
+    assert (metered.cabling("tor1"), len(metered.defects())) == ([], 1)
     metered.fault("heal ag03")
-    assert (metered.cabling("mgmt1"), metered.wrong()) == ([], [])
+    assert (metered.cabling("mgmt1"), metered.defects()) == ([], [])
 
 
 def test_the_load_of_pdus_follows_the_machines(metered):
     full = metered.load("pdu1") + metered.load("pdu2")
     metered.fault("stop ag01")
     assert full - metered.load("pdu1") - metered.load("pdu2") == pytest.approx(MACHINE_IDLE, abs=40)
-    # What one PDU does not give any more is taken from the other.
+    # The other PDU takes over the load.
     metered.fault("start ag01")
     metered.fault("stop pdu2")
     assert metered.load("pdu1") == pytest.approx(full, abs=40)
-    assert metered.wrong() == ["pdu2: has no power."]
+    assert metered.defects() == ["pdu2: has no power."]
     assert hostname(metered, "tor1") == "tor1"
     metered.fault("heal")
     assert metered.load("pdu1") + metered.load("pdu2") == pytest.approx(full, abs=40)
 
 
-def test_a_machine_without_any_outlet_is_dark_until_it_has_one(make):
+def test_a_machine_without_a_live_outlet_is_off_until_one_returns(make):
     rack = make("AP8953")
     places = rack.get(lambda: rack.rack.devices.power.outlets("ag02"))
     assert [pdu for pdu, _ in places] == ["pdu1", "pdu2"]
@@ -88,8 +88,8 @@ def test_a_machine_without_any_outlet_is_dark_until_it_has_one(make):
     assert machine.server.running
     assert rack.pdu(second, outlets=[{"number": other, "state": "off"}])["changed"]
     until(lambda: not machine.server.running)
-    assert rack.wrong() == ["ag02: has no power."]
-    # What a PDU was set to outlasts the twin: a machine that was switched off stays so.
+    assert rack.defects() == ["ag02: has no power."]
+    # Outlet states survive a restart of the twin, so the machine stays off.
     rack.run(rack.rack.stop())
     machine = rack.boot().machines["ag02"]
     until(lambda: not machine.server.running)
@@ -97,7 +97,7 @@ def test_a_machine_without_any_outlet_is_dark_until_it_has_one(make):
     until(lambda: machine.server.running)
 
 
-def test_a_switch_without_power_answers_nobody_and_keeps_what_was_saved(metered):
+def test_a_switch_without_power_does_not_respond_and_keeps_its_startup_config(metered):
     node = metered.node("tor1")
     node.config(["hostname kept", "vlan 77"])
     node.enable("copy running-config startup-config")
@@ -105,8 +105,8 @@ def test_a_switch_without_power_answers_nobody_and_keeps_what_was_saved(metered)
     metered.fault("stop tor1")
     with pytest.raises(pyeapi.eapilib.ConnectionError):
         hostname(metered, "tor1")
-    assert metered.wrong() == ["tor1: has no power."]
-    # The cable of its own management port is dead now.
+    assert metered.defects() == ["tor1: has no power."]
+    # The link of its own management port is down.
     status = metered.node("mgmt1").enable("show interfaces Ethernet37 status")[0]["result"]["interfaceStatuses"]
     assert status["Ethernet37"]["linkStatus"] == "notconnect"
     metered.fault("start tor1")
@@ -117,32 +117,32 @@ def test_a_switch_without_power_answers_nobody_and_keeps_what_was_saved(metered)
 
 
 @pytest.mark.parametrize(
-    ("fault", "told"),
+    ("fault", "defect"),
     [
-        ("refuse tor1", "tor1: takes no connections."),
-        ("login tor1", "tor1: knows none of its users."),
-        ("sessions tor1", "tor1: has no room for another configuration session."),
-        ("drop tor1 before", "tor1: breaks the connection in the next commit, before it takes effect."),
-        ("slow tor1 0.3", "tor1: answers 0.3 seconds late."),
-        ("refuse pdu1", "pdu1: answers nobody."),
-        ("login pdu1", "pdu1: knows none of its users."),
-        ("slow pdu1 0.3", "pdu1: answers 0.3 seconds late."),
+        ("refuse tor1", "tor1: refuses all connections."),
+        ("login tor1", "tor1: rejects all of its users."),
+        ("sessions tor1", "tor1: rejects new configuration sessions: all are in use."),
+        ("drop tor1 before", "tor1: drops the connection in the next commit, before it takes effect."),
+        ("slow tor1 0.3", "tor1: responds 0.3 s late."),
+        ("refuse pdu1", "pdu1: ignores all requests."),
+        ("login pdu1", "pdu1: rejects all of its users."),
+        ("slow pdu1 0.3", "pdu1: responds 0.3 s late."),
     ],
 )
-def test_every_fault_of_a_device_is_told_and_healed(metered, fault, told):
+def test_every_fault_of_a_device_is_reported_and_healed(metered, fault, defect):
     metered.fault(fault)
-    assert metered.wrong() == [told]
+    assert metered.defects() == [defect]
     metered.fault(f"heal {fault.split()[1]}")
-    assert metered.wrong() == []
+    assert metered.defects() == []
     assert hostname(metered, "tor1") == "tor1"
     assert metered.load("pdu1") > 0
 
 
 @pytest.mark.parametrize("fault", ["refuse", "login", "sessions", "drop"])
-def test_a_switch_that_is_broken_is_left_as_it_was(metered, fault):
+def test_a_failed_configuration_changes_nothing_on_the_switch(metered, fault):
     before = metered.get(lambda: metered.rack.devices.switches["tor1"].switch.running.lines())
     metered.fault(f"{fault} tor1{' before' if fault == 'drop' else ''}")
-    with pytest.raises((AssertionError, SentenceError)):
+    with pytest.raises((AssertionError, UserError)):
         metered.configure("tor1")
     metered.fault("heal tor1")
     assert metered.get(lambda: metered.rack.devices.switches["tor1"].switch.running.lines()) == before
@@ -150,19 +150,25 @@ def test_a_switch_that_is_broken_is_left_as_it_was(metered, fault):
 
 
 @pytest.mark.parametrize(
-    ("fault", "sentence"),
+    ("fault", "message"),
     [
-        ("sessions pdu1", "There is no switch 'pdu1' in this rack."),
-        ("drop tor1 never", "drop tor1 never: write before or after."),
-        ("login ag01", "There is no switch or PDU 'ag01' in this rack."),
-        ("stop tor9", "There is no machine 'tor9' in this rack."),
-        ("unplug tor1:Ethernet99/1", "Switch 'tor1' has no port 'Ethernet99/1': write it like tor1:Ethernet9/1."),
-        ("unplug tor1:Ethernet30/1", "There is no cable in tor1:Ethernet30/1."),
-        ("hang tor1", "There is no machine 'tor1' in this rack."),
+        ("sessions pdu1", "Cannot find switch 'pdu1': it is not in this rack. Check the name."),
+        ("drop tor1 never", "Cannot apply 'drop tor1 never': 'never' is neither before nor after. Write one."),
+        ("login ag01", "Cannot find switch or PDU 'ag01': it is not in this rack. Check the name."),
+        ("stop tor9", "Cannot find machine 'tor9': it is not in this rack. Check the name."),
+        (
+            "unplug tor1:Ethernet99/1",
+            "Cannot find port 'Ethernet99/1': switch 'tor1' does not have it. Write it like tor1:Ethernet9/1.",
+        ),
+        (
+            "unplug tor1:Ethernet30/1",
+            "Cannot find a cable in 'tor1:Ethernet30/1': the port is empty. Name a port with a cable.",
+        ),
+        ("hang tor1", "Cannot find machine 'tor1': it is not in this rack. Check the name."),
     ],
 )
-def test_what_makes_no_sense_is_told(metered, fault, sentence):
-    with pytest.raises(FaultError) as told:
+def test_an_invalid_fault_of_a_device_is_rejected(metered, fault, message):
+    with pytest.raises(FaultError) as error:
         metered.fault(fault)
-    assert str(told.value) == sentence
-    assert metered.wrong() == []
+    assert str(error.value) == message
+    assert metered.defects() == []

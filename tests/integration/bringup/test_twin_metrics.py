@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The metrics of a whole rack twin, and what shows in them when something breaks."""
+"""Metrics of a whole rack twin, healthy and with faults."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from own_twin import BIN, OwnTwin, run
-from scraping import Scrape, check, get
-from waiting import until
 
-from openipu.twin.contract import twin as api
-from openipu.twin.twin import Twin
+from openipu.twin.launch.launcher import Twin
+from openipu.twin.rack.contract import twin as api
 from openipu.vipu.metrics.catalog import CONTROLLER, MACHINE
+from tests.integration.bringup.own_twin import BIN, OwnTwin, run
+from tests.integration.scraping import Scrape, check, get
+from tests.integration.waiting import until
 
 
 class Monitored:
-    """A twin in operation, and where its metrics are."""
+    """A running twin and the URLs of its metrics."""
 
     def __init__(self, twin: OwnTwin) -> None:
         self.twin = twin
@@ -30,12 +30,12 @@ class Monitored:
         return Scrape(self.urls["agents"][agent])
 
     def until(self, condition: Callable[[Scrape], bool]) -> Scrape:
-        """The first scrape of the controller that is so."""
+        """Scrape the controller until a condition holds, and return that scrape."""
         found: Scrape = until(lambda: condition(scrape := self.controller()) and scrape, 20)
         return found
 
     def fault(self, *lines: str) -> None:
-        """As ``twin fault`` does, without a process for each."""
+        """Apply faults like ``twin fault``, without a process for each."""
         Twin(self.twin.state).control("MakeFaults", api.MakeFaultsRequest(faults=lines))
 
 
@@ -46,7 +46,7 @@ def monitored(own: OwnTwin) -> Monitored:
     return Monitored(own)
 
 
-def test_everything_that_is_written_down_is_told(monitored: Monitored) -> None:
+def test_all_documented_metrics_are_exported(monitored: Monitored) -> None:
     octet = monitored.twin.octet
     assert monitored.urls["controller"] == f"http://{monitored.twin.controller}:2112/metrics"
     assert monitored.urls["agents"]["ag16"] == f"http://127.{2 + octet}.1.16:2112/metrics"
@@ -62,30 +62,30 @@ def test_everything_that_is_written_down_is_told(monitored: Monitored) -> None:
     assert used == 34
 
 
-def test_what_ails_a_machine_shows(monitored: Monitored) -> None:
+def test_faults_of_a_machine_appear_in_its_metrics(monitored: Monitored) -> None:
     errors = "ipum_link_corrected_errors_total"
     before = {agent: monitored.machine(agent) for agent in ("ag09", "ag10")}
     monitored.fault("errors ag09:8 327")
     for agent, link in (("ag09", "8"), ("ag10", "4")):  # both ends correct
-        more = monitored.machine(agent).sum(errors, link=link) - before[agent].sum(errors, link=link)
-        assert more == 327
-    die = {"ipu": "0", "sensor": "die"}
-    cool = monitored.machine("ag11").get("ipum_ipu_temperature_celsius", **die)
+        increase = monitored.machine(agent).sum(errors, link=link) - before[agent].sum(errors, link=link)
+        assert increase == 327
+    labels = {"ipu": "0", "sensor": "die"}
+    normal = monitored.machine("ag11").get("ipum_ipu_temperature_celsius", **labels)
     monitored.fault("hot ag11 40")
-    hot = monitored.machine("ag11").get("ipum_ipu_temperature_celsius", **die)
-    assert cool and hot == pytest.approx(cool + 40)
+    raised = monitored.machine("ag11").get("ipum_ipu_temperature_celsius", **labels)
+    assert normal and raised == pytest.approx(normal + 40)
     monitored.fault("slow ag12 0.3")
-    answer = monitored.machine("ag12").get("ipum_hardware_answer_seconds")
-    assert answer and answer >= 0.3
+    delay = monitored.machine("ag12").get("ipum_hardware_answer_seconds")
+    assert delay and delay >= 0.3
     monitored.fault("unplug ag13:7")
     assert monitored.machine("ag13").get("ipum_link_up", link="7", kind="ipu_link") == 0
     assert monitored.machine("ag14").get("ipum_link_up", link="3", kind="ipu_link") == 0
     monitored.fault("heal")
     assert monitored.machine("ag13").get("ipum_link_up", link="7", kind="ipu_link") == 1
-    assert monitored.machine("ag11").get("ipum_ipu_temperature_celsius", **die) == cool
+    assert monitored.machine("ag11").get("ipum_ipu_temperature_celsius", **labels) == normal
 
 
-def test_a_machine_that_is_lost_and_returns(monitored: Monitored) -> None:
+def test_a_lost_machine_and_its_return(monitored: Monitored) -> None:
     before = monitored.controller()
     monitored.fault("stop ag03")
     with pytest.raises(ConnectionRefusedError):
@@ -96,19 +96,19 @@ def test_a_machine_that_is_lost_and_returns(monitored: Monitored) -> None:
     assert lost.get("vipu_allocation_unreachable_ipus", cluster="cl0", allocation="team-a") == 4
     assert [labels["partition"] for labels, _ in lost.all("vipu_partition_error")] == ["vision"]
     monitored.fault("start ag03")
-    well = monitored.until(lambda scrape: scrape.get("vipu_partitions", state="active") == 3)
-    assert well.get("vipu_agent_up", agent="ag03") == 1
-    assert well.all("vipu_partition_error") == []
+    recovered = monitored.until(lambda scrape: scrape.get("vipu_partitions", state="active") == 3)
+    assert recovered.get("vipu_agent_up", agent="ag03") == 1
+    assert recovered.all("vipu_partition_error") == []
     for name, more in (("vipu_partition_losses_total", 1), ("vipu_partition_auto_resets_total", 1)):
-        assert well.sum(name) - before.sum(name) >= more
-    assert well.sum("vipu_agent_losses_total") - before.sum("vipu_agent_losses_total") == 1
-    # Its agent began anew, and so did what it counts.
+        assert recovered.sum(name) - before.sum(name) >= more
+    assert recovered.sum("vipu_agent_losses_total") - before.sum("vipu_agent_losses_total") == 1
+    # Its agent and its counters restarted.
     assert (monitored.machine("ag03").get("ipum_start_time_seconds") or 0) > (
         monitored.machine("ag04").get("ipum_start_time_seconds") or 0
     )
 
 
-def test_a_test_that_fails(monitored: Monitored) -> None:
+def test_a_failed_cluster_test_appears_in_the_metrics(monitored: Monitored) -> None:
     monitored.fault("version ag08 Virm 1.17.0")
     command = (BIN / "vipu-admin", "--api-host", monitored.twin.controller, "test", "cluster", "cl0")
     assert run(*command, check=False).returncode

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The real commands as processes, against a real controller and a rack twin."""
+"""Runs of the real commands as processes, with a real controller and a rack twin."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BIN = Path(sys.executable).parent
 
 
 class Cli:
-    """Runs ``vipu`` and ``vipu-admin`` in a home and a folder of their own."""
+    """Runner of ``vipu`` and ``vipu-admin`` in a separate home folder."""
 
     def __init__(self, home: Path, address: str = "", **environment: str) -> None:
         self.home = home
@@ -24,7 +24,7 @@ class Cli:
         self.environment = {**kept, **where, "HOME": str(home), **environment}
 
     def __call__(self, line: str, *more: str, status: int = 0, **environment: str) -> subprocess.CompletedProcess[str]:
-        """Run a command line, which must end with ``status``."""
+        """Run a command line and check its exit status."""
         program, *arguments = line.split()
         done = subprocess.run(
             [str(BIN / program), *arguments, *more],
@@ -39,17 +39,17 @@ class Cli:
         return done
 
     def out(self, line: str, *more: str, **environment: str) -> str:
-        """What a command prints that succeeds, and says nothing on standard error."""
+        """Return the output of a command that succeeds without errors or warnings."""
         done = self(line, *more, **environment)
         assert done.stderr == ""
         return done.stdout
 
     def json(self, line: str, *more: str) -> Any:
-        """What it prints with ``-o json``."""
+        """Return the output of a command with ``-o json``."""
         return json.loads(self.out(line, "-o", "json", *more))
 
     def failed(self, line: str, *more: str, **environment: str) -> str:
-        """The one line that a command prints that fails."""
+        """Return the single error line of a command that fails."""
         done = self(line, *more, status=1, **environment)
         assert done.stdout == ""
         assert done.stderr.count("\n") == 1 and done.stderr.endswith(".\n"), done.stderr
@@ -57,16 +57,16 @@ class Cli:
 
     @property
     def conf(self) -> Path:
-        """The folder of IPUoF configuration."""
+        """Folder of the IPUoF configuration."""
         return self.home / ".ipuof.conf.d"
 
     def files(self) -> list[str]:
-        """The names of the files in it."""
+        """Return the names of the files in that folder."""
         return sorted(path.name for path in self.conf.iterdir()) if self.conf.exists() else []
 
 
 def cells(text: str) -> list[list[str]]:
-    """The rows of a printed table, header first, rules left out."""
+    """Return the rows of a printed table, header first, without rules."""
     return [
         [cell.strip() for cell in line.split("|")] for line in text.splitlines() if line.strip() and set(line) != {"-"}
     ]

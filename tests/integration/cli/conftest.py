@@ -1,23 +1,21 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A controller with a rack twin of eight IPU-Machines, for all tests of the command lines."""
+"""Fixtures of the command line tests: a controller with a rack twin of eight IPU-Machines."""
 
 from __future__ import annotations
 
 import contextlib
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cli_support import Cli
-from vipu_servers import Process, run
 
-sys.path.append(str(Path(__file__).parents[1] / "agents"))
-from agents_support import RackProcess
+from tests.integration.agents.agents_support import RackProcess
+from tests.integration.cli.cli_support import Cli
+from tests.integration.vipu_servers import Process, run
 
 
 class Lab:
-    """The rack, the controller, and how to reach them."""
+    """A rack, its controller and the address of the controller."""
 
     def __init__(self, rack: RackProcess, server: Process) -> None:
         self.rack, self.server = rack, server
@@ -26,7 +24,7 @@ class Lab:
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """Eight IPU-Machines that the controller does not know yet."""
+    """Yield eight IPU-Machines that are not registered, and their controller."""
     folder = tmp_path_factory.mktemp("lab")
     with contextlib.ExitStack() as stack:
         rack = RackProcess(folder, 8)
@@ -40,5 +38,5 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 @pytest.fixture
 def cli(lab: Lab, tmp_path: Path) -> Cli:
-    """The commands, told of the controller by environment."""
+    """Return a command runner with the controller in its environment."""
     return Cli(tmp_path, lab.address)

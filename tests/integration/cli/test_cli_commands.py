@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every verb and noun against a real controller whose agents are a rack twin's."""
+"""Every verb and noun, with a real controller and the agents of a rack twin."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_support import Cli, cells
-from waiting import until
+
+from tests.integration.cli.cli_support import Cli, cells
+from tests.integration.waiting import until
 
 AGENTS = [f"ag{number:02}" for number in range(1, 9)]
 
 
 @pytest.fixture(scope="module")
 def pod(lab: Any, tmp_path_factory: pytest.TempPathFactory) -> Cli:
-    """Agents, a cluster and an allocation of four IPU-Machines, all made by the commands; one more for the rest."""
+    """Create agents, a cluster and two allocations with the commands; return the runner."""
     cli = Cli(tmp_path_factory.mktemp("admin"), lab.address)
     for agent in lab.rack.agents:
         made = cli.out(f"vipu-admin create agent {agent.id} --host {agent.host} --port {agent.port}")
@@ -35,7 +36,7 @@ def pod(lab: Any, tmp_path_factory: pytest.TempPathFactory) -> Cli:
 
 @pytest.fixture(autouse=True)
 def no_partitions(pod: Cli) -> Iterator[None]:
-    """Leave none behind."""
+    """Remove all partitions after a test."""
     yield
     for partition in pod.json("vipu list partitions"):
         pod.out(f"vipu remove partition {partition['id']} --force")
@@ -85,7 +86,7 @@ def test_clusters_and_allocations(cli: Cli) -> None:
     assert [item["id"] for item in cli.json("vipu-admin list cluster")] == ["cl0"]
 
 
-def test_a_partition_from_its_making_to_its_end(cli: Cli) -> None:
+def test_a_partition_from_creation_to_removal(cli: Cli) -> None:
     line = "vipu create partition p1 --size 8 --allocation a --gcds 2 --gcd-sync-replicas 4 --routing DNC"
     assert cli.out(line) == "create partition (p1): success.\n"
     assert cli.files() == ["p1_gcd0_ipuof.conf", "p1_gcd1_ipuof.conf"]
@@ -114,8 +115,8 @@ def test_a_partition_from_its_making_to_its_end(cli: Cli) -> None:
     one = cli.out("vipu get partition p1 --gcd 1 --ipuof-configs")
     assert one == (cli.conf / "p1_gcd1_ipuof.conf").read_text() == cli.out("vipu get partition p1 --gcd 1")
     assert json.loads(one)["attributes"]["GCD Id"] == "1" and len(json.loads(one)["devices"]) == 4
-    said, _, both = cli.out("vipu get partition p1 --ipuof-configs").partition("\n")
-    assert said.startswith("IPUoF configuration of partition p1") and json.loads(both)[1] == json.loads(one)
+    heading, _, both = cli.out("vipu get partition p1 --ipuof-configs").partition("\n")
+    assert heading.startswith("IPUoF configuration of partition p1") and json.loads(both)[1] == json.loads(one)
     assert cli.json("vipu get partition p1 --ipuof-configs") == json.loads(both)
 
     assert cli.out("vipu remove partition p1") == "remove partition (p1): success.\n"
@@ -127,24 +128,24 @@ def test_one_gcd_has_one_file_without_a_number(cli: Cli) -> None:
     cli.out("vipu-admin create partitions p_gcd0 --size 1 --allocation a")
     cli.out("vipu create partition p --size 4 --allocation a --reconfigurable --disable-auto-reset --relocatable")
     assert cli.files() == ["p_gcd0_ipuof.conf", "p_ipuof.conf"]
-    said, _, rest = cli.out("vipu get partition p --ipuof-configs").partition("\n")
-    assert "{" not in said and rest == (cli.conf / "p_ipuof.conf").read_text()
+    heading, _, rest = cli.out("vipu get partition p --ipuof-configs").partition("\n")
+    assert "{" not in heading and rest == (cli.conf / "p_ipuof.conf").read_text()
     item = cli.json("vipu get partition p")
     assert item["reconfigurable"] and item["sync_type"] == "c2-compatible"
     cli.out("vipu remove partition p")
-    assert cli.files() == ["p_gcd0_ipuof.conf"]  # it looks like one of p's, and is another partition's
+    assert cli.files() == ["p_gcd0_ipuof.conf"]  # the name looks like a file of p, but belongs to partition p_gcd0
 
 
-def test_a_partition_nobody_waits_for(cli: Cli) -> None:
+def test_a_creation_without_wait(cli: Cli) -> None:
     assert cli.out("vipu create partition p1 --size 4 --allocation a --no-wait") == "create partition (p1): success.\n"
     assert cli.files() == []
     until(lambda: cli.json("vipu get partition p1")["state"] == "ACTIVE")
     assert cli.out("vipu reset partition p1") == "reset partition (p1): success.\n"
-    assert cli.files() == []  # whoever has no files of it, gets none
+    assert cli.files() == []  # a reset only updates existing files
     assert cli.json("vipu reset partition p1 --no-wait")["result"] == "success"
 
 
-def test_a_reset_writes_files_anew(cli: Cli) -> None:
+def test_a_reset_rewrites_the_files(cli: Cli) -> None:
     made = cli.json("vipu create partition p1 --size 2 --allocation a")
     assert made["files"] == [str(cli.conf / "p1_ipuof.conf")]
     before = Path(made["files"][0]).read_text()
@@ -153,17 +154,17 @@ def test_a_reset_writes_files_anew(cli: Cli) -> None:
     assert Path(made["files"][0]).read_text() == before
 
 
-def test_scripts_for_the_tables_of_graphcore_find_what_they_look_for(cli: Cli) -> None:
-    # What scripts cut out: the line of an ACTIVE partition, its third cell; the fifth word of the third line.
+def test_scripts_for_the_tables_of_graphcore_work(cli: Cli) -> None:
+    # Published scripts read the third cell of the line of an ACTIVE partition, or the fifth word of line three.
     cli.out("vipu create partition p1 --size 2 --allocation a")
     lines = cli.out("vipu-admin list partition").splitlines()
     active = next(line for line in lines if "ACTIVE" in line)
     assert active.split("|")[2].split(" ")[1] == lines[2].split()[4] == "p1"
-    # A rule stands before the header of the list of allocations only.
+    # Of these tables, only the list of allocations has a rule before the header.
     assert set(lines[1]) == set(lines[-1]) == {"-"} and lines[0].split("|")[2].strip() == "Partition"
     assert cli.out("vipu list ipu-attrs").split()[0] == "Agent"
     assert set(cli.out("vipu list allocations").splitlines()[0]) == {"-"}
-    # The JSON begins in the second line.
+    # The JSON begins on the second line.
     object = cli.out("vipu-admin get partition p1 --ipuof-configs").split("\n", 1)[1]
     assert len(json.loads(object)["devices"]) == 2
 
@@ -186,7 +187,7 @@ def test_server_version(cli: Cli, lab: Any) -> None:
 
 def test_users(cli: Cli) -> None:
     made = cli("vipu-admin create user alice --allocations a,b")
-    assert made.stderr == "Note: this controller runs without --secure and does not ask who calls.\n"
+    assert made.stderr == "Note: this controller runs without --secure and does not check access keys.\n"
     lines = made.stdout.splitlines()
     key = re.fullmatch(r"create user \(alice\): success\. Access key is '([^']{11})'\.", lines[0])
     assert key
@@ -203,14 +204,14 @@ def test_users(cli: Cli) -> None:
     assert cli.json("vipu-admin list users") == []
 
 
-def test_what_was_made_is_removed_again(cli: Cli, lab: Any) -> None:
+def test_removal_of_all_kinds(cli: Cli, lab: Any) -> None:
     spare = lab.rack.agents[7]
     assert "allocation" in cli.failed("vipu-admin remove cluster cl0")
     cli.out("vipu-admin create allocation c --cluster cl0 --agents ag07,ag08")
     cli.out("vipu create partition p1 --size 4 --allocation c")
     assert "'p1' is in it" in cli.failed("vipu-admin remove allocation c")
     assert cli.out("vipu-admin remove allocation c --force") == "remove allocation (c): success.\n"
-    assert "cluster 'cl0' has it" in cli.failed(f"vipu-admin remove agent {spare.id}")
+    assert "cluster 'cl0' contains it" in cli.failed(f"vipu-admin remove agent {spare.id}")
     assert [item["id"] for item in cli.json("vipu list allocations")] == ["a", "b"]
     assert "no allocation 'c': choose from a, b" in cli.failed("vipu list partitions --allocation c")
 

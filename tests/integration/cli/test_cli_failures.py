@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What goes wrong is one sentence and exit status 1."""
+"""Errors are one line and exit status 1."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_support import Cli
-from waiting import until
 
 from openipu.vipu.cli import config
+from tests.integration.cli.cli_support import Cli
+from tests.integration.waiting import until
 
 
 @pytest.fixture(scope="module")
 def pod(lab: Any, tmp_path_factory: pytest.TempPathFactory) -> Cli:
-    """Two IPU-Machines in one allocation."""
+    """Register two IPU-Machines in one allocation; return the runner."""
     cli = Cli(tmp_path_factory.mktemp("admin"), lab.address)
     for agent in lab.rack.agents[:2]:
         cli.out(f"vipu-admin create agent {agent.id} --host {agent.host} --port {agent.port}")
@@ -30,7 +30,7 @@ def pod(lab: Any, tmp_path_factory: pytest.TempPathFactory) -> Cli:
 
 @pytest.fixture
 def silent() -> Iterator[int]:
-    """A port that takes connections and never says anything."""
+    """Yield a port that accepts connections and never answers."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         yield listener.getsockname()[1]
 
@@ -39,21 +39,21 @@ def silent() -> Iterator[int]:
 def test_no_controller(tmp_path: Path, line: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    said = Cli(tmp_path, f"127.0.0.1:{port}").failed(line)
-    assert f"The V-IPU controller at 127.0.0.1:{port} does not answer (connection refused)" in said
-    assert "check that vipu-server runs there" in said
+    message = Cli(tmp_path, f"127.0.0.1:{port}").failed(line)
+    assert f"The V-IPU controller at 127.0.0.1:{port} does not answer (connection refused)" in message
+    assert "Check that vipu-server runs there" in message
 
 
 def test_something_else_on_the_port(tmp_path: Path, lab: Any) -> None:
-    agent = lab.rack.agents[0]  # it speaks gRPC, and another API
-    said = Cli(tmp_path, f"{agent.host}:{agent.port}").failed("vipu list partitions")
-    assert said.startswith(
-        f"list (partitions): failed: What answers at {agent.host}:{agent.port} is not a V-IPU controller"
+    agent = lab.rack.agents[0]  # a gRPC server with another API
+    message = Cli(tmp_path, f"{agent.host}:{agent.port}").failed("vipu list partitions")
+    assert message.startswith(
+        f"list (partitions): failed: The server at {agent.host}:{agent.port} is not a V-IPU controller"
     )
 
 
-def test_a_host_that_takes_connections_and_is_silent(tmp_path: Path, silent: int) -> None:
-    # The completion has less patience than a command; that it ends shows that it has some.
+def test_a_server_that_never_answers(tmp_path: Path, silent: int) -> None:
+    # The timeout of completions is shorter than that of commands. The test checks that it exists.
     cli = Cli(tmp_path, f"127.0.0.1:{silent}")
     words = {"COMP_WORDS": "vipu get partition ", "COMP_CWORD": "3", "_VIPU_COMPLETE": "bash_complete"}
     assert cli.out("vipu", **words).strip() == ""
@@ -78,25 +78,23 @@ def test_a_host_that_takes_connections_and_is_silent(tmp_path: Path, silent: int
         ("vipu-admin create cluster c --agents ag09", "'ag09' does not exist"),
     ],
 )
-def test_refusals_give_the_reason(pod: Cli, line: str, reason: str) -> None:
+def test_errors_contain_the_reason(pod: Cli, line: str, reason: str) -> None:
     _, verb, noun, id, *_ = line.split()
-    said = pod.failed(line)
-    assert said.startswith(f"{verb} {noun} ({id}): failed: ") and reason.removesuffix(".") in said
-    assert f"Cannot {verb} {noun}" not in said  # the line says that already
+    message = pod.failed(line)
+    assert message.startswith(f"{verb} {noun} ({id}): failed: ") and reason.removesuffix(".") in message
+    assert f"Cannot {verb} {noun}" not in message  # the result line contains it already
 
 
-def test_a_choice_by_index_is_refused_before_anything_is_made(pod: Cli) -> None:
-    said = pod.failed("vipu create partition p1 --size 4 --allocation a --index 0")
-    assert said.startswith(
-        "create partition (p1): failed: this controller has no choice of places by --index: leave it"
-    )
+def test_index_is_rejected_before_any_change(pod: Cli) -> None:
+    message = pod.failed("vipu create partition p1 --size 4 --allocation a --index 0")
+    assert message.startswith("create partition (p1): failed: this controller does not support --index. Omit it")
     assert pod.json("vipu list partitions") == []
 
 
-def test_no_room_says_how_much_there_is(pod: Cli) -> None:
+def test_the_error_names_the_free_ipus(pod: Cli) -> None:
     pod.out("vipu create partition p1 --size 4 --allocation a")
-    said = pod.failed("vipu create partition p2 --size 8 --allocation a")
-    assert said == "create partition (p2): failed: allocation 'a' has 4 free IPUs in blocks of at most 4."
+    message = pod.failed("vipu create partition p2 --size 8 --allocation a")
+    assert message == "create partition (p2): failed: allocation 'a' has 4 free IPUs in blocks of at most 4."
     pod.out("vipu remove partition p1")
 
 
@@ -108,11 +106,12 @@ def test_failures_as_json_are_an_object_on_standard_output(pod: Cli) -> None:
         "result": "failed",
         "reason": "partition 'none' does not exist.",
         "code": "NOT_FOUND",
+        "error_code": "OPU605",
     }
     assert done.stderr == "get partition (none): failed: partition 'none' does not exist.\n"
 
 
-def test_a_partition_whose_machine_is_away(pod: Cli, lab: Any) -> None:
+def test_a_partition_with_a_stopped_machine(pod: Cli, lab: Any) -> None:
     pod.out("vipu create partition p1 --size 8 --allocation a --disable-auto-reset")
     lab.rack.stop_machines("ag02")
     try:
@@ -120,10 +119,12 @@ def test_a_partition_whose_machine_is_away(pod: Cli, lab: Any) -> None:
         until(lambda: pod.json("vipu-admin get agent ag02")["state"] == "Down")
         assert "ag02" in pod.out("vipu get partition p1")
         assert " Reason" in pod.out("vipu-admin get agent ag02")
-        said = pod.failed("vipu reset partition p1 --timeout 0.2")
-        assert said.startswith("reset partition (p1): failed: The partition is still PENDING (RESETTING) after 0.2 s")
-        said = pod.failed("vipu reset partition p1 --timeout 30")
-        assert "The partition is there, but ERROR: " in said and "ag02" in said
+        message = pod.failed("vipu reset partition p1 --timeout 0.2")
+        assert message.startswith(
+            "reset partition (p1): failed: The partition is still PENDING (RESETTING) after 0.2 s"
+        )
+        message = pod.failed("vipu reset partition p1 --timeout 30")
+        assert "The partition exists, but is ERROR: " in message and "ag02" in message
         assert "ag02" in pod.failed("vipu remove partition p1")
         assert pod.files() == ["p1_ipuof.conf"]
         assert pod.out("vipu remove partition p1 --force") == "remove partition (p1): success.\n"
@@ -133,29 +134,31 @@ def test_a_partition_whose_machine_is_away(pod: Cli, lab: Any) -> None:
         until(lambda: pod.json("vipu-admin get agent ag02")["state"] == "Up", 20)
 
 
-def test_a_folder_that_cannot_be_written(pod: Cli, lab: Any, tmp_path: Path) -> None:
+def test_files_that_cannot_be_written(pod: Cli, lab: Any, tmp_path: Path) -> None:
     cli = Cli(tmp_path, lab.address)
     cli.conf.write_text("a file is in the way")
-    said = cli.failed("vipu create partition p1 --size 1 --allocation a")
-    assert "is ACTIVE, but its IPUoF configuration cannot be written" in said
+    message = cli.failed("vipu create partition p1 --size 1 --allocation a")
+    assert "is ACTIVE, but its IPUoF configuration cannot be written" in message
     (tmp_path / "alice.vipu-cli.hcl").mkdir()
-    said = cli.failed("vipu-admin create user alice")
-    assert "The user is there with the access key '" in said and "it is not told again" in said
+    message = cli.failed("vipu-admin create user alice")
+    assert "The user exists with the access key '" in message and "it cannot be read again" in message
     pod.out("vipu remove partition p1")
     pod.out("vipu-admin remove user alice")
 
 
 def test_configuration_files_that_cannot_be_used(pod: Cli) -> None:
-    assert "There is no configuration file 'none.hcl'" in pod.failed("vipu --config none.hcl list partitions")
+    assert "Cannot read the configuration file 'none.hcl': it does not exist" in pod.failed(
+        "vipu --config none.hcl list partitions"
+    )
     (pod.home / "bad.hcl").write_text("api-host = \n")
-    assert "'bad.hcl' is not HCL at line 1" in pod.failed("vipu list partitions --config bad.hcl")
-    assert "There is no configuration file" in pod.failed("vipu list partitions", VIPU_CLI_CONFIG="none.hcl")
+    assert "'bad.hcl': it is not HCL at line 1" in pod.failed("vipu list partitions --config bad.hcl")
+    assert "Cannot read the configuration file" in pod.failed("vipu list partitions", VIPU_CLI_CONFIG="none.hcl")
 
 
 def test_tls_flags_against_a_controller_without_tls(pod: Cli) -> None:
-    assert "Cannot read none.crt" in pod.failed("vipu --ca-path none.crt list partitions")
-    assert "go together" in pod.failed("vipu --client-cert x.crt list partitions")
+    assert "Cannot read file 'none.crt'" in pod.failed("vipu --ca-path none.crt list partitions")
+    assert "must be set together" in pod.failed("vipu --client-cert x.crt list partitions")
 
 
-def test_the_system_wide_file_is_where_the_documents_say() -> None:
+def test_the_system_file_has_its_documented_path() -> None:
     assert str(config.SYSTEM_FILE) == "/etc/vipu/vipu-cli.hcl"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A secure controller as its administrator and its users call it."""
+"""Commands of administrators and users with a secure controller."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from typing import Any
 
 import grpc
 import pytest
-from cli_support import Cli
-from vipu_servers import Process, run
-from waiting import until
+
+from tests.integration.cli.cli_support import Cli
+from tests.integration.vipu_servers import Process, run
+from tests.integration.waiting import until
 
 
 @pytest.fixture
 def secure(vipu_process: Callable[..., Process], tmp_path: Path) -> Process:
-    """A secure controller on a database of its own, with its certificates, and a first administrator."""
+    """Start a secure controller with new certificates, database and first administrator."""
     certs = tmp_path / "vipu-certs"
     made = run("--tls-init", str(certs), "--init", "--secure", "--database", str(tmp_path / "vipu-server.db"))
     assert made.returncode == 0, made.stderr
@@ -26,7 +27,7 @@ def secure(vipu_process: Callable[..., Process], tmp_path: Path) -> Process:
 
 @pytest.fixture
 def secure_cli(secure: Process, tmp_path: Path) -> Cli:
-    """The commands, told of controller and certificates by environment, and of no user."""
+    """Return a runner with controller and certificates in its environment, without a user."""
     client = tmp_path / "vipu-certs" / "client"
     return Cli(
         tmp_path,
@@ -45,38 +46,41 @@ def test_administrator_and_user(secure_cli: Cli, lab: Any) -> None:
     cli.out(f"{admin} create allocation mine --cluster cl0 --size 2")
     cli.out(f"{admin} create allocation other --cluster cl0 --size 2")
     until(lambda: {agent["state"] for agent in cli.json(f"{admin} list agents")} == {"Up"})
-    told = cli.out(f"{admin} create user alice --allocations mine")
-    key = re.findall(r"Access key is '(.{11})'", told)[0]
+    output = cli.out(f"{admin} create user alice --allocations mine")
+    key = re.findall(r"Access key is '(.{11})'", output)[0]
 
-    # Nothing but the file that create user wrote: it names the controller and the certificates too.
-    alone = Cli(cli.home)
+    # The file of ``create user`` is sufficient: it contains the controller and the certificates too.
+    without_settings = Cli(cli.home)
     alice = "vipu --config alice.vipu-cli.hcl"
-    assert [item["id"] for item in alone.json(f"{alice} list allocations")] == ["mine"]
-    assert alone.out(f"{alice} create partition p1 --size 4 --allocation mine") == "create partition (p1): success.\n"
+    assert [item["id"] for item in without_settings.json(f"{alice} list allocations")] == ["mine"]
+    assert (
+        without_settings.out(f"{alice} create partition p1 --size 4 --allocation mine")
+        == "create partition (p1): success.\n"
+    )
     assert cli.files() == ["p1_ipuof.conf"]
-    said = alone.failed(f"{alice} create partition p2 --size 4 --allocation other")
-    assert "allocation 'other' does not exist, or is not yours to use" in said
-    said = alone.failed("vipu-admin --config alice.vipu-cli.hcl list agents")
-    assert said.startswith("list (agents): failed: ") and key not in said
-    assert alone.out(f"{alice} remove partition p1") == "remove partition (p1): success.\n"
+    message = without_settings.failed(f"{alice} create partition p2 --size 4 --allocation other")
+    assert "allocation 'other' does not exist, or you may not use it" in message
+    message = without_settings.failed("vipu-admin --config alice.vipu-cli.hcl list agents")
+    assert message.startswith("list (agents): failed: ") and key not in message
+    assert without_settings.out(f"{alice} remove partition p1") == "remove partition (p1): success.\n"
 
     environment = {"VIPU_CLI_API_USER_ID": "alice", "VIPU_CLI_API_ACCESS_KEY": key}
     assert "mine" in cli.out("vipu list allocations", **environment)
     assert "mine" in cli.out(f"vipu --api-user-id alice --api-access-key {key} list allocations")
     cli.out(f"{admin} remove user alice")
-    said = alone.failed(f"{alice} list partitions")
-    assert said.startswith("list (partitions): failed: ") and key not in said
+    message = without_settings.failed(f"{alice} list partitions")
+    assert message.startswith("list (partitions): failed: ") and key not in message
 
 
-def test_who_is_nobody(secure_cli: Cli, secure: Process) -> None:
+def test_calls_without_valid_credentials(secure_cli: Cli, secure: Process) -> None:
     wrong = "n0tTheKey42"
-    said = secure_cli.failed("vipu list partitions")
-    assert said.startswith("list (partitions): failed: ")
-    said = secure_cli.failed(f"vipu --api-user-id admin --api-access-key {wrong} list partitions")
-    assert said.startswith("list (partitions): failed: ") and wrong not in said
+    message = secure_cli.failed("vipu list partitions")
+    assert message.startswith("list (partitions): failed: ")
+    message = secure_cli.failed(f"vipu --api-user-id admin --api-access-key {wrong} list partitions")
+    assert message.startswith("list (partitions): failed: ") and wrong not in message
 
 
-def test_a_controller_with_metadata_keys_of_its_own(
+def test_a_controller_with_other_metadata_keys(
     vipu_process: Callable[..., Process], secure: Process, secure_cli: Cli, tmp_path: Path
 ) -> None:
     secure.stop()
@@ -89,7 +93,7 @@ def test_a_controller_with_metadata_keys_of_its_own(
     admin = "vipu-admin --config admin.vipu-cli.hcl"
     assert "failed" in cli.failed(f"{admin} list users", "--api-port", server.address.rpartition(":")[2])
     cli.out(f"{admin} create user alice", *flags)
-    # The file of the new user names them.
+    # The file of the new user contains these keys.
     assert Cli(tmp_path).json("vipu --config alice.vipu-cli.hcl list partitions") == []
 
 

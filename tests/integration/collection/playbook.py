@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Running playbooks as users do, and reading what they did."""
+"""Helpers that run playbooks and return their results."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RESULT = re.compile(r"^(\S+) \| ([A-Z]+)!? => (?=\{)", re.MULTILINE)
 
 @dataclass
 class Played:
-    """The outcome of one run."""
+    """Outcome of one run."""
 
     output: str
     ok: int
@@ -38,12 +38,12 @@ def play(folder: Path, tasks: list[dict[str, Any]], *options: str, **variables: 
 
 
 def results(folder: Path, tasks: list[dict[str, Any]], *options: str, **variables: Any) -> list[dict[str, Any]]:
-    """The results of all tasks, in order, with their diffs and whether they failed."""
+    """Return the results of all tasks in order, with diffs and the value failed."""
     return results_by_host(folder, {}, tasks, *options, **variables)["localhost"]
 
 
 def refusals(folder: Path, tasks: list[dict[str, Any]]) -> list[str]:
-    """What each of the tasks says, all of which fail."""
+    """Return the messages of tasks that all fail."""
     done = results(folder, [{**task, "ignore_errors": True} for task in tasks])
     assert [result["failed"] for result in done] == [True] * len(tasks)
     return [result["msg"] for result in done]
@@ -52,7 +52,7 @@ def refusals(folder: Path, tasks: list[dict[str, Any]]) -> list[str]:
 def results_by_host(
     folder: Path, hosts: dict[str, dict[str, Any]], tasks: list[dict[str, Any]], *options: str, **variables: Any
 ) -> dict[str, list[dict[str, Any]]]:
-    """The same on many hosts at once, each with its variables; on this host when there are none."""
+    """Return the results by host, each host with its variables; on this host when there are none."""
     output = _run(folder, tasks, [*options, "-vvv"], variables, {"ANSIBLE_STDOUT_CALLBACK": "minimal"}, hosts)
     decoder = json.JSONDecoder()
     found: dict[str, list[dict[str, Any]]] = {}
@@ -80,13 +80,13 @@ def _run(
         "connection": "local",
         "gather_facts": False,
         "vars": {"ansible_python_interpreter": sys.executable, **variables},
-        # Ansible 2.18 wants everything to be there that defaults are made of.
+        # Ansible 2.18 requires all variables of defaults to exist.
         "module_defaults": {"group/openipu.pod.vipu": "{{ controller }}"} if "controller" in variables else {},
         "tasks": tasks,
     }
     file = folder / "playbook.yml"
     file.write_text(yaml.safe_dump([book], sort_keys=False))
-    elsewhere = folder / "elsewhere"  # relative paths are those of the playbook, wherever it is started
+    elsewhere = folder / "elsewhere"  # relative paths start at the playbook, not at the working folder
     elsewhere.mkdir(exist_ok=True)
     done = subprocess.run(
         [Path(sys.executable).parent / "ansible-playbook", "-i", inventory, file, *options],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A gRPC proxy that writes down every call, and refuses writes of those who shall only look."""
+"""gRPC proxy that records all calls and refuses writes of the read-only user."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import grpc
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.client import USER_ID_METADATA
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin
 
-VALIDATION = "Apply, validate_only"  # which says what a batch would do, and writes nothing
+VALIDATION = "Apply, validate_only"  # validates a batch and writes nothing
 READS = ("Get", "List", "Count", VALIDATION)
-READER = "reader"  # who is called so may not write; the server behind is not secure and does not ask
+READER = "reader"  # user name without write access; the server does not check users
 
 
 class Recorder(grpc.GenericRpcHandler):
-    """Forwards all unary calls to a controller, and tells who made which."""
+    """Proxy that forwards unary calls to a controller and records their callers."""
 
     def __init__(self, upstream: str) -> None:
         self._calls: list[tuple[str, str]] = []
@@ -26,24 +26,24 @@ class Recorder(grpc.GenericRpcHandler):
         self._server.start()
 
     def calls(self, user: str = "") -> list[str]:
-        """The names of the methods that somebody called, in order."""
+        """Return the called methods of a caller, in order."""
         return [name for caller, name in self._calls if caller == user]
 
     def writes(self, user: str = "") -> list[str]:
-        """Those of the calls that may change something."""
+        """Return the calls that may change objects."""
         return [name for name in self.calls(user) if not name.startswith(READS)]
 
     def service(self, details: Any) -> grpc.RpcMethodHandler:
-        """The handler of any method: the same bytes to the controller and back."""
+        """Return the handler of any method, which forwards the bytes in both directions."""
         method = details.method
         name = method.rpartition("/")[2]
         forward = self._channel.unary_unary(method)
 
         def call(request: bytes, context: grpc.ServicerContext) -> Any:
             caller = dict(context.invocation_metadata()).get(USER_ID_METADATA, "")
-            said = VALIDATION if name == "Apply" and admin.ApplyRequest.FromString(request).validate_only else name
-            self._calls.append((caller, said))
-            if caller.startswith(READER) and not said.startswith(READS):
+            method = VALIDATION if name == "Apply" and admin.ApplyRequest.FromString(request).validate_only else name
+            self._calls.append((caller, method))
+            if caller.startswith(READER) and not method.startswith(READS):
                 context.abort(grpc.StatusCode.INTERNAL, f"{name} was called where nothing may be written")
             try:
                 return forward(request, timeout=context.time_remaining(), metadata=context.invocation_metadata())
@@ -53,6 +53,6 @@ class Recorder(grpc.GenericRpcHandler):
         return grpc.unary_unary_rpc_method_handler(call)
 
     def stop(self) -> None:
-        """End the proxy."""
+        """Stop the proxy."""
         self._server.stop(0).wait()
         self._channel.close()

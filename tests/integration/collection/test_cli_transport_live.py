@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The transport over our own command lines and a real controller: it reads and does what the other one does."""
+"""Tests of the command line transport with a real controller, compared with gRPC."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.reconcile import Action, Failure, Step
 from ansible_collections.openipu.pod.plugins.module_utils.vipu import options, resources
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.client import VipuError
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.transport import Transport
-from vipu_servers import InProcess, InstantLife, Process, pod, run
+from ansible_collections.openipu.pod.plugins.module_utils.vipu.transport.interface import Transport
 
-from openipu.vipu import tls
-from openipu.vipu.ports import DiscoveredAgent
+from openipu.vipu.fleet.status import DiscoveredAgent
+from openipu.vipu.tls import issue, load
+from tests.integration.vipu_servers import InProcess, InstantLife, Process, pod, run
 
 BIN = Path(sys.executable).parent
 KINDS = [family.kind for family in resources.FAMILIES]
-# What our commands do not print, or print of something else.
-UNTOLD = {
+# Fields that the commands do not print, or print differently.
+UNREPORTED = {
     "agent": {"reason", "versions"},
     "cluster": set[str](),
     "allocation": {"cluster", "partitions", "free_ipus", "free_machines"},
@@ -33,8 +33,8 @@ UNTOLD = {
 
 
 @pytest.fixture
-def reach() -> Iterator[Callable[..., Transport]]:
-    """Transports to a server, over the real commands unless told otherwise; closed after the test."""
+def connect() -> Iterator[Callable[..., Transport]]:
+    """Return transports to a server, by default over the real commands; closed after the test."""
     with contextlib.ExitStack() as stack:
 
         def make(server: InProcess | Process, transport: str = "cli", **more: Any) -> Transport:
@@ -55,11 +55,11 @@ def reach() -> Iterator[Callable[..., Transport]]:
         yield make
 
 
-def step(kind: str, id: str, action: Action = Action.CREATE, **wanted: Any) -> Step:
+def step(kind: str, id: str, action: Action = Action.CREATE, **desired: Any) -> Step:
     """A step of a plan."""
     family = next(family for family in resources.FAMILIES if family.kind == kind)
     before = None if action is Action.CREATE else {"id": id}
-    return Step(family, id, action, before, None if action is Action.DELETE else {"id": id, **wanted})
+    return Step(family, id, action, before, None if action is Action.DELETE else {"id": id, **desired})
 
 
 POD = [
@@ -72,15 +72,17 @@ POD = [
 ]
 
 
-def test_both_transports_read_the_same(vipu_server: Callable[..., InProcess], reach: Callable[..., Transport]) -> None:
+def test_both_transports_read_the_same(
+    vipu_server: Callable[..., InProcess], connect: Callable[..., Transport]
+) -> None:
     server = vipu_server(life=InstantLife)
-    cli, grpc = reach(server), reach(server, "grpc")
+    cli, grpc = connect(server), connect(server, "grpc")
     assert cli.read_all(KINDS) == {kind: [] for kind in KINDS}
     assert cli.write(POD, force=False) == []
     for kind, items in cli.read_all(KINDS).items():
         expected = grpc.read(kind)
         assert items == [
-            {name: value for name, value in item.items() if name not in UNTOLD[kind]} for item in expected
+            {name: value for name, value in item.items() if name not in UNREPORTED[kind]} for item in expected
         ], kind
         assert len(items) == sum(step.family.kind == kind for step in POD)
     vision = next(item for item in grpc.read("partition") if item["id"] == "vision")
@@ -93,22 +95,22 @@ def test_both_transports_read_the_same(vipu_server: Callable[..., InProcess], re
     assert len(cli.ipuof_config("vision")) == 2
     assert cli.ipu_attributes() == grpc.ipu_attributes()
     assert cli.ipu_attributes()["ag04"][3]["clock"] == "1330MHz"
-    told = grpc.partition_status("vision")
-    assert cli.partition_status("vision")["state"] == told["state"] == "ACTIVE"
+    status = grpc.partition_status("vision")
+    assert cli.partition_status("vision")["state"] == status["state"] == "ACTIVE"
     key = cli.access_key("alice")
     assert key is not None and len(key) == 11
-    with pytest.raises(VipuError, match="use transport grpc"):
+    with pytest.raises(VipuError, match="Use transport grpc"):
         cli.fits("team-a", [1])
-    gone = [step(each.family.kind, each.key, Action.DELETE) for each in POD]
-    assert cli.write(gone, force=False) == []
+    deletions = [step(each.family.kind, each.key, Action.DELETE) for each in POD]
+    assert cli.write(deletions, force=False) == []
     assert cli.read_all(KINDS) == {kind: [] for kind in KINDS}
 
 
-def test_both_transports_hear_the_same_agents(
-    vipu_server: Callable[..., InProcess], reach: Callable[..., Transport]
+def test_both_transports_discover_the_same_agents(
+    vipu_server: Callable[..., InProcess], connect: Callable[..., Transport]
 ) -> None:
     server = vipu_server(life=InstantLife)
-    cli, grpc = reach(server), reach(server, "grpc")
+    cli, grpc = connect(server), connect(server, "grpc")
     assert cli.discovered() == grpc.discovered() == []
     pod(server, machines=1, allocations={})
     server.life.found = [
@@ -119,11 +121,11 @@ def test_both_transports_hear_the_same_agents(
     assert [agent["agent"] for agent in cli.discovered()] == ["ag01", None]
 
 
-def test_a_batch_stops_where_the_controller_refuses(
-    vipu_server: Callable[..., InProcess], reach: Callable[..., Transport]
+def test_a_batch_stops_at_the_first_refused_step(
+    vipu_server: Callable[..., InProcess], connect: Callable[..., Transport]
 ) -> None:
     server = vipu_server(life=InstantLife)
-    cli = reach(server)
+    cli = connect(server)
     errors = cli.write(
         [
             step("agent", "ag01", host="127.2.1.1"),
@@ -136,71 +138,71 @@ def test_a_batch_stops_where_the_controller_refuses(
         ("cluster", "cl0", Failure.REFUSED),
         ("allocation", "a1", Failure.NOT_TRIED),
     ]
-    assert errors[0].sentence.startswith("Cannot create cluster 'cl0': ")
-    assert "ag02" in errors[0].sentence
+    assert errors[0].message.startswith("Cannot create cluster 'cl0': ")
+    assert "ag02" in errors[0].message
     assert [agent["id"] for agent in cli.read("agent")] == ["ag01"]
 
 
-def test_a_partition_that_takes_longer_than_a_call_is_left_to_the_wait(
-    vipu_server: Callable[..., InProcess], reach: Callable[..., Transport]
+def test_a_timeout_of_the_creation_command_is_no_error(
+    vipu_server: Callable[..., InProcess], connect: Callable[..., Transport]
 ) -> None:
     server = vipu_server(life=InstantLife)
     pod(server, machines=1)
     server.life.configures = False
-    cli = reach(server, timeout=3.0)
+    cli = connect(server, timeout=3.0)
     assert cli.write([step("partition", "p1", allocation="a1", size=4)], force=False) == []
     assert cli.partition_status("p1")["state"] == "PENDING"
 
 
-def test_no_controller(vipu_server: Callable[..., InProcess], reach: Callable[..., Transport]) -> None:
+def test_no_controller(vipu_server: Callable[..., InProcess], connect: Callable[..., Transport]) -> None:
     server = vipu_server(life=InstantLife)
-    cli = reach(server)
+    cli = connect(server)
     server.stop()
     with pytest.raises(VipuError, match=r"The V-IPU controller at 127.0.0.1:\d+ does not answer") as caught:
         cli.read("partition")
-    assert caught.value.sentence.count("\n") == 0
+    assert caught.value.message.count("\n") == 0
 
 
-def test_only_the_public_api(vipu_server: Callable[..., InProcess], reach: Callable[..., Transport]) -> None:
+def test_only_the_public_api(vipu_server: Callable[..., InProcess], connect: Callable[..., Transport]) -> None:
     server = vipu_server(life=InstantLife, public_only=True)
-    cli = reach(server)
+    cli = connect(server)
     assert cli.read("partition") == []
     with pytest.raises(VipuError, match="offers only the public user API, which cannot list agents"):
         cli.read("agent")
 
 
 def test_tenants_of_a_secure_controller(
-    vipu_process: Callable[..., Process], reach: Callable[..., Transport], tmp_path: Path
+    vipu_process: Callable[..., Process], connect: Callable[..., Transport], tmp_path: Path
 ) -> None:
     certs = tmp_path / "vipu-certs"
-    tls.create(certs, ["127.0.0.1"])
+    issue.create(certs, ["127.0.0.1"])
     made = run("--init", "--secure", "--database", str(tmp_path / "vipu-server.db"))
     assert made.returncode == 0, made.stderr
     server = vipu_process("--secure", "--certs", str(certs))
     client = certs / "client"
-    shown = {
-        "ca_path": str(client / tls.CA),
+    tls_options = {
+        "ca_path": str(client / load.CA),
         "client_cert": str(client / "client.crt"),
         "client_key": str(client / "client.key"),
     }
     key = re.search('api-access-key="(.*)"', (tmp_path / "admin.vipu-cli.hcl").read_text())
     assert key
-    admin = reach(server, **shown, api_user_id="admin", api_access_key=key[1])
+    admin = connect(server, **tls_options, api_user_id="admin", api_access_key=key[1])
     created = [
         step("agent", "ag01", host="127.2.1.1"),
         step("cluster", "cl0", agents=["ag01"]),
         step("user", "alice"),
     ]
     assert admin.write(created, force=False) == []
-    alice = reach(server, **shown, api_user_id="alice", api_access_key=admin.access_key("alice"))
+    alice = connect(server, **tls_options, api_user_id="alice", api_access_key=admin.access_key("alice"))
     assert alice.read("allocation") == []
     with pytest.raises(VipuError, match="Cannot list agents"):
         alice.read("agent")
-    wrong = reach(server, **shown, api_user_id="alice", api_access_key="AbCdEfGhIjK")
+    wrong = connect(server, **tls_options, api_user_id="alice", api_access_key="AbCdEfGhIjK")
     with pytest.raises(VipuError, match="user id or its access key is wrong") as caught:
         wrong.read("partition")
-    assert "AbCdEfGhIjK" not in caught.value.sentence + caught.value.details
-    with pytest.raises(VipuError, match="give a user id and its access key"):
-        reach(server, **shown).read("partition")
-    with pytest.raises(VipuError, match="client certificate"):
-        reach(server).read("partition")
+    assert "AbCdEfGhIjK" not in caught.value.message + caught.value.details
+    with pytest.raises(VipuError, match="Give a user id and its access key"):
+        connect(server, **tls_options).read("partition")
+    with pytest.raises(VipuError, match="client-cert"):
+        connect(server).read("partition")

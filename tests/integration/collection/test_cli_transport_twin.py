@@ -1,25 +1,23 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Partitions over the command lines on machines of the twin, when all is well and when one fails."""
+"""Tests of partitions over the command lines on machines of the twin, with and without faults."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playbook import results
-from test_scenarios import task
-from vipu_servers import Process
-from waiting import until
 
-sys.path.append(str(Path(__file__).parents[1] / "agents"))
-from agents_support import RackProcess
+from tests.integration.agents.agents_support import RackProcess
+from tests.integration.collection.playbook import results
+from tests.integration.collection.test_scenarios import task
+from tests.integration.vipu_servers import Process
+from tests.integration.waiting import until
 
 
-def looked(result: dict[str, Any]) -> list[tuple[str, str]]:
-    """The partitions of a vipu_partition_info and their states."""
+def partition_states(result: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return the states of partitions by id."""
     return [(item["id"], item["state"]) for item in result["partitions"]]
 
 
@@ -45,14 +43,14 @@ def test_a_rack_over_the_command_lines(
         allocations=[{"id": "a0", "cluster": "cl0", "size": 2}],
         partitions=[{"id": "p1", "allocation": "a0", "size": 4}],
     )
-    made, again, info, config = run(
+    created, again, info, config = run(
         bulk,
         bulk,
         task("vipu_partition_info"),
         task("vipu_ipuof_config", id="p1", dest="p1.conf"),
     )
-    assert (made["partition_states"], again["changed"]) == ({"p1": "ACTIVE"}, False)
-    assert looked(info) == [("p1", "ACTIVE")]
+    assert (created["partition_states"], again["changed"]) == ({"p1": "ACTIVE"}, False)
+    assert partition_states(info) == [("p1", "ACTIVE")]
     assert config["changed"] and '"ip": "127.' in (tmp_path / "p1.conf").read_text()
     assert not (tmp_path / ".ipuof.conf.d").exists(), "the command has left its own file in the home of the task"
 
@@ -60,19 +58,19 @@ def test_a_rack_over_the_command_lines(
     (other,) = (agent.id for agent in rack.agents if agent.id != holder)
     rack.fault(f"refuse {other}")
     (failed,) = run(partition("p2", size=4))
-    assert "Partition 'p2' is in ERROR: " in failed["msg"]
-    assert failed["changed"], "it was made, though it is in ERROR"
-    assert until(lambda: looked(run(task("vipu_partition_info", id="p2"))[0]) == [("p2", "ERROR")], 60)
+    assert "Partition 'p2' is in state ERROR: " in failed["msg"]
+    assert failed["changed"], "it was created, although it is in ERROR"
+    assert until(lambda: partition_states(run(task("vipu_partition_info", id="p2"))[0]) == [("p2", "ERROR")], 60)
     info, refused = run(task("vipu_partition_info"), partition("p2", size=4, routing="swnc", wait=False))
-    assert sorted(looked(info)) == [("p1", "ACTIVE"), ("p2", "ERROR")]
-    assert "routing dnc and cannot be changed to swnc" in refused["msg"]
+    assert sorted(partition_states(info)) == [("p1", "ACTIVE"), ("p2", "ERROR")]
+    assert "from dnc to swnc" in refused["msg"]
     rack.fault(f"heal {other}")
-    reset, gone, info = run(
+    reset, removed, info = run(
         partition("p2", state="reset"), partition("p1", state="absent"), task("vipu_partition_info")
     )
     assert (reset["changed"], reset["partition"]["state"]) == (True, "ACTIVE")
-    assert gone["changed"]
-    assert looked(info) == [("p2", "ACTIVE")]
+    assert removed["changed"]
+    assert partition_states(info) == [("p2", "ACTIVE")]
     assert rack.held(holder) == []
     rack.stop_machines(other)
-    assert until(lambda: looked(run(task("vipu_partition_info"))[0]) == [("p2", "ERROR")], 60)
+    assert until(lambda: partition_states(run(task("vipu_partition_info"))[0]) == [("p2", "ERROR")], 60)

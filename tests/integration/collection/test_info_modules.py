@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The modules that only look: the same on both paths and in check mode, as much as each transport can tell."""
+"""Tests of the info modules: equal results on both paths and in check mode, for each transport."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin
-from playbook import results
-from recorder import Recorder
-from test_scenarios import task
-from vipu_servers import InProcess, InstantLife, partition, pod, wait_active
 
-from openipu.vipu.ports import DiscoveredAgent
+from openipu.vipu.fleet.status import DiscoveredAgent
+from tests.integration.collection.playbook import results
+from tests.integration.collection.recorder import Recorder
+from tests.integration.collection.test_scenarios import task
+from tests.integration.vipu_servers import InProcess, InstantLife, partition, pod, wait_active
 
 INFOS = [
     task("vipu_info"),
@@ -29,7 +29,7 @@ FITS = task("vipu_info", gather_subset=["fits"], sizes=[1, 4, 8])
 
 @pytest.fixture
 def server(vipu_server: Callable[..., InProcess]) -> InProcess:
-    """Four IPU-Machines, two partitions, a user, and an agent that nobody has registered."""
+    """Return a server with four IPU-Machines, two partitions, a user and an unregistered agent."""
     server = vipu_server(life=InstantLife)
     pod(server, machines=4, allocations={"team-a": 2, "team-b": 2})
     for request in (
@@ -47,16 +47,16 @@ def server(vipu_server: Callable[..., InProcess]) -> InProcess:
 
 @pytest.fixture
 def recorder(server: InProcess) -> Iterator[Recorder]:
-    """That controller behind a proxy that writes down the calls."""
+    """Return the recording proxy of that controller."""
     proxy = Recorder(server.address)
     yield proxy
     proxy.stop()
 
 
 def block(tasks: list[dict[str, Any]], transport: str, fast_path: bool, check: bool = False) -> dict[str, Any]:
-    """Tasks over a transport, on a path."""
+    """Runner of tasks on one transport and path."""
     return {
-        "name": "Look",
+        "name": "Gather information",
         "vars": {"openipu_fast_path": fast_path},
         "check_mode": check,
         "module_defaults": {
@@ -66,21 +66,21 @@ def block(tasks: list[dict[str, Any]], transport: str, fast_path: bool, check: b
     }
 
 
-def told(result: dict[str, Any]) -> dict[str, Any]:
-    """A result without how it was asked for."""
+def without_invocation(result: dict[str, Any]) -> dict[str, Any]:
+    """Return a result without its invocation."""
     return {name: value for name, value in result.items() if name != "invocation" and not name.startswith("_")}
 
 
-def known(value: Any, fuller: Any) -> Any:
-    """The part of what one transport tells that the other tells too, as the other tells it."""
-    if isinstance(value, dict) and isinstance(fuller, dict):
-        return {name: known(part, fuller[name]) for name, part in value.items()}
-    if isinstance(value, list) and isinstance(fuller, list) and len(value) == len(fuller):
-        return [known(part, other) for part, other in zip(value, fuller, strict=True)]
-    return value if value is None and fuller is not None else fuller
+def common_part(value: Any, grpc_value: Any) -> Any:
+    """Return the common part of the results of both transports, in one format."""
+    if isinstance(value, dict) and isinstance(grpc_value, dict):
+        return {name: common_part(part, grpc_value[name]) for name, part in value.items()}
+    if isinstance(value, list) and isinstance(grpc_value, list) and len(value) == len(grpc_value):
+        return [common_part(part, other) for part, other in zip(value, grpc_value, strict=True)]
+    return value if value is None and grpc_value is not None else grpc_value
 
 
-def test_what_is_told(recorder: Recorder, tmp_path: Path) -> None:
+def test_results_of_info_modules(recorder: Recorder, tmp_path: Path) -> None:
     blocks = [
         block([*INFOS, FITS], "grpc", fast_path=True),
         block([*INFOS, FITS], "grpc", fast_path=False),
@@ -90,18 +90,18 @@ def test_what_is_told(recorder: Recorder, tmp_path: Path) -> None:
     ]
     found = results(tmp_path, blocks, controller={"api_host": "127.0.0.1", "api_port": recorder.port})
     outcomes = iter(found)
-    done = [[told(next(outcomes)) for _ in each["block"]] for each in blocks]
+    done = [[without_invocation(next(outcomes)) for _ in each["block"]] for each in blocks]
     assert not list(outcomes)
     assert {result["changed"] for results in done for result in results} == {False}, found
     assert recorder.writes() == []
-    fast, module, checked, cli, cli_module = done
-    assert fast == module
-    assert fast[: len(INFOS)] == checked
+    action, module, check_mode, cli, cli_module = done
+    assert action == module
+    assert action[: len(INFOS)] == check_mode
     assert cli[:2] == cli_module
-    for ours, theirs in zip(cli, fast, strict=False):
-        assert ours == known(ours, theirs)
+    for cli_result, grpc_result in zip(cli, action, strict=False):
+        assert cli_result == common_part(cli_result, grpc_result)
 
-    info, more, partitions, vision, nothing, heard, fits = fast
+    info, users_and_attributes, partitions, vision, missing, discovered, fits = action
     assert [agent["id"] for agent in info["agents"]] == ["ag01", "ag02", "ag03", "ag04"]
     assert info["agents"][0] == {
         "id": "ag01",
@@ -111,31 +111,31 @@ def test_what_is_told(recorder: Recorder, tmp_path: Path) -> None:
         "reason": None,
         "cluster": "cl0",
         "allocation": "team-a",
-        "versions": {},  # these machines have not answered
+        "versions": {},  # these machines did not answer
     }
     assert [(item["id"], item["free_ipus"]) for item in info["allocations"]] == [("team-a", 3), ("team-b", 8)]
     assert info["clusters"][0]["topology"] == "torus"
     assert {item["id"] for item in info["partitions"]} == {"vision", "notebook"}
     assert "users" not in info and "fits" not in info
-    assert more["users"] == [{"id": "alice", "role": "user", "allocations": ["team-a", "team-b"]}]
-    assert more["ipu_attributes"]["ag04"]["3"]["clock"] == "1330MHz"
+    assert users_and_attributes["users"] == [{"id": "alice", "role": "user", "allocations": ["team-a", "team-b"]}]
+    assert users_and_attributes["ipu_attributes"]["ag04"]["3"]["clock"] == "1330MHz"
     assert fits["fits"] == {"team-a": {"1": 3, "4": 0, "8": 0}, "team-b": {"1": 8, "4": 2, "8": 1}}
     assert {item["id"]: item["operation"] for item in partitions["partitions"]} == {
         "vision": "IDLE",
         "notebook": "IDLE",
     }
     assert [len(gcd["devices"]) for gcd in vision["partitions"][0]["ipuof"]] == [2, 2]
-    assert nothing["partitions"] == []
-    assert [(agent["agent"], agent["age"]) for agent in heard["agents"]] == [("ag01", 0.25), (None, 1.5)]
+    assert missing["partitions"] == []
+    assert [(agent["agent"], agent["age"]) for agent in discovered["agents"]] == [("ag01", 0.25), (None, 1.5)]
 
 
-def test_the_command_line_is_asked_no_more_than_it_has_to_be(recorder: Recorder, tmp_path: Path) -> None:
+def test_partition_info_over_the_command_line_needs_two_calls(recorder: Recorder, tmp_path: Path) -> None:
     controller = {"api_host": "127.0.0.1", "api_port": recorder.port}
     results(tmp_path, [block([task("vipu_partition_info")], "cli", fast_path=True)], controller=controller)
-    assert recorder.calls() == ["ListPartitions", "ListPartitions"]  # what they are, and how they are
+    assert recorder.calls() == ["ListPartitions", "ListPartitions"]  # for details and states
 
 
-def test_a_controller_with_nothing_but_the_public_api(vipu_server: Callable[..., InProcess], tmp_path: Path) -> None:
+def test_a_controller_with_the_public_api_only(vipu_server: Callable[..., InProcess], tmp_path: Path) -> None:
     database = tmp_path / "pod.db"
     full = vipu_server(database, life=InstantLife)
     pod(full, machines=1, allocations={"team-a": 1})

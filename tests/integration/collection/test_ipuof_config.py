@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""vipu_ipuof_config: the file as it has to be, and nothing else."""
+"""Tests of the module vipu_ipuof_config."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.infos import VIPU_IPUOF_CONFIG
-from vipu_servers import InProcess, InstantLife, partition, pod, wait_active
+from ansible_collections.openipu.pod.plugins.module_utils.vipu.tasks.ipuof_task import VIPU_IPUOF_CONFIG
+
+from tests.integration.vipu_servers import InProcess, InstantLife, partition, pod, wait_active
 
 Perform = Callable[..., dict[str, Any]]
 
@@ -42,10 +43,10 @@ def mode(path: Path) -> int:
 
 def test_a_file_is_written_once(perform: Perform, tmp_path: Path) -> None:
     dest = tmp_path / "conf.d" / "vision.conf"
-    foreseen = perform(check_mode=True, id="vision", dest=str(dest))
+    predicted = perform(check_mode=True, id="vision", dest=str(dest))
     assert not dest.parent.exists()
     done = perform(id="vision", dest=str(dest))
-    assert foreseen == done
+    assert predicted == done
     assert (done["changed"], done["dest"]) == (True, str(dest))
     assert done["diff"] == {
         "before_header": f"{dest} (absent)",
@@ -63,7 +64,7 @@ def test_a_file_is_written_once(perform: Perform, tmp_path: Path) -> None:
     assert [path.name for path in dest.parent.iterdir()] == ["vision.conf"]
 
 
-def test_content_and_mode_are_mended(perform: Perform, tmp_path: Path) -> None:
+def test_content_and_mode_are_restored(perform: Perform, tmp_path: Path) -> None:
     dest = tmp_path / "vision.conf"
     perform(id="vision", dest=str(dest))
     written = dest.read_text()
@@ -79,7 +80,7 @@ def test_content_and_mode_are_mended(perform: Perform, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("given", ["0644", "644", 0o644])
-def test_others_may_read_when_told_so(perform: Perform, tmp_path: Path, given: Any) -> None:
+def test_mode_for_other_readers(perform: Perform, tmp_path: Path, given: Any) -> None:
     dest = tmp_path / "ipuof.conf.d" / "vision.conf"
     assert perform(id="vision", dest=str(dest), mode=given)["changed"]
     assert (mode(dest), mode(dest.parent)) == (0o644, 0o755)
@@ -99,19 +100,19 @@ def test_files_in_a_folder_have_the_names_of_the_command_line(perform: Perform, 
     assert not list(tmp_path.glob("*.conf"))
 
 
-def test_absence_asks_nobody(perform: Perform, tmp_path: Path) -> None:
+def test_absent_does_not_contact_the_controller(perform: Perform, tmp_path: Path) -> None:
     dest = tmp_path / "gone.conf"
     dest.write_text("old")
     options = {"id": "nonesuch", "dest": str(dest), "state": "absent", "api_port": 1}
-    foreseen = perform(check_mode=True, **options)
+    predicted = perform(check_mode=True, **options)
     assert dest.exists()
-    assert perform(**options) == foreseen
-    assert (foreseen["changed"], foreseen["diff"]["before"], foreseen["diff"]["after"]) == (True, "old", "")
+    assert perform(**options) == predicted
+    assert (predicted["changed"], predicted["diff"]["before"], predicted["diff"]["after"]) == (True, "old", "")
     assert not dest.exists()
     assert not perform(**options)["changed"]
 
 
-def test_in_check_mode_a_partition_may_be_yet_to_come(perform: Perform, tmp_path: Path) -> None:
+def test_check_mode_accepts_a_missing_partition(perform: Perform, tmp_path: Path) -> None:
     dest = str(tmp_path / "new.conf")
     assert perform(check_mode=True, id="new", dest=dest) == {"changed": True, "dest": dest}
     refused = perform(id="new", dest=dest)
@@ -120,28 +121,35 @@ def test_in_check_mode_a_partition_may_be_yet_to_come(perform: Perform, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("options", "sentence"),
+    ("options", "message"),
     [
-        ({"id": "split"}, "Partition 'split' has 2 GCDs: say with gcd which one the file is for."),
-        ({"id": "split", "gcd": 2}, "Partition 'split' has no GCD 2: its GCDs are 0 to 1."),
-        ({"id": "split", "gcd": -1}, "Partition 'split' has no GCD -1: its GCDs are 0 to 1."),
-        ({"id": "vision", "mode": "u=rw"}, "The mode u=rw is none: write it in octal and in quotes, like '0600'."),
-        ({"id": "vision", "mode": 1000}, "The mode 1000 is none: write it in octal and in quotes, like '0600'."),
+        (
+            {"id": "split"},
+            "Cannot write the IPUoF configuration of partition 'split': it has 2 GCDs. Select one with gcd.",
+        ),
+        (
+            {"id": "split", "gcd": 2},
+            "Cannot write the IPUoF configuration of partition 'split': it has no GCD 2. Its GCDs are 0 to 1.",
+        ),
+        (
+            {"id": "split", "gcd": -1},
+            "Cannot write the IPUoF configuration of partition 'split': it has no GCD -1. Its GCDs are 0 to 1.",
+        ),
+        ({"id": "vision", "mode": "u=rw"}, "Invalid mode u=rw. Use octal digits in quotes, such as '0600'."),
+        ({"id": "vision", "mode": 1000}, "Invalid mode 1000. Use octal digits in quotes, such as '0600'."),
     ],
 )
-def test_what_cannot_be_meant_is_refused(
-    perform: Perform, tmp_path: Path, options: dict[str, Any], sentence: str
-) -> None:
+def test_invalid_options_are_refused(perform: Perform, tmp_path: Path, options: dict[str, Any], message: str) -> None:
     result = perform(dest=str(tmp_path / "file.conf"), **options)
-    assert (result["failed"], result["changed"], result["msg"]) == (True, False, sentence)
+    assert (result["failed"], result["changed"], result["msg"]) == (True, False, message)
     assert not list(tmp_path.glob("file.conf*"))
 
 
-def test_where_nothing_can_be_written(perform: Perform, tmp_path: Path) -> None:
+def test_paths_that_cannot_be_written(perform: Perform, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     result = perform(id="vision", dest=str(tmp_path / "file" / "vision.conf"))
     assert result["failed"]
     assert "Cannot read" in result["msg"] and "not a directory" in result["msg"]
     result = perform(id="vision", dest="/proc/vision.conf")
     assert (result["failed"], result["changed"]) == (True, False)
-    assert result["msg"].startswith("Cannot write /proc/vision.conf: ")
+    assert result["msg"].startswith("Cannot write file '/proc/vision.conf': ")

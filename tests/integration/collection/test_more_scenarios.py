@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What becomes of partitions in playbooks: resets, changes, failures, GCDs; and a whole POD on real agents."""
+"""Tests of partitions in playbooks: resets, changes, failures, GCDs, and a POD on real agents."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playbook import results
-from test_scenarios import AGENTS, NOTEBOOK, VISION, task
-from vipu_servers import InProcess, InstantLife, Machines, pod
 
-from openipu.vipu.model import Operation, Put, Ready, State
+from openipu.vipu.domain.model import Operation, Put, ReadyState, State
+from tests.integration.collection.playbook import results
+from tests.integration.collection.test_scenarios import AGENTS, NOTEBOOK, VISION, task
+from tests.integration.vipu_servers import InProcess, InstantLife, Machines, pod
 
 SPLIT = {"id": "split", "allocation": "team-a", "size": 2, "num_gcds": 2}
 
-# The path only decides where a task runs and the transport how it asks: three ways meet each of them once or more.
-ways = pytest.mark.parametrize(
+# Three combinations cover each path and each transport at least once.
+transports = pytest.mark.parametrize(
     ("transport", "fast_path"),
     [("grpc", True), ("grpc", False), ("cli", True)],
     ids=["grpc-action", "grpc-module", "cli-action"],
@@ -30,7 +30,7 @@ ways = pytest.mark.parametrize(
 def run(
     server: InProcess, folder: Path, tasks: list[dict[str, Any]], transport: str = "grpc", fast_path: bool = True
 ) -> list[dict[str, Any]]:
-    """The results of tasks at a server, of those that failed too."""
+    """Return the results of tasks at a server, including failed ones."""
     host, port = server.address.rsplit(":", 1)
     controller = {"api_host": host, "api_port": int(port), "transport": transport}
     tasks = [{**each, "ignore_errors": True} for each in tasks]
@@ -40,7 +40,7 @@ def run(
 
 
 def outcome(result: dict[str, Any]) -> tuple[bool, bool]:
-    """Whether a task failed, and whether it changed anything."""
+    """Return the values failed and changed of a result."""
     return result["failed"], result["changed"]
 
 
@@ -52,12 +52,23 @@ def server(vipu_server: Callable[..., InProcess]) -> InProcess:
     return server
 
 
-@ways
+@transports
 def test_resets_and_changes(server: InProcess, tmp_path: Path, transport: str, fast_path: bool) -> None:
     smaller = {**VISION, "size": 2}
-    moved = task("vipu_agent", **{**AGENTS[1], "port": 8181})
-    grown = task("vipu_allocation", id="team-a", cluster="cl0", size=2)
-    missing, made, reset, refused, anew, again, to_port, at_port, grow, as_large = run(
+    move_agent = task("vipu_agent", **{**AGENTS[1], "port": 8181})
+    grow_allocation = task("vipu_allocation", id="team-a", cluster="cl0", size=2)
+    (
+        missing,
+        created,
+        reset,
+        refused,
+        recreated,
+        unchanged,
+        agent_change,
+        agent_repeated,
+        allocation_change,
+        allocation_repeated,
+    ) = run(
         server,
         tmp_path,
         [
@@ -67,45 +78,49 @@ def test_resets_and_changes(server: InProcess, tmp_path: Path, transport: str, f
             task("vipu_partition", **smaller),
             task("vipu_partition", **smaller, recreate=True),
             task("vipu_partition", **smaller, recreate=True),
-            moved,
-            moved,
-            grown,
-            grown,
+            move_agent,
+            move_agent,
+            grow_allocation,
+            grow_allocation,
         ],
         transport,
         fast_path,
     )
     assert outcome(missing) == (True, False)
-    assert missing["msg"] == "Cannot reset partition 'vision': it does not exist; create it with state present."
-    assert outcome(made) == outcome(reset) == (False, True)
+    assert missing["msg"] == "Cannot reset partition 'vision': it does not exist. Create it with state present."
+    assert outcome(created) == outcome(reset) == (False, True)
     assert reset["partition"]["state"] == "ACTIVE"
     assert outcome(refused) == (True, False)
-    assert "Partition 'vision' has size 4 and cannot be changed to 2: set recreate" in refused["msg"]
-    assert outcome(anew) == (False, True), anew
-    assert (anew["partition"]["size"], anew["partition"]["state"]) == (2, "ACTIVE")
-    assert outcome(again) == (False, False)
+    assert (
+        "Cannot change size of partition 'vision' from 4 to 2: the field is immutable. Set recreate" in refused["msg"]
+    )
+    assert outcome(recreated) == (False, True), recreated
+    assert (recreated["partition"]["size"], recreated["partition"]["state"]) == (2, "ACTIVE")
+    assert outcome(unchanged) == (False, False)
     if transport == "cli":
-        for refused in (to_port, grow):
+        for refused in (agent_change, allocation_change):
             assert outcome(refused) == (True, False)
             assert re.fullmatch(
                 r"Cannot change (agent 'ag02'|allocation 'team-a') over the command line: .* or use transport grpc\.",
                 refused["msg"],
             ), refused
         return
-    assert (outcome(to_port), outcome(at_port)) == ((False, True), (False, False)), to_port
-    assert to_port["agent"]["port"] == 8181
-    assert (outcome(grow), outcome(as_large)) == ((False, True), (False, False)), grow
-    assert grow["allocation"]["agents"] == ["ag01", "ag02"]
+    assert (outcome(agent_change), outcome(agent_repeated)) == ((False, True), (False, False)), agent_change
+    assert agent_change["agent"]["port"] == 8181
+    assert (outcome(allocation_change), outcome(allocation_repeated)) == ((False, True), (False, False)), (
+        allocation_change
+    )
+    assert allocation_change["allocation"]["agents"] == ["ag01", "ag02"]
 
 
-@ways
+@transports
 def test_partitions_that_do_not_become_active(
     server: InProcess, tmp_path: Path, transport: str, fast_path: bool
 ) -> None:
     server.life.configures = False
     run(server, tmp_path, [task("vipu_partition", **NOTEBOOK, wait=False)])
     fail(server, "notebook", "Agent 'ag01' refused: the IPUs do not come up.")
-    waited, failed = run(
+    timed_out, failed = run(
         server,
         tmp_path,
         # The command itself waits until the partition is ACTIVE, which timeout bounds.
@@ -113,13 +128,13 @@ def test_partitions_that_do_not_become_active(
         transport,
         fast_path,
     )
-    assert outcome(waited) == (True, True)
-    assert waited["msg"].startswith("Partition 'split' was still PENDING")
-    assert waited["msg"].endswith(" after 0.5 seconds: allow more with wait_timeout.")
-    assert waited["partitions"]["split"]["state"] == "PENDING"
+    assert outcome(timed_out) == (True, True)
+    assert timed_out["msg"].startswith("Partition 'split' was still PENDING")
+    assert timed_out["msg"].endswith(" after 0.5 seconds. Check the controller, or increase wait_timeout.")
+    assert timed_out["partitions"]["split"]["state"] == "PENDING"
     assert outcome(failed) == (True, False)
-    assert failed["msg"].startswith("Partition 'notebook' is in ERROR: ")
-    assert failed["msg"].endswith(" Mend the cause and use state reset.")
+    assert failed["msg"].startswith("Partition 'notebook' is in state ERROR: ")
+    assert failed["msg"].endswith(" Fix the cause and use state reset.")
     assert "Agent 'ag01' refused: the IPUs do not come up." in failed["msg"]
     assert failed["partitions"]["notebook"]["state"] == "ERROR"
 
@@ -128,16 +143,16 @@ def fail(server: InProcess, id: str, error: str) -> None:
     """Fail a partition as its machines would."""
 
     def command(state: State) -> tuple[list[Put], None]:
-        changed = {"ready": Ready.ERROR, "operation": Operation.FAILED, "errors": (error,)}
+        changed = {"ready": ReadyState.ERROR, "operation": Operation.FAILED, "errors": (error,)}
         return [Put(replace(state.partitions[id], **changed))], None
 
     server.life.records.submit(command).result(15)
 
 
-@ways
+@transports
 def test_the_files_of_two_gcds(server: InProcess, tmp_path: Path, transport: str, fast_path: bool) -> None:
     first, second = (task("vipu_ipuof_config", id="split", gcd=gcd, dest=f"gcd{gcd}.conf") for gcd in (0, 1))
-    made, written, other, same, refused = run(
+    created, written, second_written, unchanged, refused = run(
         server,
         tmp_path,
         [
@@ -150,10 +165,13 @@ def test_the_files_of_two_gcds(server: InProcess, tmp_path: Path, transport: str
         transport,
         fast_path,
     )
-    assert outcome(made) == outcome(written) == outcome(other) == (False, True)
-    assert outcome(same) == (False, False)
+    assert outcome(created) == outcome(written) == outcome(second_written) == (False, True)
+    assert outcome(unchanged) == (False, False)
     assert outcome(refused) == (True, False)
-    assert refused["msg"] == "Partition 'split' has 2 GCDs: say with gcd which one the file is for."
+    assert (
+        refused["msg"]
+        == "Cannot write the IPUoF configuration of partition 'split': it has 2 GCDs. Select one with gcd."
+    )
     configs = [json.loads((tmp_path / f"gcd{gcd}.conf").read_text()) for gcd in (0, 1)]
     assert [config["attributes"]["GCD Id"] for config in configs] == ["0", "1"]
     assert all(len(config["devices"]) == 1 for config in configs)
@@ -161,10 +179,10 @@ def test_the_files_of_two_gcds(server: InProcess, tmp_path: Path, transport: str
     assert not (tmp_path / "both.conf").exists()
 
 
-def test_a_pod_on_real_agents_four_ways(
+def test_a_pod_on_real_agents_is_applied_and_pruned_idempotently(
     vipu_server: Callable[..., InProcess], machines: Machines, tmp_path: Path
 ) -> None:
-    """Check, apply, apply again, check again: the partitions are brought up on machines, and taken off them."""
+    """Check, apply, apply again, check again with partitions on machines."""
     server = vipu_server()
     agents = [{"id": agent.id, "host": agent.host, "port": agent.port} for agent in machines.agents[:4]]
     bulk = task(
@@ -174,16 +192,16 @@ def test_a_pod_on_real_agents_four_ways(
         allocations=[{"id": "team-a", "cluster": "cl0", "size": 4}],
         partitions=[{**VISION, "size": 8}, NOTEBOOK],
     )
-    there = ("checked", "applied", "again", "checked again")
+    modes = ("checked", "applied", "again", "checked again")
     kinds = ["partitions", "allocations", "clusters", "agents"]
     pruned = task("vipu_pod", prune=kinds, **{kind: [] for kind in kinds})
-    tasks = [{**bulk, "check_mode": way.startswith("checked")} for way in there]
-    look = task("vipu_partition_info", id="vision", ipuof=True)
-    *found, info, back, gone = run(server, tmp_path, [*tasks, look, pruned, pruned])
-    assert [outcome(result) for result in found] == [(False, changed) for changed in (True, True, False, False)]
-    assert found[1]["partition_states"] == {"vision": "ACTIVE", "notebook": "ACTIVE"}
+    tasks = [{**bulk, "check_mode": mode.startswith("checked")} for mode in modes]
+    query = task("vipu_partition_info", id="vision", ipuof=True)
+    *outcomes, info, pruned_first, pruned_again = run(server, tmp_path, [*tasks, query, pruned, pruned])
+    assert [outcome(result) for result in outcomes] == [(False, changed) for changed in (True, True, False, False)]
+    assert outcomes[1]["partition_states"] == {"vision": "ACTIVE", "notebook": "ACTIVE"}
     assert info["partitions"][0]["state"] == "ACTIVE"
     devices = info["partitions"][0]["ipuof"][0]["devices"]
     assert len({(device["ip"], device["device_id"]) for device in devices}) == 8
     assert {device["ip"] for device in devices} <= {agent["host"] for agent in agents}
-    assert (outcome(back), outcome(gone)) == ((False, True), (False, False)), back
+    assert (outcome(pruned_first), outcome(pruned_again)) == ((False, True), (False, False)), pruned_first

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""pod_report as a task: the file comes to its place as a copied one does, and mistakes are told in a sentence."""
+"""Tests of the module pod_report: the file is copied, and errors have messages."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playbook import refusals, results
 
-sys.path.append(str(Path(__file__).parents[2] / "unit/report"))
-from report_support import failing, info, passing
+from tests import ROOT
+from tests.integration.collection.playbook import refusals, results
+from tests.unit.report.report_support import failing, info, passing
 
-ROOT = Path(__file__).parents[3]
 POD = str(ROOT / "inventory/twin/pod.yml")
 
 
@@ -26,7 +25,7 @@ def draw(folder: Path, *options: str, **given: Any) -> dict[str, Any]:
     return done
 
 
-def test_a_file_is_written_once_and_kept_when_it_changes(tmp_path: Path) -> None:
+def test_a_file_is_written_once_and_backed_up_before_a_change(tmp_path: Path) -> None:
     dest = tmp_path / "rack.html"
     given = {"dest": str(dest), "pod": POD, "info": info(), "test_run": passing()}
     assert draw(tmp_path, "--check", **given)["changed"]
@@ -57,29 +56,29 @@ def test_saved_results_and_paths_of_the_playbook(tmp_path: Path) -> None:
 
 MISTAKES: list[tuple[dict[str, Any], str]] = [
     ({}, "one of the following is required: pod, info, test_run"),
-    ({"test_run": "nowhere.json"}, "nowhere.json: no such file or directory."),
-    ({"test_run": "broken.json"}, "broken.json: it is not JSON."),
-    ({"test_run": "bytes.json"}, "bytes.json: it is not JSON."),
-    ({"test_run": "deep.json"}, "deep.json: it is not JSON."),
+    ({"test_run": "nowhere.json"}, "nowhere.json': no such file or directory."),
+    ({"test_run": "broken.json"}, "broken.json': it is not JSON."),
+    ({"test_run": "bytes.json"}, "bytes.json': it is not JSON."),
+    ({"test_run": "deep.json"}, "deep.json': it is not JSON."),
     (
         {"test_run": "late.json"},
-        "late.json, because 'ended' of the run makes no sense: give what vipu_cluster_test_info returns as run, or",
+        "late.json: 'ended' of the run is invalid. Use the value run of vipu_cluster_test_info, or",
     ),
     (
         {"test_run": "versions.json"},
-        "versions.json, because 'versions' of failure 1 of result 1 makes no sense: give what",
+        "versions.json: 'versions' of failure 1 of result 1 is invalid. Use the value",
     ),
-    ({"test_run": {"ok": True}}, "There is no run of cluster tests in test_run, because the run has no 'results'"),
+    ({"test_run": {"ok": True}}, "Cannot read the run of cluster tests in test_run: the run has no 'results'"),
     (
         {"info": {"agents": [{"host": "127.0.0.1"}]}},
-        "There is nothing from a controller in info, because agents 1 has no 'id': give what vipu_info returns.",
+        "Cannot read the option info: agents 1 has no 'id'. Use the result of vipu_info.",
     ),
     ({"pod": "nowhere.yml"}, "nowhere.yml"),
     ({"test_run": passing(), "size": 1}, "Unsupported parameters"),
 ]
 
 
-def test_mistakes_are_told(tmp_path: Path) -> None:
+def test_errors_are_reported(tmp_path: Path) -> None:
     (tmp_path / "broken.json").write_text("{")
     (tmp_path / "bytes.json").write_bytes(b"\xff\xfe")
     (tmp_path / "deep.json").write_text("[" * 100_000)
@@ -88,11 +87,13 @@ def test_mistakes_are_told(tmp_path: Path) -> None:
     result = {"test": "Version", "ok": False, "failures": [failure]}
     (tmp_path / "versions.json").write_text(json.dumps({"ok": False, "results": [result]}))
     dest = {"dest": str(tmp_path / "rack.html")}
-    said = refusals(
-        tmp_path, [{"name": "Draw", "openipu.pod.pod_report": {**dest, **given}} for given, _told in MISTAKES]
+    messages = refusals(
+        tmp_path, [{"name": "Draw", "openipu.pod.pod_report": {**dest, **given}} for given, _message in MISTAKES]
     )
-    assert [(told, msg) for (_given, told), msg in zip(MISTAKES, said, strict=True) if told not in msg] == []
-    assert "Traceback" not in str(said)
+    assert [
+        (expected, msg) for (_given, expected), msg in zip(MISTAKES, messages, strict=True) if expected not in msg
+    ] == []
+    assert "Traceback" not in str(messages)
     assert not (tmp_path / "rack.html").exists()
 
 
@@ -122,7 +123,7 @@ def rack_report(folder: Path, port: int, *options: str) -> subprocess.CompletedP
     )
 
 
-def test_saved_results_are_drawn_without_asking_a_controller(tmp_path: Path) -> None:
+def test_saved_results_are_drawn_without_a_request_to_the_controller(tmp_path: Path) -> None:
     (tmp_path / "results.json").write_text(json.dumps(failing()))
     with socket.create_server(("127.0.0.1", 0)) as controller:
         done = rack_report(tmp_path, controller.getsockname()[1], "-e", "pod_report_test=results.json")
@@ -133,10 +134,10 @@ def test_saved_results_are_drawn_without_asking_a_controller(tmp_path: Path) -> 
     assert "Connect ag03 IPU-Link port 7 and ag04" in (tmp_path / "rack-report.html").read_text()
 
 
-def test_a_controller_that_is_away_is_missed_only_without_results(tmp_path: Path) -> None:
+def test_an_unreachable_controller_fails_only_without_saved_results(tmp_path: Path) -> None:
     (tmp_path / "results.json").write_text(json.dumps(failing()))
     with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]  # nobody listens there any more
+        port = server.getsockname()[1]  # the port is closed
     given = ("-e", "pod_report_test=results.json", "-e", "pod_report_controller=true")
     drawn, missing = (
         rack_report(tmp_path, port, *given),

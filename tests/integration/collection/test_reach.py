@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Controllers that offer less or want more, and tasks that run elsewhere than here."""
+"""Tests of controllers with the public API only, of secure controllers, and of tasks on other hosts."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import Any
 
 import grpc
 import pytest
-from playbook import play, results
-from test_scenarios import AGENTS, NOTEBOOK, VISION, task
-from vipu_servers import InProcess, InstantLife, Process, pod, run
 
-from openipu.vipu import tls
+from openipu.vipu.tls import issue, load
+from tests.integration.collection.playbook import play, results
+from tests.integration.collection.test_scenarios import AGENTS, NOTEBOOK, VISION, task
+from tests.integration.vipu_servers import InProcess, InstantLife, Process, pod, run
 
 
-def where(server: InProcess | Process) -> dict[str, Any]:
+def address_options(server: InProcess | Process) -> dict[str, Any]:
     """The connection options for a server."""
     host, port = server.address.rsplit(":", 1)
     return {"api_host": host, "api_port": int(port)}
@@ -34,14 +34,14 @@ def test_the_public_api_is_enough_for_partitions(
     pod(full, machines=4, allocations={"team-a": 4})
     full.stop()
     server = vipu_server(database, life=InstantLife, public_only=True)
-    variables = {"controller": where(server), "openipu_fast_path": fast_path}
+    variables = {"controller": address_options(server), "openipu_fast_path": fast_path}
     partitions = [
         task("vipu_partition", **VISION),
         task("vipu_pod", partitions=[VISION, NOTEBOOK, {**NOTEBOOK, "id": "other"}]),
         task("vipu_ipuof_config", id="vision", dest="vision.conf"),
         {**task("vipu_partition_info", id="vision", ipuof=True), "register": "info"},
         {
-            "name": "See that it is there",
+            "name": "Check the partition",
             "ansible.builtin.assert": {
                 "that": [
                     "info.partitions[0].state == 'ACTIVE'",
@@ -66,36 +66,42 @@ def test_the_public_api_is_enough_for_partitions(
 @pytest.fixture
 def certs(tmp_path: Path) -> Path:
     """Certificates of a secure controller."""
-    tls.create(tmp_path / "vipu-certs", ["127.0.0.1"])
+    issue.create(tmp_path / "vipu-certs", ["127.0.0.1"])
     return tmp_path / "vipu-certs"
 
 
 def test_a_secure_controller(certs: Path, vipu_process: Callable[..., Process], tmp_path: Path) -> None:
     server = vipu_process("--secure", "--certs", str(certs))
     client = certs / "client"
-    tlsed = {
-        **where(server),
-        "ca_path": str(client / tls.CA),
+    with_tls = {
+        **address_options(server),
+        "ca_path": str(client / load.CA),
         "client_cert": str(client / "client.crt"),
         "client_key": str(client / "client.key"),
     }
     cases = [
-        (tlsed, "give a user id and its access key"),
-        ({**tlsed, "api_user_id": "alice", "api_access_key": "AbCdEfGhIjK"}, "The user id or its access key is wrong"),
-        (where(server), "if it is a secure one (TLS), give its CA and a client certificate"),
-        ({**where(server), "ca_path": tlsed["ca_path"]}, "it wants a client certificate"),
-        ({**tlsed, "ca_path": "/nonexistent/ca.pem"}, "Cannot read /nonexistent/ca.pem: no such file"),
+        (with_tls, "Give a user id and its access key"),
+        (
+            {**with_tls, "api_user_id": "alice", "api_access_key": "AbCdEfGhIjK"},
+            "the user id or its access key is wrong",
+        ),
+        (address_options(server), "If it uses TLS, set ca_path, client_cert and client_key"),
+        (
+            {**address_options(server), "ca_path": with_tls["ca_path"]},
+            "it requires a client certificate signed by its CA",
+        ),
+        ({**with_tls, "ca_path": "/nonexistent/ca.pem"}, "Cannot read file '/nonexistent/ca.pem': no such file"),
     ]
-    for connection, sentence in cases:
+    for connection, message in cases:
         played = play(tmp_path, [task("vipu_info")], "-vvv", controller=connection)
         text = " ".join(played.output.split())
         assert played.failed == 1
-        assert sentence in text, text
+        assert message in text, text
         assert "AbCdEfGhIjK" not in text
 
 
 @pytest.mark.parametrize("transport", ["grpc", "cli"])
-def test_a_controller_with_metadata_keys_of_its_own(
+def test_a_controller_with_other_metadata_keys(
     certs: Path, vipu_process: Callable[..., Process], tmp_path: Path, transport: str
 ) -> None:
     made = run("--init", "--secure", "--database", str(tmp_path / "vipu-server.db"))
@@ -115,49 +121,49 @@ def test_a_controller_with_metadata_keys_of_its_own(
         {**look, "environment": environment, "vars": {"openipu_fast_path": False}},
         task("vipu_user", id="alice", config_dest="alice.hcl", **named),
     ]
-    found = results(tmp_path, tasks, controller={**where(server), **trusting(certs, certs), **root})
+    found = results(tmp_path, tasks, controller={**address_options(server), **tls_options(certs, certs), **root})
     assert [each["failed"] for each in found] == [True, False, False, False, False], found
     assert "user id" in found[0]["msg"]
     assert [user["id"] for user in found[1]["users"]] == ["admin"]
-    told = (tmp_path / "alice.hcl").read_text()
-    assert 'metadata-user-id-key="x-user"' in told and 'metadata-access-key-key="x-key"' in told
+    content = (tmp_path / "alice.hcl").read_text()
+    assert 'metadata-user-id-key="x-user"' in content and 'metadata-access-key-key="x-key"' in content
 
 
-def trusting(certs: Path, folder: Path) -> dict[str, str]:
+def tls_options(certs: Path, folder: Path) -> dict[str, str]:
     """The connection options of a client of a secure controller that trusts the authority of a folder."""
     client = certs / "client"
     return {
-        "ca_path": str(folder / "client" / tls.CA),
+        "ca_path": str(folder / "client" / load.CA),
         "client_cert": str(client / "client.crt"),
         "client_key": str(client / "client.key"),
     }
 
 
 def test_a_certificate_of_another_authority(certs: Path, vipu_process: Callable[..., Process], tmp_path: Path) -> None:
-    tls.create(tmp_path / "other", ["127.0.0.1"])
+    issue.create(tmp_path / "other", ["127.0.0.1"])
     server = vipu_process("--secure", "--certs", str(certs))
-    connection = {**where(server), **trusting(certs, tmp_path / "other")}
+    connection = {**address_options(server), **tls_options(certs, tmp_path / "other")}
     played = play(tmp_path, [task("vipu_info")], controller=connection)
-    assert "shows a certificate that the given CA has not signed: check ca_path." in " ".join(played.output.split())
+    assert "has a certificate that is not signed by the given CA. Check ca_path." in " ".join(played.output.split())
 
 
-def test_a_certificate_that_has_expired(certs: Path, tmp_path: Path) -> None:
+def test_an_expired_certificate(certs: Path, tmp_path: Path) -> None:
     old = tmp_path / "old"
-    tls.create(old, ["127.0.0.1"], datetime.timedelta(days=-1))
-    # vipu-server does not start with it; one that runs when it expires goes on showing it, as this one does.
+    issue.create(old, ["127.0.0.1"], datetime.timedelta(days=-1))
+    # vipu-server does not start with an expired certificate, but a running one keeps using it, as this server does.
     server = grpc.server(futures.ThreadPoolExecutor(1))
     pair = ((old / "server" / "server.key").read_bytes(), (old / "server" / "server.crt").read_bytes())
     port = server.add_secure_port("127.0.0.1:0", grpc.ssl_server_credentials([pair]))
     server.start()
     try:
-        connection = {"api_host": "127.0.0.1", "api_port": port, **trusting(certs, old)}
+        connection = {"api_host": "127.0.0.1", "api_port": port, **tls_options(certs, old)}
         played = play(tmp_path, [task("vipu_info")], controller=connection)
     finally:
         server.stop(0).wait()
-    assert "shows a certificate that has expired: renew it on the server." in " ".join(played.output.split())
+    assert "has an expired certificate. Renew it on the server." in " ".join(played.output.split())
 
 
-def test_become_and_async_hand_over_to_the_module(vipu_server: Callable[..., InProcess], tmp_path: Path) -> None:
+def test_become_and_async_run_the_module(vipu_server: Callable[..., InProcess], tmp_path: Path) -> None:
     server = vipu_server(life=InstantLife)
     pod(server, machines=2, allocations={"team-a": 2})
     tasks = [
@@ -165,10 +171,13 @@ def test_become_and_async_hand_over_to_the_module(vipu_server: Callable[..., InP
         {**task("vipu_partition", **NOTEBOOK), "async": 30, "poll": 1},
         task("vipu_pod", agents=AGENTS[:2]),
     ]
-    settings = {"controller": where(server), "ansible_pipelining": False}  # so that modules are files, which are told
+    settings = {
+        "controller": address_options(server),
+        "ansible_pipelining": False,
+    }  # so that modules are files and appear in the output
     played = play(tmp_path, tasks, "-vvv", **settings)
     assert played.failed == 0, played.output
-    # Only a module is put together and sent; the last task ran in place.
+    # Only modules are sent; the last task ran in place.
     assert played.output.count("AnsiballZ_vipu_partition.py") > 0
     assert "AnsiballZ_vipu_pod.py" not in played.output
     again = play(tmp_path, [task("vipu_pod", agents=AGENTS[:2])], "-vvv", **settings, openipu_fast_path=False)
@@ -176,7 +185,7 @@ def test_become_and_async_hand_over_to_the_module(vipu_server: Callable[..., InP
 
 
 @pytest.mark.parametrize("fast_path", [True, False], ids=["action", "module"])
-def test_environment_gives_what_options_leave_out(
+def test_environment_variables_replace_omitted_options(
     vipu_server: Callable[..., InProcess], tmp_path: Path, fast_path: bool
 ) -> None:
     server = vipu_server(life=InstantLife)
@@ -188,8 +197,8 @@ def test_environment_gives_what_options_leave_out(
             "environment": {"VIPU_CLI_API_HOST": host, "VIPU_CLI_API_PORT": port},
             "register": "info",
         },
-        {"name": "See", "ansible.builtin.assert": {"that": "info.allocations[0].id == 'team-a'"}},
-        # What is given as an option counts, and what one task has in its environment the next one has not.
+        {"name": "Check the information", "ansible.builtin.assert": {"that": "info.allocations[0].id == 'team-a'"}},
+        # Options override the environment, and the environment of a task does not affect the next one.
         {
             **task("vipu_info", api_host=host, api_port=1),
             "environment": {"VIPU_CLI_API_PORT": port},
@@ -205,4 +214,4 @@ def test_environment_gives_what_options_leave_out(
     found = results(tmp_path, tasks, controller={}, openipu_fast_path=fast_path)
     assert [each["failed"] for each in found] == [False, False, True, True, False]
     assert f"{host}:1 does not answer" in found[2]["msg"]
-    assert "Cannot read /nonexistent" in found[3]["msg"]
+    assert "Cannot read file '/nonexistent'" in found[3]["msg"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every scenario four ways (check, apply, apply again, check again) on both paths and both transports."""
+"""Tests of all scenarios with check, apply, apply again and check again, on both paths and transports."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playbook import play, results
-from recorder import READER, VALIDATION, Recorder
-from vipu_servers import InProcess, InstantLife
+
+from tests.integration.collection.playbook import play, results
+from tests.integration.collection.recorder import READER, VALIDATION, Recorder
+from tests.integration.vipu_servers import InProcess, InstantLife
 
 AGENTS = [{"id": f"ag{n:02}", "host": f"127.2.1.{n}"} for n in range(1, 3)]
 NAMES = [agent["id"] for agent in AGENTS]
@@ -29,7 +30,7 @@ def task(module: str, **options: Any) -> dict[str, Any]:
 BULK = [
     task("vipu_pod", agents=AGENTS, clusters=[CLUSTER], allocations=[ALLOCATION], partitions=[VISION, NOTEBOOK]),
 ]
-# What a configuration will say is known when its partition is there.
+# The content of a configuration is unknown until its partition exists.
 IPUOF_CONFIG = task("vipu_ipuof_config", id="notebook", dest="notebook.conf")
 SINGLE = [
     task("vipu_agent", **AGENTS[0]),
@@ -39,7 +40,7 @@ SINGLE = [
     task("vipu_user", id="alice", allocations=["team-a"], config_dest="alice.hcl"),
     IPUOF_CONFIG,
 ]
-GONE = [
+REMOVAL = [
     task("vipu_ipuof_config", id="notebook", dest="notebook.conf", state="absent"),
     task("vipu_user", id="alice", state="absent"),
     task("vipu_partition", id="notebook", state="absent"),
@@ -53,7 +54,7 @@ PRUNED = [task("vipu_pod", **{kind: [] for kind in KINDS}, prune=KINDS)]
 
 @pytest.fixture
 def recorder(vipu_server: Callable[..., InProcess]) -> Iterator[Recorder]:
-    """A controller behind a proxy that writes down the calls."""
+    """Return the recording proxy of a controller."""
     proxy = Recorder(vipu_server(life=InstantLife).address)
     yield proxy
     proxy.stop()
@@ -61,27 +62,27 @@ def recorder(vipu_server: Callable[..., InProcess]) -> Iterator[Recorder]:
 
 @dataclass(frozen=True)
 class Stage:
-    """The tasks of a scenario in one of four ways, on one of two paths, in the name of a caller of its own."""
+    """Tasks of a scenario in one of four modes, on one of two paths, with their own user name."""
 
     tasks: tuple[dict[str, Any], ...] = field(compare=False)
     part: int
     path: str
-    way: str
+    mode: str
 
     @property
     def writes(self) -> bool:
-        return self.way == "apply"
+        return self.mode == "apply"
 
     @property
     def caller(self) -> str:
-        return f"{'writer' if self.writes else READER}-{self.path}-{self.part}-{self.way}"
+        return f"{'writer' if self.writes else READER}-{self.path}-{self.part}-{self.mode}"
 
     @property
     def block(self) -> dict[str, Any]:
         as_caller = f"{{{{ controller | combine({{'api_user_id': '{self.caller}'}}) }}}}"
         return {
             "name": self.caller,
-            "check_mode": self.way.startswith("check"),
+            "check_mode": self.mode.startswith("check"),
             "diff": True,
             "vars": {"openipu_fast_path": self.path == "action"},
             "module_defaults": {"group/openipu.pod.vipu": as_caller},
@@ -91,8 +92,8 @@ class Stage:
 
 @pytest.mark.timeout(300)  # a hundred tasks, over the command lines with several processes each
 @pytest.mark.parametrize("transport", ["grpc", "cli"])
-@pytest.mark.parametrize("scenario", [(BULK, PRUNED), (SINGLE, GONE)], ids=["bulk", "single"])
-def test_four_ways(
+@pytest.mark.parametrize("scenario", [(BULK, PRUNED), (SINGLE, REMOVAL)], ids=["bulk", "single"])
+def test_scenarios_are_idempotent_in_all_modes(
     recorder: Recorder, tmp_path: Path, scenario: tuple[list[dict[str, Any]], ...], transport: str
 ) -> None:
     """Check, apply, apply again, check again; there and back; in place and as modules: all in one playbook.
@@ -100,37 +101,37 @@ def test_four_ways(
     Over the command lines, which take a second for each task, modules apply only.
     """
     stages = [
-        Stage(tuple(tasks), part, path, way)
-        for path, ways in (
+        Stage(tuple(tasks), part, path, mode)
+        for path, modes in (
             ("action", ["check", "apply", "again", "check-again"]),
             ("module", ["check", "apply", "again"] if transport == "grpc" else ["apply"]),
         )
         for part, tasks in enumerate(scenario)
-        for way in ways
+        for mode in modes
     ]
     controller = {"api_host": "127.0.0.1", "api_port": recorder.port, "transport": transport}
     found = results(tmp_path, [stage.block for stage in stages], controller=controller)
     assert not found[-1]["failed"], found[-1]
-    told = iter(found)
-    done = {stage: [next(told) for _ in stage.tasks] for stage in stages}
-    assert not list(told)
+    remaining = iter(found)
+    done = {stage: [next(remaining) for _ in stage.tasks] for stage in stages}
+    assert not list(remaining)
     for stage, outcomes in done.items():
         for outcome in outcomes:
-            assert outcome["changed"] is (stage.way in ("check", "apply")), (stage.caller, outcome)
-        assert recorder.calls(stage.caller), f"{stage.caller} asked nothing"
+            assert outcome["changed"] is (stage.mode in ("check", "apply")), (stage.caller, outcome)
+        assert recorder.calls(stage.caller), f"{stage.caller} sent no request"
         assert bool(recorder.writes(stage.caller)) is stage.writes, (stage.caller, recorder.calls(stage.caller))
     for stage, outcomes in done.items():
         module = replace(stage, path="module")
-        for task, ours, theirs in zip(stage.tasks, outcomes, done.get(module, outcomes), strict=True):
-            assert _comparable(ours) == _comparable(theirs), task
-        foretold = done.get(replace(stage, way="check"))
-        if stage.writes and foretold:
-            for task, ours, theirs in zip(stage.tasks, outcomes, foretold, strict=True):
-                assert ours["diff"] == theirs.get("diff", ours["diff"] if task is IPUOF_CONFIG else None), task
+        for task, actual, expected in zip(stage.tasks, outcomes, done.get(module, outcomes), strict=True):
+            assert _comparable(actual) == _comparable(expected), task
+        predicted = done.get(replace(stage, mode="check"))
+        if stage.writes and predicted:
+            for task, actual, expected in zip(stage.tasks, outcomes, predicted, strict=True):
+                assert actual["diff"] == expected.get("diff", actual["diff"] if task is IPUOF_CONFIG else None), task
 
 
 def _comparable(result: dict[str, Any]) -> dict[str, Any]:
-    """What does not depend on how the task ran: AnsibleModule tells more of the file in a result with ``dest``."""
+    """Return the result without values that only AnsibleModule adds to results with ``dest``."""
     added = {"invocation", *(("gid", "group", "mode", "owner", "size", "state", "uid") if "dest" in result else ())}
     return {name: value for name, value in result.items() if name not in added}
 
@@ -147,7 +148,7 @@ def test_calls_of_a_bulk_run(recorder: Recorder, tmp_path: Path) -> None:
     assert recorder.calls("reader-2") == reads
 
 
-def test_an_access_key_stands_in_its_file_and_nowhere_else(recorder: Recorder, tmp_path: Path) -> None:
+def test_access_key_appears_only_in_its_file(recorder: Recorder, tmp_path: Path) -> None:
     tasks = [
         task("vipu_pod", agents=AGENTS, clusters=[CLUSTER], allocations=[ALLOCATION]),
         {**task("vipu_user", id="alice", allocations=["team-a"], config_dest="alice.hcl"), "register": "user"},
@@ -162,7 +163,7 @@ def test_an_access_key_stands_in_its_file_and_nowhere_else(recorder: Recorder, t
 
 
 @pytest.mark.parametrize("fast_path", [True, False], ids=["action", "module"])
-def test_failures_are_sentences(recorder: Recorder, tmp_path: Path, fast_path: bool) -> None:
+def test_messages_of_failures(recorder: Recorder, tmp_path: Path, fast_path: bool) -> None:
     connection = {"api_host": "127.0.0.1", "api_port": recorder.port}
     tasks = [
         *BULK,
@@ -179,15 +180,15 @@ def test_failures_are_sentences(recorder: Recorder, tmp_path: Path, fast_path: b
     tasks = [{**each, "ignore_errors": True} for each in tasks]
     played = play(tmp_path, tasks, controller=connection, openipu_fast_path=fast_path)
     text = " ".join(played.output.split())
-    for sentence in (
+    for message in (
         "Cannot create partition 'big': allocation 'team-a' has 3 free IPUs in blocks of at most 2.",
-        "Partition 'vision' has size 4 and cannot be changed to 2: set recreate",
+        "Cannot change size of partition 'vision' from 4 to 2: the field is immutable. Set recreate",
         "Cannot remove allocation 'team-a': partitions 'notebook', 'vision' are in it",
-        "Partition 'notebook' stands twice, at partitions[0] and partitions[1]",
-        "the id of an agent is 1 to 63 letters",
+        "Partition 'notebook' is listed twice, at partitions[0] and partitions[1]",
+        "the id of an agent must have 1 to 63 letters",
         "The V-IPU controller at 127.0.0.1:1 does not answer (connection refused)",
-        "The command '/nonexistent/vipu' was not found",
+        "Cannot run command '/nonexistent/vipu': it was not found",
         "state is present but all of the following are missing: host",
     ):
-        assert sentence in text.replace("''", "'"), sentence
+        assert message in text.replace("''", "'"), message
     assert "Traceback" not in text

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the modules do at a real controller, beyond coming and going: without Ansible around them."""
+"""Tests of module tasks with a real controller, without Ansible."""
 
 from __future__ import annotations
 
@@ -10,10 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin
-from test_scenarios import AGENTS, NAMES, NOTEBOOK, VISION
-from vipu_servers import InProcess, InstantLife, pod
+
+from tests import ROOT
+from tests.integration.collection.playbook import results
+from tests.integration.collection.test_scenarios import AGENTS, NAMES, NOTEBOOK, VISION
+from tests.integration.vipu_servers import InProcess, InstantLife, pod
 
 Perform = Callable[..., dict[str, Any]]
 
@@ -36,7 +40,7 @@ def performer(server: InProcess) -> Perform:
 
 @pytest.fixture
 def server(vipu_server: Callable[..., InProcess]) -> InProcess:
-    """Two machines in a torus, all of them for team-a."""
+    """Return a server with two machines in a torus, all for team-a."""
     server = vipu_server(life=InstantLife)
     pod(server, machines=2, allocations={"team-a": 2})
     return server
@@ -49,12 +53,12 @@ def perform(server: InProcess) -> Perform:
 
 @pytest.fixture
 def public_only(server: InProcess, vipu_server: Callable[..., InProcess]) -> InProcess:
-    """The same machines behind a controller with the public services only."""
+    """Return a server with the same machines and the public API only."""
     server.stop()
     return vipu_server(life=InstantLife, public_only=True)
 
 
-def test_what_a_task_does_not_say_stays_as_it_is(perform: Perform, tmp_path: Path) -> None:
+def test_omitted_options_stay_unchanged(perform: Perform, tmp_path: Path) -> None:
     assert not perform("vipu_cluster", id="cl0", agents=NAMES)["changed"]  # it is a torus
     assert perform("vipu_agent", id="ag01", host="127.2.1.1", port=8081)["changed"]
     moved = perform("vipu_agent", id="ag01", host="127.2.1.9")
@@ -63,8 +67,8 @@ def test_what_a_task_does_not_say_stays_as_it_is(perform: Perform, tmp_path: Pat
     perform("vipu_user", id="alice", allocations=["team-a"], config_dest=file)
     admin_now = perform("vipu_user", id="alice", role="admin", config_dest=file)
     assert admin_now["user"] == {"id": "alice", "role": "admin", "allocations": ["team-a"]}
-    nobody = perform("vipu_user", id="alice", allocations=[], config_dest=file)
-    assert nobody["user"] == {"id": "alice", "role": "admin", "allocations": []}
+    without_allocations = perform("vipu_user", id="alice", allocations=[], config_dest=file)
+    assert without_allocations["user"] == {"id": "alice", "role": "admin", "allocations": []}
 
 
 def test_an_allocation_changes_by_size_and_by_agents(perform: Perform) -> None:
@@ -75,7 +79,7 @@ def test_an_allocation_changes_by_size_and_by_agents(perform: Perform) -> None:
     assert (other["changed"], other["allocation"]["agents"]) == (True, ["ag02"])
 
 
-def test_recreating_what_does_not_fit_leaves_the_old_one(perform: Perform) -> None:
+def test_a_failed_recreation_keeps_the_old_partition(perform: Perform) -> None:
     perform("vipu_partition", **VISION)
     failed = perform("vipu_partition", **{**VISION, "size": 16}, recreate=True)
     assert (failed["failed"], failed["changed"]) == (True, False)
@@ -85,33 +89,57 @@ def test_recreating_what_does_not_fit_leaves_the_old_one(perform: Perform) -> No
     assert (again["changed"], again["partition"]["size"], again["partition"]["state"]) == (True, 8, "ACTIVE")
 
 
-def test_recreating_over_the_public_api_says_what_is_half_done(public_only: InProcess) -> None:
+def test_a_failed_recreation_over_the_public_api_reports_the_removal(public_only: InProcess) -> None:
     perform = performer(public_only)
     perform("vipu_partition", **VISION)
     failed = perform("vipu_partition", **{**VISION, "size": 16}, recreate=True)
     assert (failed["failed"], failed["changed"]) == (True, True)
-    assert failed["msg"].startswith("Partition 'vision' was removed and is not made anew: Cannot create partition")
+    assert failed["msg"].startswith(
+        "Partition 'vision' was removed and could not be created again: Cannot create partition"
+    )
     assert perform("vipu_partition", **VISION)["changed"]
 
 
-def test_check_mode_tells_what_the_controller_would_refuse(server: InProcess, perform: Perform) -> None:
-    def foretold(*partitions: dict[str, Any], **options: Any) -> dict[str, Any]:
+def test_check_mode_reports_errors_of_the_controller(server: InProcess, perform: Perform) -> None:
+    def predicted(*partitions: dict[str, Any], **options: Any) -> dict[str, Any]:
         return perform("vipu_pod", check=True, partitions=list(partitions), **options)
 
     big = {"id": "big", "allocation": "team-a", "size": 16}
-    astray = {"id": "astray", "allocation": "team-b", "size": 1}
-    assert foretold(VISION)["changed"]
-    assert "warnings" not in foretold(VISION)
-    refused = foretold(big)
+    dependent = {"id": "astray", "allocation": "team-b", "size": 1}
+    assert predicted(VISION)["changed"]
+    assert "warnings" not in predicted(VISION)
+    refused = predicted(big)
     assert (refused["failed"], refused["changed"]) == (True, False)
     assert refused["msg"].startswith("Cannot create partition 'big': allocation 'team-a' has")
-    assert foretold(big, validate=False)["changed"]
-    missing = foretold(astray)  # a task before this one may be going to make the allocation
+    assert predicted(big, validate=False)["changed"]
+    missing = predicted(dependent)  # an earlier task may create the allocation
     assert missing["changed"]
     (warning,) = missing["warnings"]
-    assert warning.startswith("Unless a task before this one makes what is missing: Cannot create partition 'astray'")
-    assert foretold(astray, big)["failed"]
+    assert warning.startswith(
+        "This task fails unless an earlier task creates the missing object: Cannot create partition 'astray'"
+    )
+    assert predicted(dependent, big)["failed"]
     assert not server.server.controller.state.partitions
+
+
+@pytest.mark.parametrize("module", ["vipu_partition", "vipu_pod"])
+def test_a_refused_object_has_the_code_of_the_controller(perform: Perform, module: str) -> None:
+    big = {"id": "big", "allocation": "team-a", "size": 16}
+    failed = perform(module, **(big if module == "vipu_partition" else {"partitions": [big]}))
+    assert failed["error_code"] == "OPU608"
+    assert [error["error_code"] for error in failed["errors"]] == ["OPU608"]
+
+
+def test_the_example_of_the_page_about_error_codes(server: InProcess, tmp_path: Path) -> None:
+    page = ROOT / "docs" / "reference" / "errors.md"
+    _, _, rest = page.read_text().partition("```yaml\n")
+    example = rest.partition("```")[0]
+    host, port = server.address.rsplit(":", 1)
+    tasks = yaml.safe_load(example.replace("10.3.1.101", f"{host}\n        api_port: {port}"))
+    done = results(tmp_path, tasks)
+    assert [result["failed"] for result in done if "partition" in result or result["failed"]] == [True, False]
+    assert done[0]["error_code"] == "OPU608"
+    assert server.server.controller.state.partitions["vision"].size == 4
 
 
 def test_check_mode_only_compares_over_the_public_api(public_only: InProcess) -> None:
@@ -119,7 +147,7 @@ def test_check_mode_only_compares_over_the_public_api(public_only: InProcess) ->
     assert performer(public_only)("vipu_pod", check=True, partitions=[big])["changed"]
 
 
-def test_pruning_makes_room_over_the_public_api(public_only: InProcess) -> None:
+def test_pruning_frees_ipus_over_the_public_api(public_only: InProcess) -> None:
     perform = performer(public_only)
     perform("vipu_pod", partitions=[{"id": "all", "allocation": "team-a", "size": 8}])
     swapped = perform("vipu_pod", partitions=[VISION, NOTEBOOK], prune=["partitions"])
@@ -134,10 +162,10 @@ def test_pruning_makes_room_over_the_public_api(public_only: InProcess) -> None:
 
 
 @pytest.mark.parametrize("module", ["vipu_partition", "vipu_pod"])
-def test_how_a_partition_recovers_is_changed_in_place(server: InProcess, perform: Perform, module: str) -> None:
+def test_recovery_options_are_changed_in_place(server: InProcess, perform: Perform, module: str) -> None:
     def present(**options: Any) -> dict[str, Any]:
-        wanted = {**VISION, **options}
-        return perform(module, **(wanted if module == "vipu_partition" else {"partitions": [wanted, NOTEBOOK]}))
+        desired = {**VISION, **options}
+        return perform(module, **(desired if module == "vipu_partition" else {"partitions": [desired, NOTEBOOK]}))
 
     def record() -> Any:
         return server.server.controller.state.partitions["vision"]
@@ -153,37 +181,38 @@ def test_how_a_partition_recovers_is_changed_in_place(server: InProcess, perform
     assert changed["diff"]["after"]["partitions"]["vision"]["disable_auto_reset"] is True
     assert (record().relocatable, record().disable_auto_reset) == (True, True)
     assert record().devices is devices  # it was not reset
-    told = perform("vipu_partition_info", id="vision")["partitions"][0]
-    assert (told["relocatable"], told["disable_auto_reset"], told["state"]) == (True, True, "ACTIVE")
+    reported = perform("vipu_partition_info", id="vision")["partitions"][0]
+    assert (reported["relocatable"], reported["disable_auto_reset"], reported["state"]) == (True, True, "ACTIVE")
 
 
-def test_how_a_partition_recovers_is_not_told_by_the_public_api(public_only: InProcess) -> None:
+def test_recovery_options_are_unknown_over_the_public_api(public_only: InProcess) -> None:
     perform = performer(public_only)
     made = perform("vipu_partition", **VISION, relocatable=True)
     assert (made["changed"], "warnings" in made) == (True, False)
     again = perform("vipu_partition", **VISION, relocatable=False)
     assert again["changed"] is False
     assert again["warnings"] == [
-        "Not compared, because the controller does not tell it this way: relocatable of partition 'vision'."
+        "Cannot compare relocatable of partition 'vision': the controller does not report it over this transport."
     ]
     assert "relocatable" not in perform("vipu_partition_info", id="vision")["partitions"][0]
 
 
-def test_a_reset_is_an_act(perform: Perform) -> None:
+def test_reset_is_not_idempotent(perform: Perform) -> None:
     missing = perform("vipu_partition", id="vision", state="reset")
-    assert missing["msg"] == "Cannot reset partition 'vision': it does not exist; create it with state present."
+    assert missing["msg"] == "Cannot reset partition 'vision': it does not exist. Create it with state present."
     perform("vipu_partition", **VISION)
     for check in (True, False, False):
         reset = perform("vipu_partition", id="vision", state="reset", check=check)
         assert (reset["changed"], reset["partition"]["state"]) == (True, "ACTIVE")
 
 
-def test_waiting_in_vain_tells_the_last_state(server: InProcess, perform: Perform) -> None:
+def test_timeout_reports_the_last_state(server: InProcess, perform: Perform) -> None:
     server.life.configures = False
     slow = perform("vipu_partition", **VISION, wait_timeout=0.2)
     assert (slow["failed"], slow["changed"]) == (True, True)
     assert slow["msg"] == (
-        "Partition 'vision' was still PENDING (creating) after 0.2 seconds: allow more with wait_timeout."
+        "Partition 'vision' was still PENDING (creating) after 0.2 seconds. Check the controller, or "
+        "increase wait_timeout."
     )
     assert slow["partitions"]["vision"]["operation"] == "CREATING"
     again = perform("vipu_pod", partitions=[VISION, NOTEBOOK], wait_timeout=0.1)
@@ -191,7 +220,7 @@ def test_waiting_in_vain_tells_the_last_state(server: InProcess, perform: Perfor
     assert not perform("vipu_pod", partitions=[VISION, NOTEBOOK], wait=False)["changed"]
 
 
-def test_a_batch_is_all_or_nothing_and_says_so_of_each(server: InProcess, perform: Perform) -> None:
+def test_a_refused_batch_has_an_error_for_each_object(server: InProcess, perform: Perform) -> None:
     server.admin.RemoveAgent(admin.RemoveRequest(id="ag02", force=True))
     failed = perform(
         "vipu_pod",
@@ -224,22 +253,20 @@ def test_a_batch_is_all_or_nothing_and_says_so_of_each(server: InProcess, perfor
         ("vipu_agent", {"id": "ag09", "host": "127.2.1.9", "api_access_key": "päss", "api_user_id": "a"}),
     ],
 )
-def test_values_that_nobody_can_want_are_refused_in_a_sentence(
-    perform: Perform, module: str, options: dict[str, Any]
-) -> None:
+def test_invalid_values_are_refused(perform: Perform, module: str, options: dict[str, Any]) -> None:
     failed = perform(module, **options)
     assert failed["failed"]
     assert re.fullmatch(r"(Cannot|The user id) [^\n]*\.", failed["msg"]), failed["msg"]
     assert not perform("vipu_info", gather_subset=["partitions"])["partitions"]
 
 
-def test_no_user_is_made_whose_key_could_not_be_kept(perform: Perform, tmp_path: Path) -> None:
+def test_a_user_whose_key_cannot_be_stored_is_not_created(perform: Perform, tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
     for check in (True, False):
         outcome = perform("vipu_user", id="alice", config_dest=str(blocked / "alice.hcl"), check=check)
         assert outcome["changed"] is check
-    assert outcome["msg"].startswith(f"Cannot write {blocked / 'alice.hcl'}: ")
+    assert outcome["msg"].startswith(f"Cannot write file '{blocked / 'alice.hcl'}': ")
     assert perform("vipu_info", gather_subset=["users"])["users"] == []
     folder = tmp_path / "keys"
     folder.mkdir()
@@ -249,7 +276,7 @@ def test_no_user_is_made_whose_key_could_not_be_kept(perform: Perform, tmp_path:
     assert not perform("vipu_user", id="alice", config_dest=str(folder))["changed"]
 
 
-def test_a_kind_that_is_not_named_is_not_touched(perform: Perform) -> None:
+def test_omitted_kinds_stay_unchanged(perform: Perform) -> None:
     perform("vipu_pod", partitions=[VISION, NOTEBOOK])
     pruned = perform("vipu_pod", partitions=[VISION], prune=["partitions"])
     assert pruned["partitions"]["removed"] == ["notebook"]
@@ -260,32 +287,33 @@ def test_a_kind_that_is_not_named_is_not_touched(perform: Perform) -> None:
     assert emptied["allocations"]["removed"] == ["team-a"]
 
 
-def test_a_list_that_got_lost_empties_nothing(perform: Perform) -> None:
+def test_prune_requires_a_list(perform: Perform) -> None:
     for check in (True, False):
         refused = perform("vipu_pod", agents=AGENTS[:1], prune=["agents", "partitions"], check=check)
         assert refused["msg"] == (
-            "Cannot prune partitions without a list of those that shall stay: give partitions, [] for none."
+            "Cannot prune partitions: the list of partitions to keep is missing. Set partitions; "
+            "an empty list removes all."
         )
     assert len(perform("vipu_info", gather_subset=["agents"])["agents"]) == 2
 
 
-def test_what_is_carried_along_by_force_comes_back_when_it_is_wanted(perform: Perform) -> None:
+def test_force_recreates_desired_dependents(perform: Perform) -> None:
     perform("vipu_allocation", id="team-a", cluster="cl0", size=1)
     perform("vipu_pod", clusters=[{"id": "cl0", "agents": ["ag01"]}, {"id": "cl1", "agents": ["ag02"]}])
     perform("vipu_pod", partitions=[NOTEBOOK, {**NOTEBOOK, "id": "scratch"}])
-    moved = {
+    desired = {
         "allocations": [{"id": "team-a", "cluster": "cl1", "size": 1}],
         "partitions": [NOTEBOOK],
         "recreate": True,
     }
-    refused = perform("vipu_pod", **moved)
+    refused = perform("vipu_pod", **desired)
     assert (refused["failed"], refused["changed"]) == (True, False)
     assert "Cannot remove allocation 'team-a': partitions 'notebook', 'scratch' are in it" in refused["msg"]
-    foretold = perform("vipu_pod", **moved, force=True, check=True)
-    told = perform("vipu_pod", **moved, force=True)
-    assert told["allocations"]["recreated"] == ["team-a"]
-    assert (told["partitions"]["recreated"], told["partitions"]["removed"]) == (["notebook"], ["scratch"])
-    assert told["partition_states"] == {"notebook": "ACTIVE"}
-    del told["partition_states"]
-    assert foretold == told
-    assert not perform("vipu_pod", **moved, force=True)["changed"]
+    predicted = perform("vipu_pod", **desired, force=True, check=True)
+    applied = perform("vipu_pod", **desired, force=True)
+    assert applied["allocations"]["recreated"] == ["team-a"]
+    assert (applied["partitions"]["recreated"], applied["partitions"]["removed"]) == (["notebook"], ["scratch"])
+    assert applied["partition_states"] == {"notebook": "ACTIVE"}
+    del applied["partition_states"]
+    assert predicted == applied
+    assert not perform("vipu_pod", **desired, force=True)["changed"]

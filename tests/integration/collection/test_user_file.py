@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The file of a new user's access key, as that user calls a secure controller with it and nothing else."""
+"""Tests of the file with the access key of a new user, as the only settings of a client."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from typing import Any
 
 import grpc
 import pytest
-from playbook import play
-from test_scenarios import task
-from vipu_servers import Process, run
+
+from tests.integration.collection.playbook import play
+from tests.integration.collection.test_scenarios import task
+from tests.integration.vipu_servers import Process, run
 
 BIN = Path(sys.executable).parent
 CERTS = {"ca_path": "ca.crt", "client_cert": "client.crt", "client_key": "client.key"}
@@ -44,7 +45,7 @@ def vipu(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
     ],
     ids=["action", "module", "cli"],
 )
-def test_a_user_works_with_its_file_alone(
+def test_the_key_file_is_sufficient_for_a_client(
     vipu_process: Callable[..., Process], tmp_path: Path, more: dict[str, Any]
 ) -> None:
     certs = tmp_path / "vipu-certs"
@@ -71,6 +72,6 @@ def test_a_user_works_with_its_file_alone(
     listed = vipu(tmp_path, "--config", file, "list", "partitions", "-o", "json")
     assert listed.returncode == 0, listed.stderr
     assert json.loads(listed.stdout) == []
-    # It is alice who asks: what is for administrators is not for her.
+    # The caller is alice, who is not an administrator.
     refused = subprocess.run([BIN / "vipu-admin", "--config", file, "list", "users"], capture_output=True, timeout=30)
     assert refused.returncode == 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""playbooks/users.yml: users of the POD, each key in a file of its own."""
+"""Tests of playbooks/users.yml: users of the POD, each with its own key file."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from vipu_servers import InProcess, InstantLife, pod
-
-ROOT = Path(__file__).resolve().parents[3]
+from tests import ROOT
+from tests.integration.vipu_servers import InProcess, InstantLife, pod
 
 
 def test_users_of_the_pod(vipu_server: Callable[..., InProcess], tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Switches that are served in this process."""
+"""Fixtures: switches served in this process."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from eos_switches import Rack, ServedSwitch, rack_of_switches
+
+from tests.integration.eos_switches import Rack, ServedSwitch, rack_of_switches
 
 
 @pytest.fixture

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Configurations that a switch may be asked for, made at random, and the one way in which each can be told back."""
+"""Random configurations of a switch, and the form in which eos_pod returns each of them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 Config = dict[str, Any]
-# What is so by itself, and so is not told back; said here once more, from the manual of EOS.
-BY_ITSELF: Config = {
+# Defaults, which are not returned. Source: EOS manual, independent of the module.
+DEFAULTS: Config = {
     "description": "",
     "enabled": True,
     "mtu": 1500,
@@ -43,7 +43,7 @@ text = st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "S", "Zs"
     lambda found: found.strip() and found.isprintable()
 )
 address = st.builds("10.1.{}.{}".format, st.integers(0, 255), st.integers(1, 254))
-addresses = st.lists(address, max_size=3)  # the same one twice too
+addresses = st.lists(address, max_size=3)  # may contain duplicates
 trunk = st.one_of(
     st.lists(vlan, max_size=8),
     st.builds(lambda first, more: list(range(first, min(first + more, 4094) + 1)), vlan, st.integers(0, 4093)),
@@ -51,7 +51,7 @@ trunk = st.one_of(
 
 
 def some(**options: st.SearchStrategy[Any]) -> st.SearchStrategy[Config]:
-    """Any of these options."""
+    """Return a strategy for any subset of these options."""
     return st.fixed_dictionaries({}, optional=options)
 
 
@@ -113,24 +113,24 @@ configs: st.SearchStrategy[Config] = some(
 )
 
 
-def told(config: Config) -> Config:
-    """A configuration as it is told back: without defaults and secrets, lists in order, by name."""
+def canonical(config: Config) -> Config:
+    """Return a configuration in a form for comparison: without defaults and secrets, lists sorted, keyed by name."""
     settings = {
         name: value
-        for name, value in _told(config).items()
+        for name, value in _without_defaults(config).items()
         if name not in ("vlans", "interfaces", "snmp_communities") and value is not None
     }
     names = {item["id"]: item["name"] for item in config.get("vlans") or ()}
     return {
         **settings,
         "vlans": {number: name for number, name in names.items() if (number, name) != (1, "default")},
-        "interfaces": {item["name"]: _told(item) for item in config.get("interfaces") or ()},
+        "interfaces": {item["name"]: _without_defaults(item) for item in config.get("interfaces") or ()},
     }
 
 
-def _told(options: Config) -> Config:
+def _without_defaults(options: Config) -> Config:
     found = {name: _plain(value) for name, value in options.items() if name not in ("vlans", "interfaces")}
-    return {name: value for name, value in found.items() if name != "name" and value != BY_ITSELF.get(name, ...)}
+    return {name: value for name, value in found.items() if name != "name" and value != DEFAULTS.get(name, ...)}
 
 
 def _plain(value: Any) -> Any:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Any POD whose model is valid makes configurations that its switches take, tell back, and need only once."""
+"""Random valid PODs: their switches accept the configuration, return it, and need no second change."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 import yaml
 from ansible_collections.openipu.pod.plugins.module_utils.pod.load import load
-from ansible_collections.openipu.pod.plugins.module_utils.pod.switching import switch_config
-from eos_options import told
-from eos_runs import MODELS, patched, run
-from eos_switches import DATA, MANAGEMENT, rack_of_switches
+from ansible_collections.openipu.pod.plugins.module_utils.pod.switch_config import switch_config
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from openipu.twin.eos.startup import startup_config
+from openipu.twin.devices.eos.config.startup import startup_config
+from tests.integration.eos.eos_options import canonical
+from tests.integration.eos.eos_runs import MODELS, apply_diff, run
+from tests.integration.eos_switches import DATA, MANAGEMENT, rack_of_switches
 
 NETWORKS = ("bmc", "gw", "management", "data", "storage")
 UPLINKS = [f"Ethernet{number}/1" for number in range(1, 9)]
@@ -25,7 +25,7 @@ ADDRESS = {"tor1": "10.1.3.111", "mgmt1": "10.1.3.121"}
 
 @st.composite
 def pods(draw: st.DrawFn) -> dict[str, Any]:
-    """A POD of one rack, as it stands in pod.yml, with the units of its machines under `units`."""
+    """Draw a POD of one rack in the form of pod.yml, with the rack units of its machines in `units`."""
     vlans = draw(st.lists(st.integers(1, 4094), min_size=5, max_size=5))
     tor = {"name": "tor1", "kind": "data", "model": DATA, "address": ADDRESS["tor1"]}
     if draw(st.booleans()):
@@ -70,24 +70,24 @@ def test_a_random_pod(tmp_path_factory: pytest.TempPathFactory) -> None:
 
         @settings(max_examples=15)
         @given(pods())
-        def there_and_back(pod: dict[str, Any]) -> None:
-            found = load(str(written(folder, pod)))
+        def round_trip(pod: dict[str, Any]) -> None:
+            found = load(str(write_pod(folder, pod)))
             for switch in found.racks[0].switches:
                 server, config = served[switch.name], switch_config(found, switch)
                 server.do(setattr, server.switch.sessions, "running", server.switch.startup.copy())
                 before = server.config()
-                done = run(server, config, state="replaced", save=False)
-                assert "failed" not in done and "warnings" not in done, done
-                assert server.config() == patched(before, done["diff"]["prepared"])
-                assert told(run(server, state="gathered")["gathered"]) == told(config)
+                result = run(server, config, state="replaced", save=False)
+                assert "failed" not in result and "warnings" not in result, result
+                assert server.config() == apply_diff(before, result["diff"]["prepared"])
+                assert canonical(run(server, state="gathered")["gathered"]) == canonical(config)
                 again = run(server, config, state="replaced")
                 assert (again["changed"], again["commands"]) == (False, [])
 
-        there_and_back()
+        round_trip()
 
 
-def written(folder: Path, pod: dict[str, Any]) -> Path:
-    """The POD's files."""
+def write_pod(folder: Path, pod: dict[str, Any]) -> Path:
+    """Write the files of the POD and return the path of pod.yml."""
     units = pod["units"]
     pod = {key: value for key, value in pod.items() if key != "units"}
     (folder / "pod.yml").write_text(yaml.safe_dump(pod, sort_keys=False))

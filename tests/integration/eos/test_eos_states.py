@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is asked for is what is there afterwards, is told back in the same words, and is not asked for again."""
+"""States of eos_pod: merged, replaced, gathered and rendered; each change is made once."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from ansible_collections.openipu.pod.plugins.module_utils.eos.tasks import EOS_POD
-from eos_options import PORTS, configs, told
-from eos_runs import delivered, perform, run, wanted
-from eos_switches import DATA, Rack, ServedSwitch, rack_of_switches
+from ansible_collections.openipu.pod.plugins.module_utils.eos.task import EOS_POD
 from hypothesis import given, settings
+
+from tests.integration.eos.eos_options import PORTS, canonical, configs
+from tests.integration.eos.eos_runs import desired, new_switch, perform, run
+from tests.integration.eos_switches import DATA, Rack, ServedSwitch, rack_of_switches
 
 FOREIGN = [
     *(
@@ -39,14 +40,14 @@ def one_switch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedSwitc
         yield rack.switch()
 
 
-def begin_anew(switch: ServedSwitch) -> None:
-    """As it was delivered, with what is there and not ours."""
+def reset(switch: ServedSwitch) -> None:
+    """Reset the switch to its startup configuration plus unmanaged lines."""
     switch.do(setattr, switch.switch.sessions, "running", switch.switch.startup.copy())
     switch.node().config(FOREIGN)
 
 
 def blocks(lines: list[str]) -> dict[str, list[str]]:
-    """The configuration by the heads of its blocks; a line outside of blocks is its own."""
+    """Group a configuration by head line; a line outside of blocks is its own head."""
     found: dict[str, list[str]] = {}
     head = ""
     for line in lines:
@@ -62,25 +63,24 @@ def named(config: dict[str, Any]) -> set[str]:
 
 @settings(max_examples=40)
 @given(first=configs, second=configs)
-def test_there_and_back(one_switch: ServedSwitch, first: dict[str, Any], second: dict[str, Any]) -> None:
-    """From any configuration to any other, and not a line of what nobody named is touched."""
-    begin_anew(one_switch)
+def test_replaced_round_trip(one_switch: ServedSwitch, first: dict[str, Any], second: dict[str, Any]) -> None:
+    """Any configuration can replace any other, and lines outside of named objects stay unchanged."""
+    reset(one_switch)
     for config in (first, second):
         before = blocks(one_switch.config())
-        done = run(one_switch, config, state="replaced", save=False)
-        assert "failed" not in done and "warnings" not in done, done
+        result = run(one_switch, config, state="replaced", save=False)
+        assert "failed" not in result and "warnings" not in result, result
         again = run(one_switch, config, state="replaced", save=False)
         assert (again["changed"], again["commands"]) == (False, []), again
 
-        found = told(run(one_switch, state="gathered")["gathered"])
-        desired = told(config)
+        found = canonical(run(one_switch, state="gathered")["gathered"])
+        desired = canonical(config)
         for name, value in desired.items():
             if name in ("vlans", "interfaces"):
-                there = {key: found[name].get(key, {}) for key in value}
-                assert there == value
+                assert {key: found[name].get(key, {}) for key in value} == value
             else:
                 assert found[name] == value
-        assert {name for name in config if name not in desired} & set(found) == set()  # it is as it is by itself
+        assert {name for name in config if name not in desired} & set(found) == set()  # defaults
 
         after = blocks(one_switch.config())
         for head, lines in before.items():
@@ -93,39 +93,39 @@ def test_there_and_back(one_switch: ServedSwitch, first: dict[str, Any], second:
 
 @settings(max_examples=15)
 @given(config=configs)
-def test_what_was_gathered_makes_another_switch_the_same(one_switch: ServedSwitch, config: dict[str, Any]) -> None:
-    config.pop("snmp_communities", None)  # these are told nobody
-    begin_anew(one_switch)
+def test_gathered_configuration_can_be_applied(one_switch: ServedSwitch, config: dict[str, Any]) -> None:
+    config.pop("snmp_communities", None)  # secrets are not gathered
+    reset(one_switch)
     run(one_switch, config, state="merged", save=False)
     source, gathered = one_switch.config(), run(one_switch, state="gathered")["gathered"]
-    begin_anew(one_switch)
+    reset(one_switch)
     assert "failed" not in run(one_switch, gathered, save=False)
     assert one_switch.config() == source
 
 
 @settings(max_examples=15)
 @given(config=configs)
-def test_what_was_rendered_can_be_typed_in(one_switch: ServedSwitch, config: dict[str, Any]) -> None:
-    config.pop("snmp_communities", None)  # they are not printed
+def test_rendered_commands_can_be_applied(one_switch: ServedSwitch, config: dict[str, Any]) -> None:
+    config.pop("snmp_communities", None)  # secrets are not rendered
     rendered = perform(EOS_POD, {"state": "rendered", "model": DATA, "config": config})
     assert not rendered["changed"]
-    begin_anew(one_switch)
+    reset(one_switch)
     one_switch.node().config(rendered["commands"])
     again = run(one_switch, config, state="merged", save=False)
     assert (again["changed"], again["commands"]) == (False, [])
 
 
 @pytest.mark.parametrize("name", ["tor1", "mgmt1"])
-def test_rendered_by_the_pod_model(rack: Rack, name: str) -> None:
-    switch, config = delivered(rack, name), wanted(name)
+def test_rendered_from_the_pod_model(rack: Rack, name: str) -> None:
+    switch, config = new_switch(rack, name), desired(name)
     rendered = perform(EOS_POD, {"state": "rendered", "model": switch.switch.model, "config": config})
     assert switch.requests == 0
     switch.node().config(rendered["commands"])
     assert not run(switch, config, state="replaced")["commands"]
-    assert told(run(switch, state="gathered")["gathered"]) == told(config)
+    assert canonical(run(switch, state="gathered")["gathered"]) == canonical(config)
 
 
-def test_merged_adds_and_takes_nothing_away(switch: ServedSwitch) -> None:
+def test_merged_adds_and_removes_nothing(switch: ServedSwitch) -> None:
     switch.node().config(
         [
             *("interface Ethernet9/1", "description before", "mtu 9000", "storm-control broadcast level 1"),
@@ -139,9 +139,9 @@ def test_merged_adds_and_takes_nothing_away(switch: ServedSwitch) -> None:
         "ntp_servers": ["10.0.0.9"],
     }
     assert run(switch, config)["changed"]
-    gone = [line for line in before if line not in switch.config()]
+    removed = [line for line in before if line not in switch.config()]
     new = [line.strip() for line in switch.config() if line not in before]
-    assert gone == ["   switchport trunk allowed vlan 20"]
+    assert removed == ["   switchport trunk allowed vlan 20"]
     assert new == [
         "switchport trunk allowed vlan 11-12,20",
         "priority-flow-control priority 4 no-drop",
@@ -151,7 +151,7 @@ def test_merged_adds_and_takes_nothing_away(switch: ServedSwitch) -> None:
     assert not run(switch, config)["commands"]
 
 
-def test_replaced_leaves_no_line_of_a_port_that_it_names(switch: ServedSwitch) -> None:
+def test_replaced_resets_all_lines_of_a_named_port(switch: ServedSwitch) -> None:
     fresh = switch.config()
     lines = ["description x", "mtu 9000", "shutdown", "no lldp transmit", "storm-control broadcast level 1"]
     lines += [
@@ -173,15 +173,15 @@ def test_replaced_leaves_no_line_of_a_port_that_it_names(switch: ServedSwitch) -
 
 @pytest.mark.parametrize("line", ["no lldp transmit", "no lldp receive"])
 @pytest.mark.parametrize("lldp", [True, False])
-def test_half_of_lldp_is_neither_on_nor_off(switch: ServedSwitch, line: str, lldp: bool) -> None:
+def test_lldp_in_one_direction_is_changed(switch: ServedSwitch, line: str, lldp: bool) -> None:
     switch.node().config(["interface Ethernet9/1", line])
     assert run(switch, {"interfaces": [{"name": "Ethernet9/1", "lldp": lldp}]})["changed"]
     block = blocks(switch.config())["interface Ethernet9/1"]
     assert [each for each in block if "lldp" in each] == ([] if lldp else ["   no lldp transmit", "   no lldp receive"])
 
 
-def test_what_paused_nothing_pauses_nothing_because_of_us(switch: ServedSwitch) -> None:
-    """Priorities that somebody left behind when he turned flow control off."""
+def test_unused_no_drop_priorities_are_removed(switch: ServedSwitch) -> None:
+    """Priorities can remain in the configuration after flow control was turned off."""
     switch.node().config(["interface Ethernet9/1", "priority-flow-control priority 5 no-drop"])
     config = {"interfaces": [{"name": "Ethernet9/1", "no_drop": [3]}]}
     run(switch, config, state="replaced")
@@ -189,7 +189,7 @@ def test_what_paused_nothing_pauses_nothing_because_of_us(switch: ServedSwitch) 
     assert not run(switch, config, state="replaced")["commands"]
 
 
-def test_vlan_1_and_names_by_default(switch: ServedSwitch) -> None:
+def test_vlan_1_and_default_names(switch: ServedSwitch) -> None:
     config = {"vlans": [{"id": 1, "name": "default"}, {"id": 30}, {"id": 31, "name": ""}]}
     assert run(switch, config)["vlans"]["created"] == [30, 31]
     assert not run(switch, config)["commands"]
@@ -198,7 +198,7 @@ def test_vlan_1_and_names_by_default(switch: ServedSwitch) -> None:
     assert [vlan["name"] for vlan in run(switch, state="gathered")["gathered"]["vlans"]] == ["VLAN0030", "VLAN0031"]
 
 
-def test_addresses_besides_the_first_are_left_alone(switch: ServedSwitch) -> None:
+def test_secondary_addresses_stay_unchanged(switch: ServedSwitch) -> None:
     switch.node().config(["interface Vlan11", "ip address 10.5.0.1/24", "ip address 10.6.0.1/24 secondary"])
     config = {"interfaces": [{"name": "Vlan11", "address": "10.5.0.1/24"}]}
     assert not run(switch, config)["commands"]

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The part of a crowd that one process holds: ``crowd_part.py ADDRESS CONNECTIONS``."""
+"""Process that holds idle connections: ``crowd_part.py ADDRESS CONNECTIONS``."""
 
 from __future__ import annotations
 
 import socket
 import sys
 
-from openipu.limits import raise_file_limit
+from openipu.process.limits import raise_file_limit
 
-# An HTTP/2 client that has introduced itself (with an empty SETTINGS frame) and waits.
+# The preface of an HTTP/2 client, with an empty SETTINGS frame.
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
 
 
 def main(address: str, connections: int) -> None:
-    """Connect, say so, and stay until told to go."""
+    """Connect, print a line, and wait until standard input is closed."""
     raise_file_limit()
     host, _, port = address.rpartition(":")
     held = []

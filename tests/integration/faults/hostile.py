@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Requests that nobody should send, made from the contracts."""
+"""Hostile requests, generated from the contracts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NUMBERS = {
     Field.CPPTYPE_BOOL: (True, False),
 }
 MILLION = 10**6
-# A status code that says that something broke, or that nobody was there.
+# Status codes of internal errors and of missing servers.
 BROKEN = {
     grpc.StatusCode.UNKNOWN,
     grpc.StatusCode.INTERNAL,
@@ -46,14 +46,14 @@ BROKEN = {
 
 @dataclass(frozen=True)
 class Method:
-    """A method to which any bytes can be sent."""
+    """A method that can be called with arbitrary bytes."""
 
     path: str
     request: type[Any]
     streaming: bool
 
     def call(self, channel: grpc.Channel, data: bytes, timeout: float = 20.0) -> tuple[grpc.StatusCode, str]:
-        """Send bytes; the status code and its sentence. Of a stream the first answer counts."""
+        """Send bytes and return status code and message. Read only the first reply of a stream."""
         if self.streaming:
             stream = channel.unary_stream(self.path, None, None)(data, timeout=timeout)
             try:
@@ -69,17 +69,17 @@ class Method:
         return grpc.StatusCode.OK, ""
 
     def check(self, channel: grpc.Channel, data: bytes, what: str) -> grpc.StatusCode:
-        """Send bytes, and insist on a status with one readable sentence."""
+        """Send bytes and check that the status code is regular and the message printable."""
         code, details = self.call(channel, data)
-        said = f"{self.path} with {what}: {code.name} {details!r}"
-        assert code not in BROKEN, said
-        assert details.isprintable() and len(details) < 1000, said
-        assert code is grpc.StatusCode.OK or details, said
+        context = f"{self.path} with {what}: {code.name} {details!r}"
+        assert code not in BROKEN, context
+        assert details.isprintable() and len(details) < 1000, context
+        assert code is grpc.StatusCode.OK or details, context
         return code
 
 
 def methods(*services: Any) -> list[Method]:
-    """All methods of some services (descriptors)."""
+    """Return all methods of some services (descriptors)."""
     return [
         Method(
             f"/{service.full_name}/{method.name}",
@@ -92,7 +92,7 @@ def methods(*services: Any) -> list[Method]:
 
 
 def plausible(kind: type[Any]) -> Any:
-    """A message with something sensible in every field."""
+    """Return a message with a plausible value in every field."""
     message = kind()
     for field in message.DESCRIPTOR.fields:
         if field.cpp_type == Field.CPPTYPE_MESSAGE:
@@ -112,14 +112,14 @@ def plausible(kind: type[Any]) -> Any:
 
 
 def variants(kind: type[Any]) -> Iterator[tuple[str, Any]]:
-    """Sensible messages with one hostile value each, and what that is."""
-    sound = plausible(kind)
-    yield "nothing wrong", sound
-    for path in _leaves(sound):
+    """Yield plausible messages with one hostile value each, and a description of the value."""
+    valid = plausible(kind)
+    yield "nothing wrong", valid
+    for path in _leaves(valid):
         values = STRINGS if path[-1].cpp_type == Field.CPPTYPE_STRING else NUMBERS.get(path[-1].cpp_type, ())
         for value in values:
             message = kind()
-            message.CopyFrom(sound)
+            message.CopyFrom(valid)
             inner = message
             for field in path[:-1]:
                 inner = getattr(inner, field.name)
@@ -129,7 +129,7 @@ def variants(kind: type[Any]) -> Iterator[tuple[str, Any]]:
 
 
 def long_lists(kind: type[Any]) -> Iterator[tuple[str, bytes]]:
-    """Encoded messages with a million elements in one list each."""
+    """Yield encoded messages with a million elements in one list each."""
     for field in kind.DESCRIPTOR.fields:
         inner = None
         if field.cpp_type == Field.CPPTYPE_MESSAGE:
@@ -145,16 +145,16 @@ def long_lists(kind: type[Any]) -> Iterator[tuple[str, bytes]]:
                 yield field.name, _delimited(field, b"\x01" * MILLION)  # packed
 
 
-def noise(kind: type[Any], dice: random.Random, count: int) -> Iterator[bytes]:
-    """Random bytes, and sound messages that were cut off or had a few bytes changed."""
-    sound = plausible(kind).SerializeToString()
+def noise(kind: type[Any], generator: random.Random, count: int) -> Iterator[bytes]:
+    """Yield random bytes, and valid messages that are truncated or have some changed bytes."""
+    valid = plausible(kind).SerializeToString()
     for _ in range(count):
-        yield dice.randbytes(dice.randint(1, 300))
-        if sound:
-            yield sound[: dice.randrange(len(sound))]
-            changed = bytearray(sound)
-            for _ in range(dice.randint(1, 4)):
-                changed[dice.randrange(len(changed))] = dice.randrange(256)
+        yield generator.randbytes(generator.randint(1, 300))
+        if valid:
+            yield valid[: generator.randrange(len(valid))]
+            changed = bytearray(valid)
+            for _ in range(generator.randint(1, 4)):
+                changed[generator.randrange(len(changed))] = generator.randrange(256)
             yield bytes(changed)
 
 

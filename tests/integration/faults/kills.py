@@ -1,28 +1,29 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""``kill -9`` of a ``vipu-server`` in the middle of a storm, again and again, on one database."""
+"""Repeated ``kill -9`` of a ``vipu-server`` under load, on one database."""
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from agents_support import RackProcess
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin, virmgrpc
-from storm import Storm
-from vipu_servers import Process
-from waiting import until
-
-from openipu.vipu import invariants
-from openipu.vipu.initialise import initialise
-from openipu.vipu.store import Store
+from openipu.shared.vipu.contract import admin, virmgrpc
+from openipu.vipu.domain import invariants
+from openipu.vipu.server.initialise import initialise
+from openipu.vipu.storage.store import Store
+from tests.integration.agents.agents_support import RackProcess
+from tests.integration.faults.storm import Storm
+from tests.integration.vipu_servers import Process
+from tests.integration.waiting import until
 
 MACHINES = 16
+SEED = "OPENIPU_KILL_SEED"  # environment variable
 
 
 class KilledAgain:
-    """A rack that lives on, and a controller that does not."""
+    """Rack that runs throughout, and a controller that is killed in each round."""
 
     def __init__(self, folder: Path, seed: int) -> None:
         self.database = folder / "vipu-server.db"
@@ -31,13 +32,13 @@ class KilledAgain:
         self.server: Process | None = None
 
     def close(self) -> None:
-        """End both."""
+        """Stop both."""
         if self.server is not None:
             self.server.stop()
         self.rack.close()
 
     def start(self) -> Process:
-        """The controller, started; the first time with everything below partitions."""
+        """Start the controller and apply its agents, cluster and allocation."""
         initialise(self.database)
         self.server = server = Process("--database", str(self.database), "--log-level", "warning")
         agents = [admin.AgentSpec(id=agent.id, host=agent.host, port=agent.port) for agent in self.rack.agents]
@@ -55,11 +56,11 @@ class KilledAgain:
         return server
 
     def round(self) -> None:
-        """Start, look what is left of the round before, rage, kill, and look into the database."""
+        """Start the controller, check the previous round, run the load, kill it, and check the database."""
         server = self.start()
-        self.check_promises(server)
-        reached, writers = self.storm.rage(server.address, until=self.storm.random.randint(1, 300))
-        assert reached.wait(60), "the storm does not get on"
+        self.check_acknowledged(server)
+        reached, writers = self.storm.start(server.address, until=self.storm.random.randint(1, 300))
+        assert reached.wait(60), "the storm does not reach its number of changes"
         server.kill()
         server.close()
         for writer in writers:
@@ -67,16 +68,16 @@ class KilledAgain:
             assert not writer.is_alive(), "a call neither failed nor was answered when the controller was killed"
         self.check_database()
 
-    def check_promises(self, server: Process) -> None:
-        """What was acknowledged is there at once; what was cut off comes to an end, and the books take it over."""
-        faults = [fault for books in self.storm.books for fault in books.faults(sizes(listed(server)))]
+    def check_acknowledged(self, server: Process) -> None:
+        """Check that acknowledged changes exist at once, and that interrupted ones end; the records are updated."""
+        faults = [fault for record in self.storm.records for fault in record.faults(sizes(listed(server)))]
         assert not faults, faults
         (found,) = until(lambda: settled(server), 30)
-        for books in self.storm.books:
-            books.settle(sizes(found))
-        faults = [fault for books in self.storm.books for fault in books.faults(sizes(found))]
+        for record in self.storm.records:
+            record.settle(sizes(found))
+        faults = [fault for record in self.storm.records for fault in record.faults(sizes(found))]
         assert not faults, faults
-        known = {id for books in self.storm.books for id in books.present}
+        known = {id for record in self.storm.records for id in record.present}
         assert known == sizes(found).keys()
         used = Counter(
             (ipu.ipulink_domain_topology_id, ipu.topology_id) for partition in found for ipu in partition.spec.ipus
@@ -84,7 +85,7 @@ class KilledAgain:
         assert all(count == 1 for count in used.values()), f"in two partitions: {used.most_common(3)}"
 
     def check_database(self) -> None:
-        """The file is whole, and what is in it follows the rules."""
+        """Check that the file is intact and its records are valid."""
         with sqlite3.connect(self.database) as connection:
             assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
             assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
@@ -96,7 +97,7 @@ class KilledAgain:
             store.close()
 
     def check_rack(self, server: Process) -> None:
-        """The IPU-Machines hold the partitions that the controller lists, and no others."""
+        """Check that the IPU-Machines hold exactly the partitions that the controller lists."""
         expected: dict[str, set[str]] = {agent.id: set() for agent in self.rack.agents}
         for partition in listed(server):
             for ipu in partition.spec.ipus:
@@ -109,39 +110,48 @@ class KilledAgain:
 
 
 def listed(server: Process) -> list[Any]:
-    """All partitions."""
+    """Return all partitions."""
     return list(server.user.ListPartitions(virmgrpc.ListPartitionsRequest(), timeout=10).partitions)
 
 
 def sizes(partitions: list[Any]) -> dict[str, int]:
-    """Id -> IPUs."""
+    """Return the number of IPUs of each partition by id."""
     return {partition.id: len(partition.spec.ipus) for partition in partitions}
 
 
 def settled(server: Process) -> tuple[list[Any]] | None:
-    """All partitions once each of them is ACTIVE, or in ERROR with a sentence; None before."""
+    """Return all partitions once each of them is ACTIVE, or in ERROR with a message; None before."""
     partitions = listed(server)
     for partition in partitions:
         if partition.ready_state == virmgrpc.PS_ERROR:
             request = virmgrpc.GetPartitionStatusRequest(partition_id=partition.id)
             errors = server.user.GetPartitionStatus(request, timeout=10).status.errors
-            assert errors, f"{partition.id} is in ERROR and does not say why"
+            assert errors, f"{partition.id} is in ERROR without a message"
         elif partition.ready_state != virmgrpc.PS_ACTIVE:
             return None
     return (partitions,)
 
 
+def random_seed() -> int:
+    """Return the seed in the environment, by default a random one."""
+    return int(os.environ.get(SEED) or int.from_bytes(os.urandom(4), "big"))
+
+
 def run(folder: Path, rounds: int, seed: int) -> None:
-    """That many rounds, and a last look at everything."""
-    life = KilledAgain(folder, seed)
+    """Run rounds and check everything at the end; a failure of any kind reports the seed."""
+    step = "start"
+    life: KilledAgain | None = None
     try:
-        for number in range(rounds):
-            try:
-                life.round()
-            except AssertionError as error:
-                raise AssertionError(f"round {number + 1} with seed {seed}: {error}") from error
+        life = KilledAgain(folder, seed)
+        for number in range(1, rounds + 1):
+            step = f"round {number}"
+            life.round()
+        step = "final check"
         server = life.start()
-        life.check_promises(server)
+        life.check_acknowledged(server)
         life.check_rack(server)
+    except Exception as error:
+        raise AssertionError(f"{step} with seed {seed} (set {SEED}={seed} to repeat it): {error!r}") from error
     finally:
-        life.close()
+        if life is not None:
+            life.close()

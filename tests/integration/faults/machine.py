@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A whole controller, asked at random over gRPC, against the simple model (hypothesis, stateful)."""
+"""Random gRPC requests to a whole controller, compared with the simple model (stateful hypothesis)."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import grpc
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin, virmgrpc
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from simple_model import Model
-from vipu_servers import InProcess, InstantLife, partition
-from waiting import until
 
-from openipu.vipu import invariants
-from openipu.vipu.initialise import initialise
+from openipu.shared.vipu.contract import admin, virmgrpc
+from openipu.vipu.domain import invariants
+from openipu.vipu.server.initialise import initialise
+from tests.integration.faults.simple_model import Model
+from tests.integration.vipu_servers import InProcess, InstantLife, partition
+from tests.integration.waiting import until
 
 AGENTS = [f"ag{number}" for number in range(8)]
 SIZES = (1, 2, 4, 8, 16)
@@ -28,12 +28,12 @@ KINDS = {
     "allocation": admin.KIND_ALLOCATION,
     "partition": admin.KIND_PARTITION,
 }
-# Names are few, so that wishes meet what is there already; some are of nothing.
+# Few names, so that requests often refer to existing objects, and sometimes to missing ones.
 agent_ids = st.sampled_from(AGENTS)
 cluster_ids = st.sampled_from(["c0", "c1"])
 allocation_ids = st.sampled_from(["a0", "a1", "a2"])
 partition_ids = st.sampled_from([f"p{number}" for number in range(8)])
-# Mostly sound: runs of the rack, in order.
+# Mostly valid: consecutive machines of the rack.
 agent_lists = st.one_of(
     st.tuples(st.integers(0, 7), st.integers(1, 8)).map(lambda cut: AGENTS[cut[0] : cut[0] + cut[1]]),
     st.lists(agent_ids, max_size=4),
@@ -49,14 +49,14 @@ removals = st.one_of(
 
 @cache
 def empty_database() -> Path:
-    """A fresh one, to be copied."""
+    """Return the path of an empty database, to be copied."""
     path = Path(tempfile.mkdtemp(prefix="vipu-model-")) / "empty.db"
     initialise(path)
     return path
 
 
 class ControllerMachine(RuleBasedStateMachine):
-    """What the model says is what the controller must do."""
+    """State machine that compares the controller with the model."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -71,14 +71,14 @@ class ControllerMachine(RuleBasedStateMachine):
         self.folder.cleanup()
 
     def agree(self, refusals: set[grpc.StatusCode], method: Any, request: Any) -> Any:
-        """Make a call that must be refused with one of these codes, or answered when there are none."""
+        """Make a call that must fail with one of these codes, or succeed when there are none."""
         try:
             reply = method(request, timeout=10)
         except grpc.RpcError as error:
             assert error.code() in refusals, f"{error.code()} instead of {refusals or 'success'}: {error.details()}"
             assert error.details().endswith("."), error.details()
             return None
-        assert not refusals, f"answered instead of refused with {refusals}: {request}"
+        assert not refusals, f"succeeded instead of failing with {refusals}: {request}"
         return reply
 
     @rule(id=agent_ids, port=st.integers(1, 9))
@@ -119,56 +119,56 @@ class ControllerMachine(RuleBasedStateMachine):
 
     @rule(first=st.sampled_from([0, 4]), count=st.sampled_from([2, 4]), with_partition=st.booleans())
     def apply_rack(self, first: int, count: int, with_partition: bool) -> None:
-        """A whole rack in one batch, which may meet what is there: then nothing of it may happen."""
+        """Apply a whole rack in one batch. A conflict with existing objects must reject all of it."""
         names, cluster, allocation = AGENTS[first : first + count], f"c{first // 4}", f"a{first // 4}"
-        request, wanted = admin.ApplyRequest(), self.model.copy()
+        request, expected = admin.ApplyRequest(), self.model.copy()
         for name in names:
             port = 1 + AGENTS.index(name)
             request.agents.append(admin.AgentSpec(id=name, host="127.0.0.9", port=port))
-            if wanted.agents.get(name) != ("127.0.0.9", port):
-                if name in wanted.agents:
-                    return None  # a change of an agent is another story
-                refused = wanted.create_agent(name, "127.0.0.9", port)
+            if expected.agents.get(name) != ("127.0.0.9", port):
+                if name in expected.agents:
+                    return None  # the model does not cover changes of agents
+                refused = expected.create_agent(name, "127.0.0.9", port)
                 if refused:
                     return self.refused(request)
-        if cluster in wanted.clusters or allocation in wanted.allocations:
+        if cluster in expected.clusters or allocation in expected.allocations:
             return None
         request.clusters.append(admin.ClusterSpec(id=cluster, agent_ids=names))
         request.allocations.append(admin.AllocationSpec(id=allocation, cluster_id=cluster, agent_ids=names))
-        refused = wanted.create_cluster(cluster, names, 1) or wanted.create_allocation(allocation, cluster, names)
+        refused = expected.create_cluster(cluster, names, 1) or expected.create_allocation(allocation, cluster, names)
         if with_partition and not refused:
             requirements = virmgrpc.PartitionRequirements(id="p0", size=4, allocation_id=allocation)
             request.partitions.append(admin.PartitionSpec(requirements=requirements))
-            if "p0" in wanted.partitions:
-                refused = {grpc.StatusCode.FAILED_PRECONDITION}  # it is elsewhere
+            if "p0" in expected.partitions:
+                refused = {grpc.StatusCode.FAILED_PRECONDITION}  # it exists in another allocation
             else:
-                refused = wanted.create_partition("p0", allocation, 4)
+                refused = expected.create_partition("p0", allocation, 4)
         if refused:
             return self.refused(request)
         reply = self.server.admin.Apply(request, timeout=10)
         assert reply.applied, reply.results
-        self.model = wanted
+        self.model = expected
         return None
 
     def refused(self, request: Any) -> None:
-        """A batch of which an item must fail."""
+        """Apply a batch of which an item must fail."""
         reply = self.server.admin.Apply(request, timeout=10)
         assert not reply.applied
         assert any(result.error for result in reply.results)
 
     @rule(what=st.lists(removals, min_size=1, max_size=4, unique=True))
     def apply_removals(self, what: list[tuple[str, str]]) -> None:
-        """Many removals in one batch, of what is there and what is not: all or none."""
-        wanted, refused = self.model.copy(), False
+        """Apply many removals of existing and missing objects in one batch, all or none."""
+        expected, refused = self.model.copy(), False
         order = ["partition", "allocation", "cluster", "agent"]
         for kind, id in sorted(what, key=lambda item: order.index(item[0])):
-            refused |= bool(wanted.remove(kind, id, force=False))
+            refused |= bool(expected.remove(kind, id, force=False))
         request = admin.ApplyRequest(removals=[admin.ObjectRef(kind=KINDS[kind], id=id) for kind, id in what])
         if refused:
             self.refused(request)
         else:
             assert self.server.admin.Apply(request, timeout=10).applied
-            self.model = wanted
+            self.model = expected
 
     @precondition(lambda self: self.model.partitions)
     @rule(data=st.data())
@@ -183,13 +183,13 @@ class ControllerMachine(RuleBasedStateMachine):
         self.server = InProcess(self.database, life=InstantLife)
 
     @invariant()
-    def all_is_well(self) -> None:
+    def state_is_consistent(self) -> None:
         self.lists_agree()
         self.records_follow_the_rules()
-        self.free_places_are_told_right()
+        self.free_places_are_reported_correctly()
 
     def lists_agree(self) -> None:
-        """What is listed is what the model has; and what is placed stays in its place, alone."""
+        """Check that lists equal the model, and that IPUs of partitions stay the same and are not shared."""
         server, model = self.server, self.model
         agents = server.admin.ListAgents(admin.ListAgentsRequest(), timeout=10).agents
         assert {agent.spec.id: (agent.spec.host, agent.spec.port) for agent in agents} == model.agents
@@ -228,7 +228,7 @@ class ControllerMachine(RuleBasedStateMachine):
         with self.server.server.controller.reading() as state:
             assert invariants.violations(state) == []
 
-    def free_places_are_told_right(self) -> None:
+    def free_places_are_reported_correctly(self) -> None:
         for id in self.model.allocations:
             request = admin.CountFitsRequest(allocation_id=id, sizes=SIZES)
             for fit in self.server.tenant.CountFits(request, timeout=10).fits:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a controller must hold, in dictionaries, and what it must say to each wish.
+"""Model of a controller: expected records as dictionaries, and expected status codes of requests.
 
-Every method gives the status codes with which the controller may refuse, and none when it must not;
-then the dictionaries are as they must be afterwards. Written from the documentation of the rules, and
-in the plainest way, so that nothing of the controller's own rules is used to judge them.
+Every method returns the status codes with which the controller may reject the request. An empty set means
+that it must succeed; the method then updates the dictionaries. The model follows the documentation of the
+rules and shares no code with the controller.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Place = frozenset[tuple[str, int]]  # (agent, number of the IPU on its machine)
 
 @dataclass(frozen=True)
 class ClusterModel:
-    """Agents, IPU-Link domain by domain."""
+    """Agents of a cluster, ordered by IPU-Link domain."""
 
     agents: tuple[str, ...]
     ilds: int
@@ -35,10 +35,10 @@ class Model:
     clusters: dict[str, ClusterModel] = field(default_factory=dict)
     allocations: dict[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)  # cluster, agents
     partitions: dict[str, tuple[str, int]] = field(default_factory=dict)  # allocation, size
-    places: dict[str, Place] = field(default_factory=dict)  # of the partitions that were seen already
+    places: dict[str, Place] = field(default_factory=dict)  # of the partitions listed so far
 
     def copy(self) -> Model:
-        """One that changes for itself."""
+        """Return an independent copy."""
         return Model(
             dict(self.agents), dict(self.clusters), dict(self.allocations), dict(self.partitions), dict(self.places)
         )
@@ -116,7 +116,7 @@ class Model:
         return []
 
     def fits(self, allocation: str, size: int) -> bool:
-        """Whether there is a place: an aligned block of one machine, or whole consecutive machines."""
+        """Return whether a partition fits: in an aligned block of one machine, or in consecutive whole machines."""
         cluster_id, members = self.allocations[allocation]
         cluster = self.clusters[cluster_id]
         used = {ipu for place in self.places.values() for ipu in place}

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A thousand connections that want nothing (ten thousand: tests/soak)."""
+"""A thousand idle connections (ten thousand: tests/soak)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-import crowd
 import pytest
-from vipu_servers import Process
+
+from tests.integration.faults import crowd
+from tests.integration.vipu_servers import Process
 
 
 def test_thousand_connections(vipu_process: Callable[..., Process], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whatever is sent to a controller or an agent: a status code, and no crash, hang or leak."""
+"""Hostile input of controller and agent returns a status code, without crash, hang or leak."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import grpc
-import hostile
 import psutil
 import pytest
-from agents_support import RackProcess
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin, virmgrpc
-from vipu_servers import Client, Process
 
-from openipu.vipu.agent.contract import agent
+from openipu.shared.vipu.contract import admin, virmgrpc
+from openipu.vipu.agent_api.contract import agent
+from tests.integration.agents.agents_support import RackProcess
+from tests.integration.faults import hostile
+from tests.integration.vipu_servers import Client, Process
 
 MEGABYTE = 1 << 20
 USER = hostile.methods(
@@ -40,7 +40,7 @@ RAW = {
 
 @pytest.fixture
 def controller(vipu_process: Callable[..., Process]) -> Process:
-    """A controller with two end-points and an agent that nobody reaches."""
+    """Start a controller with two endpoints."""
     return vipu_process("--admin-port", "0", "--partition-timeout", "2", "--log-level", "warning")
 
 
@@ -52,12 +52,12 @@ def administrator(controller: Process) -> Iterator[Client]:
 
 
 def alive(channel: grpc.Channel) -> None:
-    """Somebody else is served as if nothing had happened."""
+    """Check that another client is served."""
     virmgrpc.stub(channel, "VersionService").GetVersion(virmgrpc.VersionRequest(), timeout=5)
 
 
 def small_pod(client: Client) -> None:
-    """Something for names of requests to meet: ``a1`` of every kind."""
+    """Create an object ``a1`` of every kind, to which generated requests refer."""
     reply = client.admin.Apply(
         admin.ApplyRequest(
             agents=[admin.AgentSpec(id="a1", host="127.0.0.9", port=9)],
@@ -76,7 +76,7 @@ def no_traceback(server: Process) -> None:
 
 
 def raw(address: str, data: bytes) -> None:
-    """Send bytes to a port and wait until the other side closes, or keeps waiting for more."""
+    """Send bytes to a port, and wait until the server closes or waits for more."""
     host, _, port = address.rpartition(":")
     with socket.create_connection((host, int(port)), timeout=1) as connection, contextlib.suppress(OSError):
         connection.sendall(data)
@@ -96,11 +96,11 @@ def test_raw_bytes(controller: Process, administrator: Client) -> None:
 
 def test_random_messages(controller: Process, administrator: Client) -> None:
     seed = int.from_bytes(os.urandom(4), "big")
-    dice = random.Random(seed)
+    generator = random.Random(seed)
     small_pod(administrator)
     for channel, methods in ((controller.channel, USER), (administrator.channel, ADMIN)):
         for method in methods:
-            for data in hostile.noise(method.request, dice, 15):
+            for data in hostile.noise(method.request, generator, 15):
                 method.check(channel, data, f"noise of seed {seed}: {data.hex()}")
     no_traceback(controller)
 
@@ -119,7 +119,7 @@ def test_users_have_no_administration(controller: Process) -> None:
         assert code is grpc.StatusCode.UNIMPLEMENTED
 
 
-def test_messages_without_measure(controller: Process, administrator: Client) -> None:
+def test_oversized_messages(controller: Process, administrator: Client) -> None:
     process = psutil.Process(controller.process.pid)
 
     def storm() -> int:
@@ -137,7 +137,7 @@ def test_messages_without_measure(controller: Process, administrator: Client) ->
             alive(channel)
         return int(process.memory_info().rss)
 
-    # An allocator takes a while to have what it needs; a leak goes on.
+    # Allocators reach a stable size after some repetitions; a leak does not.
     sizes = [storm(), storm()]
     while sizes[-1] > sizes[-2] + 16 * MEGABYTE and len(sizes) < 8:
         sizes.append(storm())
@@ -148,7 +148,7 @@ def test_messages_without_measure(controller: Process, administrator: Client) ->
 
 def test_agents(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     seed = int.from_bytes(os.urandom(4), "big")
-    dice = random.Random(seed)
+    generator = random.Random(seed)
     rack = RackProcess(tmp_path, 1)
     try:
         address = f"{rack.agents[0].host}:{rack.agents[0].port}"
@@ -156,7 +156,7 @@ def test_agents(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
             raw(address, data)
         with grpc.insecure_channel(address) as channel:
             for method in AGENT:
-                for data in hostile.noise(method.request, dice, 15):
+                for data in hostile.noise(method.request, generator, 15):
                     method.check(channel, data, f"noise of seed {seed}: {data.hex()}")
                 for what, message in hostile.variants(method.request):
                     method.check(channel, message.SerializeToString(), what)
@@ -165,5 +165,5 @@ def test_agents(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
             agent.stub(channel, "AgentService").GetInfo(agent.GetInfoRequest(), timeout=5)
     finally:
         rack.close()
-    said = capfd.readouterr().err
-    assert "Traceback" not in said, said[:3000]
+    log = capfd.readouterr().err
+    assert "Traceback" not in log, log[:3000]

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The controller does what the simple model says (longer: tests/soak)."""
+"""The controller agrees with the simple model (more steps: tests/soak)."""
 
 from __future__ import annotations
 
 import pytest
 from hypothesis import HealthCheck, settings
-from machine import ControllerMachine
 
-pytestmark = pytest.mark.timeout(400)  # seconds; much less, unless there is a failure to be made simple
+from tests.integration.faults.machine import ControllerMachine
+
+pytestmark = pytest.mark.timeout(400)  # seconds; hypothesis needs them only to reduce a failure
 
 TestController = ControllerMachine.TestCase
 TestController.settings = settings(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What users are told when something is down, wrong or out of date: one sentence with place and remedy."""
+"""Error messages for users: one cause with the connection_to, and a remedy."""
 
 from __future__ import annotations
 
@@ -10,37 +10,37 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agents_support import RackProcess
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.client import (
+
+from openipu.shared.vipu.client import (
     Client,
     Connection,
     VipuError,
     wait_partition,
 )
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin, virmgrpc
-from vipu_servers import Process
-from waiting import until
-
-from openipu.vipu import tls
+from openipu.shared.vipu.contract import admin, virmgrpc
+from openipu.vipu.tls import issue, load
+from tests.integration.agents.agents_support import RackProcess
+from tests.integration.vipu_servers import Process
+from tests.integration.waiting import until
 
 Make = Callable[..., Process]
 
 
-def place(server: Process) -> Connection:
-    """How to reach a controller."""
+def connection_to(server: Process) -> Connection:
+    """Return the connection to a controller."""
     host, _, port = server.address.rpartition(":")
     return Connection(host, int(port), timeout=10)
 
 
-def told(connection: Connection, method: str = "ListPartitions", request: Any = None, action: str = "") -> str:
-    """The sentence with which a call fails."""
+def error_of(connection: Connection, method: str = "ListPartitions", request: Any = None, action: str = "") -> str:
+    """Return the message of a failed call."""
     with Client(connection) as client, pytest.raises(VipuError) as caught:
         stub = client.user if hasattr(client.user, method) else client.admin
         client.call(getattr(stub, method), request or virmgrpc.ListPartitionsRequest(), action or "list partitions")
-    sentence = caught.value.sentence
-    assert sentence.endswith(".") and sentence.isprintable(), sentence
-    assert ". " not in sentence.replace("127.0.0.1", ""), f"more than one sentence: {sentence}"
-    return sentence
+    message = caught.value.message
+    assert message.endswith(".") and message.isprintable(), message
+    assert message.count(". ") <= 1, f"more than a cause and a remedy: {message}"
+    return message
 
 
 @pytest.fixture
@@ -53,18 +53,18 @@ def rack(tmp_path: Path) -> Iterator[RackProcess]:
 def test_controller_down(vipu_process: Make) -> None:
     server = vipu_process()
     server.kill()
-    connection = place(server)
-    assert told(connection) == (
-        f"The V-IPU controller at {connection.address} does not answer (connection refused): "
-        "check that vipu-server runs there and that host and port are right."
+    connection = connection_to(server)
+    assert error_of(connection) == (
+        f"The V-IPU controller at {connection.address} does not answer (connection refused). "
+        "Check that vipu-server runs there, and check host and port."
     )
 
 
 def test_port_of_an_agent(rack: RackProcess) -> None:
     agent = rack.agents[0]
-    sentence = told(Connection(agent.host, agent.port, timeout=10))
-    assert f"{agent.host}:{agent.port}" in sentence
-    assert "check host and port" in sentence
+    message = error_of(Connection(agent.host, agent.port, timeout=10))
+    assert f"{agent.host}:{agent.port}" in message
+    assert "Check host and port" in message
 
 
 def test_agent_down(vipu_process: Make, rack: RackProcess) -> None:
@@ -85,7 +85,7 @@ def test_agent_down(vipu_process: Make, rack: RackProcess) -> None:
         )
     )
     assert reply.applied, reply.results
-    with Client(place(server)) as client:
+    with Client(connection_to(server)) as client:
         assert wait_partition(client, "p1", 10)[1].ready_state == virmgrpc.PS_ACTIVE
         rack.stop_machines(first.id)
         done, status = wait_partition(client, "p1", 10, until=lambda now: now.ready_state == virmgrpc.PS_ERROR)
@@ -96,56 +96,57 @@ def test_agent_down(vipu_process: Make, rack: RackProcess) -> None:
     until(lambda: server.admin.GetAgent(get).agent.state == admin.AGENT_STATE_DOWN)
     assert server.admin.GetAgent(get).agent.reason
     remove = virmgrpc.RemovePartitionRequest(partition_id="p1")
-    sentence = told(place(server), "RemovePartition", remove, "remove partition 'p1'")
-    assert sentence.startswith("Cannot remove partition 'p1': ")
-    assert first.id in sentence and "force" in sentence
+    message = error_of(connection_to(server), "RemovePartition", remove, "remove partition 'p1'")
+    assert message.startswith("Cannot remove partition 'p1': ")
+    assert first.id in message and "force" in message
     small = virmgrpc.PartitionRequirements(id="p2", size=4, allocation_id="a1")
     create = virmgrpc.CreatePartitionRequest(requirements=small)
-    assert "Cannot create partition 'p2': " in told(place(server), "CreatePartition", create, "create partition 'p2'")
+    message = error_of(connection_to(server), "CreatePartition", create, "create partition 'p2'")
+    assert "Cannot create partition 'p2': " in message
 
 
 @pytest.fixture
 def secure(vipu_process: Make, tmp_path: Path) -> Connection:
-    """A secure controller, and how to reach it with everything but a right key."""
+    """Start a secure controller, and return a connection without user and key."""
     certs = tmp_path / "certs"
-    tls.create(certs, ["127.0.0.1"])
+    issue.create(certs, ["127.0.0.1"])
     return replace(
-        place(vipu_process("--secure", "--certs", str(certs))),
-        ca_path=str(certs / "client" / tls.CA),
+        connection_to(vipu_process("--secure", "--certs", str(certs))),
+        ca_path=str(certs / "client" / load.CA),
         client_cert=str(certs / "client" / "client.crt"),
         client_key=str(certs / "client" / "client.key"),
     )
 
 
 def test_wrong_key(secure: Connection) -> None:
-    sentence = told(replace(secure, user_id="alice", access_key="wrong"))
-    assert "The user id or its access key is wrong" in sentence
-    assert "give a user id and its access key" in told(secure)
+    message = error_of(replace(secure, user_id="alice", access_key="wrong"))
+    assert "the user id or its access key is wrong" in message
+    assert "Give a user id and its access key" in error_of(secure)
 
 
 def test_expired_certificate(secure: Connection, tmp_path: Path) -> None:
     old = tmp_path / "old"
-    tls.create(old, ["127.0.0.1"], datetime.timedelta(days=-1))
+    issue.create(old, ["127.0.0.1"], datetime.timedelta(days=-1))
     client = old / "client"
-    sentence = told(replace(secure, client_cert=str(client / "client.crt"), client_key=str(client / "client.key")))
-    assert secure.address in sentence
-    assert "expired" in sentence and "client_cert" in sentence
+    message = error_of(replace(secure, client_cert=str(client / "client.crt"), client_key=str(client / "client.key")))
+    assert secure.address in message
+    assert "expired" in message and "client_cert" in message
 
 
 def test_expired_certificate_of_the_controller(vipu_process: Make, tmp_path: Path) -> None:
-    tls.create(tmp_path / "old", ["127.0.0.1"], datetime.timedelta(days=-1))
+    issue.create(tmp_path / "old", ["127.0.0.1"], datetime.timedelta(days=-1))
     with pytest.raises(RuntimeError) as caught:
         vipu_process("--secure", "--certs", str(tmp_path / "old"))
-    assert "server.crt' is valid from" in str(caught.value)
+    assert "server.crt': it is valid only from" in str(caught.value)
     assert "vipu-server --tls-init" in str(caught.value)
     assert "Traceback" not in str(caught.value)
 
 
-def test_secure_and_not(secure: Connection) -> None:
-    assert "give its CA and a client certificate" in told(Connection(secure.host, secure.port, timeout=10))
+def test_a_secure_controller_without_certificate(secure: Connection) -> None:
+    assert "set ca_path, client_cert and client_key" in error_of(Connection(secure.host, secure.port, timeout=10))
 
 
-def test_not_secure_and_asked_to_be(vipu_process: Make, tmp_path: Path) -> None:
-    tls.create(tmp_path / "certs", ["127.0.0.1"])
-    connection = replace(place(vipu_process()), ca_path=str(tmp_path / "certs" / "client" / tls.CA))
-    assert "does not speak TLS" in told(connection)
+def test_tls_to_a_controller_without_tls(vipu_process: Make, tmp_path: Path) -> None:
+    issue.create(tmp_path / "certs", ["127.0.0.1"])
+    connection = replace(connection_to(vipu_process()), ca_path=str(tmp_path / "certs" / "client" / load.CA))
+    assert "does not use TLS" in error_of(connection)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Running a task in this process, as its action plugin does."""
+"""Runner of a task in this process, like its action plugin."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ansible_collections.openipu.pod.plugins.module_utils.runner import Task
 
 
 def perform(task: Task[Any], **options: Any) -> dict[str, Any]:
-    """The result of the task with these options."""
+    """Run a task with these options, and return its result."""
     params = ArgumentSpecValidator(task.argument_spec).validate(options).validated_parameters
     result: dict[str, Any] = task.perform(params, check_mode=False, diff=False)
     return result

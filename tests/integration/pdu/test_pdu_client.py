@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The SNMP client of the modules: how many requests it makes, and what it does when answers are lost."""
+"""SNMP client of the modules: number of requests, and lost responses."""
 
 from __future__ import annotations
 
@@ -11,35 +11,37 @@ from typing import Any
 
 import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.pdu import mib
-from ansible_collections.openipu.pod.plugins.module_utils.pdu.client import Agent, Connection, PduError, Refused
-from ansible_collections.openipu.pod.plugins.module_utils.pdu.infos import PDU_INFO
-from ansible_collections.openipu.pod.plugins.module_utils.pdu.tasks import PDU_TASK
-from pdu_agents import HOST, WITH_V2C, WRITES, Agents, ServedPdu
-from pdu_perform import perform
+from ansible_collections.openipu.pod.plugins.module_utils.pdu.client import PduClient, RequestRejected
+from ansible_collections.openipu.pod.plugins.module_utils.pdu.info_task import PDU_INFO
+from ansible_collections.openipu.pod.plugins.module_utils.pdu.session import Connection, PduError
+from ansible_collections.openipu.pod.plugins.module_utils.pdu.task import PDU_TASK
 from pyasn1.codec.ber import decoder
 from pysnmp.proto.api import v2c
+
+from tests.integration.pdu.pdu_perform import perform
+from tests.integration.pdu_agents import HOST, WITH_V2C, WRITES, Agents, ServedPdu
 
 NAME = mib.DEVICE_CONFIG["Name"].at(1)
 LINKS = mib.OUTLET_CONFIG["ExternalLink"]
 
 
-class Lossy:
-    """A way to a PDU that loses answers.
+class LossyProxy:
+    """Proxy to a PDU that drops responses.
 
-    ``loses`` says so of each, given what has been asked for so far: get or set.
+    ``drops`` returns whether to drop a response, from the kinds of the requests so far: get or set.
     """
 
     def __init__(self, port: int) -> None:
-        self.loses: Callable[[list[str]], bool] = lambda passed: False
-        self.passed: list[str] = []
+        self.drops: Callable[[list[str]], bool] = lambda kinds: False
+        self.kinds: list[str] = []
         self._agent = (HOST, port)
         self._front = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._front.bind((HOST, 0))
         self.port = self._front.getsockname()[1]
-        self._thread = threading.Thread(target=self._pass_on, daemon=True)
+        self._thread = threading.Thread(target=self._forward, daemon=True)
         self._thread.start()
 
-    def _pass_on(self) -> None:
+    def _forward(self) -> None:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as back:
             back.settimeout(10)
             while True:
@@ -47,10 +49,10 @@ class Lossy:
                 if not request:
                     return
                 back.sendto(request, self._agent)
-                answer = back.recv(2000)
-                self.passed.append(_kind(request))
-                if not self.loses(self.passed):
-                    self._front.sendto(answer, manager)
+                response = back.recv(2000)
+                self.kinds.append(_kind(request))
+                if not self.drops(self.kinds):
+                    self._front.sendto(response, manager)
 
     def close(self) -> None:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as last:
@@ -70,28 +72,28 @@ def switched(agents: Agents) -> ServedPdu:
 
 
 @pytest.fixture
-def lossy(switched: ServedPdu) -> Iterator[Lossy]:
-    with closing(Lossy(switched.port)) as lossy:
+def lossy(switched: ServedPdu) -> Iterator[LossyProxy]:
+    with closing(LossyProxy(switched.port)) as lossy:
         yield lossy
 
 
 def options(port: int, **more: Any) -> dict[str, Any]:
-    """Options of a connection that has one datagram for one request."""
+    """Return connection options with one datagram per request."""
     return {"host": HOST, "port": port, "version": "v2c", "community": WRITES, "timeout": 0.3, "retries": 2, **more}
 
 
-def test_variables_go_together(switched: ServedPdu) -> None:
-    with closing(Agent(Connection(**switched.options()))) as agent:
+def test_many_variables_share_a_request(switched: ServedPdu) -> None:
+    with closing(PduClient(Connection(**switched.options()))) as client:
         oids = [column.at(row) for column in mib.OUTLET_STATUS.values() for row in range(1, 25)]
-        found = agent.get(oids)
+        found = client.get(oids)
         assert list(found) == oids
         assert switched.requests == {"get": -(-len(oids) // 40)}
-        agent.set([(LINKS.at(row), f"https://rack1/{row}") for row in range(1, 25)])
+        client.set([(LINKS.at(row), f"https://rack1/{row}") for row in range(1, 25)])
     assert switched.requests["set"] == 1
     assert [outlet.link for outlet in switched.pdu.settings.outlets] == [f"https://rack1/{row}" for row in range(1, 25)]
 
 
-def test_what_it_costs(agents: Agents) -> None:
+def test_the_number_of_requests(agents: Agents) -> None:
     metered = agents.pdu()
     assert not perform(PDU_TASK, **metered.options(state="gathered")).get("failed")
     assert metered.requests == {"get": 3}
@@ -102,62 +104,62 @@ def test_what_it_costs(agents: Agents) -> None:
     assert metered.requests == {"get": 10, "set": 1}  # the last one reads back
 
 
-def test_an_answer_that_is_too_big_comes_in_parts(switched: ServedPdu) -> None:
+def test_a_response_that_is_too_big_is_split(switched: ServedPdu) -> None:
     for outlet in switched.pdu.settings.outlets:
         outlet.link = "x" * 200
-    with closing(Agent(Connection(**switched.options()))) as agent:
-        found = agent.get([LINKS.at(row) for row in range(1, 25)])
+    with closing(PduClient(Connection(**switched.options()))) as client:
+        found = client.get([LINKS.at(row) for row in range(1, 25)])
     assert found == {LINKS.at(row): "x" * 200 for row in range(1, 25)}
     assert switched.requests["get"] > 4
 
 
-def test_what_is_written_in_parts_stops_where_it_is_refused(switched: ServedPdu) -> None:
+def test_split_writes_stop_at_the_first_error(switched: ServedPdu) -> None:
     values = [(LINKS.at(row), "x" * 200) for row in range(1, 13)]
-    with closing(Agent(Connection(**switched.options()))) as agent, pytest.raises(Refused) as refused:
-        agent.set([*values[:6], (mib.OUTLET_CONFIG["RebootDuration"].at(1), 61), *values[6:]])
-    assert refused.value.oid == mib.OUTLET_CONFIG["RebootDuration"].at(1)
+    with closing(PduClient(Connection(**switched.options()))) as client, pytest.raises(RequestRejected) as rejected:
+        client.set([*values[:6], (mib.OUTLET_CONFIG["RebootDuration"].at(1), 61), *values[6:]])
+    assert rejected.value.oid == mib.OUTLET_CONFIG["RebootDuration"].at(1)
     written = [
         outlet.number for outlet in switched.pdu.model.outlets if switched.pdu.settings.outlets[outlet.number - 1].link
     ]
-    assert written == [1, 2, 3, 4, 5]  # what went into requests before the one that was refused
+    assert written == [1, 2, 3, 4, 5]  # the requests before the rejected one
 
 
-def test_a_lost_answer_is_asked_for_again(lossy: Lossy) -> None:
-    lossy.loses = lambda passed: len(passed) <= 2
-    with closing(Agent(Connection(**options(lossy.port)))) as agent:
-        assert agent.get([NAME]) == {NAME: "pdu1"}
-    assert lossy.passed == ["get"] * 3
+def test_a_lost_response_is_retried(lossy: LossyProxy) -> None:
+    lossy.drops = lambda kinds: len(kinds) <= 2
+    with closing(PduClient(Connection(**options(lossy.port)))) as client:
+        assert client.get([NAME]) == {NAME: "pdu1"}
+    assert lossy.kinds == ["get"] * 3
 
 
-def test_what_must_not_be_done_twice_is_not_sent_twice(switched: ServedPdu, lossy: Lossy) -> None:
-    lossy.loses = lambda passed: True
-    with closing(Agent(Connection(**options(lossy.port)))) as agent, pytest.raises(PduError) as error:
-        agent.set([(mib.OUTLET_CONTROL["Command"].at(1), 2)], once=True)
+def test_a_request_with_once_is_not_retried(switched: ServedPdu, lossy: LossyProxy) -> None:
+    lossy.drops = lambda kinds: True
+    with closing(PduClient(Connection(**options(lossy.port)))) as client, pytest.raises(PduError) as error:
+        client.set([(mib.OUTLET_CONTROL["Command"].at(1), 2)], once=True)
     assert error.value.lost
-    assert "did not answer within 0.3 seconds" in error.value.sentence
+    assert "no response within 0.3 s" in error.value.message
     assert switched.requests["set"] == 1
-    assert not switched.pdu.is_on(1)
+    assert not switched.pdu.outlets.is_on(1)
 
 
 def turn_off(port: int) -> dict[str, Any]:
-    """Have the module turn off outlet 1."""
+    """Turn off outlet 1 with the module."""
     config = {"outlets": [{"number": 1, "state": "off"}]}
     return perform(PDU_TASK, **options(port), config=config, wait_timeout=5.0)
 
 
-def test_a_command_whose_answer_was_lost_shows_in_the_outlet(switched: ServedPdu, lossy: Lossy) -> None:
-    lossy.loses = lambda passed: passed[-1] == "set"
+def test_a_command_with_a_lost_response_is_verified_at_the_outlet(switched: ServedPdu, lossy: LossyProxy) -> None:
+    lossy.drops = lambda kinds: kinds[-1] == "set"
     result = turn_off(lossy.port)
     assert (result.get("failed"), result["changed"]) == (None, True), result
     assert switched.requests["set"] == 1
 
 
-def test_a_pdu_that_falls_silent_after_a_command(switched: ServedPdu, lossy: Lossy) -> None:
-    lossy.loses = lambda passed: "set" in passed
+def test_a_pdu_that_stops_responding_after_a_command(switched: ServedPdu, lossy: LossyProxy) -> None:
+    lossy.drops = lambda kinds: "set" in kinds
     result = turn_off(lossy.port)
     assert result["failed"]
     assert result["msg"] == (
-        f"Whether pdu1 (AP8953 at {HOST}:{lossy.port}) has turning off of outlet 1 is not known: look at it with state "
-        f"gathered. {HOST}:{lossy.port} did not answer within 0.9 seconds: check that it is up, host and port, and "
-        "community."
+        f"Cannot verify state off of outlet 1 on pdu1 (AP8953 at {HOST}:{lossy.port}). Cannot reach {HOST}:"
+        f"{lossy.port}: no response within 0.9 s. Check that it is up, host and port, and the community. Then check "
+        "the PDU with state gathered."
     )

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every group of options of `pdu` four ways: check, apply, apply again, check again. What is written is counted."""
+"""Every group of options of `pdu` in four runs: check, apply, apply again, check again. Write requests are counted."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from pdu_agents import HOST, READS, WITH_V2C, WRITES, Agents, ServedPdu
-from playbook import results
+from tests.integration.collection.playbook import results
+from tests.integration.pdu_agents import HOST, READS, WITH_V2C, WRITES, Agents, ServedPdu
 
 Object = dict[str, Any]
-WAYS = ("check", "apply", "again", "check again")
+RUNS = ("check", "apply", "again", "check again")
 FACTORY_BANK = {"low_load": 0, "near_overload": 13, "overload": 16}
 FACTORY_PHASE = {"low_load": 0, "near_overload": 26, "overload": 32}
 FACTORY_OUTLET = {"on_delay": 0, "off_delay": 0, "reboot_duration": 5, "state": "on"}
@@ -18,21 +18,21 @@ SINK = "10.1.3.101"
 
 
 def rows(number: int, row: Object) -> Object:
-    """So many equal rows, as a diff has them."""
+    """Return a number of equal rows, as in a diff."""
     return {str(n): {"number": n, **row} for n in range(1, number + 1)}
 
 
 def settings(**values: Any) -> Object:
-    """Settings of all of it, as a diff has them."""
+    """Return settings of the whole PDU, as in a diff."""
     return {name: {"id": name, "value": value} for name, value in values.items()}
 
 
 def outlet(number: int, **values: Any) -> Object:
-    """An outlet, as a diff has it."""
+    """Return an outlet, as in a diff."""
     return {str(number): {"number": number, "name": f"Outlet {number}", **FACTORY_OUTLET, **values}}
 
 
-# What is asked for, and what that makes of what, in this order on one PDU.
+# Configuration, diff before and diff after; the steps run in this order on one PDU.
 Step = tuple[Object, Object, Object]
 METERED: dict[str, Step] = {
     "device": (
@@ -59,12 +59,12 @@ METERED: dict[str, Step] = {
         },
     ),
     "receiver": (
-        {"trap_receivers": [{"address": SINK, "community": "tr4p-of-nobody"}]},
+        {"trap_receivers": [{"address": SINK, "community": "tr4p-for-tests"}]},
         {},
         {"trap_receivers": {SINK: {"address": SINK, "community": "as given", "enabled": True}}},
     ),
     "community": (
-        {"trap_receivers": [{"address": SINK, "community": "tr4p-of-another"}]},
+        {"trap_receivers": [{"address": SINK, "community": "tr4p-another"}]},
         {"trap_receivers": {SINK: {"address": SINK, "community": "another", "enabled": True}}},
         {"trap_receivers": {SINK: {"address": SINK, "community": "as given", "enabled": True}}},
     ),
@@ -93,21 +93,21 @@ SWITCHED: dict[str, Step] = {
 }
 
 
-def task(options: Object, way: str = "apply", path: str = "action") -> Object:
-    """One task of `pdu`."""
+def task(options: Object, mode: str = "apply", path: str = "action") -> Object:
+    """Return one task of `pdu`."""
     return {
-        "name": way,
+        "name": mode,
         "openipu.pod.pdu": options,
-        "check_mode": way.startswith("check"),
+        "check_mode": mode.startswith("check"),
         "diff": True,
         "vars": {"openipu_fast_path": path == "action"},
     }
 
 
 def play_steps(folder: Path, served: ServedPdu, steps: dict[str, Step], path: str) -> None:
-    """Go through the steps, each in all ways."""
+    """Run the steps, each in all four runs."""
     before = served.requests
-    tasks = [task(served.options(config=config), way, path) for config, _old, _new in steps.values() for way in WAYS]
+    tasks = [task(served.options(config=config), mode, path) for config, _old, _new in steps.values() for mode in RUNS]
     found = results(folder, tasks)
     assert len(found) == len(tasks)
     for number, (name, (_config, old, new)) in enumerate(steps.items()):
@@ -116,7 +116,7 @@ def play_steps(folder: Path, served: ServedPdu, steps: dict[str, Step], path: st
             assert (result["changed"], result["diff"]) == (True, {"before": old, "after": new}), (name, result)
         for result in (again, check_again):
             assert (result["changed"], result["diff"]) == (False, {"before": {}, "after": {}}), (name, result)
-    # One request has all settings of a step, one more all commands to outlets; checks and repetitions have none.
+    # One request writes all settings of a step, and one more all commands to outlets. Other runs write nothing.
     both = ("state" in item and "name" in item for config, *_ in steps.values() for item in config.get("outlets", ()))
     assert (served.requests - before)["set"] == len(steps) + sum(both)
 
@@ -129,7 +129,7 @@ def test_a_metered_pdu(agents: Agents, tmp_path: Path) -> None:
     assert (kept.device.low, kept.device.near, kept.device.over) == (1, 160, 220)
     assert [phase.over for phase in kept.phases] == [30, 30, 30]
     assert [(bank.low, bank.near, bank.over) for bank in kept.banks] == [(0, 12, 16)] * 5 + [(1, 12, 14)]
-    assert (kept.receivers[0].address, kept.receivers[0].community) == (SINK, "tr4p-of-another")
+    assert (kept.receivers[0].address, kept.receivers[0].community) == (SINK, "tr4p-another")
     assert not kept.receivers[0].enabled
 
 
@@ -144,37 +144,37 @@ def test_the_module_path(agents: Agents, tmp_path: Path) -> None:
     play_steps(tmp_path, agents.pdu(), {"circuits": METERED["circuits"]}, "module")
 
 
-def test_what_is_gathered_asks_for_nothing(agents: Agents, tmp_path: Path) -> None:
+def test_the_gathered_configuration_changes_nothing(agents: Agents, tmp_path: Path) -> None:
     metered, switched = agents.pdu(), agents.pdu("pdu2", "AP8953")
     metered.do(setattr, metered.pdu.settings.receivers[2], "address", SINK)
     tasks = []
     for served in (metered, switched):
         tasks.append({**task(served.options(state="gathered")), "register": "seen"})
         tasks.append(task(served.options(config="{{ seen.gathered }}")))
-    seen, unchanged, seen2, unchanged2 = results(tmp_path, tasks)
-    assert seen["gathered"]["trap_receivers"] == [{"address": SINK, "enabled": True}]
-    assert "outlets" not in seen["gathered"]
-    assert len(seen2["gathered"]["outlets"]) == 24
-    assert (unchanged["changed"], unchanged2["changed"]) == (False, False)
+    metered_config, metered_run, switched_config, switched_run = results(tmp_path, tasks)
+    assert metered_config["gathered"]["trap_receivers"] == [{"address": SINK, "enabled": True}]
+    assert "outlets" not in metered_config["gathered"]
+    assert len(switched_config["gathered"]["outlets"]) == 24
+    assert (metered_run["changed"], switched_run["changed"]) == (False, False)
     assert "set" not in metered.requests + switched.requests
 
 
-def test_a_reboot_is_done_each_time_and_waited_for(agents: Agents, tmp_path: Path) -> None:
+def test_a_reboot_runs_each_time_and_is_waited_for(agents: Agents, tmp_path: Path) -> None:
     served = agents.pdu(model="AP8953")
     switched: list[tuple[int, bool]] = []
-    served.do(setattr, served.pdu, "_on_outlet", lambda outlet, on: switched.append((outlet, on)))
+    served.do(setattr, served.pdu.outlets, "_on_outlet", lambda outlet, on: switched.append((outlet, on)))
     served.do(setattr, served.pdu.settings.outlets[4], "reboot_duration", 1)
     config = {"outlets": [{"number": 5, "command": "reboot"}]}
-    tasks = [task(served.options(config=config), way) for way in ("check", "apply", "again")]
+    tasks = [task(served.options(config=config), mode) for mode in ("check", "apply", "again")]
     found = results(tmp_path, tasks)
     assert [result["changed"] for result in found] == [True, True, True]
     assert switched == [(5, False), (5, True)] * 2
     assert served.requests["set"] == 2
 
 
-def test_v2c_when_asked_for(agents: Agents, tmp_path: Path) -> None:
+def test_snmp_v2c(agents: Agents, tmp_path: Path) -> None:
     served = agents.pdu(credentials=WITH_V2C)
-    way = {"host": HOST, "port": served.port, "version": "v2c", "community": READS, "write_community": WRITES}
-    tasks = [task({**way, "config": METERED["device"][0]}) for _twice in range(2)]
+    connection = {"host": HOST, "port": served.port, "version": "v2c", "community": READS, "write_community": WRITES}
+    tasks = [task({**connection, "config": METERED["device"][0]}) for _twice in range(2)]
     assert [result["changed"] for result in results(tmp_path, tasks)] == [True, False]
     assert served.requests["set"] == 1

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""PDUs of the twin, over real datagrams."""
+"""PDUs of the twin, with real datagrams."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import pytest
-from pdu_agents import Agents, agents_of_pdus
+
+from tests.integration.pdu_agents import Agents, agents_of_pdus
 
 
 @pytest.fixture

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the agent of a PDU answers: walks, writes of one and of many, refusals, two at once, and garbage."""
+"""Requests to the agent of a PDU: walks, writes, errors, concurrency, and invalid datagrams."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from dataclasses import asdict
 from typing import Any
 
 import pytest
-from ansible_collections.openipu.pod.plugins.module_utils.pdu import mib
-from ansible_collections.openipu.pod.plugins.module_utils.pdu.mib import Oid
-from pdu_agents import HOST, READS, WITH_V2C, WRITES, Agents, ServedPdu, agents_of_pdus
 from pysnmp.proto.rfc1902 import Gauge32, Integer32, IpAddress, OctetString
 from pysnmp.proto.rfc1905 import NoSuchInstance, NoSuchObject
-from snmp_manager import Manager, community, user
 
-from openipu.twin.pdu.errors import Status
+from openipu.shared.pdu import mib
+from openipu.shared.pdu.mib import Oid
+from openipu.twin.devices.pdu.errors import Status
+from tests.integration.pdu_agents import HOST, READS, WITH_V2C, WRITES, Agents, ServedPdu, agents_of_pdus
+from tests.integration.twin_pdu.snmp_manager import Manager, community, user
 
 NAME, CONTACT = mib.DEVICE_CONFIG["Name"].at(1), mib.DEVICE_CONFIG["Contact"].at(1)
 PHASE, BANK = mib.PHASE_CONFIG["NearOverloadCurrentThreshold"], mib.BANK_CONFIG["NearOverloadCurrentThreshold"]
@@ -28,7 +28,7 @@ Metered = tuple[ServedPdu, Manager]
 
 @pytest.fixture(scope="module")
 def metered() -> Iterator[Metered]:
-    """One for tests that leave it as it was."""
+    """Return a shared PDU for tests that do not change it."""
     with agents_of_pdus() as agents:
         served = agents.pdu()
         with Manager(served.port, user()) as manager:
@@ -51,32 +51,32 @@ def test_a_walk_finds_everything_once_and_in_order(agents: Agents, model: str) -
         assert rows == set(range(1, len(rows) + 1))
 
 
-def test_getbulk_answers_what_fits_a_datagram(metered: Metered) -> None:
+def test_get_bulk_fills_one_datagram(metered: Metered) -> None:
     _served, manager = metered
-    answer = manager.get_bulk(1, 500, mib.SYSTEM, mib.RPDU2)
-    assert 20 < len(answer.values) < 500
-    first, *others = [oid for oid, _value in answer.values]
+    response = manager.get_bulk(1, 500, mib.SYSTEM, mib.RPDU2)
+    assert 20 < len(response.values) < 500
+    first, *others = [oid for oid, _value in response.values]
     assert first == mib.SYSTEM_GROUP["Descr"].at()
     assert others == sorted(others)
     assert others[0] == mib.TABLE_SIZES["IdentTableSize"].at()
-    assert manager.get_bulk(1, 0, mib.SYSTEM, mib.RPDU2).values == answer.values[:1]
+    assert manager.get_bulk(1, 0, mib.SYSTEM, mib.RPDU2).values == response.values[:1]
 
 
-def test_more_than_fits_is_too_big(metered: Metered) -> None:
+def test_a_response_that_does_not_fit_is_too_big(metered: Metered) -> None:
     _served, manager = metered
     long = [mib.IDENT["LongDescription"].at(1)] * 40
     assert manager.get(*long).status == Status.TOO_BIG
     assert manager.get(*long[:5]).status == 0
 
 
-def test_what_is_not_there_is_told_apart(metered: Metered) -> None:
+def test_a_missing_row_differs_from_a_missing_column(metered: Metered) -> None:
     _served, manager = metered
     no_row, no_column = manager.get(BANK.at(7), OUTLET).values
     assert isinstance(no_row[1], NoSuchInstance)
     assert isinstance(no_column[1], NoSuchObject)
 
 
-def test_several_are_written_together(agents: Agents) -> None:
+def test_several_variables_are_written_in_one_request(agents: Agents) -> None:
     values = [(NAME, OctetString("left")), (PHASE.at(2), Integer32(0)), (ADDRESS, IpAddress("10.1.3.101"))]
     served = agents.pdu()
     with Manager(served.port, user()) as manager:
@@ -101,21 +101,21 @@ def test_several_are_written_together(agents: Agents) -> None:
         (mib.PHASE_CONFIG["LowLoadCurrentThreshold"].at(1), Integer32(27), Status.INCONSISTENT_VALUE),
         (mib.PHASE_STATUS["Current"].at(1), Integer32(1), Status.NOT_WRITABLE),
         (PHASE.at(4), Integer32(20), Status.NO_CREATION),
-        (OUTLET, OctetString("x"), Status.NOT_WRITABLE),  # it meters only
+        (OUTLET, OctetString("x"), Status.NOT_WRITABLE),  # a metered model
         (COMMAND, Integer32(1), Status.NOT_WRITABLE),
         (mib.PHASE_CONFIG["OverloadRestriction"].at(1), Integer32(1), Status.NOT_WRITABLE),
         ((1, 3, 6, 1, 4, 1, 9), Integer32(1), Status.NOT_WRITABLE),
     ],
 )
-def test_a_refusal_names_its_variable_and_undoes_all(metered: Metered, oid: Oid, value: Any, status: int) -> None:
+def test_an_error_names_its_variable_and_changes_nothing(metered: Metered, oid: Oid, value: Any, status: int) -> None:
     served, manager = metered
     before = served.do(lambda: asdict(served.pdu.settings))
-    answer = manager.set((CONTACT, OctetString("hall1")), (oid, value), (BANK.at(6), Integer32(9)))
-    assert (answer.status, answer.index) == (status, 2)
+    response = manager.set((CONTACT, OctetString("hall1")), (oid, value), (BANK.at(6), Integer32(9)))
+    assert (response.status, response.index) == (status, 2)
     assert served.do(lambda: asdict(served.pdu.settings)) == before
 
 
-def test_outlets_are_switched_by_writing(agents: Agents) -> None:
+def test_writing_a_command_switches_an_outlet(agents: Agents) -> None:
     served = agents.pdu(model="AP8953", watts={1: 230.0, 2: 460.0})
     state, bank = mib.OUTLET_STATUS["State"], mib.BANK_STATUS["Current"].at(1)
     with Manager(served.port, user()) as manager:
@@ -125,20 +125,20 @@ def test_outlets_are_switched_by_writing(agents: Agents) -> None:
         assert manager.set((COMMAND, Integer32(4))).status == Status.WRONG_VALUE
 
 
-def test_load_follows_what_is_plugged_in(agents: Agents) -> None:
+def test_meters_follow_the_loads(agents: Agents) -> None:
     served = agents.pdu(watts={1: 1000.0})
     power, current = mib.DEVICE_STATUS["Power"].at(1), mib.BANK_STATUS["Current"]
     with Manager(served.port, user()) as manager:
         for watts, expected in (({1: 1000.0}, [100, 44, 0]), ({1: 500.0, 42: 250.0}, [75, 22, 11]), ({}, [0, 0, 0])):
-            served.draws(watts)
+            served.set_loads(watts)
             assert [int(value) for _oid, value in manager.get(power, current.at(1), current.at(6)).values] == expected
 
 
-def test_two_managers_at_once(agents: Agents) -> None:
+def test_two_concurrent_managers(agents: Agents) -> None:
     served = agents.pdu(credentials=WITH_V2C)
 
-    def work(who: Any, variable: Oid) -> list[bytes]:
-        with Manager(served.port, who) as manager:
+    def work(credentials: Any, variable: Oid) -> list[bytes]:
+        with Manager(served.port, credentials) as manager:
             found = []
             for number in range(10):
                 assert manager.set((variable, OctetString(f"{number}"))).status == 0
@@ -152,18 +152,28 @@ def test_two_managers_at_once(agents: Agents) -> None:
 
 
 def garbage(served: ServedPdu) -> list[bytes]:
-    """Datagrams that no manager sends, and beginnings of one that every manager sends."""
+    """Return invalid datagrams: truncated and corrupted requests, and other bytes."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listener:
         listener.bind((HOST, 0))
         with Manager(listener.getsockname()[1], community(READS), timeout=0.1) as manager:
             manager.get(NAME)
-        whole = listener.recv(2000)
-    cut = [whole[:length] for length in range(len(whole))]
-    bent = [whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :] for place in range(len(whole))]
-    return [*cut, *bent, b"\0" * 1400, b"\xff" * 1400, b"0\x84\xff\xff\xff\xff", b"GET / HTTP/1.0\r\n\r\n", b"garbage"]
+        request = listener.recv(2000)
+    truncated = [request[:length] for length in range(len(request))]
+    corrupted = [
+        request[:place] + bytes([request[place] ^ 0xFF]) + request[place + 1 :] for place in range(len(request))
+    ]
+    return [
+        *truncated,
+        *corrupted,
+        b"\0" * 1400,
+        b"\xff" * 1400,
+        b"0\x84\xff\xff\xff\xff",
+        b"GET / HTTP/1.0\r\n\r\n",
+        b"garbage",
+    ]
 
 
-def test_garbage_does_no_harm(agents: Agents) -> None:
+def test_invalid_datagrams_are_ignored(agents: Agents) -> None:
     served = agents.pdu(credentials=WITH_V2C)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
         for datagram in garbage(served):
@@ -172,12 +182,12 @@ def test_garbage_does_no_harm(agents: Agents) -> None:
         assert bytes(manager.get(NAME).values[0][1]) == b"pdu1"
 
 
-def test_a_faulty_agent_is_late_or_silent(agents: Agents) -> None:
+def test_the_faults_refusing_and_slow(agents: Agents) -> None:
     served = agents.pdu(credentials=WITH_V2C)
     with Manager(served.port, community(READS), timeout=0.3) as manager:
         served.fault(refusing=True)
-        assert "before timeout" in manager.get(NAME).trouble
-        served.fault(slow=0.6)
-        assert "before timeout" in manager.get(NAME).trouble
+        assert "before timeout" in manager.get(NAME).error
+        served.fault(slow=3.0)
+        assert "before timeout" in manager.get(NAME).error
     with Manager(served.port, community(READS)) as manager:
         assert bytes(manager.get(NAME).values[0][1]) == b"pdu1"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whom a PDU tells of its alarms, and what: SNMPv1 traps, received at a real port."""
+"""SNMPv1 traps of the alarms of a PDU, received at a real port."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from ansible_collections.openipu.pod.plugins.module_utils.pdu import mib
-from pdu_agents import HOST, WITH_V2C, WRITES, Agents, ServedPdu, trap_port
 from pyasn1.codec.ber import decoder
 from pysnmp.proto.api import v1
 from pysnmp.proto.rfc1902 import Integer32, IpAddress, OctetString
-from snmp_manager import Manager, community, user
+
+from openipu.shared.pdu import mib
+from tests.integration.pdu_agents import HOST, WITH_V2C, WRITES, Agents, ServedPdu, trap_port
+from tests.integration.twin_pdu.snmp_manager import Manager, community, user
 
 RECEIVER = mib.TRAP_RECEIVERS
 BANK_1, PHASE_1, DEVICE = (1, 0), (0, 1), None
@@ -23,7 +24,7 @@ TEXT = (*mib.APC, 2, 3, 3, 0)
 
 @dataclass(frozen=True)
 class Trap:
-    """``number`` is the specific trap of APC's, ``place`` bank and phase."""
+    """A received trap. ``number`` is APC's specific trap; ``place`` has bank and phase."""
 
     community: str
     number: int
@@ -38,7 +39,7 @@ def receiver() -> Iterator[socket.socket]:
 
 
 def received(receiver: socket.socket, count: int) -> list[Trap]:
-    """The next traps."""
+    """Return the next traps."""
     return [_trap(receiver.recvfrom(2000)) for _ in range(count)]
 
 
@@ -60,36 +61,36 @@ def _trap(datagram: tuple[bytes, Any]) -> Trap:
     )
 
 
-def told(served: ServedPdu, who: Any = None) -> None:
-    """Have this host told of alarms, as a manager would."""
-    with Manager(served.port, who or user()) as manager:
-        answer = manager.set(
+def add_receiver(served: ServedPdu, credentials: Any = None) -> None:
+    """Configure this host as a trap receiver."""
+    with Manager(served.port, credentials or user()) as manager:
+        response = manager.set(
             (RECEIVER["receiverAddr"].at(1), IpAddress(HOST)),
             (RECEIVER["communityString"].at(1), OctetString("tr4p")),
             (RECEIVER["acceptThisReceiver"].at(1), Integer32(1)),
         )
-        assert answer.status == 0
+        assert response.status == 0
 
 
-@pytest.mark.parametrize("who", [user(), community(WRITES)], ids=["v3", "v2c"])
-def test_an_overload_and_its_end_are_told(agents: Agents, receiver: socket.socket, who: Any) -> None:
+@pytest.mark.parametrize("credentials", [user(), community(WRITES)], ids=["v3", "v2c"])
+def test_traps_of_an_overload_and_its_end(agents: Agents, receiver: socket.socket, credentials: Any) -> None:
     served = agents.pdu(credentials=WITH_V2C, trap_port=receiver.getsockname()[1])
-    told(served, who)
-    served.draws({1: 3200.0})  # 14.2 A of a bank that warns at 13
+    add_receiver(served, credentials)
+    served.set_loads({1: 3200.0})  # 14.2 A of a bank that warns at 13
     assert received(receiver, 1) == [Trap("tr4p", 224, "Rack PDU: bank 1 near overload.", BANK_1)]
-    served.draws({1: 3900.0})  # 17.3 A
+    served.set_loads({1: 3900.0})  # 17.3 A
     assert received(receiver, 2) == [
         Trap("tr4p", 225, "Rack PDU: bank 1 near overload cleared.", BANK_1),
         Trap("tr4p", 226, "Rack PDU: bank 1 overload.", BANK_1),
     ]
-    served.draws({})
+    served.set_loads({})
     assert received(receiver, 1) == [Trap("tr4p", 227, "Rack PDU: bank 1 overload cleared.", BANK_1)]
 
 
-def test_device_and_phase_have_traps_of_their_own(agents: Agents, receiver: socket.socket) -> None:
+def test_device_and_phase_have_separate_traps(agents: Agents, receiver: socket.socket) -> None:
     served = agents.pdu(trap_port=receiver.getsockname()[1], watts={1: 1000.0})
-    told(served)
-    with Manager(served.port, user()) as manager:  # thresholds that the load is below
+    add_receiver(served)
+    with Manager(served.port, user()) as manager:  # thresholds above the load
         manager.set((mib.DEVICE_CONFIG["LowLoadPowerThreshold"].at(1), Integer32(20)))
         manager.set((mib.PHASE_CONFIG["LowLoadCurrentThreshold"].at(1), Integer32(20)))
     assert received(receiver, 2) == [
@@ -98,22 +99,22 @@ def test_device_and_phase_have_traps_of_their_own(agents: Agents, receiver: sock
     ]
 
 
-def test_a_pdu_that_starts_in_alarm_tells_so(agents: Agents, receiver: socket.socket, tmp_path: Any) -> None:
+def test_a_pdu_that_starts_in_alarm_sends_a_trap(agents: Agents, receiver: socket.socket, tmp_path: Any) -> None:
     port = receiver.getsockname()[1]
     before = agents.pdu(folder=tmp_path, trap_port=port)
-    told(before)
+    add_receiver(before)
     before.close()
     agents.pdu(folder=tmp_path, trap_port=port, watts={1: 3900.0})
     assert received(receiver, 1) == [Trap("tr4p", 226, "Rack PDU: bank 1 overload.", BANK_1)]
 
 
-def test_who_is_turned_off_is_told_nothing(agents: Agents, receiver: socket.socket) -> None:
+def test_a_disabled_receiver_gets_no_trap(agents: Agents, receiver: socket.socket) -> None:
     served = agents.pdu(trap_port=receiver.getsockname()[1])
-    told(served)
+    add_receiver(served)
     enabled = RECEIVER["acceptThisReceiver"].at(1)
     with Manager(served.port, user()) as manager:
         manager.set((enabled, Integer32(2)))
-        served.draws({1: 3900.0})
+        served.set_loads({1: 3900.0})
         manager.set((enabled, Integer32(1)))
-    served.draws({})
+    served.set_loads({})
     assert [trap.number for trap in received(receiver, 1)] == [227]

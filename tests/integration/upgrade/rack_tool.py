@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A stand-in for Graphcore's ``rack_tool``, which is not to be had: the same command line, other machines behind it.
+"""Stand-in for Graphcore's ``rack_tool``, which is not available: the same command line for other machines.
 
-Commands and options are those of its public manual. The form of its configuration file is not public; here
-it is an object with a list of machines. What a machine does is up to the program that ``stand_in`` in the
-configuration names: it is called with the command, the name of the machine, its address on gw, and what
-else the command has. Of the standard library only, so that it runs on any host.
+Commands and options are those of its public manual. The format of its configuration file is not public; here it is
+an object with a list of machines. The program in the key ``stand_in`` of the configuration runs the command of one
+machine. Its arguments are the command, the name of the machine, its address on gw, and the arguments of the command.
+This file uses the standard library only, so that it runs on any host.
 """
 
 from __future__ import annotations
@@ -57,16 +57,16 @@ def main() -> int:
             command.add_argument("-d", "--device", required=True, choices=["bmc", "gw"])
         if name == "run-command":
             command.add_argument("-c", "--command", dest="line", required=True)
-    asked = parser.parse_args()
-    config = json.loads(asked.config_file.read_text())
+    arguments = parser.parse_args()
+    config = json.loads(arguments.config_file.read_text())
     more = {
-        "logging-server": lambda: [asked.device, asked.address, asked.port],
-        "run-command": lambda: [asked.device, asked.line],
-    }.get(asked.command, list)()
+        "logging-server": lambda: [arguments.device, arguments.address, arguments.port],
+        "run-command": lambda: [arguments.device, arguments.line],
+    }.get(arguments.command, list)()
     failed = 0
     for machine in config["machines"]:
         done = subprocess.run(
-            [*config["stand_in"], asked.command, machine["name"], machine["gw_ip"], *more],
+            [*config["stand_in"], arguments.command, machine["name"], machine["gw_ip"], *more],
             capture_output=True,
             text=True,
             check=False,
@@ -74,7 +74,7 @@ def main() -> int:
         sys.stdout.write(done.stdout)
         if done.returncode:
             failed += 1
-            print(f"{machine['name']}: {asked.command} failed: {done.stderr.strip()}", file=sys.stderr)
+            print(f"{machine['name']}: {arguments.command} failed: {done.stderr.strip()}", file=sys.stderr)
     return 1 if failed else 0
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""playbooks/ipum_health.yml where nobody answers: what it says. Gateways and BMCs that do are in other tests."""
+"""Messages of playbooks/ipum_health.yml for a machine that does not respond; other tests have responding ones."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import socket
 from pathlib import Path
 
 import yaml
-from own_twin import BIN, ROOT, run
+
+from tests.integration.bringup.own_twin import BIN, ROOT, run
 
 
-def test_a_machine_that_answers_nowhere_is_told_in_sentences(tmp_path: Path) -> None:
+def test_an_unreachable_machine_is_reported(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]  # nobody's from here on
+        port = taken.getsockname()[1]  # free after this block
     host = {
         "ansible_host": "127.0.0.1",
         "ansible_port": port,
@@ -26,10 +27,10 @@ def test_a_machine_that_answers_nowhere_is_told_in_sentences(tmp_path: Path) -> 
     settings = {"virm_agent_connection": {}, "virm_agent_bmc": {"port": port}}
     playbook = ROOT / "playbooks" / "ipum_health.yml"
     done = run(BIN / "ansible-playbook", playbook, "-i", inventory, "-e", json.dumps(settings), check=False)
-    said = " ".join(done.stdout.split())
+    output = " ".join(done.stdout.split())
     assert done.returncode == 2
     assert (
-        "ipum01: Its gateway does not answer over ssh: see that 127.0.0.1 is in the network, and that it lets itadmin "
-        f"in. The BMC at 127.0.0.1:{port} does not answer (connection refused): see that it has power and is in the "
-        "network."
-    ) in said
+        "ipum01: Cannot connect to the gateway by SSH: check that 127.0.0.1 is on the network and accepts logins of "
+        f"'itadmin'. Cannot connect to the BMC at 127.0.0.1:{port}: connection refused. Check its power and network, "
+        "host and port."
+    ) in output

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""playbooks/ipum_upgrade.yml on a twin of three IPU-Machines: one after the other, or none."""
+"""playbooks/ipum_upgrade.yml on a twin of three IPU-Machines: one at a time, or none."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.client import Client, Connection
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin, virmgrpc
-from own_twin import BIN, OwnTwin, changed, run
-from waiting import until
 
-from openipu.twin.contract import twin as api
-from openipu.twin.twin import Twin
+from openipu.shared.vipu.client import Client, Connection
+from openipu.shared.vipu.contract import admin, virmgrpc
+from openipu.twin.launch.launcher import Twin
+from openipu.twin.rack.contract import twin as api
+from tests.integration.bringup.own_twin import BIN, OwnTwin, changed, run
+from tests.integration.waiting import until
 
 HERE = Path(__file__).parent
 OLD, NEW = {"GWSW": "2.0.5", "Virm": "1.18.0"}, {"GWSW": "2.1.0", "Virm": "1.19.0"}
@@ -26,7 +26,7 @@ SECRET = "gw-passw0rd"
 
 
 class Upgrades:
-    """A twin, and a release that its machines can be upgraded to."""
+    """A twin, and a release for the upgrade of its machines."""
 
     def __init__(self, folder: Path) -> None:
         state = folder / "state"
@@ -49,7 +49,7 @@ class Upgrades:
         self.release(OLD)
 
     def release(self, versions: dict[str, str], **faults: str) -> None:
-        """The versions of the release, and what goes wrong."""
+        """Set the versions of the release, and the faults by machine."""
         (self.folder / "release.json").write_text(json.dumps(versions))
         (self.folder / "faults.json").write_text(json.dumps(faults))
         (self.folder / "calls").write_text("")
@@ -72,14 +72,14 @@ class Upgrades:
         return done
 
     def versions(self) -> list[str]:
-        """The version of GWSW by machine, as the controller knows it."""
+        """Return the GWSW version of each machine, as the controller reports it."""
         return [agent.versions["GWSW"] for agent in self._agents()]
 
-    def begin(self) -> None:
-        """All machines are up, have the old release, no fault and no partition."""
+    def reset(self) -> None:
+        """Reset all machines: up, with the old release, without faults and partitions."""
         rack = Twin(self.twin.state)
         rack.control("MakeFaults", api.MakeFaultsRequest(faults=["heal"]))
-        # Versions are told to the controller when a machine starts.
+        # Machines report their versions to the controller when they start.
         rack.control("StopMachines", api.MachineRequest(agent_ids=self.machines))
         with self._client() as client:
             for partition in client.call(client.user.ListPartitions, virmgrpc.ListPartitionsRequest()).partitions:
@@ -91,11 +91,13 @@ class Upgrades:
         self.release(NEW)
 
     def create_partition(self, id: str, **options: Any) -> None:
-        """A partition of one IPU, which is ACTIVE."""
+        """Create a partition of one IPU, and wait until it is ACTIVE."""
         with self._client() as client:
             (allocation,) = client.call(client.tenant.ListAllocations, admin.ListAllocationsRequest()).allocations
-            wanted = virmgrpc.PartitionRequirements(id=id, size=1, allocation_id=allocation.spec.id)
-            client.call(client.user.CreatePartition, virmgrpc.CreatePartitionRequest(requirements=wanted, **options))
+            requirements = virmgrpc.PartitionRequirements(id=id, size=1, allocation_id=allocation.spec.id)
+            client.call(
+                client.user.CreatePartition, virmgrpc.CreatePartitionRequest(requirements=requirements, **options)
+            )
         until(lambda: all(each["state"] == "ACTIVE" for each in self.twin.status()["partitions"]))
 
     def _agents(self) -> list[Any]:
@@ -106,28 +108,28 @@ class Upgrades:
         return Client(Connection(self.twin.controller))
 
 
-def said(done: subprocess.CompletedProcess[str]) -> str:
+def output(done: subprocess.CompletedProcess[str]) -> str:
     return " ".join(done.stdout.split())
 
 
 @pytest.fixture(scope="module")
 def rack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Upgrades]:
     made = Upgrades(tmp_path_factory.mktemp("upgrade"))
-    made.twin.playbook("vipu.yml")
+    made.twin.playbook("vipu_objects.yml")
     yield made
     made.twin.twin("down")
 
 
 @pytest.fixture
 def upgrades(rack: Upgrades) -> Upgrades:
-    """See begin."""
-    rack.begin()
+    """Return the rack after a reset."""
+    rack.reset()
     return rack
 
 
-def test_one_machine_after_the_other_and_then_nothing(upgrades: Upgrades) -> None:
-    looked = upgrades.run(NEW, "--check")
-    assert looked.returncode == 0, looked.stdout
+def test_machines_are_upgraded_one_at_a_time_and_only_once(upgrades: Upgrades) -> None:
+    checked = upgrades.run(NEW, "--check")
+    assert checked.returncode == 0, checked.stdout
     assert upgrades.calls == []
 
     done = upgrades.run(NEW)
@@ -141,16 +143,16 @@ def test_one_machine_after_the_other_and_then_nothing(upgrades: Upgrades) -> Non
     assert len(upgrades.calls) == 3
 
 
-def test_a_machine_that_fails_stops_all_and_is_where_it_goes_on(upgrades: Upgrades) -> None:
+def test_a_failure_stops_the_upgrade_and_the_next_run_resumes_there(upgrades: Upgrades) -> None:
     one, two, three = upgrades.machines
     upgrades.release(NEW, **{two: "refuses"})
     done = upgrades.run(NEW)
     assert done.returncode == 2
     assert (
-        f"The upgrade stopped at failure domain '{two}' ({two}): {HERE / 'rack_tool.py'} upgrade failed on localhost "
-        f"({two}: upgrade failed: the standby image cannot be written). Upgraded: {one}. Not touched: {three}. "
-        f"Mend {two}"
-    ) in said(done)
+        f"Cannot upgrade failure domain '{two}' ({two}): {HERE / 'rack_tool.py'} upgrade failed on localhost "
+        f"({two}: upgrade failed: the standby image cannot be written). Upgraded: {one}. Not started: {three}. "
+        f"Repair {two}"
+    ) in output(done)
     assert upgrades.calls == [f"upgrade {name}" for name in (one, two)]
     assert upgrades.versions() == ["2.1.0", "2.0.5", "2.0.5"]
 
@@ -160,45 +162,47 @@ def test_a_machine_that_fails_stops_all_and_is_where_it_goes_on(upgrades: Upgrad
     assert upgrades.versions() == ["2.1.0"] * 3
 
 
-def test_a_machine_that_does_not_come_back_is_named(upgrades: Upgrades) -> None:
+def test_a_machine_that_does_not_return_is_named(upgrades: Upgrades) -> None:
     one, two, *_ = upgrades.machines
     upgrades.release(NEW, **{two: "is lost"})
-    done = upgrades.run(NEW, virm_agent_upgrade_timeout=3)
+    done = upgrades.run(NEW, virm_agent_upgrade_timeout=12)  # a busy controller detects the loss late
     assert done.returncode == 2
-    assert f"The upgrade stopped at failure domain '{two}' ({two}): agent {two} is Down, 3 seconds after" in said(done)
+    assert f"Cannot upgrade failure domain '{two}' ({two}): agent '{two}' is Down 12 seconds after" in output(done), (
+        output(done)
+    )
     assert upgrades.calls == [f"upgrade {one}", f"upgrade {two}"]
     refused = upgrades.run(NEW)
-    assert f"Nothing was upgraded. {two} is Down" in said(refused)
+    assert f"Cannot upgrade IPU-Machines: {two} is Down" in output(refused)
 
 
-def test_versions_that_do_not_come_are_told(upgrades: Upgrades) -> None:
+def test_missing_versions_are_reported(upgrades: Upgrades) -> None:
     upgrades.release(OLD)
     done = upgrades.run(NEW, virm_agent_upgrade_timeout=3)
-    assert "they answer, and do not tell the versions that are wanted (GWSW 2.1.0, Virm 1.19.0)" in said(done)
+    assert "the agents are up but do not report the desired versions (GWSW 2.1.0, Virm 1.19.0)" in output(done)
     assert upgrades.calls == [f"upgrade {upgrades.machines[0]}"]
 
 
-def test_the_tests_are_a_gate_between_machines_and_before_the_first(upgrades: Upgrades) -> None:
+def test_cluster_tests_gate_every_machine(upgrades: Upgrades) -> None:
     one, *_ = upgrades.machines
     upgrades.release(NEW, **{one: "loses a cable"})
     done = upgrades.run(NEW)
     assert done.returncode == 2
-    assert f"({one}): They are upgraded and answer: cluster 'cl1' does not pass its tests (" in said(done)
+    assert f"({one}): the machines are upgraded and up, but cluster 'cl1' did not pass its tests: " in output(done)
     assert f"{one}" in upgrades.calls[0]
     assert len(upgrades.calls) == 1
     refused = upgrades.run(NEW)
-    assert "Nothing was upgraded: cluster 'cl1' does not pass its tests (" in said(refused)
+    assert "Cannot upgrade IPU-Machines: cluster 'cl1' did not pass its tests: " in output(refused)
     assert len(upgrades.calls) == 1
 
 
-def test_a_partition_that_may_not_move_is_asked_about(upgrades: Upgrades) -> None:
+def test_a_partition_that_must_not_move_blocks_the_upgrade(upgrades: Upgrades) -> None:
     upgrades.twin.playbook("partitions.yml")
-    # One that the controller never resets by itself.
+    # The controller never resets this partition automatically.
     upgrades.create_partition("quiet", disable_auto_reset=True)
     refused = upgrades.run(NEW)
     assert refused.returncode == 2
-    assert "Nothing was upgraded. Partition 'p1-1' is on " in said(refused)
-    assert "make it relocatable, or interrupt it with virm_agent_upgrade_partitions=interrupt." in said(refused)
+    assert "Cannot upgrade IPU-Machines: Partition 'p1-1' is on " in output(refused)
+    assert "make it relocatable, or interrupt it with virm_agent_upgrade_partitions=interrupt." in output(refused)
     assert upgrades.calls == []
 
     done = upgrades.run(NEW, virm_agent_upgrade_partitions="interrupt")
@@ -211,10 +215,10 @@ def test_a_partition_that_may_not_move_is_asked_about(upgrades: Upgrades) -> Non
     assert changed(again) == 0
 
 
-def test_a_rack_tool_that_knows_a_machine_not_is_told(upgrades: Upgrades) -> None:
+def test_a_machine_missing_in_the_rack_tool_config_is_reported(upgrades: Upgrades) -> None:
     config = json.loads((upgrades.folder / "config.json").read_text())
     smaller = upgrades.folder / "smaller.json"
     smaller.write_text(json.dumps({**config, "machines": config["machines"][1:]}))
     done = upgrades.run(NEW, virm_agent_rack_tool_config=str(smaller))
-    assert f"has no entry for {upgrades.machines[0]}, by name or address" in said(done)
+    assert f"has no entry for {upgrades.machines[0]}, by name or address" in output(done)
     assert upgrades.calls == []

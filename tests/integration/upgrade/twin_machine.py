@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the stand-in of rack_tool does to a machine of a twin: ``twin_machine.py FOLDER COMMAND NAME GW …``.
+"""Commands of the rack_tool stand-in on a machine of a twin: ``twin_machine.py FOLDER COMMAND NAME GW …``.
 
-``FOLDER/release.json`` has the versions of the release, ``FOLDER/faults.json`` what goes wrong, by name and
-command, and ``FOLDER/calls`` gets a line for each call.
+``FOLDER/release.json`` has the versions of the release and ``FOLDER/faults.json`` the fault of each machine. Every
+call appends a line to ``FOLDER/calls``.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A machine that is there and will not let go of a partition."""
+"""A machine that answers but refuses to release a partition."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from collections.abc import Callable
 
 import grpc
 import pytest
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import virmgrpc
-from vipu_servers import InProcess, Machines, partition, pod, wait_active
-from waiting import until
 
-from openipu.vipu import driver
+from openipu.shared.vipu.contract import virmgrpc
 from openipu.vipu.agent.hardware import HardwareError
+from openipu.vipu.lifecycle import driver
+from tests.integration.vipu_servers import InProcess, Machines, partition, pod, wait_active
+from tests.integration.waiting import until
 
 
-def test_it_is_asked_again_until_it_lets_go(
+def test_a_refused_release_is_retried(
     vipu_server: Callable[..., InProcess], machines: Machines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(driver, "RELEASE_AGAIN", 0.05)
+    monkeypatch.setattr(driver, "RELEASE_RETRY", 0.05)
     server = vipu_server()
     pod(server, machines)
     server.user.CreatePartition(partition("p1", 4))
     wait_active(server, "p1")
-    asked, willing = 0, False
+    attempts, may_release = 0, False
 
     def refuse_first(real: Callable[[str], object]) -> Callable[[str], object]:
         async def release(partition_id: str) -> None:
-            nonlocal asked
-            asked += 1
-            if not willing:
+            nonlocal attempts
+            attempts += 1
+            if not may_release:
                 raise HardwareError("the IPUs do not answer")
             await real(partition_id)  # type: ignore[misc]
 
@@ -44,8 +44,8 @@ def test_it_is_asked_again_until_it_lets_go(
     assert "refused to release it: the IPUs do not answer." in refused.value.details()
     status = virmgrpc.GetPartitionStatusRequest(partition_id="p1")
     until(lambda: server.user.GetPartitionStatus(status).status.errors)
-    told = server.user.GetPartitionStatus(status).status
-    assert (told.ready_state, told.operation_state) == (virmgrpc.PS_ERROR, virmgrpc.POS_REMOVING)
-    until(lambda: asked > 3)
-    willing = True
+    reported = server.user.GetPartitionStatus(status).status
+    assert (reported.ready_state, reported.operation_state) == (virmgrpc.PS_ERROR, virmgrpc.POS_REMOVING)
+    until(lambda: attempts > 3)
+    may_release = True
     until(lambda: not server.user.ListPartitions(virmgrpc.ListPartitionsRequest()).partitions)

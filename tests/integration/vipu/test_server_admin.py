@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The admin API, what tenants see, and where each is offered."""
+"""The admin API, the tenant API, and the endpoints that serve them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 
 import grpc
 import pytest
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin, virmgrpc
-from vipu_servers import Client, InProcess, InstantLife, partition, pod, wait_active
 
-from openipu.vipu.ports import DiscoveredAgent
-from openipu.vipu.services import Listen
+from openipu.shared.vipu.contract import admin, virmgrpc
+from openipu.vipu.api.endpoints import ListenAddress
+from openipu.vipu.fleet.status import DiscoveredAgent
+from tests.integration.vipu_servers import Client, InProcess, InstantLife, partition, pod, wait_active
 
 
 def refusal(call: Callable[[], object]) -> tuple[grpc.StatusCode, str]:
@@ -33,7 +33,7 @@ def test_agents(instant_server: InProcess) -> None:
         lambda: api.CreateAgent(admin.CreateAgentRequest(spec=admin.AgentSpec(id="ag03", host="127.2.1.1", port=8080)))
     ) == (
         grpc.StatusCode.ALREADY_EXISTS,
-        "Cannot create agent 'ag03': agent 'ag01' has 127.2.1.1:8080 already.",
+        "Cannot create agent 'ag03': agent 'ag01' already uses 127.2.1.1:8080.",
     )
     listed = api.ListAgents(admin.ListAgentsRequest()).agents
     assert [(agent.spec.id, agent.spec.port, agent.state) for agent in listed] == [("ag01", 8080, 1), ("ag02", 8081, 1)]
@@ -74,7 +74,7 @@ def test_clusters_and_allocations(instant_server: InProcess) -> None:
     assert api.ListClusters(admin.ListClustersRequest()).clusters == [cluster]
     assert refusal(lambda: api.RemoveCluster(admin.RemoveRequest(id="cl0")))[0] is grpc.StatusCode.FAILED_PRECONDITION
     assert refusal(lambda: api.RemoveAllocation(admin.RemoveRequest(id="a1")))[1] == (
-        "Cannot remove allocation 'a1': partitions 'p1', 'p2' are in it; remove them first, or use force."
+        "Cannot remove allocation 'a1': partitions 'p1', 'p2' are in it. Remove the partitions first, or use force."
     )
     api.RemoveAllocation(admin.RemoveRequest(id="a1", force=True))
     assert not instant_server.user.ListPartitions(virmgrpc.ListPartitionsRequest()).partitions
@@ -123,7 +123,7 @@ def test_a_whole_pod_at_once(instant_server: InProcess) -> None:
     assert len(api.ListAgents(admin.ListAgentsRequest()).agents) == 3
 
 
-def test_one_wrong_item_and_nothing_is_applied(instant_server: InProcess) -> None:
+def test_a_batch_with_an_invalid_item_changes_nothing(instant_server: InProcess) -> None:
     reply = instant_server.admin.Apply(
         admin.ApplyRequest(
             agents=[admin.AgentSpec(id="ag1", host="127.2.1.1"), admin.AgentSpec(id="../x", host="127.2.1.2")],
@@ -141,7 +141,7 @@ def test_one_wrong_item_and_nothing_is_applied(instant_server: InProcess) -> Non
     assert not instant_server.admin.ListAgents(admin.ListAgentsRequest()).agents
 
 
-def test_unknown_numbers_are_refused(instant_server: InProcess) -> None:
+def test_unknown_enum_numbers_are_rejected(instant_server: InProcess) -> None:
     pod(instant_server, 2, {})
     api = instant_server.admin
     cluster = admin.ClusterSpec(id="x", agent_ids=["ag01"], ipu_link_topology=77)
@@ -188,8 +188,8 @@ def test_discovered_agents(instant_server: InProcess) -> None:
     assert api.GetAgent(admin.GetAgentRequest(id="127.2.1.2-8080")).agent.spec.host == "127.2.1.2"
 
 
-def test_an_admin_end_point_of_its_own(vipu_server: Callable[..., InProcess]) -> None:
-    server = vipu_server(life=InstantLife, admin=Listen("127.0.0.2", 0))
+def test_a_separate_admin_endpoint(vipu_server: Callable[..., InProcess]) -> None:
+    server = vipu_server(life=InstantLife, admin=ListenAddress("127.0.0.2", 0))
     assert refusal(lambda: server.admin.ListAgents(admin.ListAgentsRequest()))[0] is grpc.StatusCode.UNIMPLEMENTED
     other = Client(str(server.endpoints[1]))
     assert other.address.startswith("127.0.0.2:")
@@ -201,7 +201,7 @@ def test_an_admin_end_point_of_its_own(vipu_server: Callable[..., InProcess]) ->
 
 
 def test_lists_have_one_order(vipu_server: Callable[..., InProcess], tmp_path: Path) -> None:
-    """By id: as things came, after a batch that was refused and taken back, and after a restart."""
+    """Lists are sorted by id, also after a rejected batch and after a restart."""
     database = tmp_path / "pod.db"
     server = vipu_server(database, life=InstantLife)
 
@@ -243,7 +243,7 @@ def test_lists_have_one_order(vipu_server: Callable[..., InProcess], tmp_path: P
     assert ids() == expected
 
 
-def test_records_are_there_after_a_restart(vipu_server: Callable[..., InProcess]) -> None:
+def test_records_survive_a_restart(vipu_server: Callable[..., InProcess]) -> None:
     server = vipu_server(life=InstantLife)
     pod(server)
     server.user.CreatePartition(partition("p1", 8, num_gcds=2))

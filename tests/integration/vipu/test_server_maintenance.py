@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Looking after a controller: backups and the way back, certificates that are renewed under it, health, readiness."""
+"""Maintenance of a controller: backup, restore, certificate renewal, health, readiness."""
 
 from __future__ import annotations
 
@@ -15,13 +15,24 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin, virmgrpc
 from cryptography import x509
-from vipu_servers import Client, InProcess, InstantLife, Process, command, environment, partition, pod, run
 
-from openipu.vipu import backup, tls, tls_renewal
-from openipu.vipu.notify import notify
-from openipu.vipu.store import Store, StoreError
+from openipu.process.notify import notify
+from openipu.shared.vipu.contract import admin, virmgrpc
+from openipu.vipu.storage import backup
+from openipu.vipu.storage.store import Store, StoreError
+from openipu.vipu.tls import issue, renew
+from tests.integration.vipu_servers import (
+    Client,
+    InProcess,
+    InstantLife,
+    Process,
+    command,
+    environment,
+    partition,
+    pod,
+    run,
+)
 
 DAY = datetime.timedelta(days=1)
 Start = Callable[..., Process]
@@ -39,13 +50,13 @@ def mode(path: Path) -> int:
 
 @pytest.fixture
 def certs(tmp_path: Path) -> Path:
-    tls.create(tmp_path / "certs", ["127.0.0.1", "localhost"], 5 * DAY)
+    issue.create(tmp_path / "certs", ["127.0.0.1", "localhost"], 5 * DAY)
     return tmp_path / "certs"
 
 
 @pytest.fixture
 def busy(vipu_server: Callable[..., InProcess]) -> InProcess:
-    """A controller with everything, which goes on running."""
+    """Return a running controller with records of all kinds."""
     server = vipu_server(life=InstantLife)
     pod(server, 16, {"a1": 8, "a2": 8})
     for name in ("p1", "p2", "p3"):
@@ -83,7 +94,7 @@ def test_backup_of_a_running_controller_and_restore_on_an_empty_host(
     assert records(busy) == before
 
 
-def test_old_backups_go_and_other_files_stay(busy: InProcess, certs: Path, tmp_path: Path) -> None:
+def test_keep_removes_old_backups_only(busy: InProcess, certs: Path, tmp_path: Path) -> None:
     folder = tmp_path / "backups"
     folder.mkdir()
     (folder / "notes.txt").write_text("mine")
@@ -95,7 +106,7 @@ def test_old_backups_go_and_other_files_stay(busy: InProcess, certs: Path, tmp_p
     assert "--keep counts the backups of a folder" in refused.stderr
 
 
-def test_restore_overwrites_only_when_told_and_keeps_what_was_there(
+def test_restore_overwrites_only_on_request_and_keeps_the_old_files(
     busy: InProcess, certs: Path, tmp_path: Path, vipu_server: Callable[..., InProcess]
 ) -> None:
     database = tmp_path / "vipu-server.db"
@@ -105,16 +116,16 @@ def test_restore_overwrites_only_when_told_and_keeps_what_was_there(
     refused = run("restore", *options, str(file))
     assert refused.returncode == 1
     assert refused.stderr == (
-        f"Error: There is '{database}' already, and nothing was restored: give --overwrite to put the backup in its "
-        "place, or name another --database and --certs.\n"
+        f"Error OPU613: Cannot restore '{file}': '{database}' already exists. Nothing was restored. "
+        "Give --overwrite to replace it, or another --database and --certs.\n"
     )
     running = run("restore", *options, "--overwrite", str(file))
     assert running.returncode == 1
-    assert "is in use by another vipu-server" in running.stderr
+    assert "another vipu-server uses it" in running.stderr
     assert "later" in records(busy)[0]
     busy.stop()
     old_key = (certs / "server" / "server.key").read_bytes()
-    for _ in range(2):  # the second sets aside what the first restored
+    for _ in range(2):  # the second restore renames the files of the first
         assert run("restore", *options, "--overwrite", str(file)).returncode == 0
     assert records(vipu_server(life=InstantLife))[0] == ["p1", "p2", "p3"]
     assert (certs / "server" / "server.key").read_bytes() == old_key
@@ -124,7 +135,7 @@ def test_restore_overwrites_only_when_told_and_keeps_what_was_there(
 def test_a_log_of_the_old_database_is_not_applied_to_the_restored_one(
     vipu_process: Start, certs: Path, tmp_path: Path, vipu_server: Callable[..., InProcess]
 ) -> None:
-    """A controller that was killed leaves a write-ahead log behind."""
+    """A killed controller leaves a write-ahead log."""
     server = vipu_process()
     pod(server, 4)
     file, _ = backup.create(tmp_path / "vipu-server.db", certs, tmp_path)
@@ -139,7 +150,7 @@ def test_a_log_of_the_old_database_is_not_applied_to_the_restored_one(
     aside.close()
 
 
-def test_what_is_no_backup_is_refused_and_changes_nothing(busy: InProcess, certs: Path, tmp_path: Path) -> None:
+def test_invalid_backups_are_rejected_without_changes(busy: InProcess, certs: Path, tmp_path: Path) -> None:
     database = tmp_path / "vipu-server.db"
     good, _ = backup.create(database, certs, tmp_path)
     busy.stop()
@@ -150,7 +161,9 @@ def test_what_is_no_backup_is_refused_and_changes_nothing(busy: InProcess, certs
     with tarfile.open(other, "w") as tar:
         tar.add(good, "something")
     for file in (garbage, cut, other):
-        with pytest.raises(backup.BackupError, match="is no backup of a controller, or it is damaged: take another"):
+        with pytest.raises(
+            backup.BackupError, match=r"it is not a backup of a controller, or it is damaged\. Use another"
+        ):
             backup.restore(file, database, certs, overwrite=True)
     with pytest.raises(backup.BackupError, match=f"Cannot restore '{missing}' to '{database}': no such file"):
         backup.restore(missing, database, certs, overwrite=True)
@@ -162,14 +175,14 @@ def test_a_damaged_database_is_not_backed_up(busy: InProcess, certs: Path, tmp_p
     database = tmp_path / "vipu-server.db"
     busy.stop()
     content = bytearray(database.read_bytes())
-    content[4096:] = os.urandom(len(content) - 4096)  # everything but the first page
+    content[4096:] = os.urandom(len(content) - 4096)  # all pages except the first
     database.write_bytes(content)
     with pytest.raises((backup.BackupError, StoreError)):
         backup.create(database, certs, tmp_path)
     assert not list(tmp_path.glob(backup.PATTERN))
     checked = run("check", "--database", str(database))
     assert (checked.returncode, checked.stderr.count("\n")) == (1, 1)
-    assert checked.stderr.startswith("Error: ")
+    assert checked.stderr.startswith("Error OPU6")
 
 
 def test_full_disk(busy: InProcess, certs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,13 +193,13 @@ def test_full_disk(busy: InProcess, certs: Path, tmp_path: Path, monkeypatch: py
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(backup.BackupError, match="no space left on device; there is no new backup, and older ones"):
+    with pytest.raises(backup.BackupError, match=r"no space left on device\. No backup was created\. Older"):
         backup.create(tmp_path / "vipu-server.db", certs, tmp_path / "backups")
     assert list((tmp_path / "backups").iterdir()) == [first]
 
 
 def shown(address: str, certs: Path) -> x509.Certificate:
-    """The certificate that a controller shows."""
+    """Return the certificate that a controller presents."""
     host, port = address.split(":")
     context = ssl.create_default_context(cafile=str(certs / "client" / "ca.crt"))
     context.load_cert_chain(certs / "client" / "client.crt", certs / "client" / "client.key")
@@ -202,10 +215,10 @@ def test_certificates_are_renewed_under_a_running_controller(vipu_process: Start
     server = vipu_process("--secure", "--certs", str(certs))
     old = shown(server.address, certs)
     options = ("renew", "--certs", str(certs), "--tls-days", "90")
-    waiting = run(*options, "--within", "4")
-    assert waiting.stdout.startswith("Nothing to renew: all are valid until "), waiting.stderr
-    pretended = run(*options, "--dry-run")
-    assert [line.split(",")[0] for line in pretended.stdout.splitlines()] == [
+    not_due = run(*options, "--within", "4")
+    assert not_due.stdout.startswith("Nothing to renew: all are valid until "), not_due.stderr
+    dry_run = run(*options, "--dry-run")
+    assert [line.split(",")[0] for line in dry_run.stdout.splitlines()] == [
         "Would renew: server",
         "Would renew: client",
     ]
@@ -229,20 +242,18 @@ def test_certificates_are_renewed_under_a_running_controller(vipu_process: Start
     assert run(*options).stdout.startswith("Nothing to renew")
 
 
-def test_a_wrong_certificate_that_takes_the_place_of_a_good_one_is_not_used(
-    vipu_process: Start, certs: Path, tmp_path: Path
-) -> None:
+def test_an_invalid_replacement_certificate_is_not_used(vipu_process: Start, certs: Path, tmp_path: Path) -> None:
     server = vipu_process("--secure", "--certs", str(certs))
     good = shown(server.address, certs)
-    tls.create(tmp_path / "other", ["127.0.0.1"])
+    issue.create(tmp_path / "other", ["127.0.0.1"])
     shutil.copy(tmp_path / "other" / "server" / "server.crt", certs / "server" / "server.crt")
     assert shown(server.address, certs) == good
     assert server.stop() == 0
-    (said,) = [line for line in server.errors if "cannot be used" in line]
-    assert "server.key' does not belong to the certificate" in said
+    (error,) = [line for line in server.errors if "cannot use new certificates" in line]
+    assert "server.key': it does not match certificate" in error
 
 
-def test_names_of_the_server_follow_what_is_asked(certs: Path) -> None:
+def test_renewal_with_other_names(certs: Path) -> None:
     options = ("renew", "--certs", str(certs), "--host", "127.0.0.1")
     assert run(*options, "--within", "0").stdout.startswith("Nothing to renew")
     renewed = run(*options, "--within", "0", "--tls-san", "pod.example", "--tls-san", "10.3.1.101")
@@ -251,67 +262,69 @@ def test_names_of_the_server_follow_what_is_asked(certs: Path) -> None:
     names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     assert [str(name.value) for name in names] == ["127.0.0.1", "localhost", "::1", "pod.example", "10.3.1.101"]
     assert mode(certs / "server" / "server.crt") == 0o644
-    assert run(*options, "--within", "0").stdout.startswith("Nothing to renew"), "it keeps its names"
+    assert run(*options, "--within", "0").stdout.startswith("Nothing to renew"), "the certificate keeps its names"
 
 
-def test_an_authority_is_renewed_with_its_key_so_that_old_clients_still_trust(
+def test_a_renewed_authority_keeps_its_key_and_old_clients_trust_it(
     vipu_process: Start, certs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.rmtree(certs)
-    monkeypatch.setattr(tls, "AUTHORITY_VALIDITY", 20 * DAY)
-    tls.create(certs, ["127.0.0.1"], 20 * DAY)
+    monkeypatch.setattr(issue, "AUTHORITY_VALIDITY", 20 * DAY)
+    issue.create(certs, ["127.0.0.1"], 20 * DAY)
     monkeypatch.undo()
     shutil.copytree(certs, tmp_path / "as-before")
     server = vipu_process("--secure", "--certs", str(certs))
-    assert list(tls_renewal.renew(certs, 30 * DAY)) == ["ca", "server", "client"]
+    assert list(renew.renew(certs, 30 * DAY)) == ["ca", "server", "client"]
     authorities = {(certs / role / "ca.crt").read_bytes() for role in ("ca", "server", "client")}
     assert len(authorities) == 1
     for client in (tmp_path / "as-before", certs):
         assert shown(server.address, client).not_valid_after_utc > datetime.datetime.now(datetime.UTC) + 800 * DAY
 
 
-def test_certificates_are_judged_before_they_are_used(certs: Path, tmp_path: Path) -> None:
-    def judged(host: str = "127.0.0.1") -> str:
+def test_certificates_are_checked_before_use(certs: Path, tmp_path: Path) -> None:
+    def checked(host: str = "127.0.0.1") -> str:
         done = run("certificates", "--certs", str(certs), "--host", host)
         return done.stdout + done.stderr
 
-    assert judged().startswith(f"Usable: {certs}, until ")
+    assert checked().startswith(f"Usable: {certs}, until ")
     server = certs / "server" / "server.crt"
-    assert judged("10.3.1.101").startswith(f"Error: The certificate '{server}' will not do for 10.3.1.101: ip address ")
-    tls.create(tmp_path / "other", ["127.0.0.1"])
+    assert checked("10.3.1.101").startswith(
+        f"Error OPU614: Cannot use certificate '{server}' for 10.3.1.101: ip address "
+    )
+    issue.create(tmp_path / "other", ["127.0.0.1"])
     shutil.copytree(tmp_path / "other" / "client", certs / "client", dirs_exist_ok=True)
     shutil.copy(certs / "server" / "ca.crt", certs / "client" / "ca.crt")
-    assert judged().startswith(
-        f"Error: The certificate '{certs / 'client' / 'client.crt'}' will not do for 127.0.0.1: "
+    assert checked().startswith(
+        f"Error OPU614: Cannot use certificate '{certs / 'client' / 'client.crt'}' for 127.0.0.1: "
     )
     shutil.copy(tmp_path / "other" / "server" / "server.crt", server)
-    assert "server.key' does not belong to the certificate" in judged()
+    assert "server.key': it does not match certificate" in checked()
 
 
-def test_certificates_of_others_are_not_renewed(certs: Path) -> None:
+def test_certificates_of_other_authorities_are_not_renewed(certs: Path) -> None:
     shutil.rmtree(certs / "ca")
     refused = run("renew", "--certs", str(certs))
     assert refused.returncode == 1
     assert refused.stderr == (
-        f"Error: Cannot read '{certs / 'ca' / 'ca.key'}': No such file or directory; only certificates of "
-        "'vipu-server --tls-init' can be renewed here, and others where they come from.\n"
+        f"Error OPU614: Cannot read '{certs / 'ca' / 'ca.key'}': No such file or directory. Only certificates of "
+        "'vipu-server --tls-init' can be renewed here. Renew others at their issuer.\n"
     )
 
 
 def test_health(vipu_process: Start, certs: Path) -> None:
     server = vipu_process()
     port = server.address.split(":")[1]
-    said = run("health", "--port", port)
-    assert (said.returncode, said.stdout) == (0, f"vipu-server 0.1.0 serves on 127.0.0.1:{port}\n")
-    wrong = run("health", "--port", port, "--secure", "--certs", str(certs))
-    assert wrong.returncode == 1
+    healthy = run("health", "--port", port)
+    assert (healthy.returncode, healthy.stdout) == (0, f"vipu-server 0.1.0 serves on 127.0.0.1:{port}\n")
+    with_tls = run("health", "--port", port, "--secure", "--certs", str(certs))
+    assert with_tls.returncode == 1
     server.stop()
-    gone = run("health", "--port", port, "--wait", "0.5")
-    assert gone.returncode == 1
-    assert gone.stderr.startswith(f"Error: The controller on 127.0.0.1:{port} does not serve after 0.5 s: ")
+    stopped = run("health", "--port", port, "--wait", "0.5")
+    assert stopped.returncode == 1
+    assert stopped.stderr.startswith(f"Error OPU616: The controller on 127.0.0.1:{port} does not serve after 0.5 s: ")
 
 
-def test_the_service_manager_is_told_when_it_serves(tmp_path: Path) -> None:
+def test_the_service_manager_is_notified(tmp_path: Path) -> None:
     run("--init", "--database", str(tmp_path / "vipu-server.db"))
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(str(tmp_path / "notify"))
@@ -331,8 +344,8 @@ def test_the_service_manager_is_told_when_it_serves(tmp_path: Path) -> None:
             process.wait()
 
 
-def test_a_service_manager_that_does_not_listen_is_no_harm(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "nobody"))
+def test_a_missing_service_manager_is_ignored(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "missing"))
     notify("READY=1")
 
 

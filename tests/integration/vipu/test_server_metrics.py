@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The metrics of a ``vipu-server`` process, with real machines."""
+"""Metrics of a ``vipu-server`` process with real agents."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pathlib import Path
 
 import grpc
 import pytest
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin, virmgrpc
-from scraping import Scrape, check
-from vipu_servers import Machines, Process, partition, pod, run, wait_active
-from waiting import until
 
-from openipu.vipu import tls
-from openipu.vipu.initialise import initialise
+from openipu.shared.vipu.contract import admin, virmgrpc
 from openipu.vipu.metrics.catalog import CONTROLLER
+from openipu.vipu.server.initialise import initialise
+from openipu.vipu.tls import issue
+from tests.integration.scraping import Scrape, check
+from tests.integration.vipu_servers import Machines, Process, partition, pod, run, wait_active
+from tests.integration.waiting import until
 
 HOST = f"127.84.{os.getpid() % 250 + 1}.1"
 USER, ADMIN = "virmgrpc.UserService", "openipu.vipu.admin.v1.AdminService"
@@ -25,7 +25,7 @@ USER, ADMIN = "virmgrpc.UserService", "openipu.vipu.admin.v1.AdminService"
 
 @pytest.fixture
 def port() -> int:
-    """One that is free."""
+    """Return a free port."""
     with socket.create_server((HOST, 0)) as probe:
         return int(probe.getsockname()[1])
 
@@ -45,7 +45,7 @@ def refused(call: Callable[[], object]) -> grpc.StatusCode:
     return code
 
 
-def test_a_controller_at_work(vipu_process: Callable[..., Process], machines: Machines, port: int) -> None:
+def test_metrics_of_a_busy_controller(vipu_process: Callable[..., Process], machines: Machines, port: int) -> None:
     server = vipu_process(*options(port))
     check(url(port), CONTROLLER)
     pod(server, machines, {"a1": 30, "a2": 2})
@@ -55,7 +55,7 @@ def test_a_controller_at_work(vipu_process: Callable[..., Process], machines: Ma
     for number in range(4):
         wait_active(server, f"p{number}")
     server.user.RemovePartition(virmgrpc.RemovePartitionRequest(partition_id="p3"))
-    written = 32 + 1 + 2 + 4 * 2 + 2  # the POD; partitions that come up; one that goes, of which the last is on its way
+    written = 32 + 1 + 2 + 4 * 2 + 2  # the POD; partitions that become active; one removal, whose deletion is pending
     until(lambda: (Scrape(url(port)).get("vipu_store_changes_total") or 0) >= written)
     scrape = check(url(port), CONTROLLER)
 
@@ -82,7 +82,7 @@ def test_a_controller_at_work(vipu_process: Callable[..., Process], machines: Ma
     assert scrape.get("vipu_store_waiting_commands") == 0
     assert scrape.sum("vipu_store_size_bytes") > 10_000
 
-    # Reading writes nothing.
+    # Scrapes write no records.
     server.user.ListPartitions(virmgrpc.ListPartitionsRequest())
     assert Scrape(url(port)).get("vipu_store_commit_duration_seconds_count") == commits
     assert server.stop() == 0
@@ -107,7 +107,7 @@ def test_a_lost_machine(vipu_process: Callable[..., Process], port: int) -> None
     check(url(port), CONTROLLER)
 
 
-def test_tests_of_clusters(vipu_process: Callable[..., Process], port: int) -> None:
+def test_metrics_of_cluster_tests(vipu_process: Callable[..., Process], port: int) -> None:
     rack = Machines(3)
     try:
         server = vipu_process(*options(port))
@@ -118,13 +118,13 @@ def test_tests_of_clusters(vipu_process: Callable[..., Process], port: int) -> N
         assert scrape.get("vipu_cluster_test_ok", cluster="cl0", test="Cabling") == 0
         assert scrape.get("vipu_cluster_test_failures", cluster="cl0", test="Cabling", kind="no_cable") == 1
         assert scrape.get("vipu_cluster_test_ok", cluster="cl0", test="Version") == 1
-        assert scrape.get("vipu_cluster_test_ok", cluster="cl0", test="Traffic") is None  # it was skipped
+        assert scrape.get("vipu_cluster_test_ok", cluster="cl0", test="Traffic") is None  # skipped
         assert scrape.get("vipu_cluster_test_runs_total", cluster="cl0", outcome="failed") == 1
         rack.wiring.plug(rack.wiring.place("ag01:5"))
         run_tests(server)
         scrape = check(url(port), CONTROLLER)
         assert {value for _, value in scrape.all("vipu_cluster_test_ok")} == {1}
-        assert len(scrape.all("vipu_cluster_test_ok")) == 5  # there are no GW-Links
+        assert len(scrape.all("vipu_cluster_test_ok")) == 5  # this cluster has no GW-Links
         assert scrape.all("vipu_cluster_test_failures") == []
         assert scrape.get("vipu_cluster_test_runs_total", cluster="cl0", outcome="passed") == 1
         assert scrape.get("vipu_cluster_test_running", cluster="cl0") == 0
@@ -137,21 +137,21 @@ def run_tests(server: Process) -> None:
     until(lambda: server.admin.GetClusterTest(admin.GetClusterTestRequest()).run.ended_unix)
 
 
-def test_a_port_that_is_taken(port: int, tmp_path: Path) -> None:
+def test_a_port_in_use(port: int, tmp_path: Path) -> None:
     database = tmp_path / "vipu-server.db"
     initialise(database)
     with socket.create_server((HOST, port)):
         done = run("--database", str(database), "--port", "0", *options(port))
     assert done.returncode == 1
     assert done.stderr == (
-        f"Error: Cannot tell metrics on {HOST}:{port}: another program has that port, or this machine has no such "
-        "address; give another with --metrics-host and --metrics-port.\n"
+        f"Error OPU615: Cannot serve metrics on {HOST}:{port}: the port is in use, or this machine does not have the "
+        "address. Change --metrics-host or --metrics-port.\n"
     )
 
 
-def test_a_secure_controller_tells_no_secret(vipu_process: Callable[..., Process], port: int, tmp_path: Path) -> None:
+def test_metrics_contain_no_secrets(vipu_process: Callable[..., Process], port: int, tmp_path: Path) -> None:
     certs = tmp_path / "certs"
-    tls.create(certs, ["127.0.0.1", HOST])
+    issue.create(certs, ["127.0.0.1", HOST])
     files = {name: (certs / "client" / name).read_bytes() for name in ("ca.crt", "client.key", "client.crt")}
     credentials = grpc.ssl_channel_credentials(files["ca.crt"], files["client.key"], files["client.crt"])
     server = vipu_process("--secure", "--certs", str(certs), *options(port), channel=credentials)

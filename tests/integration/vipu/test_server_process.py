@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""``vipu-server`` as a process: options, start, end, kill, and everything that a user can get wrong."""
+"""Process ``vipu-server``: options, start, stop, kill, and errors of users."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from pathlib import Path
 
 import grpc
 import pytest
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.client import ACCESS_KEY_METADATA, USER_ID_METADATA
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin, virmgrpc
 from cryptography import x509
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from vipu_servers import Client, Machines, Process, command, partition, pod, run, wait_active
 
-from openipu.vipu.initialise import initialise
+from openipu.shared.vipu.client import ACCESS_KEY_METADATA, USER_ID_METADATA
+from openipu.shared.vipu.contract import admin, virmgrpc
+from openipu.vipu.server.initialise import initialise
+from tests.integration.vipu_servers import Client, Machines, Process, command, partition, pod, run, wait_active
 
 Start = Callable[..., Process]
 
@@ -73,13 +73,13 @@ def test_ready_line_environment_and_version(vipu_process: Start, monkeypatch: py
     events = [json.loads(line) for line in server.errors if line]
     assert events[0]["level"] == "warning"
     assert "not secure" in events[0]["event"]
-    done = next(event for event in events if event["event"] == "done")
+    done = next(event for event in events if event["event"] == "request completed")
     assert done["method"].endswith("AdminService/CreateAgent")
     assert (done["object"], done["peer"][:15]) == ("ag1", "ipv4:127.0.0.1:")
     assert run("--version").stdout == "vipu-server 0.1.0\n"
 
 
-def test_it_lives_on_when_nobody_reads_its_log(tmp_path: Path, machines: Machines) -> None:
+def test_a_closed_log_does_not_stop_the_server(tmp_path: Path, machines: Machines) -> None:
     database = tmp_path / "vipu-server.db"
     initialise(database)
     process = subprocess.Popen(
@@ -119,23 +119,23 @@ def test_health_and_reflection(vipu_process: Start) -> None:
     assert "CreatePartition" in service.methods_by_name
 
 
-def test_what_is_wrong_with_the_start_is_said_in_one_sentence(vipu_process: Start, tmp_path: Path) -> None:
+def test_start_errors_are_one_line(vipu_process: Start, tmp_path: Path) -> None:
     server = vipu_process()
     port = server.address.rpartition(":")[2]
-    here, other, newer = (str(tmp_path / name) for name in ("vipu-server.db", "other.db", "newer.db"))
+    in_use, other, newer = (str(tmp_path / name) for name in ("vipu-server.db", "other.db", "newer.db"))
     for path in (other, newer):
         initialise(Path(path))
     connection = sqlite3.connect(newer)
     connection.execute("UPDATE alembic_version SET version_num = '9999'")
     connection.commit()
     connection.close()
-    missing, nowhere, certs = (str(tmp_path / name) for name in ("missing.db", "no/where.db", "none"))
+    missing, missing_folder, certs = (str(tmp_path / name) for name in ("missing.db", "no/where.db", "none"))
     nocerts = str(tmp_path / "nocerts")
     agent_tls = [part for name in ("ca", "certificate", "key") for part in (f"--agent-tls-{name}", certs)]
     cases = (
-        (["--database", missing], [f"There is no database '{missing}'", "--init"]),
-        (["--init", "--database", nowhere], ["No such file or directory"]),
-        (["--database", here], ["is in use by another vipu-server"]),
+        (["--database", missing], [f"Cannot open database '{missing}': it does not exist.", "--init"]),
+        (["--init", "--database", missing_folder], ["does not exist. Create the folder"]),
+        (["--database", in_use], ["another vipu-server uses it"]),
         (["--database", newer, "--port", "0"], ["written by a newer release (version 9999"]),
         (["--database", other, "--port", port], [f"Cannot listen on 127.0.0.1:{port}", "another program"]),
         (["--tls-init", nocerts, "--host", "0.0.0.0"], ["0.0.0.0", "--tls-san"]),
@@ -147,17 +147,17 @@ def test_what_is_wrong_with_the_start_is_said_in_one_sentence(vipu_process: Star
     )
     with ThreadPoolExecutor(2) as pool:
         results = list(pool.map(lambda case: run(*case[0]), cases))
-    for result, (_, sentence) in zip(results, cases, strict=True):
+    for result, (_, message) in zip(results, cases, strict=True):
         assert result.returncode == 1, result
         assert result.stdout == ""
-        assert re.fullmatch(r"Error: [^\n]+\n", result.stderr), result.stderr
-        for part in sentence:
+        assert re.fullmatch(r"Error OPU\d{3}: [^\n]+\n", result.stderr), result.stderr
+        for part in message:
             assert part in result.stderr
     assert not Path(nocerts).exists()
     assert server.stop() == 0
 
 
-def test_a_certificate_for_a_server_that_listens_everywhere(tmp_path: Path) -> None:
+def test_a_certificate_for_a_wildcard_address(tmp_path: Path) -> None:
     made = run("--tls-init", str(tmp_path / "certs"), "--host", "0.0.0.0", "--tls-san", "pod.example")
     assert made.returncode == 0, made.stderr
     certificate = x509.load_pem_x509_certificate((tmp_path / "certs" / "server" / "server.crt").read_bytes())
@@ -166,19 +166,19 @@ def test_a_certificate_for_a_server_that_listens_everywhere(tmp_path: Path) -> N
     assert [str(address) for address in names.get_values_for_type(x509.IPAddress)] == ["127.0.0.1", "::1"]
 
 
-def test_wrong_use_of_options_is_explained(tmp_path: Path) -> None:
+def test_usage_errors(tmp_path: Path) -> None:
     cases = (
-        (["--no-admin", "--admin-port", "1"], "--no-admin leaves nothing"),
-        (["--default-user-id", "x"], "--default-user-id has a meaning with --secure only"),
+        (["--no-admin", "--admin-port", "1"], "--no-admin excludes --admin-host and --admin-port"),
+        (["--default-user-id", "x"], "--default-user-id requires --secure"),
         (["--agent-tls-ca", "x"], "belong together"),
         (["--port", "70000"], "70000"),
         (["--database", str(tmp_path)], "is a directory"),
     )
     with ThreadPoolExecutor(2) as pool:
         results = list(pool.map(lambda case: run(*case[0]), cases))
-    for result, (_, sentence) in zip(results, cases, strict=True):
+    for result, (_, message) in zip(results, cases, strict=True):
         assert result.returncode == 2, result
-        assert sentence in result.stderr
+        assert message in result.stderr
         assert "Traceback" not in result.stderr
 
 
@@ -205,13 +205,13 @@ def test_a_partition_on_machines(vipu_process: Start, machines: Machines) -> Non
 
 
 class Writers:
-    """Threads that create and remove partitions until the server is gone, and keep books."""
+    """Threads that create and remove partitions until the server ends, and record the results."""
 
     def __init__(self, server: Process, prefix: str, enough: int) -> None:
-        """``enough`` acknowledged removals set the event of that name."""
-        self.there: set[str] = set()
-        self.gone: set[str] = set()
-        self.doubt: set[str] = set()
+        """Start the threads. ``enough`` acknowledged removals set the event of that name."""
+        self.existing: set[str] = set()
+        self.removed: set[str] = set()
+        self.in_doubt: set[str] = set()
         self.codes: set[grpc.StatusCode] = set()
         self.enough = threading.Event()
         self._threads = [
@@ -227,31 +227,31 @@ class Writers:
             try:
                 for n in range(10_000):
                     id = f"{prefix}-{n}"
-                    self.doubt.add(id)
+                    self.in_doubt.add(id)
                     stub.CreatePartition(partition(id), timeout=10)
-                    self.doubt.remove(id)
-                    self.there.add(id)
+                    self.in_doubt.remove(id)
+                    self.existing.add(id)
                     if n % 8:
-                        self.there.remove(id)
-                        self.doubt.add(id)
+                        self.existing.remove(id)
+                        self.in_doubt.add(id)
                         request = virmgrpc.RemovePartitionRequest(partition_id=id, force=True)
                         stub.RemovePartition(request, timeout=10)
-                        self.doubt.remove(id)
-                        self.gone.add(id)
-                    if len(self.gone) >= enough:
+                        self.in_doubt.remove(id)
+                        self.removed.add(id)
+                    if len(self.removed) >= enough:
                         self.enough.set()
             except grpc.RpcError as error:
                 self.codes.add(error.code())
 
     def join(self) -> None:
-        """Wait for the end of all."""
+        """Wait for all threads."""
         for thread in self._threads:
             thread.join(20)
 
     def check(self, listed: set[str]) -> None:
-        """Compare the books with what there is."""
-        assert self.there <= listed
-        assert not self.gone & listed
+        """Compare the recorded results with the listed partitions."""
+        assert self.existing <= listed
+        assert not self.removed & listed
 
 
 def listed(server: Process) -> set[str]:
@@ -260,7 +260,7 @@ def listed(server: Process) -> set[str]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_it_ends_cleanly_while_it_is_busy(vipu_process: Start, machines: Machines, number: signal.Signals) -> None:
+def test_a_busy_server_stops_cleanly(vipu_process: Start, machines: Machines, number: signal.Signals) -> None:
     server = vipu_process()
     pod(server, machines)
     writers = Writers(server, "w", 20)
@@ -272,10 +272,10 @@ def test_it_ends_cleanly_while_it_is_busy(vipu_process: Start, machines: Machine
     assert "Traceback" not in "".join(server.errors)
     found = listed(vipu_process())
     writers.check(found)
-    assert found <= writers.there | writers.doubt
+    assert found <= writers.existing | writers.in_doubt
 
 
-def test_kill_keeps_what_was_acknowledged(vipu_process: Start, machines: Machines, tmp_path: Path) -> None:
+def test_acknowledged_changes_survive_a_kill(vipu_process: Start, machines: Machines, tmp_path: Path) -> None:
     server = vipu_process()
     pod(server, machines)
     rounds: list[Writers] = []
@@ -289,7 +289,7 @@ def test_kill_keeps_what_was_acknowledged(vipu_process: Start, machines: Machine
         found = listed(server)
         for writers in rounds:
             writers.check(found)
-        assert found <= set().union(*(writers.there | writers.doubt for writers in rounds))
+        assert found <= set().union(*(writers.existing | writers.in_doubt for writers in rounds))
     assert server.stop() == 0
     connection = sqlite3.connect(tmp_path / "vipu-server.db")
     assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
@@ -365,23 +365,23 @@ def test_garbage_and_oversized_messages_get_a_status_code(vipu_process: Start) -
     assert "Traceback" not in "".join(server.errors)
 
 
-def test_a_caller_that_goes_away_does_no_harm(vipu_process: Start, machines: Machines) -> None:
+def test_cancelled_calls(vipu_process: Start, machines: Machines) -> None:
     server = vipu_process()
     pod(server, machines)
     other = Client(server.address)
     calls = [other.user.CreatePartition.future(partition(f"p{n}")) for n in range(60)]
     other.close()
     for call in calls:
-        with contextlib.suppress(grpc.RpcError, grpc.FutureCancelledError):  # some may have been answered
+        with contextlib.suppress(grpc.RpcError, grpc.FutureCancelledError):  # some calls may have completed
             call.result(timeout=10)
-    impatient = 0
+    timeouts = 0
     for n in range(40):
         try:
             server.user.CreatePartition(partition(f"q{n}"), timeout=0.0005)
         except grpc.RpcError as error:
             assert error.code() is grpc.StatusCode.DEADLINE_EXCEEDED
-            impatient += 1
-    assert impatient
+            timeouts += 1
+    assert timeouts
     server.user.CreatePartition(partition("last"), timeout=10)
     assert server.stop() == 0
     assert "Traceback" not in "".join(server.errors)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""``--secure``: certificates, users, access keys, and the allocation as the boundary between tenants."""
+"""Tests of ``--secure``: certificates, users, access keys, isolation of tenants by allocation."""
 
 from __future__ import annotations
 
@@ -12,17 +12,19 @@ from pathlib import Path
 import grpc
 import pytest
 import structlog
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.client import ACCESS_KEY_METADATA, USER_ID_METADATA
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin, virmgrpc
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from structlog.testing import LogCapture
-from vipu_servers import Client, InProcess, InstantLife, partition, pod
 
-from openipu.vipu import auth, controller, services_guard, tls
-from openipu.vipu.initialise import initialise
-from openipu.vipu.model import Put, Role
+from openipu.shared.vipu.client import ACCESS_KEY_METADATA, USER_ID_METADATA
+from openipu.shared.vipu.contract import admin, virmgrpc
+from openipu.vipu.api import auth, guard
+from openipu.vipu.domain.model import Put, Role
+from openipu.vipu.server.initialise import initialise
+from openipu.vipu.storage import writer
+from openipu.vipu.tls import issue, load
+from tests.integration.vipu_servers import Client, InProcess, InstantLife, partition, pod
 
 Refusal = tuple[grpc.StatusCode, str]
 
@@ -30,19 +32,19 @@ Refusal = tuple[grpc.StatusCode, str]
 @pytest.fixture(scope="module")
 def certs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("tls") / "vipu-certs"
-    tls.create(directory, ["127.0.0.1", "localhost"])
+    issue.create(directory, ["127.0.0.1", "localhost"])
     return directory
 
 
 def channel(certs: Path, client: Path | None = None) -> grpc.ChannelCredentials:
-    """Trust the authority of the server, and show a client certificate."""
+    """Return channel credentials with the CA of the server and a client certificate."""
     files = [(client or certs) / "client" / name for name in ("client.key", "client.crt")]
     key, certificate = (file.read_bytes() for file in files)
-    return grpc.ssl_channel_credentials((certs / "server" / tls.CA).read_bytes(), key, certificate)
+    return grpc.ssl_channel_credentials((certs / "server" / load.CA).read_bytes(), key, certificate)
 
 
 class User:
-    """A client whose every call carries a user id and a key."""
+    """Client that sends a user id and a key with every call."""
 
     def __init__(self, client: Client, id: str = "", key: str = "") -> None:
         self.client = client
@@ -67,13 +69,13 @@ class User:
 
 @pytest.fixture
 def secure(vipu_server: Callable[..., InProcess], certs: Path, tmp_path: Path) -> Callable[..., InProcess]:
-    """Make a secure controller whose administrator ``root`` has the key that is its ``root_key``."""
+    """Return a factory of secure controllers with administrator ``root`` and its key in ``root_key``."""
 
     def make(**settings: object) -> InProcess:
         database = tmp_path / "vipu-server.db"
         initialise(database)
         server = vipu_server(
-            life=InstantLife, channel=channel(certs), credentials=tls.server_credentials(certs), **settings
+            life=InstantLife, channel=channel(certs), credentials=load.server_credentials(certs), **settings
         )
         root, server.root_key = auth.new_user("root", Role.ADMIN, ())  # type: ignore[attr-defined]
         server.server.controller.submit(lambda state: ([Put(root)], None)).result(10)
@@ -84,7 +86,7 @@ def secure(vipu_server: Callable[..., InProcess], certs: Path, tmp_path: Path) -
 
 @pytest.fixture
 def tenants(secure: Callable[..., InProcess]) -> Iterator[tuple[User, User, User]]:
-    """An administrator, alice with allocation a1, bob with allocation a2; each has a partition."""
+    """Yield an administrator, alice with allocation a1, and bob with allocation a2; each has a partition."""
     server = secure()
     root = User(server, "root", server.root_key)  # type: ignore[attr-defined]
     request = admin.ApplyRequest(
@@ -104,7 +106,7 @@ def tenants(secure: Callable[..., InProcess]) -> Iterator[tuple[User, User, User
     yield users
 
 
-def test_each_sees_its_own(tenants: tuple[User, User, User]) -> None:
+def test_users_see_their_own_allocations(tenants: tuple[User, User, User]) -> None:
     root, alice, bob = tenants
     assert root.listed() == ["pa", "pb"]
     assert (alice.listed(), alice.listed("a1"), alice.listed("a2")) == (["pa"], ["pa"], [])
@@ -115,7 +117,7 @@ def test_each_sees_its_own(tenants: tuple[User, User, User]) -> None:
     assert [entry.agent for entry in attributes] == ["ag2"]
 
 
-def test_what_others_have_is_not_there(tenants: tuple[User, User, User]) -> None:
+def test_objects_of_other_tenants_are_hidden(tenants: tuple[User, User, User]) -> None:
     root, alice, _ = tenants
     id = {"partition_id": "pb"}
     for stub, method, request in (
@@ -129,12 +131,14 @@ def test_what_others_have_is_not_there(tenants: tuple[User, User, User]) -> None
         ("tenant", "GetAllocation", admin.GetAllocationRequest(id="a2")),
         ("tenant", "CountFits", admin.CountFitsRequest(allocation_id="a2", sizes=[1])),
     ):
-        code, sentence = alice.refused(stub, method, request)
+        code, message = alice.refused(stub, method, request)
         assert code is grpc.StatusCode.NOT_FOUND, method
-        assert "does not exist, or is not yours to use" in sentence, sentence
+        assert "does not exist, or you may not use it" in message, message
     assert root.listed() == ["pa", "pb"]
-    told = alice("tenant", "ListPartitionOptions", admin.ListPartitionOptionsRequest(partition_ids=["pb", "pa"]))
-    assert [options.partition_id for options in told.partitions] == ["pa"]
+    options_reply = alice(
+        "tenant", "ListPartitionOptions", admin.ListPartitionOptionsRequest(partition_ids=["pb", "pa"])
+    )
+    assert [options.partition_id for options in options_reply.partitions] == ["pa"]
 
 
 def test_the_admin_api_is_for_administrators(tenants: tuple[User, User, User]) -> None:
@@ -148,7 +152,7 @@ def test_the_admin_api_is_for_administrators(tenants: tuple[User, User, User]) -
     assert len(root("admin", "ListAgents", admin.ListAgentsRequest()).agents) == 3
 
 
-def test_rights_are_taken_at_once(tenants: tuple[User, User, User]) -> None:
+def test_removed_rights_end_at_once(tenants: tuple[User, User, User]) -> None:
     root, alice, bob = tenants
     root("admin", "Apply", admin.ApplyRequest(users=[admin.UserSpec(id="alice", allocation_ids=["a2"])]))
     assert alice.listed() == ["pb"]
@@ -160,11 +164,11 @@ def test_rights_are_taken_at_once(tenants: tuple[User, User, User]) -> None:
 
 def test_credentials_are_needed_and_must_be_right(tenants: tuple[User, User, User]) -> None:
     server = tenants[0].client
-    wrong = "The user id or its access key is wrong; ask an administrator for a new one."
-    for user, sentence in (
-        (User(server), "This controller is secure: give a user id and its access key."),
+    wrong = "Cannot log in: the user id or its access key is wrong. Ask an administrator for a new one."
+    for user, message in (
+        (User(server), "Cannot log in: this controller is secure. Give a user id and its access key."),
         (User(server, "alice", "AAAAAAAAAAA"), wrong),
-        (User(server, "nobody", "AAAAAAAAAAA"), wrong),
+        (User(server, "unknown", "AAAAAAAAAAA"), wrong),
         (User(server, "alice"), wrong),
         (User(server, "", "AAAAAAAAAAA"), wrong),
     ):
@@ -173,8 +177,8 @@ def test_credentials_are_needed_and_must_be_right(tenants: tuple[User, User, Use
             ("admin", "ListUsers", admin.ListUsersRequest()),
             ("tenant", "ListAllocations", admin.ListAllocationsRequest()),
         ):
-            assert user.refused(*call) == (grpc.StatusCode.UNAUTHENTICATED, sentence)
-    # The version is no secret among those who have a certificate.
+            assert user.refused(*call) == (grpc.StatusCode.UNAUTHENTICATED, message)
+    # Clients with a certificate may read the version without credentials.
     assert User(server)("version", "GetVersion", virmgrpc.VersionRequest()).version
 
 
@@ -190,15 +194,17 @@ def test_keys_are_neither_stored_nor_logged(
         assert key not in captured.out + captured.err
 
 
-def test_the_log_tells_who_was_refused_and_who_wrote(
+def test_the_log_names_rejected_callers_and_writers(
     tenants: tuple[User, User, User], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root, alice, _ = tenants
     key = "AAAAAAAAAAA"
     capture = LogCapture()
-    everything = structlog.make_filtering_bound_logger(logging.DEBUG)
-    for module in (services_guard, controller):  # whose loggers leave out what is not serious in these tests
-        monkeypatch.setattr(module, "_log", structlog.wrap_logger(None, processors=[capture], wrapper_class=everything))
+    logger_class = structlog.make_filtering_bound_logger(logging.DEBUG)
+    for module in (guard, writer):  # these loggers drop lower levels in tests
+        monkeypatch.setattr(
+            module, "_log", structlog.wrap_logger(None, processors=[capture], wrapper_class=logger_class)
+        )
     User(root.client, "mallory" + "y" * 100, key).refused("user", "CreatePartition", partition("x", 1, "a1"))
     alice.refused("admin", "ListUsers", admin.ListUsersRequest())
     alice("user", "RemovePartition", virmgrpc.RemovePartitionRequest(partition_id="pa"))
@@ -208,10 +214,11 @@ def test_the_log_tells_who_was_refused_and_who_wrote(
     root("admin", "Apply", admin.ApplyRequest(users=[admin.UserSpec(id="carol")], validate_only=True))
     root("admin", "CreateUser", admin.CreateUserRequest(spec=admin.UserSpec(id="carol")))
     logs = capture.entries
-    told = [entry for entry in logs if entry["event"] in ("refused", "done")]
-    assert all(entry["peer"].startswith("ipv4:127.0.0.1:") for entry in told)
+    entries = [entry for entry in logs if entry["event"] in ("request rejected", "request completed")]
+    assert all(entry["peer"].startswith("ipv4:127.0.0.1:") for entry in entries)
     assert [
-        (entry["log_level"], entry["user"], entry["method"].rpartition("/")[2], entry.get("object")) for entry in told
+        (entry["log_level"], entry["user"], entry["method"].rpartition("/")[2], entry.get("object"))
+        for entry in entries
     ] == [
         ("warning", "mallory" + "y" * 56, "CreatePartition", None),
         ("warning", "alice", "ListUsers", None),
@@ -221,7 +228,9 @@ def test_the_log_tells_who_was_refused_and_who_wrote(
     ]
     for secret in (key, root.metadata[1][1], alice.metadata[1][1]):
         assert secret not in repr(logs)
-    assert {entry["event"] for entry in logs if entry["log_level"] == "info"} == {"done"}, "one line for a write"
+    assert {entry["event"] for entry in logs if entry["log_level"] == "info"} == {"request completed"}, (
+        "one line for a write"
+    )
 
 
 def test_default_user(secure: Callable[..., InProcess]) -> None:
@@ -241,7 +250,7 @@ def test_other_metadata_keys(secure: Callable[..., InProcess]) -> None:
 
 
 def outdated(certs: Path, directory: Path) -> Path:
-    """A client certificate of the right authority that has expired."""
+    """Create an expired client certificate of the right authority."""
     authority = x509.load_pem_x509_certificate((certs / "ca" / "ca.crt").read_bytes())
     signer = serialization.load_pem_private_key((certs / "ca" / "ca.key").read_bytes(), None)
     assert isinstance(signer, ec.EllipticCurvePrivateKey)
@@ -262,49 +271,53 @@ def outdated(certs: Path, directory: Path) -> Path:
     return directory
 
 
-def test_only_clients_with_a_valid_certificate_get_in(
+def test_only_valid_client_certificates_are_accepted(
     secure: Callable[..., InProcess], certs: Path, tmp_path: Path
 ) -> None:
     server = secure(default_user_id="root")
-    tls.create(tmp_path / "other", ["127.0.0.1"])
-    authority = (certs / "server" / tls.CA).read_bytes()
+    issue.create(tmp_path / "other", ["127.0.0.1"])
+    authority = (certs / "server" / load.CA).read_bytes()
     for credentials in (
         None,
         grpc.ssl_channel_credentials(authority),
         channel(certs, tmp_path / "other"),
         channel(certs, outdated(certs, tmp_path / "late")),
     ):
-        stranger = Client(server.address, credentials)
-        assert User(stranger).refused("version", "GetVersion", virmgrpc.VersionRequest())[0] is (
+        other_client = Client(server.address, credentials)
+        assert User(other_client).refused("version", "GetVersion", virmgrpc.VersionRequest())[0] is (
             grpc.StatusCode.UNAVAILABLE
         )
-        stranger.close()
+        other_client.close()
     assert User(server)("version", "GetVersion", virmgrpc.VersionRequest()).version
 
 
 def test_certificates_that_cannot_be_used_are_refused(certs: Path, tmp_path: Path) -> None:
-    with pytest.raises(tls.TlsError, match=r"No such file or directory; make one with 'vipu-server --tls-init'\.$"):
-        tls.server_credentials(tmp_path / "nothing")
-    tls.create(tmp_path / "old", ["localhost"], datetime.timedelta(days=-1))
-    with pytest.raises(tls.TlsError, match=r"The certificate .* is valid from .* to .* only; make one with"):
-        tls.server_credentials(tmp_path / "old")
+    with pytest.raises(load.TlsError, match=r"No such file or directory\. Create one with 'vipu-server --tls-init'\.$"):
+        load.server_credentials(tmp_path / "nothing")
+    issue.create(tmp_path / "old", ["localhost"], datetime.timedelta(days=-1))
+    with pytest.raises(
+        load.TlsError, match=r"Cannot use certificate .*: it is valid only from .* to .*\. Create one with"
+    ):
+        load.server_credentials(tmp_path / "old")
     mixed = tmp_path / "mixed"
-    tls.create(mixed, ["localhost"])
+    issue.create(mixed, ["localhost"])
     (mixed / "server" / "server.key").write_bytes((certs / "server" / "server.key").read_bytes())
-    with pytest.raises(tls.TlsError, match="does not belong to the certificate"):
-        tls.server_credentials(mixed)
+    with pytest.raises(load.TlsError, match="does not match certificate"):
+        load.server_credentials(mixed)
     (mixed / "server" / "server.crt").write_text("nonsense")
-    with pytest.raises(tls.TlsError, match="are not PEM certificates"):
-        tls.server_credentials(mixed)
-    with pytest.raises(tls.TlsError, match=r"There is .*mixed' already; remove it first"):
-        tls.create(mixed, ["localhost"])
-    with pytest.raises(tls.TlsError, match="neither an IP address nor a DNS name"):
-        tls.create(tmp_path / "odd", ["bücher.example"])
+    with pytest.raises(load.TlsError, match="they are not PEM certificates"):
+        load.server_credentials(mixed)
+    with pytest.raises(
+        load.TlsError, match=r"Cannot create certificates in .*mixed': it already exists\. Remove it first"
+    ):
+        issue.create(mixed, ["localhost"])
+    with pytest.raises(load.TlsError, match="neither an IP address nor a DNS name"):
+        issue.create(tmp_path / "odd", ["bücher.example"])
     assert not (tmp_path / "odd").exists()
 
 
-def test_a_failure_half_way_leaves_no_certificates_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write, written = tls._write, []
+def test_a_failed_creation_leaves_no_certificates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write, written = issue._write, []
 
     def full(directory: Path, *rest: object) -> None:
         if directory.name == "client":
@@ -313,16 +326,16 @@ def test_a_failure_half_way_leaves_no_certificates_behind(tmp_path: Path, monkey
         written.append(directory.name)
 
     with monkeypatch.context() as patch:
-        patch.setattr(tls, "_write", full)
-        with pytest.raises(tls.TlsError, match=r"Cannot write certificates to '.*/certs': No space left on device\.$"):
-            tls.create(tmp_path / "certs", ["localhost"])
+        patch.setattr(issue, "_write", full)
+        with pytest.raises(load.TlsError, match=r"Cannot write certificates to '.*/certs': No space left on device\.$"):
+            issue.create(tmp_path / "certs", ["localhost"])
     assert written == ["ca", "server"]
     assert list(tmp_path.iterdir()) == []
-    tls.create(tmp_path / "certs", ["localhost"])
+    issue.create(tmp_path / "certs", ["localhost"])
     assert [path.name for path in tmp_path.iterdir()] == ["certs"]
 
 
-def test_keys_are_for_their_owner_only(certs: Path) -> None:
+def test_only_the_owner_can_read_keys(certs: Path) -> None:
     for key in certs.glob("*/*.key"):
         assert key.stat().st_mode & 0o777 == 0o600
         assert key.parent.stat().st_mode & 0o777 == 0o700

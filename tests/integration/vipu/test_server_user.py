@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The public user API of a running controller."""
+"""Tests of the public user API of a running controller."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Callable
 
 import grpc
 import pytest
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin, virmgrpc
-from vipu_servers import Client, InProcess, InstantLife, partition, pod, ready_state, wait_active
+
+from openipu.shared.vipu.contract import admin, virmgrpc
+from tests.integration.vipu_servers import Client, InProcess, InstantLife, partition, pod, ready_state, wait_active
 
 
 def refusal(call: Callable[[], object]) -> tuple[grpc.StatusCode, str]:
@@ -33,7 +34,7 @@ def config(client: Client, id: str, gcd: int | None = None) -> object:
     return client.user.GetPartitionIpuofConfig(request).ipuof_config
 
 
-def test_tells_its_version(instant_server: InProcess) -> None:
+def test_version(instant_server: InProcess) -> None:
     assert instant_server.version.GetVersion(virmgrpc.VersionRequest()).version == "0.1.0"
 
 
@@ -58,19 +59,19 @@ def test_partition_from_create_to_remove(instant_server: InProcess) -> None:
     assert [(ipu.topology_id % 4, ipu.routing_id) for ipu in spec.ipus] == [(3, 0), (2, 1), (1, 2), (0, 3)]
     remove(instant_server, "p1")
     assert listed(instant_server) == []
-    code, sentence = refusal(lambda: ready_state(instant_server, "p1"))
+    code, message = refusal(lambda: ready_state(instant_server, "p1"))
     assert code is grpc.StatusCode.NOT_FOUND
-    assert sentence == "Cannot get the status of partition 'p1': partition 'p1' does not exist."
+    assert message == "Cannot get the status of partition 'p1': partition 'p1' does not exist."
 
 
-def test_lists_by_allocation_and_follows_changes(instant_server: InProcess) -> None:
+def test_lists_by_allocation_follow_changes(instant_server: InProcess) -> None:
     pod(instant_server, allocations={"a1": 8, "a2": 8})
     for id, allocation in (("p1", "a1"), ("p2", "a2"), ("p3", "a2")):
         instant_server.user.CreatePartition(partition(id, 1, allocation))
     assert listed(instant_server) == ["p1", "p2", "p3"]
     assert listed(instant_server, "a2") == ["p2", "p3"]
     assert listed(instant_server, "nothing") == []
-    # The same name again is another partition, and the list must not show the old one.
+    # A new partition with the same id replaces the old one in the list.
     remove(instant_server, "p1")
     instant_server.user.CreatePartition(partition("p1", 8, "a1"))
     reply = instant_server.user.ListPartitions(virmgrpc.ListPartitionsRequest(allocation_id="a1"))
@@ -91,26 +92,26 @@ def test_ipuof_config_has_every_ipu_in_exactly_one_gcd(instant_server: InProcess
     for gcd in range(4):
         (one,) = config(instant_server, "p1", gcd).gcd_configs
         assert one == whole.gcd_configs[gcd]
-    code, sentence = refusal(lambda: config(instant_server, "p1", 4))
+    code, message = refusal(lambda: config(instant_server, "p1", 4))
     assert code is grpc.StatusCode.INVALID_ARGUMENT
-    assert sentence == (
+    assert message == (
         "Cannot get the IPUoF configuration of partition 'p1': there is no GCD 4; it has 4, counted from 0."
     )
 
 
-def test_no_ipuof_config_before_it_is_active(vipu_server: Callable[..., InProcess]) -> None:
+def test_no_ipuof_config_before_active(vipu_server: Callable[..., InProcess]) -> None:
     class Slow(InstantLife):
         configures = False
 
     server = vipu_server(life=Slow)
     pod(server)
     server.user.CreatePartition(partition("p1"))
-    code, sentence = refusal(lambda: config(server, "p1"))
+    code, message = refusal(lambda: config(server, "p1"))
     assert code is grpc.StatusCode.FAILED_PRECONDITION
-    assert sentence == "Cannot get the IPUoF configuration of partition 'p1': it is PENDING, not ACTIVE."
+    assert message == "Cannot get the IPUoF configuration of partition 'p1': it is PENDING, not ACTIVE."
 
 
-def test_reset_goes_to_the_partition_life(instant_server: InProcess) -> None:
+def test_reset_calls_the_partition_life(instant_server: InProcess) -> None:
     pod(instant_server)
     instant_server.user.CreatePartition(partition("p1"))
     wait_active(instant_server, "p1")
@@ -120,7 +121,7 @@ def test_reset_goes_to_the_partition_life(instant_server: InProcess) -> None:
     assert (status.ready_state, status.operation_state) == (virmgrpc.PS_PENDING, virmgrpc.POS_RESETTING)
 
 
-def test_options_that_the_public_api_does_not_tell(instant_server: InProcess) -> None:
+def test_options_that_are_not_in_the_public_api(instant_server: InProcess) -> None:
     pod(instant_server)
     tenant = instant_server.tenant
     request = partition("p1")
@@ -129,15 +130,15 @@ def test_options_that_the_public_api_does_not_tell(instant_server: InProcess) ->
     instant_server.user.CreatePartition(partition("p2"))
     wait_active(instant_server, "p1")
 
-    def told(*ids: str) -> list[tuple[str, bool, bool]]:
+    def options_of(*ids: str) -> list[tuple[str, bool, bool]]:
         reply = tenant.ListPartitionOptions(admin.ListPartitionOptionsRequest(partition_ids=ids))
         return [(each.partition_id, each.disable_auto_reset, each.relocatable) for each in reply.partitions]
 
-    assert told() == [("p1", False, True), ("p2", False, False)]
-    assert told("p2", "gone", "p2") == [("p2", False, False)]
+    assert options_of() == [("p1", False, True), ("p2", False, False)]
+    assert options_of("p2", "gone", "p2") == [("p2", False, False)]
     tenant.SetPartitionOptions(admin.SetPartitionOptionsRequest(partition_id="p1", disable_auto_reset=True))
-    assert told("p1") == [("p1", True, False)]
-    assert ready_state(instant_server, "p1") == virmgrpc.PS_ACTIVE  # no reset
+    assert options_of("p1") == [("p1", True, False)]
+    assert ready_state(instant_server, "p1") == virmgrpc.PS_ACTIVE  # without a reset
     assert refusal(lambda: tenant.SetPartitionOptions(admin.SetPartitionOptionsRequest(partition_id="p3"))) == (
         grpc.StatusCode.NOT_FOUND,
         "Cannot change partition 'p3': partition 'p3' does not exist.",
@@ -164,7 +165,7 @@ def test_rules_become_status_codes(instant_server: InProcess) -> None:
     create(partition("p1", 16))
     assert refusal(lambda: create(partition("p1"))) == (
         grpc.StatusCode.ALREADY_EXISTS,
-        "Cannot create partition 'p1': there is a partition of that id already.",
+        "Cannot create partition 'p1': a partition with this id already exists.",
     )
     assert refusal(lambda: create(partition("p2")))[0] is grpc.StatusCode.RESOURCE_EXHAUSTED
     assert refusal(lambda: create(partition("p2", 3)))[0] is grpc.StatusCode.INVALID_ARGUMENT

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What several releases of the command lines print, and steps of plans to be written by them."""
+"""Output of several releases of the command lines, and steps of plans to write with them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.reconcile import Action, Failure, ItemError, Step
 from ansible_collections.openipu.pod.plugins.module_utils.vipu import resources
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.client import Connection, VipuError
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.transport_cli import CliTransport
-from recorded import Recorded
+from ansible_collections.openipu.pod.plugins.module_utils.vipu.transport.command_line import CliTransport
+
+from tests.unit.collection.recorded import Recorded
 
 OLDER_PARTITIONS = """\
  Partition   | Cluster  | ILDs | GW Routing | ILD Routing | Size | GCDs | State
@@ -40,26 +41,26 @@ AGENT_1 = """\
 
 
 def made(recorded: Recorded, **connection: Any) -> Iterator[CliTransport]:
-    """A transport, closed afterwards."""
+    """Yield a transport and close it afterwards."""
     transport = CliTransport(Connection(**connection), recorded.vipu_admin, recorded.vipu)
     yield transport
     transport.close()
 
 
-def step(kind: str, key: str, action: Action = Action.CREATE, before: Any = None, **wanted: Any) -> Step:
-    """A step of a plan."""
+def step(kind: str, key: str, action: Action = Action.CREATE, before: Any = None, **desired: Any) -> Step:
+    """Return a step of a plan."""
     family = next(family for family in resources.FAMILIES if family.kind == kind)
-    there = {"id": key} if action is not Action.CREATE else None
-    return Step(family, key, action, before or there, None if action is Action.DELETE else {"id": key, **wanted})
+    existing = {"id": key} if action is not Action.CREATE else None
+    return Step(family, key, action, before or existing, None if action is Action.DELETE else {"id": key, **desired})
 
 
-def said(errors: list[ItemError]) -> list[tuple[str, str, Failure]]:
-    """Which steps have an error, and of what sort."""
+def failures(errors: list[ItemError]) -> list[tuple[str, str, Failure]]:
+    """Return kind, key and failure of each error."""
     return [(error.kind, error.key, error.failure) for error in errors]
 
 
 def refusal(call: Callable[[], Any]) -> str:
-    """The sentence of a call that fails."""
+    """Return the message of a call that fails."""
     with pytest.raises(VipuError) as caught:
         call()
-    return caught.value.sentence
+    return caught.value.message

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The transport over the command lines, with commands that tests make."""
+"""Fixtures for the command line transport with recorded commands."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.transport_cli import CliTransport
-from cli_steps import made
-from recorded import Recorded
+from ansible_collections.openipu.pod.plugins.module_utils.vipu.transport.command_line import CliTransport
+
+from tests.unit.collection.cli_steps import made
+from tests.unit.collection.recorded import Recorded
 
 
 @pytest.fixture
 def recorded(tmp_path: Path) -> Recorded:
-    """Commands that know nothing yet."""
+    """Return commands without recordings."""
     return Recorded(tmp_path / "bin")
 
 
 @pytest.fixture
 def transport(recorded: Recorded) -> Iterator[CliTransport]:
-    """A transport over those commands."""
+    """Yield a transport over those commands."""
     yield from made(recorded)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Commands that print what was recorded, for releases of the command lines that cannot run here."""
+"""Scripts that print recorded output, for releases of the command lines that cannot run in tests."""
 
 from __future__ import annotations
 
 import shlex
 from pathlib import Path
 
-# Global flags come before the verb; the rest of the line names the recording. It runs as any command does.
+# Global flags precede the verb; the rest of the line is the name of the recording.
 SCRIPT = """\
 #!/bin/sh
 echo "$(basename "$0") $*" >> {folder}/lines
@@ -23,7 +23,7 @@ if [ -e "{folder}/$*.status" ]; then exit "$(cat "{folder}/$*.status")"; fi
 
 
 class Recorded:
-    """``vipu`` and ``vipu-admin`` in a folder, with what they print."""
+    """Scripts ``vipu`` and ``vipu-admin`` in a folder, with their recorded output."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir()
@@ -33,36 +33,36 @@ class Recorded:
         self.vipu, self.vipu_admin = str(folder / "vipu"), str(folder / "vipu-admin")
 
     def prints(self, line: str, output: str, errors: str = "", status: int = 0) -> None:
-        """What a command line prints on standard output and standard error, and its exit status."""
+        """Set standard output, standard error and exit status of a command."""
         (self.folder / line).write_text(output)
         (self.folder / f"{line}.errors").write_text(errors)
         (self.folder / f"{line}.status").write_text(str(status))
 
     def does(self, line: str, script: str) -> None:
-        """What a command line does instead: a shell script."""
+        """Replace a command with a shell script."""
         self._executable(f"{line}.do", f"#!/bin/sh\n{script}\n")
 
     @property
     def calls(self) -> list[str]:
-        """The commands that ran, without global flags, in order."""
-        return self._told("calls")
+        """Commands that ran, in order, without global flags."""
+        return self._recorded_lines("calls")
 
     @property
     def lines(self) -> list[str]:
-        """The commands that ran with all their arguments."""
-        return self._told("lines")
+        """Commands that ran, with all arguments."""
+        return self._recorded_lines("lines")
 
     @property
     def environment(self) -> dict[str, str]:
-        """What the last command saw."""
-        return dict(line.split("=", 1) for line in self._told("environment") if "=" in line)
+        """Environment of the last command."""
+        return dict(line.split("=", 1) for line in self._recorded_lines("environment") if "=" in line)
 
     @property
     def working_folder(self) -> Path:
-        """Where the last command ran."""
-        return Path(self._told("folder")[0])
+        """Working folder of the last command."""
+        return Path(self._recorded_lines("folder")[0])
 
-    def _told(self, name: str) -> list[str]:
+    def _recorded_lines(self, name: str) -> list[str]:
         file = self.folder / name
         return file.read_text().splitlines() if file.exists() else []
 

@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reading what the command lines print, in the forms that Graphcore documents."""
+"""Tests of the parsers of command line output, with the formats that Graphcore documents."""
 
 from __future__ import annotations
 
 import pytest
-from ansible_collections.openipu.pod.plugins.module_utils.vipu import cli_output
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.cli_output import Result
+from ansible_collections.openipu.pod.plugins.module_utils.vipu.transport import cli_output
+from ansible_collections.openipu.pod.plugins.module_utils.vipu.transport.cli_output import Result
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("create agent (ag1): success.", Result("create", "ag1", None)),
         ("create user (alice): success. Access key is 'Ab3dE6gH9kL'.", Result("create", "alice", None)),
         ("create partition (p1): failed: no free IPUs.", Result("create", "p1", "no free IPUs")),
         ("remove cluster (c.1-x): failed: it is in use\n", Result("remove", "c.1-x", "it is in use")),
-        ("remove agent (ag1): failed.", Result("remove", "ag1", "no reason was given")),
+        ("remove agent (ag1): failed.", Result("remove", "ag1", "no cause was given")),
         ("test cluster (cl0): failed: Some tests failed.", Result("test", "cl0", "Some tests failed")),
         ("test (cluster): failed: Some tests failed.", Result("test", "cluster", "Some tests failed")),
         (
@@ -32,8 +32,8 @@ from hypothesis import strategies as st
         ("create agent (ag1): succeeded", None),
     ],
 )
-def test_result_lines(text: str, told: Result | None) -> None:
-    assert cli_output.result(text) == told
+def test_result_lines(text: str, expected: Result | None) -> None:
+    assert cli_output.result(text) == expected
 
 
 def test_access_key() -> None:
@@ -64,7 +64,7 @@ NEWER = """\
 """
 
 
-def test_columns_go_by_their_header() -> None:
+def test_columns_are_found_by_header() -> None:
     rows = cli_output.table(OLDER, "partition")
     assert [(row["partition"], row["size"], row["state"]) for row in rows] == [
         ("p64", "64", "ACTIVE"),
@@ -73,11 +73,11 @@ def test_columns_go_by_their_header() -> None:
     rows = cli_output.table(NEWER, "partition id", "partition")
     assert [(row["partition"], row["allocation"], row["state"]) for row in rows] == [
         ("p1", "a1", "ACTIVE"),
-        ("p2", "", "PENDING"),  # a row of its own, since its key stands there
+        ("p2", "", "PENDING"),  # a separate row, because it has a key
     ]
 
 
-def test_a_row_without_its_key_goes_on_with_the_row_before() -> None:
+def test_row_without_key_continues_the_previous_row() -> None:
     rows = cli_output.table(" Allocation ID | Agents\n---\n a1 | ag01 ag02\n    | ag03\n a2 | ag04\n", "allocation id")
     assert rows == [
         {"allocation id": "a1", "agents": "ag01 ag02 ag03"},
@@ -85,43 +85,43 @@ def test_a_row_without_its_key_goes_on_with_the_row_before() -> None:
     ]
 
 
-@pytest.mark.parametrize("rule", ["------", "-----+-----", "----- | -----", "======"])
-def test_rules_of_every_form(rule: str) -> None:
-    text = f"{rule}\n User | Role\n{rule}\n -a- | -\n{rule}\n"
+@pytest.mark.parametrize("separator", ["------", "-----+-----", "----- | -----", "======"])
+def test_separators_of_every_form(separator: str) -> None:
+    text = f"{separator}\n User | Role\n{separator}\n -a- | -\n{separator}\n"
     assert cli_output.table(text, "user") == [{"user": "-a-", "role": "-"}]
 
 
 @pytest.mark.parametrize(
     "text", ["", "\n\n", "--------\n", "No users found.\n", "no users\n", " User | Role\n---\n---\n", "User\n----\n"]
 )
-def test_nothing_is_an_empty_table(text: str) -> None:
+def test_output_without_rows_is_an_empty_table(text: str) -> None:
     assert cli_output.table(text, "user") == []
 
 
-def test_a_table_of_one_column() -> None:
+def test_table_with_one_column() -> None:
     assert cli_output.table("User\n-----\nalice\nbob\n-----\n", "user") == [{"user": "alice"}, {"user": "bob"}]
 
 
 @pytest.mark.parametrize(
-    ("text", "sentence"),
+    ("text", "message"),
     [
         (" User | B | C\n x | y\n", r"2 cells under a header of 3: 'x \| y'"),
         ("Error: connection refused\n", "no column 'user': 'Error: connection refused'"),
         ("No route to host\n", "no column 'user': 'No route to host'"),
         (" Name | Role\n alice | user\n", r"no column 'user': 'Name \| Role'"),
         (" User | Role\n | user\n", r"a row without user: '\| user'"),
-        (" User | Role | Role\n", "two columns of one name"),
-        (" User | Role\n the user | x\n", "'the user' is no user"),
+        (" User | Role | Role\n", "two columns with the same name"),
+        (" User | Role\n the user | x\n", "'the user' is not a valid user"),
         (" User | Role\n alice | user\nWARN: slow\n bob | user\n", "between the rows of a table: 'WARN: slow'"),
         (" Some | thing\n User | Role\n alice | user\n", r"no column 'user': 'Some \| thing'"),
     ],
 )
-def test_what_is_no_table_is_refused_and_quoted(text: str, sentence: str) -> None:
-    with pytest.raises(ValueError, match=sentence):
+def test_invalid_table_is_refused_and_quoted(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         cli_output.table(text, "user")
 
 
-def test_captions_and_remarks_around_a_table() -> None:
+def test_captions_and_remarks_are_skipped() -> None:
     text = "Showing all users\n User | Role\n alice | user\nlist users (all): success.\n1 user\n"
     assert cli_output.table(text, "user") == [{"user": "alice", "role": "user"}]
 
@@ -154,10 +154,10 @@ def test_agent(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "sentence"), [("", "an empty output"), ("rubbish\n", "neither name nor value: 'rubbish'")]
+    ("text", "message"), [("", "an empty output"), ("rubbish\n", "neither name nor value: 'rubbish'")]
 )
-def test_no_agent(text: str, sentence: str) -> None:
-    with pytest.raises(ValueError, match=sentence):
+def test_invalid_agent(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         cli_output.block(text, "agent", "ipu")
 
 
@@ -175,7 +175,7 @@ Segment | Id | ILD | Topology Id
 """
 
 
-def test_a_value_of_several_lines() -> None:
+def test_value_with_several_lines() -> None:
     facts, ipus = cli_output.block(PARTITION, "partition", "segment")
     assert facts["errors"] == "Agent 'ag01' refused: no link.\nAgent 'ag02' is down."
     assert (facts["auto resets"], ipus) == ("3 of 3", [{"segment": "0", "id": "0", "ild": "0", "topology id": "3"}])
@@ -207,15 +207,15 @@ def test_ipu_attributes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "sentence"),
+    ("text", "message"),
     [
-        (" Agent | IPU | Attribute | Value\n | | clock | 1\n", r"an attribute of no IPU: '\| \| clock \| 1'"),
-        (" Agent | IPU | Attribute | Value\n a | 0 | x | 1\n b | | x | 1\n", r"an attribute of no IPU: 'b \|"),
+        (" Agent | IPU | Attribute | Value\n | | clock | 1\n", r"an attribute without IPU: '\| \| clock \| 1'"),
+        (" Agent | IPU | Attribute | Value\n a | 0 | x | 1\n b | | x | 1\n", r"an attribute without IPU: 'b \|"),
         (" Agent | Attribute | Value\n a | x | 1\n", "no columns Agent, IPU and Value"),
     ],
 )
-def test_attributes_of_nobody(text: str, sentence: str) -> None:
-    with pytest.raises(ValueError, match=sentence):
+def test_invalid_attributes(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         cli_output.ipu_attributes(text)
 
 
@@ -239,8 +239,8 @@ def test_durations(text: str, seconds: float) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "2", "soon", "2s ago", "-2s"])
-def test_no_duration(text: str) -> None:
-    with pytest.raises(ValueError, match="no duration"):
+def test_invalid_duration(text: str) -> None:
+    with pytest.raises(ValueError, match="not a duration"):
         cli_output.seconds(text)
 
 
@@ -252,21 +252,21 @@ def test_ipuof_config() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "sentence"),
+    ("text", "message"),
     [
         ("", "no JSON in an empty output"),
         ("partition p1 is PENDING\n", "no JSON in 'partition p1 is PENDING'"),
-        ('{"devices": [', "what should be JSON and is not"),
-        ('line\n{"attributes": {}, "devices": []} more', "what should be JSON and is not"),
+        ('{"devices": [', "invalid JSON"),
+        ('line\n{"attributes": {}, "devices": []} more', "invalid JSON"),
         ('{"devices": []}', "an object without devices and attributes"),
     ],
 )
-def test_no_ipuof_config(text: str, sentence: str) -> None:
-    with pytest.raises(ValueError, match=sentence):
+def test_invalid_ipuof_config(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         cli_output.ipuof_config(text)
 
 
-# What may stand in a cell: a few words without bars. Keys are names, and always have a letter or digit.
+# Cells hold words without bars. Keys are names with at least one letter or digit.
 WORD = st.text("abcXYZ019._-:/()[]", min_size=1, max_size=8)
 NAME = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,10}", fullmatch=True)
 CELL = st.lists(WORD, max_size=5)
@@ -275,24 +275,24 @@ COLUMN = st.from_regex(r"[A-Z][a-z]{1,8}( [A-Z][a-z]{1,8})?", fullmatch=True)
 
 @st.composite
 def tables(draw: st.DrawFn) -> tuple[str, str, list[dict[str, str]]]:
-    """A table as it is printed, the name of its key column, and what it says.
+    """Return a printed table, the name of its key column, and its rows.
 
-    Cells of several words are broken over lines at random; rules and captions come and go.
+    Cells with several words are split over lines at random. Separators and captions are optional.
     """
     columns = draw(st.lists(COLUMN, min_size=2, max_size=6, unique_by=str.lower))
     key = draw(st.sampled_from(columns))
-    rule = draw(st.sampled_from(["-" * 40, "\n" + "-" * 12 + "\n", ""]))
+    separator = draw(st.sampled_from(["-" * 40, "\n" + "-" * 12 + "\n", ""]))
     width = draw(st.integers(1, 20))
-    lines = [draw(st.sampled_from(["", "Showing what there is"])), rule, _line(columns, width), rule]
-    said = []
+    lines = [draw(st.sampled_from(["", "Showing all objects"])), separator, _line(columns, width), separator]
+    rows = []
     for name in draw(st.lists(NAME, max_size=5)):
         row = {column: [name] if column == key else draw(CELL) for column in columns}
         depth = max(map(len, row.values())) if draw(st.booleans()) else 1
         for level in range(max(depth, 1)):
             parts = [words[level : level + 1] if depth > 1 else words for words in row.values()]
             lines.append(_line([" ".join(part) for part in parts], width))
-        said.append({column.lower(): " ".join(words) for column, words in row.items()})
-    return "\n".join([*lines, rule, ""]), key.lower(), said
+        rows.append({column.lower(): " ".join(words) for column, words in row.items()})
+    return "\n".join([*lines, separator, ""]), key.lower(), rows
 
 
 def _line(cells: list[str], width: int) -> str:
@@ -300,16 +300,14 @@ def _line(cells: list[str], width: int) -> str:
 
 
 @given(tables())
-def test_a_printed_table_is_read_back(printed: tuple[str, str, list[dict[str, str]]]) -> None:
-    text, key, said = printed
-    assert cli_output.table(text, key, "some other name") == said
+def test_printed_table_is_parsed(printed: tuple[str, str, list[dict[str, str]]]) -> None:
+    text, key, rows = printed
+    assert cli_output.table(text, key, "some other name") == rows
 
 
 @given(tables(), st.data())
-def test_a_table_with_a_line_cut_short_is_never_misread(
-    printed: tuple[str, str, list[dict[str, str]]], data: st.DataObject
-) -> None:
-    text, key, _said = printed
+def test_truncated_line_is_refused(printed: tuple[str, str, list[dict[str, str]]], data: st.DataObject) -> None:
+    text, key, _rows = printed
     lines = text.splitlines()
     rows = [n for n, line in enumerate(lines) if line.count("|") > 1][1:]
     assume(rows)
@@ -320,7 +318,7 @@ def test_a_table_with_a_line_cut_short_is_never_misread(
 
 
 @given(st.text())
-def test_any_text_is_read_or_refused_in_words(text: str) -> None:
+def test_any_text_is_parsed_or_refused_with_a_message(text: str) -> None:
     for read in (
         lambda: cli_output.table(text, "user"),
         lambda: cli_output.ipu_attributes(text),

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the printed results of cluster tests say, in the forms of Graphcore's guide and in our own."""
+"""Tests of the parser of cluster test results, with the formats of Graphcore's guide and of openipu."""
 
 from __future__ import annotations
 
 import pytest
-from ansible_collections.openipu.pod.plugins.module_utils.vipu import cli_tests
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.cluster_tests import sentence
+from ansible_collections.openipu.pod.plugins.module_utils.vipu.cluster_test_failures import failure_message
+from ansible_collections.openipu.pod.plugins.module_utils.vipu.transport import cli_tests
 
-# As Graphcore prints them, with the blanks of the guide.
+from openipu.vipu.cluster_test.runs import abort_message
+
+# Output of Graphcore's command, with the blanks of the guide.
 PASSING = """\
 Showing test results for cluster cl0
   Test Type     | Duration | Passed | Summary
@@ -69,7 +71,7 @@ def port(agent: str, kind: str, number: int) -> dict[str, object]:
     return {"agent": agent, "kind": kind, "port": number}
 
 
-def test_a_run_that_passed() -> None:
+def test_passed_run() -> None:
     run = cli_tests.status(PASSING, None)
     assert (run["state"], run["cluster"], run["ok"]) == ("finished", "cl0", True)
     assert [(result["test"], result["passed"], result["total"], result["skipped"]) for result in run["results"]] == [
@@ -84,7 +86,7 @@ def test_a_run_that_passed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "kind", "ends", "told"),
+    ("text", "kind", "ends", "message"),
     [
         (
             SYNC,
@@ -108,15 +110,22 @@ def test_a_run_that_passed() -> None:
         (SKIPPED, "wrong_port", [("a02", 7, "a03", 3)], "Cabling 11/12 (a02 port 7 <--> a03 port 3: wrong port)."),
     ],
 )
-def test_cables(text: str, kind: str, ends: list[tuple[str, int, str, int]], told: str) -> None:
+def test_cables(text: str, kind: str, ends: list[tuple[str, int, str, int]], message: str) -> None:
     run = cli_tests.status(text, "Cannot test cluster '--status': Some tests failed.")
     failures = run["results"][0]["failures"]
     assert {failure["kind"] for failure in failures} == {kind}
     assert [(f["a"]["agent"], f["a"]["port"], f["b"]["agent"], f["b"]["port"]) for f in failures] == ends
-    assert sentence(run) == "Cluster 'cl0' did not pass its tests: " + told
+    assert failure_message(run, "cl0") == "Cluster 'cl0' did not pass its tests: " + message
 
 
-def test_links_inside_of_a_machine() -> None:
+def test_the_message_names_the_cluster_of_a_table_without_caption() -> None:
+    text = "\n".join(line for line in SKIPPED.splitlines() if "Showing test results" not in line)
+    run = cli_tests.status(text, None)
+    assert run["cluster"] is None
+    assert failure_message(run, "cl0").startswith("Cluster 'cl0' did not pass its tests: Cabling 11/12 (")
+
+
+def test_links_inside_a_machine() -> None:
     text = """\
 Showing test results for cluster cl0
   Test Type | Duration | Passed  | Summary
@@ -129,16 +138,16 @@ Showing test results for cluster cl0
             |          |         | - ag-1: internal3 (327)
             |          |         | - ag02: internal7 (link down)
 """
-    trained, carried = (result["failures"] for result in cli_tests.status(text, None)["results"])
-    known = [(failure["kind"], failure["agent"], failure["link"]) for failure in trained]
+    ipu_link_failures, traffic_failures = (result["failures"] for result in cli_tests.status(text, None)["results"])
+    known = [(failure["kind"], failure["agent"], failure["link"]) for failure in ipu_link_failures]
     assert known == [("link_down", "ag-1", "internal3"), ("link_down", "ag02", None)]
-    assert [(f["kind"], f["agent"], f["link"], f["corrected_errors"], f["traffic_test"]) for f in carried] == [
+    assert [(f["kind"], f["agent"], f["link"], f["corrected_errors"], f["traffic_test"]) for f in traffic_failures] == [
         ("corrected_errors", "ag-1", "internal3", 327, 2),
         ("link_down", "ag02", "internal7", None, 2),
     ]
 
 
-def test_what_was_skipped_and_why() -> None:
+def test_skipped_tests() -> None:
     run = cli_tests.status(SKIPPED, None)
     skipped = run["results"][1]
     assert (skipped["skipped_because"], skipped["ok"], skipped["failures"]) == ("Cabling", False, [])
@@ -158,7 +167,7 @@ def test_versions_and_settings() -> None:
     assert (pfc["kind"], pfc["agent"]) == ("pfc_classes", "ag05")
 
 
-def test_a_line_that_nobody_knows_is_not_lost() -> None:
+def test_unknown_line_becomes_a_failure() -> None:
     text = SYNC.replace("ag1:6 <--> 2:ag2", "the cable is on fire")
     first, _ = cli_tests.status(text, None)["results"][0]["failures"]
     assert (first["kind"], first["reason"]) == (None, "the cable is on fire")
@@ -170,7 +179,7 @@ def test_a_line_that_nobody_knows_is_not_lost() -> None:
         ("No results available. Test in cluster cl0 is in progress.", "running", "cl0"),
         ("No results available. Last test in cluster cl0 was stopped.", "stopped", "cl0"),
         ("No results available.", "none", None),
-        ("No results available. Cannot end the test Cabling of cluster 'cl0': see the log.", "aborted", "cl0"),
+        (f"No results available. {abort_message('Cabling', 'cl0')}", "aborted", "cl0"),
     ],
 )
 def test_runs_without_results(reason: str, state: str, cluster: str | None) -> None:
@@ -180,6 +189,6 @@ def test_runs_without_results(reason: str, state: str, cluster: str | None) -> N
 
 @pytest.mark.parametrize("reason", [None, "Some tests failed."])
 @pytest.mark.parametrize("text", ["", "what?", PASSING.replace("14/14", "many"), PASSING.replace("153.96s", "long")])
-def test_what_cannot_be_read_is_not_read(text: str, reason: str | None) -> None:
+def test_unreadable_output_is_refused(text: str, reason: str | None) -> None:
     with pytest.raises(ValueError, match=r"."):
         cli_tests.status(text, reason)

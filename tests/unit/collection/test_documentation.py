@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every module's examples are valid, every module is in the group, and the API is covered."""
+"""Tests of module documentation: valid examples, action groups, and options for all fields of the API."""
 
 from __future__ import annotations
 
 import importlib
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,20 +12,21 @@ import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin, virmgrpc
 
-ROOT = Path(__file__).resolve().parents[3]
+from tests import ROOT
+
 MODULES = sorted(path.stem for path in (ROOT / "plugins/modules").glob("*.py"))
 TEMPLATE = re.compile(r"\{\{.*\}\}")
 
 
 def spec(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The argument spec of a module and its constraints, as its action plugin declares them."""
+    """Return the argument spec of a module and its constraints, as its action plugin declares them."""
     action = importlib.import_module(f"ansible_collections.openipu.pod.plugins.action.{name}").ActionModule
     task = getattr(action, "task", action)
     return task.argument_spec, task.constraints
 
 
 def documents(name: str, part: str) -> Any:
-    """A documentation string of a module, as data."""
+    """Return a documentation string of a module as data."""
     module = importlib.import_module(f"ansible_collections.openipu.pod.plugins.modules.{name}")
     return yaml.safe_load(getattr(module, part))
 
@@ -40,11 +40,12 @@ def test_examples_are_valid_tasks(name: str) -> None:
                 continue
             used += module == f"openipu.pod.{name}"
             argument_spec, constraints = spec(module.rpartition(".")[2])
-            # What a template will give is not known here; its option has to exist all the same.
-            known = {key: value for key, value in options.items() if not _templated(value)}
             assert set(options) <= set(argument_spec), f"{name}: {set(options) - set(argument_spec)}"
-            errors = ArgumentSpecValidator(argument_spec, **constraints).validate(known).error_messages
-            assert not [error for error in errors if not _about_templates(error, options)], f"{name}: {errors}"
+            values = {
+                key: _sample(argument_spec[key]) if _templated(value) else value for key, value in options.items()
+            }
+            errors = ArgumentSpecValidator(argument_spec, **constraints).validate(values).error_messages
+            assert not errors, f"{name}: {errors}"
     assert used, f"no example uses {name}"
 
 
@@ -52,12 +53,15 @@ def _templated(value: Any) -> bool:
     return isinstance(value, str) and bool(TEMPLATE.search(value))
 
 
-def _about_templates(error: str, options: dict[str, Any]) -> bool:
-    return "missing" in error and any(_templated(value) for value in options.values())
+def _sample(option: dict[str, Any]) -> Any:
+    """Return a valid value for an option whose value is a template."""
+    if option.get("choices"):
+        return option["choices"][0]
+    return {"int": 1, "float": 1.0, "bool": True, "list": [], "dict": {}}.get(option.get("type", "str"), "x")
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_every_module_is_documented_alike(name: str) -> None:
+def test_documentation_of_every_module(name: str) -> None:
     documentation = documents(name, "DOCUMENTATION")
     fragments = documentation["extends_documentation_fragment"]
     assert any(fragment.startswith("openipu.pod.attributes") for fragment in fragments)
@@ -68,14 +72,14 @@ def test_every_module_is_documented_alike(name: str) -> None:
     assert (ROOT / f"plugins/action/{name}.py").exists()
 
 
-# Fields of requests that no option sets, and why.
+# Fields of requests without an option, and the reason.
 EXCEPTIONS = {
-    ("ApplyRequest", "users"): "a key told to a bulk task would have nowhere to go; vipu_user writes it to a file",
-    ("GetPartitionIpuofConfigRequest", "gcd_id"): "all GCDs come in one call, and the option gcd picks one",
+    ("ApplyRequest", "users"): "a bulk task has no file for the key; vipu_user writes it to a file",
+    ("GetPartitionIpuofConfigRequest", "gcd_id"): "one call returns all GCDs, and the option gcd selects one",
     ("ListPartitionsRequest", "allocation_id"): "all partitions are read in one call",
-    ("ListIPUAttributesRequest", "agents"): "those of all agents come in one call",
+    ("ListIPUAttributesRequest", "agents"): "one call returns those of all agents",
 }
-# Requests that no module makes, and why.
+# Requests that no module makes, and the reason.
 UNUSED = {
     "CreateAgentRequest": "the batch takes the same spec",
     "CreateClusterRequest": "the batch takes the same spec",
@@ -85,8 +89,8 @@ UNUSED = {
     "GetAgentRequest": "all agents are read in one call",
     "GetClusterRequest": "all clusters are read in one call",
     "GetAllocationRequest": "all allocations are read in one call",
-    "GetClusterTestRequest": "its fields are for the wait of vipu_cluster_test, which knows them itself",
-    "StopClusterTestRequest": "there is one run at a time, and it is looked at before it is stopped",
+    "GetClusterTestRequest": "vipu_cluster_test sets its fields while it waits",
+    "StopClusterTestRequest": "there is one run at a time, which is read before it is stopped",
 }
 # Fields of requests and the options that set them.
 OPTIONS = {
@@ -173,7 +177,7 @@ SERVICES = [(virmgrpc, "UserService"), (virmgrpc, "VersionService"), (admin, "Ad
 
 
 def requests() -> dict[str, Any]:
-    """The descriptors of all requests that modules make, and of the messages in them, by name."""
+    """Return the descriptors of all requests that modules make, and of the messages in them, by name."""
     found: dict[str, Any] = {}
     waiting = [method.input_type for package, name in SERVICES for method in package.service(name).methods]
     while waiting:
@@ -187,16 +191,16 @@ def requests() -> dict[str, Any]:
 
 @pytest.mark.parametrize("message", requests().values(), ids=lambda message: message.name)
 def test_every_field_of_a_request_has_its_option(message: Any) -> None:
-    assert message.name in OPTIONS, f"{message.name}: say which options set its fields, or why no module makes it"
-    where, options = OPTIONS[message.name]
-    module, _dot, option = where.partition(".")
-    excepted = {field for name, field in EXCEPTIONS if name == message.name}
-    assert {field.name for field in message.fields} == set(options) | excepted
+    assert message.name in OPTIONS, f"{message.name}: add it to OPTIONS or to UNUSED"
+    location, options = OPTIONS[message.name]
+    module, _dot, option = location.partition(".")
+    exceptions = {field for name, field in EXCEPTIONS if name == message.name}
+    assert {field.name for field in message.fields} == set(options) | exceptions
     known = spec(module)[0][option]["options"] if option else spec(module)[0]
     assert set(options.values()) <= set(known)
 
 
-def test_no_list_here_says_anything_of_what_is_gone() -> None:
+def test_lists_have_no_obsolete_entries() -> None:
     named = {method.input_type.name for package, name in SERVICES for method in package.service(name).methods}
     assert set(UNUSED) <= named
     assert set(OPTIONS) <= set(requests())

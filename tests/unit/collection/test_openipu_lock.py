@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What hosts install is what the tests ran with."""
+"""Tests of the lock file of the role openipu: hosts install the tested releases."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-ROOT = Path(__file__).resolve().parents[3]
+from tests import ROOT
 
 
 def pins(file: Path) -> dict[str, set[str]]:
-    """By project, the releases that a lock pins."""
+    """Return the pinned releases by project."""
     found: dict[str, set[str]] = {}
     for name, release in re.findall(r"(?m)^([A-Za-z0-9._-]+)==([^ ;]+)", file.read_text()):
         found.setdefault(canonicalize_name(name), set()).add(release)
@@ -24,7 +24,7 @@ def pins(file: Path) -> dict[str, set[str]]:
 HOSTS = pins(ROOT / "roles/openipu/files/requirements.txt")
 
 
-def test_hosts_get_the_releases_that_are_tested():
+def test_pinned_releases_are_tested():
     tested = pins(ROOT / "requirements/dev.txt")
     assert HOSTS
     assert {name: releases - tested.get(name, set()) for name, releases in HOSTS.items()} == {
@@ -32,8 +32,8 @@ def test_hosts_get_the_releases_that_are_tested():
     }
 
 
-def test_hosts_get_everything_that_the_package_depends_on():
-    wanted = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
-    for requirement in map(Requirement, wanted):
+def test_all_dependencies_are_pinned():
+    dependencies = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    for requirement in map(Requirement, dependencies):
         releases = HOSTS[canonicalize_name(requirement.name)]
         assert all(release in requirement.specifier for release in releases), requirement

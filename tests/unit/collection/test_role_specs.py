@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a role says of its variables is so: their defaults are those that it has, and every default is told of."""
+"""Tests of argument_specs.yml: all defaults of a role are documented with their values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
-ROLES = Path(__file__).resolve().parents[3] / "roles"
+from tests import ROOT
+
+ROLES = ROOT / "roles"
 
 
 def read(file: Path) -> Any:
@@ -26,6 +28,6 @@ def test_defaults_are_those_of_the_specification(role: str) -> None:
     specs = read(ROLES / role / "meta/argument_specs.yml").get("argument_specs", {})
     options = {name: option for spec in specs.values() for name, option in (spec.get("options") or {}).items()}
     assert set(defaults) <= set(options), "each default is an option"
-    said = {name: option["default"] for name, option in options.items() if "default" in option}
-    has = {name: value for name, value in defaults.items() if not templated(value)}
-    assert {name: value for name, value in said.items() if not templated(value)} == has
+    documented = {name: option["default"] for name, option in options.items() if "default" in option}
+    actual = {name: value for name, value in defaults.items() if not templated(value)}
+    assert {name: value for name, value in documented.items() if not templated(value)} == actual

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which commands the transport over the command lines runs, with what, and for how long."""
+"""Tests of the processes of the command line transport: arguments, environment and timeout."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from typing import Any
 
 import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.client import Connection
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.transport_cli import CliTransport
-from cli_steps import OLDER_PARTITIONS, made, refusal, step
-from recorded import Recorded
+from ansible_collections.openipu.pod.plugins.module_utils.vipu.transport.command_line import CliTransport
+
+from tests.unit.collection.cli_steps import OLDER_PARTITIONS, made, refusal, step
+from tests.unit.collection.recorded import Recorded
 
 
-def test_commands_see_what_they_need_and_no_more(
-    recorded: Recorded, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_environment_of_commands(recorded: Recorded, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("VIPU_CLI_OUTPUT", "json")
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example")
     monkeypatch.setenv("LANG", "de_DE.UTF-8")
@@ -43,38 +42,38 @@ def test_commands_see_what_they_need_and_no_more(
 
 
 @pytest.mark.parametrize(
-    ("connection", "sentence"),
+    ("connection", "message"),
     [
-        ({"host": "--config=/tmp/evil.hcl"}, "api_host: '--config=/tmp/evil.hcl' is no host"),
-        ({"host": ""}, "api_host: '' is no host"),
-        ({"host": "a b"}, "api_host: 'a b' is no host"),
-        ({"host": "a\0b"}, "is no host"),
-        ({"port": 0}, "There is no port 0"),
-        ({"user_id": "--api-access-key=x"}, "There can be no user '--api-access-key=x'"),
-        ({"user_id": "alice bob"}, "There can be no user 'alice bob'"),
-        ({"access_key": "a\0b"}, "a NUL stands in the access key or in a path"),
+        ({"host": "--config=/tmp/evil.hcl"}, "api_host: '--config=/tmp/evil.hcl' is not a host name"),
+        ({"host": ""}, "api_host: '' is not a host name"),
+        ({"host": "a b"}, "api_host: 'a b' is not a host name"),
+        ({"host": "a\0b"}, "is not a host name"),
+        ({"port": 0}, "port 0 is not between 1 and 65535"),
+        ({"user_id": "--api-access-key=x"}, "'--api-access-key=x' is not a valid user id"),
+        ({"user_id": "alice bob"}, "'alice bob' is not a valid user id"),
+        ({"access_key": "a\0b"}, "the access key or a path contains a NUL character"),
     ],
 )
-def test_no_option_becomes_a_flag_of_a_command(recorded: Recorded, connection: dict[str, Any], sentence: str) -> None:
+def test_no_option_value_becomes_a_flag(recorded: Recorded, connection: dict[str, Any], message: str) -> None:
     recorded.prints("list users", "")
     for transport in made(recorded, **connection):
-        assert sentence in refusal(lambda transport=transport: transport.read("user"))
+        assert message in refusal(lambda transport=transport: transport.read("user"))
     assert recorded.lines == []
 
 
-def test_a_command_that_does_not_end_is_ended_with_its_children(recorded: Recorded, tmp_path: Path) -> None:
+def test_command_is_killed_with_its_children_after_the_timeout(recorded: Recorded, tmp_path: Path) -> None:
     pid = tmp_path / "pid"
-    # The child holds the pipes of its parent, as the tool behind a wrapper does.
+    # The child keeps the pipes of its parent open, as a tool behind a wrapper does.
     recorded.does("list agents", f"sleep 600 & echo $! > {pid}; wait")
     for transport in made(recorded, host="10.3.1.101", timeout=1.0):
         assert refusal(lambda transport=transport: transport.read("agent")) == (
-            "The command 'vipu-admin list agents' did not end within 1 seconds: check that the controller at "
-            "10.3.1.101:8090 answers, or allow more with timeout."
+            "The command 'vipu-admin list agents' did not end within 1 seconds. Check that the controller at "
+            "10.3.1.101:8090 answers, or increase timeout."
         )
-    assert _gone(int(pid.read_text()))
+    assert _has_ended(int(pid.read_text()))
 
 
-def _gone(pid: int) -> bool:
+def _has_ended(pid: int) -> bool:
     deadline = time.monotonic() + 15
     while time.monotonic() < deadline:
         try:
@@ -88,30 +87,34 @@ def _gone(pid: int) -> bool:
     return False
 
 
-def test_a_partition_whose_creation_takes_longer_than_a_call_may_is_left_to_the_wait(recorded: Recorded) -> None:
+def test_timeout_of_a_creation_is_left_to_the_wait(recorded: Recorded) -> None:
     recorded.does("create partition p64 --size 64 --allocation a", "exec sleep 600")
     recorded.prints("list partitions", OLDER_PARTITIONS.replace("ACTIVE", "PENDING"))
     for transport in made(recorded, timeout=1.0):
         assert transport.write([step("partition", "p64", size=64, allocation="a")], force=False) == []
 
 
-def test_commands_that_cannot_be_run(recorded: Recorded, tmp_path: Path) -> None:
+def test_commands_that_cannot_run(recorded: Recorded, tmp_path: Path) -> None:
     script = tmp_path / "no-script"
     script.write_text("")
-    for path, sentence in (
-        ("/nonexistent/vipu-admin", "The command '/nonexistent/vipu-admin' was not found on the host of the task"),
-        ("vipu-nonesuch", "The command 'vipu-nonesuch' was not found on the host of the task: install it there, or"),
-        (str(script), "cannot be run (permission denied): check the file and its mode."),
-        (str(tmp_path), "cannot be run (permission denied): check the file and its mode."),
+    for path, message in (
+        (
+            "/nonexistent/vipu-admin",
+            "Cannot run command '/nonexistent/vipu-admin': it was not found on the host of the task",
+        ),
+        (
+            "vipu-nonesuch",
+            "Cannot run command 'vipu-nonesuch': it was not found on the host of the task. Install it there",
+        ),
+        (str(script), ": permission denied. Check the file and its mode."),
+        (str(tmp_path), ": permission denied. Check the file and its mode."),
     ):
         transport = CliTransport(Connection(), path, recorded.vipu)
-        assert sentence in refusal(lambda transport=transport: transport.read("agent"))
+        assert message in refusal(lambda transport=transport: transport.read("agent"))
         transport.close()
 
 
-def test_a_command_named_from_here_is_found_from_everywhere(
-    recorded: Recorded, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_relative_path_of_a_command_is_resolved(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(recorded.folder.parent)
     recorded.prints("list users", " User\n alice\n")
     transport = CliTransport(Connection(), "bin/vipu-admin", recorded.vipu)
@@ -119,8 +122,8 @@ def test_a_command_named_from_here_is_found_from_everywhere(
     transport.close()
 
 
-def test_reads_run_at_once(recorded: Recorded, transport: CliTransport, tmp_path: Path) -> None:
-    # Each waits for the other to have begun; one after the other they would wait in vain.
+def test_reads_run_in_parallel(recorded: Recorded, transport: CliTransport, tmp_path: Path) -> None:
+    # Each command waits for the start of the other, so sequential commands would fail.
     for noun, other in (("agents", "clusters"), ("clusters", "agents")):
         recorded.does(
             f"list {noun}",

@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The transport over the command lines reads what several releases of them print."""
+"""Tests of reading over the command lines, with the output of several releases."""
 
 from __future__ import annotations
 
 import pytest
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.transport_cli import CliTransport
-from cli_steps import AGENT_1, NEWER_PARTITIONS, OLDER_PARTITIONS, refusal
-from recorded import Recorded
+from ansible_collections.openipu.pod.plugins.module_utils.vipu.transport.command_line import CliTransport
+
+from tests.unit.collection.cli_steps import AGENT_1, NEWER_PARTITIONS, OLDER_PARTITIONS, refusal
+from tests.unit.collection.recorded import Recorded
 
 
 def test_partitions_of_two_releases(recorded: Recorded, transport: CliTransport) -> None:
     recorded.prints("list partitions", OLDER_PARTITIONS)
     assert transport.read("partition") == [
-        # No allocation, which this release does not tell; no GW routing, since DEFAULT says nothing.
+        # This release does not print the allocation. The GW routing DEFAULT is no known value.
         {"id": "p64", "cluster": "c64_1-16", "size": 64, "num_gcds": 2, "routing": "ringswnc", "state": "ACTIVE"}
     ]
     recorded.prints("list partitions", NEWER_PARTITIONS)
@@ -21,9 +22,7 @@ def test_partitions_of_two_releases(recorded: Recorded, transport: CliTransport)
     ]
 
 
-def test_agents_that_are_listed_by_name_only_are_asked_for_one_by_one(
-    recorded: Recorded, transport: CliTransport
-) -> None:
+def test_agents_listed_by_name_only_are_read_one_by_one(recorded: Recorded, transport: CliTransport) -> None:
     recorded.prints("list agents", "Agent ID\n--------\nag1\nag2\nag3\n")
     for n in (1, 2, 3):
         recorded.prints(f"get agent ag{n}", AGENT_1.replace("ag1", f"ag{n}").replace("10.1.5.1", f"10.1.5.{n}"))
@@ -36,7 +35,7 @@ def test_agents_that_are_listed_by_name_only_are_asked_for_one_by_one(
     ]
 
 
-def test_agents_that_are_listed_in_full_are_not(recorded: Recorded, transport: CliTransport) -> None:
+def test_agents_listed_in_full_need_one_command(recorded: Recorded, transport: CliTransport) -> None:
     recorded.prints("list agents", " Agent ID | Host | Port | Status | Cluster\n ag1 | 10.1.5.1 | 8080 | Down | \n")
     assert transport.read("agent") == [
         {"id": "ag1", "host": "10.1.5.1", "port": 8080, "state": "Down", "cluster": None}
@@ -60,31 +59,29 @@ def test_clusters_allocations_and_users(recorded: Recorded, transport: CliTransp
     }
 
 
-def test_what_cannot_be_read_is_never_taken_for_nothing(recorded: Recorded, transport: CliTransport) -> None:
+def test_unreadable_output_is_not_an_empty_list(recorded: Recorded, transport: CliTransport) -> None:
     recorded.prints("list agents", "rpc error: connection closed\n")
     assert refusal(lambda: transport.read("agent")) == (
-        "Cannot read the list of agents that the command has printed: no column 'agent id' or 'agent': 'rpc error: "
+        "Cannot read the list of agents from the output of the command: no column 'agent id' or 'agent': 'rpc error: "
         "connection closed'. Check that the command and the controller are of the same release."
     )
     recorded.prints("list partitions", OLDER_PARTITIONS.replace("64   | 2 ", "many | 2 "))
-    assert "no number: 'many'" in refusal(lambda: transport.read("partition"))
+    assert "not a number: 'many'" in refusal(lambda: transport.read("partition"))
 
 
-def test_a_result_line_that_says_failed_counts_whatever_the_exit_status(
-    recorded: Recorded, transport: CliTransport
-) -> None:
+def test_failed_result_line_counts_with_any_exit_status(recorded: Recorded, transport: CliTransport) -> None:
     recorded.prints("list agents", "list agents (all): failed: no permission.\n")
     assert refusal(lambda: transport.read("agent")) == "Cannot list agents: no permission."
     recorded.prints("list agents", "", "list (agents): failed: Cannot list agents: no permission.\n", status=1)
     assert refusal(lambda: transport.read("agent")) == "Cannot list agents: no permission."
 
 
-def test_an_exit_status_without_a_result_line_counts_too(recorded: Recorded, transport: CliTransport) -> None:
+def test_exit_status_without_result_line_counts(recorded: Recorded, transport: CliTransport) -> None:
     recorded.prints("list agents", " Agent ID\n ag1\n", "panic: out of memory\n", status=2)
     assert refusal(lambda: transport.read("agent")) == "Cannot list agents: panic: out of memory."
     assert refusal(lambda: transport.read("cluster")) == "Cannot list clusters: unknown command 'list clusters'."
     recorded.prints("list agents", "", "", status=3)
-    assert "it ended with status 3 and said nothing" in refusal(lambda: transport.read("agent"))
+    assert "it ended with status 3 and without a message" in refusal(lambda: transport.read("agent"))
 
 
 def test_version(recorded: Recorded, transport: CliTransport) -> None:
@@ -92,7 +89,7 @@ def test_version(recorded: Recorded, transport: CliTransport) -> None:
     assert transport.version() == "1.18.0"
 
 
-def test_statuses_tell_the_state_and_nothing_that_is_not_known(recorded: Recorded, transport: CliTransport) -> None:
+def test_status_has_none_for_unknown_values(recorded: Recorded, transport: CliTransport) -> None:
     recorded.prints("list partitions", OLDER_PARTITIONS)
     status = transport.partition_status("p64")
     assert (status["state"], status["operation"], status["errors"], status["retries"]) == ("ACTIVE", None, [], None)
@@ -115,11 +112,11 @@ Reconfigurable    | Yes
 """
 
 
-def test_one_partition_is_asked_for_what_the_list_leaves_out(recorded: Recorded, transport: CliTransport) -> None:
+def test_details_come_from_get_partition(recorded: Recorded, transport: CliTransport) -> None:
     recorded.prints("list partitions", OLDER_PARTITIONS.replace("ACTIVE", "ERROR"))
     recorded.prints("get partition p64", ONE_PARTITION)
-    told = {"num_replicas": 4, "num_segments": 1, "sync_type": "c2-compatible", "reconfigurable": True}
-    assert transport.partition_details(["p64"]) == {"p64": {"id": "p64", "state": "ERROR", **told}}
+    details = {"num_replicas": 4, "num_segments": 1, "sync_type": "c2-compatible", "reconfigurable": True}
+    assert transport.partition_details(["p64"]) == {"p64": {"id": "p64", "state": "ERROR", **details}}
     assert transport.partition_status("p64") == {
         "id": "p64",
         "state": "ERROR",
@@ -134,7 +131,7 @@ def test_one_partition_is_asked_for_what_the_list_leaves_out(recorded: Recorded,
 @pytest.mark.parametrize(
     "printed",
     [
-        'Partition p64:\n{"devices": [], "attributes": {}}\n',  # as Graphcore's guides show it
+        'Partition p64:\n{"devices": [], "attributes": {}}\n',  # from Graphcore's guides
         "",
         ONE_PARTITION.replace("p64", "p6"),
         ONE_PARTITION.replace("| 4", "| four"),
@@ -142,15 +139,13 @@ def test_one_partition_is_asked_for_what_the_list_leaves_out(recorded: Recorded,
         None,  # no such command
     ],
 )
-def test_what_one_partition_does_not_tell_is_not_known(
-    recorded: Recorded, transport: CliTransport, printed: str | None
-) -> None:
+def test_unreadable_details_are_unknown(recorded: Recorded, transport: CliTransport, printed: str | None) -> None:
     if printed is not None:
         recorded.prints("get partition p64", printed)
     assert transport.partition_details(["p64"]) == {}
 
 
-def test_ipuof_configuration_of_every_gcd(recorded: Recorded, transport: CliTransport) -> None:
+def test_ipuof_configuration_of_all_gcds(recorded: Recorded, transport: CliTransport) -> None:
     recorded.prints("list partitions", OLDER_PARTITIONS)
     recorded.prints("get partition p64 --gcd 0 --ipuof-configs", '{"attributes": {"GCD Id": "0"}, "devices": []}\n')
     recorded.prints(
@@ -158,12 +153,12 @@ def test_ipuof_configuration_of_every_gcd(recorded: Recorded, transport: CliTran
     )
     assert [config["attributes"]["GCD Id"] for config in transport.ipuof_config("p64")] == ["0", "1"]
     recorded.prints("get partition p64 --gcd 1 --ipuof-configs", "not ready\n")
-    assert "of partition 'p64' that the command has printed: no JSON in 'not ready'" in refusal(
+    assert "of partition 'p64' from the output of the command: no JSON in 'not ready'" in refusal(
         lambda: transport.ipuof_config("p64")
     )
 
 
-def test_discovered_agents_that_are_registered_are_told_apart(recorded: Recorded, transport: CliTransport) -> None:
+def test_registered_agents_among_discovered_ones(recorded: Recorded, transport: CliTransport) -> None:
     recorded.prints("list agents", " Agent ID | Host | Port\n ag1 | 10.2.1.5 | 8081\n")
     recorded.prints(
         "discover agent",

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The transport over the command lines writes by their commands, and says how far it came."""
+"""Tests of writing over the command lines, and of the errors after a partial batch."""
 
 from __future__ import annotations
 
 import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.reconcile import Action, Failure, Step
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.transport_cli import CliTransport
-from cli_steps import OLDER_PARTITIONS, refusal, said, step
-from recorded import Recorded
+from ansible_collections.openipu.pod.plugins.module_utils.vipu.transport.command_line import CliTransport
+
+from tests.unit.collection.cli_steps import OLDER_PARTITIONS, failures, refusal, step
+from tests.unit.collection.recorded import Recorded
 
 
-def test_a_batch_runs_in_the_order_of_dependence(recorded: Recorded, transport: CliTransport) -> None:
+def test_batch_runs_in_the_order_of_dependencies(recorded: Recorded, transport: CliTransport) -> None:
     expected = {
         "vipu remove partition old": "remove partition (old): success.",
         "vipu-admin remove allocation a0": "remove allocation (a0): success.",
@@ -50,12 +51,12 @@ def test_a_batch_runs_in_the_order_of_dependence(recorded: Recorded, transport: 
     assert transport.access_key("alice") == "6zX_K4uCzN"
 
 
-def test_force_goes_to_removals(recorded: Recorded, transport: CliTransport) -> None:
+def test_force_is_a_flag_of_removals(recorded: Recorded, transport: CliTransport) -> None:
     recorded.prints("remove cluster cl0 --force", "remove cluster (cl0): success.")
     assert transport.write([step("cluster", "cl0", Action.DELETE)], force=True) == []
 
 
-def test_the_first_failure_ends_a_batch(recorded: Recorded, transport: CliTransport) -> None:
+def test_first_failure_ends_the_batch(recorded: Recorded, transport: CliTransport) -> None:
     recorded.prints("create agent ag1 --host h1 --port 8080", "create agent (ag1): success.")
     recorded.prints("create agent ag2 --host h2 --port 8080", "create agent (ag2): failed: no answer.")
     steps = [
@@ -65,16 +66,16 @@ def test_the_first_failure_ends_a_batch(recorded: Recorded, transport: CliTransp
         step("cluster", "cl0", agents=["ag1"]),
     ]
     errors = transport.write(steps, force=False)
-    assert said(errors) == [
+    assert failures(errors) == [
         ("agent", "ag2", Failure.REFUSED),
         ("agent", "ag3", Failure.NOT_TRIED),
         ("cluster", "cl0", Failure.NOT_TRIED),
     ]
-    assert errors[0].sentence == "Cannot create agent 'ag2': no answer."
+    assert errors[0].message == "Cannot create agent 'ag2': no answer."
     assert recorded.calls[-1].startswith("vipu-admin create agent ag2")
 
 
-def test_what_was_removed_to_be_made_anew_is_half_done(recorded: Recorded, transport: CliTransport) -> None:
+def test_removed_but_not_recreated_is_half_done(recorded: Recorded, transport: CliTransport) -> None:
     for id in ("p1", "p2"):
         recorded.prints(f"remove partition {id}", f"remove partition ({id}): success.")
     recorded.prints("create partition p1 --size 4 --allocation a1", "create partition (p1): failed: no place.")
@@ -87,22 +88,22 @@ def test_what_was_removed_to_be_made_anew_is_half_done(recorded: Recorded, trans
         ],
         force=False,
     )
-    assert said(errors) == [
+    assert failures(errors) == [
         ("partition", "p1", Failure.HALF_DONE),
         ("partition", "p2", Failure.HALF_DONE),
         ("partition", "p3", Failure.NOT_TRIED),
     ]
-    assert errors[0].sentence == (
-        "Partition 'p1' was removed and is not made anew: Cannot create partition 'p1': no place."
+    assert errors[0].message == (
+        "Partition 'p1' was removed and could not be created again: Cannot create partition 'p1': no place."
     )
 
 
 @pytest.mark.parametrize(
-    ("impossible", "sentence"),
+    ("impossible", "message"),
     [
         (
             step("agent", "ag1", Action.CHANGE, host="h2"),
-            "Cannot change agent 'ag1' over the command line: it has no command for that",
+            "Cannot change agent 'ag1' over the command line: it has no such command",
         ),
         (step("allocation", "a1", cluster="c", agents=["ag1"]), "it has no flag for agents"),
         (step("user", "root", role="admin"), "it has no flag for role admin"),
@@ -110,33 +111,36 @@ def test_what_was_removed_to_be_made_anew_is_half_done(recorded: Recorded, trans
             step("partition", "p", size=1, allocation="a", relocatable=True, gw_routing="ring"),
             "it has no flag for gw_routing and relocatable",
         ),
-        (step("agent", "--force", host="h"), "There can be no agent '--force'"),
-        (step("agent", "a b", Action.DELETE), "There can be no agent 'a b'"),
-        (step("agent", "ag1", host="--force"), "Cannot create agent 'ag1': '--force' is no host"),
-        (step("agent", "ag1", host="h1 --force"), "Cannot create agent 'ag1': 'h1 --force' is no host"),
-        (step("agent", "ag1", host="h1,h2"), "Cannot create agent 'ag1': 'h1,h2' is no host"),
-        (step("agent", "ag1", host="h1\n"), "is no host"),
+        (step("agent", "--force", host="h"), "'--force' is not a valid agent id"),
+        (step("agent", "a b", Action.DELETE), "'a b' is not a valid agent id"),
+        (step("agent", "ag1", host="--force"), "Cannot create agent 'ag1': '--force' is not a host name"),
+        (step("agent", "ag1", host="h1 --force"), "Cannot create agent 'ag1': 'h1 --force' is not a host name"),
+        (step("agent", "ag1", host="h1,h2"), "Cannot create agent 'ag1': 'h1,h2' is not a host name"),
+        (step("agent", "ag1", host="h1\n"), "is not a host name"),
         (
             step("cluster", "cl0", agents=["ag0", "--force"], num_ilds=1),
-            "Cannot create cluster 'cl0': there can be no agent '--force': a name has",
+            "Cannot create cluster 'cl0': '--force' is not a valid agent id. Use",
         ),
-        (step("cluster", "cl0", agents=["ag0,ag7"], num_ilds=1), "there can be no agent 'ag0,ag7'"),
-        (step("cluster", "cl0", agents=["ag0", ""], num_ilds=1), "there can be no agent ''"),
-        (step("allocation", "a1", cluster="-c", size=1), "Cannot create allocation 'a1': there can be no cluster '-c'"),
-        (step("partition", "p", size=1, allocation="--force"), "there can be no allocation '--force'"),
-        (step("partition", "p", size=1, cluster="c d"), "there can be no cluster 'c d'"),
-        (step("user", "eve", allocations=["a1", "-f"]), "Cannot create user 'eve': there can be no allocation '-f'"),
+        (step("cluster", "cl0", agents=["ag0,ag7"], num_ilds=1), "'ag0,ag7' is not a valid agent id"),
+        (step("cluster", "cl0", agents=["ag0", ""], num_ilds=1), "'' is not a valid agent id"),
+        (
+            step("allocation", "a1", cluster="-c", size=1),
+            "Cannot create allocation 'a1': '-c' is not a valid cluster id",
+        ),
+        (step("partition", "p", size=1, allocation="--force"), "'--force' is not a valid allocation id"),
+        (step("partition", "p", size=1, cluster="c d"), "'c d' is not a valid cluster id"),
+        (step("user", "eve", allocations=["a1", "-f"]), "Cannot create user 'eve': '-f' is not a valid allocation id"),
     ],
 )
-def test_what_no_command_can_do_is_refused_before_the_first_runs(
-    recorded: Recorded, transport: CliTransport, impossible: Step, sentence: str
+def test_impossible_step_is_refused_before_the_first_command(
+    recorded: Recorded, transport: CliTransport, impossible: Step, message: str
 ) -> None:
     errors = transport.write([step("agent", "ag0", host="h0"), impossible], force=False)
-    assert said(errors) == [
+    assert failures(errors) == [
         (impossible.family.kind, impossible.key, Failure.REFUSED),
         ("agent", "ag0", Failure.NOT_TRIED),
     ]
-    assert sentence in errors[0].sentence
+    assert message in errors[0].message
     assert recorded.calls == []
 
 
@@ -149,19 +153,18 @@ def test_what_no_command_can_do_is_refused_before_the_first_runs(
         ("alice: Access key is '6zX_K4uCzN0'.\n", "\"alice: Access key is '…'.\""),
     ],
 )
-def test_without_its_result_line_nothing_is_taken_for_done(
+def test_missing_result_line_is_an_error(
     recorded: Recorded, transport: CliTransport, printed: str, quoted: str
 ) -> None:
     recorded.prints("create user alice", printed)
     (error,) = transport.write([step("user", "alice")], force=False)
-    assert error.sentence == (
-        "It is not known whether 'vipu-admin create user alice' did its work: it has printed no result line, but "
-        f"{quoted}."
+    assert error.message == (
+        f"The result of 'vipu-admin create user alice' is unknown: it printed no result line, but {quoted}."
     )
 
 
 @pytest.mark.parametrize(("state", "done"), [("PENDING", True), ("ERROR", True), ("ACTIVE", False), (None, False)])
-def test_a_partition_that_does_not_become_active_was_created_all_the_same(
+def test_created_partition_that_is_not_active_is_no_error(
     recorded: Recorded, transport: CliTransport, state: str | None, done: bool
 ) -> None:
     recorded.prints("create partition p64 --size 64 --allocation a", "", "create partition (p64): failed: slow.\n", 1)
@@ -174,7 +177,9 @@ def test_reset(recorded: Recorded, transport: CliTransport) -> None:
     recorded.prints("reset partition p64", "reset partition (p64): success.")
     transport.reset_partition("p64", relocatable=False)
     assert "no flag for it" in refusal(lambda: transport.reset_partition("p64", relocatable=True))
-    assert "There can be no partition" in refusal(lambda: transport.reset_partition("--help", relocatable=False))
+    assert "'--help' is not a valid partition id" in refusal(
+        lambda: transport.reset_partition("--help", relocatable=False)
+    )
     recorded.prints("reset partition p64", "reset partition (p64): failed: no answer.")
     recorded.prints("list partitions", OLDER_PARTITIONS)
     assert "no answer" in refusal(lambda: transport.reset_partition("p64", relocatable=False))
@@ -182,7 +187,7 @@ def test_reset(recorded: Recorded, transport: CliTransport) -> None:
     transport.reset_partition("p64", relocatable=False)
 
 
-def test_a_key_that_is_not_told_is_missed(recorded: Recorded, transport: CliTransport) -> None:
+def test_missing_access_key_is_an_error(recorded: Recorded, transport: CliTransport) -> None:
     recorded.prints("create user alice", "create user (alice): success.\n")
     (error,) = transport.write([step("user", "alice")], force=False)
-    assert "has not told its access key" in error.sentence
+    assert "printed no access key" in error.message

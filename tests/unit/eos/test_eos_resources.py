@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Running configurations as objects, and the commands between what is there and what is wanted."""
+"""Running configurations as objects, and the commands from the actual to the desired state."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.eos import config
-from ansible_collections.openipu.pod.plugins.module_utils.eos.resources import FAMILIES, commands, read, wanted
-from ansible_collections.openipu.pod.plugins.module_utils.eos.tasks import EOS_POD
-from ansible_collections.openipu.pod.plugins.module_utils.reconcile import SentenceError, plan
+from ansible_collections.openipu.pod.plugins.module_utils.eos.resources import FAMILIES, commands, desired, read
+from ansible_collections.openipu.pod.plugins.module_utils.eos.task import EOS_POD
+from ansible_collections.openipu.pod.plugins.module_utils.reconcile import UserError, plan
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -63,14 +63,14 @@ end
 
 
 def needed(options: dict[str, Any], replace: bool = False, text: str = RUNNING) -> list[str]:
-    there = read(text)
+    actual = read(text)
     checked = {"vlans": None, "interfaces": None, **options}
-    objects = wanted(checked, there, replace)
-    steps = [step for f in FAMILIES for step in plan(f, objects[f.plural], there.objects[f.plural])]
-    return commands(steps, there.clauses)
+    objects = desired(checked, actual, replace)
+    steps = [step for f in FAMILIES for step in plan(f, objects[f.plural], actual.objects[f.plural])]
+    return commands(steps, actual.clauses)
 
 
-def test_what_is_configured() -> None:
+def test_gathered_objects() -> None:
     found = read(RUNNING)
     assert (found.hostname, found.model) == ("tor1", "DCS-7060CX-32S-F")
     assert found.gathered() == {
@@ -95,15 +95,15 @@ def test_what_is_configured() -> None:
         "ntp_servers": ["10.1.3.9"],
         "syslog_servers": ["10.1.3.9"],
         "gateways": ["10.1.3.1"],
-    }  # and not the SNMP community
+    }  # without the SNMP community
 
 
-def test_what_is_there_needs_nothing() -> None:
+def test_the_actual_state_needs_no_commands() -> None:
     assert needed(read(RUNNING).gathered()) == []
 
 
-def test_merging_changes_what_is_said_and_adds_to_lists() -> None:
-    asked = {
+def test_merging_changes_given_options_and_extends_lists() -> None:
+    options = {
         "vlans": [{"id": 11, "name": "ipu-data"}, {"id": 12, "name": "storage"}],
         "interfaces": [
             {"name": "Ethernet9/1", "description": "ag01 rnic", "enabled": True, "no_drop": [3, 4]},
@@ -114,7 +114,7 @@ def test_merging_changes_what_is_said_and_adds_to_lists() -> None:
         "lldp": True,
         "ntp_servers": ["10.1.3.101"],
     }
-    assert needed(asked) == [
+    assert needed(options) == [
         *("vlan 11", "name ipu-data", "exit", "vlan 12", "name storage", "exit"),
         *("interface Ethernet9/1", "description ag01 rnic", "no shutdown"),
         *("priority-flow-control on", "priority-flow-control priority 3 no-drop"),
@@ -126,9 +126,9 @@ def test_merging_changes_what_is_said_and_adds_to_lists() -> None:
     ]
 
 
-def test_replacing_takes_away_what_is_not_said_of_what_is_named() -> None:
-    asked = {"interfaces": [{"name": "Ethernet9/1", "access_vlan": 11}], "ntp_servers": ["10.1.3.101"]}
-    assert needed(asked, replace=True) == [
+def test_replacing_resets_omitted_options_of_named_objects() -> None:
+    options = {"interfaces": [{"name": "Ethernet9/1", "access_vlan": 11}], "ntp_servers": ["10.1.3.101"]}
+    assert needed(options, replace=True) == [
         "interface Ethernet9/1",
         "no storm-control broadcast level 1",
         "no description",
@@ -143,33 +143,42 @@ def test_replacing_takes_away_what_is_not_said_of_what_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
-        ({"interfaces": [{"name": "Eth9/1"}]}, "Interface 'Eth9/1' has no name that EOS prints: write it out, "),
+        (
+            {"interfaces": [{"name": "Eth9/1"}]},
+            "Cannot configure interface 'Eth9/1': this is not a full interface name. ",
+        ),
         (
             {"interfaces": [{"name": "Ethernet77"}]},
-            "tor1 has no Ethernet77: it is a DCS-7060CX-32S-F, look at its port map.",
+            "Cannot configure interface 'Ethernet77': switch 'tor1' (DCS-7060CX-32S-F) has no such port. ",
         ),
-        ({"vlans": [{"id": 4095, "name": None}]}, "VLAN 4095 is none: its number is 1 to 4094."),
+        (
+            {"vlans": [{"id": 4095, "name": None}]},
+            "Cannot configure VLAN 4095: VLAN IDs are 1 to 4094. Change its id.",
+        ),
         (
             {"interfaces": [{"name": "Ethernet9/1", "description": "x\nno shutdown"}]},
-            r"The text 'x\nno shutdown' has a character in it that no configuration can have: leave it out.",
+            r"Cannot configure the text 'x\nno shutdown': it contains a character that is not printable. Remove it.",
         ),
-        ({"vlans": [{"id": 11}, {"id": 11}]}, "Vlan '11' stands twice, at vlans[0] and vlans[1]: leave one out."),
+        (
+            {"vlans": [{"id": 11}, {"id": 11}]},
+            "Vlan '11' is listed twice, at vlans[0] and vlans[1]. Remove one of them.",
+        ),
     ],
 )
-def test_what_makes_no_sense(options: dict[str, Any], told: str) -> None:
+def test_invalid_options(options: dict[str, Any], message: str) -> None:
     options = {"vlans": [{"name": None, **vlan} for vlan in options.pop("vlans", [])], **options}
-    with pytest.raises(SentenceError) as refused:
+    with pytest.raises(UserError) as refused:
         needed(options)
-    assert refused.value.sentence.startswith(told)
+    assert refused.value.message.startswith(message)
 
 
-def test_commands_for_an_empty_switch_need_no_switch() -> None:
+def test_rendered_commands_need_no_switch() -> None:
     interface = {"name": "Ethernet9/1", "mode": "access", "access_vlan": 11, "no_drop": [3]}
     params = {"state": "rendered", "config": {"vlans": [{"id": 11, "name": None}], "interfaces": [interface]}}
     defaults = {"host": None, "model": None, "confirm_timeout": 60.0, "save": True}
-    connection = {name: option.get("default") for name, option in EOS_POD.way.options.items()}
+    connection = {name: option.get("default") for name, option in EOS_POD.connector.options.items()}
     result = EOS_POD.perform({**connection, **defaults, **params}, False, False)
     assert result == {
         "changed": False,
@@ -201,5 +210,5 @@ def test_secrets_are_hidden(line: str, hidden: str | None) -> None:
 
 
 @given(st.sets(st.integers(1, 4094)))
-def test_vlan_lists_there_and_back(vlans: set[int]) -> None:
+def test_round_trip_of_vlan_lists(vlans: set[int]) -> None:
     assert config.numbers(config.ranges(vlans)) == sorted(vlans)

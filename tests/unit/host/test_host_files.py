@@ -1,27 +1,29 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which files are as they are wanted: when in doubt, Ansible's own modules look."""
+"""Comparison of desired files with host_files_info. In doubt, the builtin modules decide."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from ansible_collections.openipu.pod.plugins.plugin_utils.host_files import Wanted
+from ansible_collections.openipu.pod.plugins.plugin_utils.host_files import DesiredFile
 
 OWNERS = {"owner": "root", "uid": 0, "group": "ipuuser", "gid": 1004}
 FILE = {"kind": "file", "mode": "0640", "checksum": "abc", **OWNERS}
 FOLDER = {"kind": "directory", "mode": "0750", **OWNERS}
 
 
-def wanted(**given: Any) -> Wanted:
-    return Wanted(**{"path": "/etc/a", "owner": "root", "group": "ipuuser", "mode": "0640", "checksum": "abc", **given})
+def desired(**given: Any) -> DesiredFile:
+    return DesiredFile(
+        **{"path": "/etc/a", "owner": "root", "group": "ipuuser", "mode": "0640", "checksum": "abc", **given}
+    )
 
 
-def test_what_is_as_it_is_wanted_is_there() -> None:
-    assert wanted().is_there(FILE)
-    assert wanted(mode="640").is_there(FILE), "the leading zero says nothing"
-    assert wanted(mode="0750", checksum=None).is_there(FOLDER)
-    assert wanted(owner="0", group="1004").is_there(FILE)
+def test_equal_files_match() -> None:
+    assert desired().matches(FILE)
+    assert desired(mode="640").matches(FILE), "the leading zero is optional"
+    assert desired(mode="0750", checksum=None).matches(FOLDER)
+    assert desired(owner="0", group="1004").matches(FILE)
 
 
 @pytest.mark.parametrize(
@@ -33,15 +35,15 @@ def test_what_is_as_it_is_wanted_is_there() -> None:
         {**FILE, "mode": "0600"},
         {**FILE, "owner": "daemon", "uid": 1},
         {**FILE, "group": "", "gid": 1005},
-        {**FILE, "kind": "link"},  # and be it to what would do
+        {**FILE, "kind": "link"},  # even to a matching file
         FOLDER,
     ],
 )
-def test_anything_else_is_not(other: dict[str, Any] | None) -> None:
-    assert not wanted().is_there(other)
+def test_different_files_do_not_match(other: dict[str, Any] | None) -> None:
+    assert not desired().matches(other)
 
 
-def test_neither_is_what_cannot_be_told() -> None:
-    assert not wanted(mode="u=rw,g=r").is_there(FILE)
-    assert not wanted(mode="0988").is_there(FILE)
-    assert not wanted(mode="0750", checksum=None).is_there({**FILE, "mode": "0750"}), "a file where a folder is wanted"
+def test_incomparable_files_do_not_match() -> None:
+    assert not desired(mode="u=rw,g=r").matches(FILE)
+    assert not desired(mode="0988").matches(FILE)
+    assert not desired(mode="0750", checksum=None).matches({**FILE, "mode": "0750"}), "a file instead of a folder"

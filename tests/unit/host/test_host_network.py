@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is wanted of a bond, and the files that say so."""
+"""Tests of poplar_network: desired bonds, their files, and differences of running interfaces."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from ansible_collections.openipu.pod.plugins.module_utils.host.network import (
     BOND,
     VLAN,
     Bond,
+    desired_bond,
     networkd,
     networkmanager,
-    wanted,
 )
-from ansible_collections.openipu.pod.plugins.module_utils.reconcile import Action, SentenceError, plan
+from ansible_collections.openipu.pod.plugins.module_utils.reconcile import Action, UserError, plan
 
 
 def params(**more: Any) -> dict[str, Any]:
     vlans = [{"id": 11, "addresses": ["10.5.0.101/16", "fd00::1/64"]}, {"id": 12, "addresses": []}]
-    told = {"name": "bond0", "mode": "802.3ad", "lacp_rate": "fast", "hash_policy": "layer3+4", "mii_monitor": 100}
-    return {**told, "mtu": 9000, "vlans": vlans, **more}
+    options = {"name": "bond0", "mode": "802.3ad", "lacp_rate": "fast", "hash_policy": "layer3+4", "mii_monitor": 100}
+    return {**options, "mtu": 9000, "vlans": vlans, **more}
 
 
 def bond(**more: Any) -> Bond:
-    return wanted(params(**more), ["eth0", "eth1"])
+    return desired_bond(params(**more), ["eth0", "eth1"])
 
 
 def sections(text: str) -> dict[str, dict[str, str]]:
@@ -37,7 +37,7 @@ def sections(text: str) -> dict[str, dict[str, str]]:
     return {name: dict(parser[name]) for name in parser.sections()}
 
 
-def test_networkd_is_told_of_ports_bond_and_vlans() -> None:
+def test_files_of_networkd_for_ports_bond_and_vlans() -> None:
     files = {name: sections(text) for name, text in networkd(bond()).items()}
     assert sorted(files) == [
         "05-openipu-bond0-members.network",
@@ -61,7 +61,7 @@ def test_networkd_is_told_of_ports_bond_and_vlans() -> None:
     assert "Address=10.5.0.101/16\nAddress=fd00::1/64\n" in networkd(bond())["05-openipu-bond0.11.network"]
 
 
-def test_networkmanager_is_told_the_same_and_knows_its_connections_again() -> None:
+def test_files_of_networkmanager_with_constant_ids() -> None:
     files = {name: sections(text) for name, text in networkmanager(bond()).items()}
     assert files["05-openipu-bond0-eth1.nmconnection"]["connection"]["master"] == "bond0"
     assert files["05-openipu-bond0.nmconnection"]["bond"]["lacp_rate"] == "fast"
@@ -76,42 +76,44 @@ def test_networkmanager_is_told_the_same_and_knows_its_connections_again() -> No
 
 
 @pytest.mark.parametrize("mode", ["active-backup", "balance-xor"])
-def test_other_modes_know_nothing_of_lacp(mode: str) -> None:
+def test_other_modes_have_no_lacp_settings(mode: str) -> None:
     for text in (*networkd(bond(mode=mode)).values(), *networkmanager(bond(mode=mode)).values()):
         assert "lacp" not in text.lower()
     assert "Hash" not in networkd(bond(mode="active-backup"))["05-openipu-bond0.netdev"]
 
 
 @pytest.mark.parametrize(
-    ("more", "sentence"),
+    ("options", "message"),
     [
-        ({"vlans": [{"id": 4095, "addresses": []}]}, "vlans[0] has id 4095: VLANs are 1 to 4094."),
-        ({"vlans": [{"id": 11, "addresses": []}] * 2}, "VLAN 11 stands twice in vlans: leave one out."),
+        ({"vlans": [{"id": 4095, "addresses": []}]}, "Cannot use id 4095 of vlans[0]: it must be from 1 to 4094."),
+        ({"vlans": [{"id": 11, "addresses": []}] * 2}, "Cannot configure VLAN 11 twice. Remove one entry from vlans."),
         (
             {"vlans": [{"id": 11, "addresses": ["10.5.0.1"]}]},
-            "'10.5.0.1' of VLAN 11 is no address with a prefix: write it like 10.5.0.101/16.",
+            "Cannot use address '10.5.0.1' of VLAN 11: it is not an address with a prefix length. "
+            "Write it like 10.5.0.101/16.",
         ),
         (
             {"name": "a/../../b"},
-            "'a/../../b' cannot be the name of an interface: it may have up to 15 letters.",
+            "Cannot use the interface name 'a/../../b': names have 1 to 15 letters, digits, '_', '.' and '-', "
+            "and start with a letter or digit. Change it.",
         ),
     ],
 )
-def test_what_cannot_be_is_refused(more: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(SentenceError) as error:
-        bond(**more)
-    assert error.value.sentence == sentence
+def test_invalid_options_are_rejected(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError) as error:
+        bond(**options)
+    assert error.value.message == message
 
 
-def test_a_bond_has_its_own_files_only() -> None:
+def test_a_bond_owns_only_its_files() -> None:
     backend = BACKENDS["networkd"]
-    assert all(backend.ours("bond0", name) for name in networkd(bond()))
-    assert not any(backend.ours("bond0", name) for name in networkd(bond(name="bond01")))
-    assert not backend.ours("bond0", "10-netplan-bond0.network")
+    assert all(backend.owns("bond0", name) for name in networkd(bond()))
+    assert not any(backend.owns("bond0", name) for name in networkd(bond(name="bond01")))
+    assert not backend.owns("bond0", "10-netplan-bond0.network")
 
 
 def links(**more: Any) -> dict[str, Link]:
-    """As a host tells them that is as it should be."""
+    """Return the interfaces of a correctly configured host."""
     lacp = {"mode": "802.3ad", "ad_lacp_rate": "fast", "xmit_hash_policy": "layer3+4"}
     found = [
         Link("eth0", "", "bond0", "", 9000, (), {}),
@@ -124,14 +126,14 @@ def links(**more: Any) -> dict[str, Link]:
     return {link.name: link for link in found} | more
 
 
-def changes(there: dict[str, Link], **more: Any) -> dict[str, Action]:
-    wanted_bond, wanted_vlans = bond(**more).objects()
-    steps = plan(BOND, [wanted_bond], bond_object(there, "bond0"))
-    steps += plan(VLAN, wanted_vlans, vlan_objects(there, "bond0"))
+def changes(actual: dict[str, Link], **more: Any) -> dict[str, Action]:
+    desired, desired_vlans = bond(**more).objects()
+    steps = plan(BOND, [desired], bond_object(actual, "bond0"))
+    steps += plan(VLAN, desired_vlans, vlan_objects(actual, "bond0"))
     return {step.key: step.action for step in steps if step.action is not Action.NONE}
 
 
-def test_what_runs_is_compared() -> None:
+def test_running_interfaces_are_compared() -> None:
     assert changes(links()) == {}
     lost = Link("eth1", "", "", "", 9000, (), {})
     assert changes(links(eth1=lost)) == {"bond0": Action.CHANGE}

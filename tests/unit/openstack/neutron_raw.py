@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Objects as Neutron tells them, and what a plan makes of them."""
+"""Objects as Neutron returns them, and plans of them."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.openipu.pod.plugins.module_utils.openstack.checks import check_asked
-from ansible_collections.openipu.pod.plugins.module_utils.openstack.planning import exact_routers, planned
-from ansible_collections.openipu.pod.plugins.module_utils.openstack.reading import Seen, read
-from ansible_collections.openipu.pod.plugins.module_utils.openstack.resources import CONFIG_OPTIONS
-from ansible_collections.openipu.pod.plugins.module_utils.openstack.wanted import wanted
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.network.checks import check_desired
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.network.families import desired
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.network.options import CONFIG_OPTIONS
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.network.parse import (
+    NetworkState,
+    RawState,
+    parse_state,
+)
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.network.plan import deletions_of, plan_network
 
 OWNER, PROJECT = "pod", "p1"
 
@@ -108,20 +112,31 @@ def router(name: str, gateway: dict[str, Any] | None = None, **more: Any) -> dic
     }
 
 
-def seen(projects: dict[str, str] | None = None, **raw: list[dict[str, Any]]) -> Seen:
-    """What there is, by kind."""
-    found = Seen(PROJECT, raw, projects or {})
-    read(found, OWNER)
-    return found
+class NoLimits:
+    """Cloud without quotas and with all extensions."""
+
+    def quotas(self) -> dict[str, Any]:
+        return {}
+
+    def has_extension(self, alias: str) -> bool:
+        return True
 
 
-def steps(config: dict[str, Any], there: Seen, prune: bool = False, owner: str = OWNER) -> list[Any]:
-    """What has to be done, checked."""
-    objects = wanted(config, owner)
-    check_asked(objects)
-    return planned(objects, there, owner, CONFIG_OPTIONS if prune else (), exact_routers(config))
+def state(projects: dict[str, str] | None = None, **raw: list[dict[str, Any]]) -> NetworkState:
+    """Return the actual state, given raw objects by kind."""
+    return parse_state(RawState(PROJECT, raw, projects or {}), OWNER)
 
 
-def told(found: list[Any]) -> list[tuple[str, str, str]]:
-    """What is not as it should be: kind, key and what is done."""
-    return [(s.family.kind, s.key, s.action.value) for s in found if s.action.value != "none"]
+def plan(
+    config: dict[str, Any], actual: NetworkState, prune: bool = False, owner: str = OWNER, limits: Any = None
+) -> list[Any]:
+    """Return the checked steps for an option ``config``."""
+    deletions = deletions_of(config, CONFIG_OPTIONS if prune else ())
+    objects = desired(config, owner)
+    check_desired(objects)
+    return plan_network(objects, actual, owner, deletions, limits or NoLimits())
+
+
+def changes(steps: list[Any]) -> list[tuple[str, str, str]]:
+    """Return kind, key and action of each step that changes something."""
+    return [(s.family.kind, s.key, s.action.value) for s in steps if s.action.value != "none"]

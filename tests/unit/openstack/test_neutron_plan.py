@@ -1,12 +1,30 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What has to be done so that Neutron holds what is asked for."""
+"""Plans: the steps from the actual to the desired Neutron objects."""
 
 from __future__ import annotations
 
+import copy
+
 import pytest
-from ansible_collections.openipu.pod.plugins.module_utils.openstack.quotas import check_quotas, needed
-from ansible_collections.openipu.pod.plugins.module_utils.reconcile import SentenceError
-from neutron_raw import group, network, port, router, rule, seen, steps, subnet, told
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.network.families import desired
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.network.limits import check_quotas, quota_demand
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.network.options import CONFIG_OPTIONS
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.network.plan import deletions_of, plan_network
+from ansible_collections.openipu.pod.plugins.module_utils.reconcile import UserError
+
+from tests.unit.openstack.neutron_raw import (
+    OWNER,
+    NoLimits,
+    changes,
+    group,
+    network,
+    plan,
+    port,
+    router,
+    rule,
+    state,
+    subnet,
+)
 
 A, B, C = "0c:42:a1:00:05:01", "0c:42:a1:00:05:02", "0c:42:a1:00:05:03"
 DATA = {"name": "data", "vlan": 11, "physical_network": "phys"}
@@ -16,63 +34,63 @@ def machine(name, mac, address, **more):
     return {"name": name, "network": "data", "mac": mac, "addresses": [address], "dns_name": name, **more}
 
 
-def there(*ports, **raw):
+def state_with(*ports, **raw):
     raw.setdefault("network", [network("data")])
-    return seen(subnet=[subnet("data", "data", "10.5.0.0/16")], port=list(ports), **raw)
+    return state(subnet=[subnet("data", "data", "10.5.0.0/16")], port=list(ports), **raw)
 
 
-def test_what_is_as_it_should_be_is_left_alone():
+def test_equal_objects_are_no_change():
     config = {
         "networks": [DATA],
         "subnets": [{"name": "data", "network": "data", "cidr": "10.5.0.0/16", "gateway": "none"}],
         "ports": [machine("m1", A.upper().replace(":", "-"), "10.5.0.1", port_security=False)],
     }
-    assert told(steps(config, there(port("m1", A, "10.5.0.1")))) == []
+    assert changes(plan(config, state_with(port("m1", A, "10.5.0.1")))) == []
 
 
-def test_what_the_server_chose_is_no_difference():
+def test_omitted_options_are_no_change():
     raw = network("data", description="theirs", mtu=1500)
-    assert told(steps({"networks": [DATA]}, seen(network=[raw]))) == []
+    assert changes(plan({"networks": [DATA]}, state(network=[raw]))) == []
 
 
-def test_what_is_not_told_cannot_differ():
+def test_fields_that_the_api_hides_are_no_change():
     raw = {key: value for key, value in network("data").items() if not key.startswith("provider:")}
-    assert told(steps({"networks": [DATA]}, seen(network=[raw]))) == []
+    assert changes(plan({"networks": [DATA]}, state(network=[raw]))) == []
 
 
-def test_an_object_without_a_tag_is_taken_over_and_one_of_another_pod_refused():
-    assert told(steps({"networks": [DATA]}, seen(network=[network("data", tags=["mine"])]))) == [
+def test_an_untagged_object_is_adopted_and_one_of_another_pod_rejected():
+    assert changes(plan({"networks": [DATA]}, state(network=[network("data", tags=["mine"])]))) == [
         ("network", "data", "change")
     ]
-    with pytest.raises(SentenceError, match="Network 'data' belongs to 'other': leave it out of config"):
-        steps({"networks": [DATA]}, seen(network=[network("data", tags=["openipu.pod=other"])]))
+    with pytest.raises(UserError, match=r"Cannot change network 'data': it belongs to 'other'\. Remove it"):
+        plan({"networks": [DATA]}, state(network=[network("data", tags=["openipu.pod=other"])]))
 
 
-def test_pruning_takes_what_is_tagged_and_nothing_else():
+def test_pruning_removes_tagged_objects_only():
     raw = [
         network("data"),
         network("old", 12),
         network("site", 13, tags=[]),
         network("of-b", 14, tags=["openipu.pod=b"]),
     ]
-    assert told(steps({"networks": [DATA]}, seen(network=raw))) == []
-    assert told(steps({"networks": [DATA]}, seen(network=raw), prune=True)) == [("network", "old", "delete")]
-    assert told(steps({}, seen(network=raw), prune=True)) == []
+    assert changes(plan({"networks": [DATA]}, state(network=raw))) == []
+    assert changes(plan({"networks": [DATA]}, state(network=raw), prune=True)) == [("network", "old", "delete")]
+    assert changes(plan({}, state(network=raw), prune=True)) == []
 
 
-def test_objects_of_other_projects_are_nobody_we_know():
+def test_objects_of_other_projects_are_not_adopted():
     raw = network("data", project_id="p2")
-    with pytest.raises(SentenceError, match="VLAN 11 of phys is taken by network 'data' of another project"):
-        steps({"networks": [DATA]}, seen(network=[raw]))
+    with pytest.raises(UserError, match="VLAN 11 of phys belongs to network 'data' of another project"):
+        plan({"networks": [DATA]}, state(network=[raw]))
 
 
 # Ports
 
 
-def test_a_mac_that_moved_takes_its_port_along():
-    found = steps(
+def test_a_port_moves_with_its_mac():
+    found = plan(
         {"ports": [machine("m1", B, "10.5.0.1"), machine("m2", A, "10.5.0.2")]},
-        there(port("m1", A, "10.5.0.1"), port("m2", B, "10.5.0.2")),
+        state_with(port("m1", A, "10.5.0.1"), port("m2", B, "10.5.0.2")),
         prune=True,
     )
     assert [(s.key, s.action.value, s.before["uuid"]) for s in found] == [
@@ -82,121 +100,127 @@ def test_a_mac_that_moved_takes_its_port_along():
 
 
 def test_a_machine_with_a_new_rnic_keeps_its_port():
-    found = steps({"ports": [machine("m1", C, "10.5.0.1")]}, there(port("m1", A, "10.5.0.1")), prune=True)
+    found = plan({"ports": [machine("m1", C, "10.5.0.1")]}, state_with(port("m1", A, "10.5.0.1")), prune=True)
     assert [(s.key, s.action.value, s.before["uuid"]) for s in found] == [("m1", "change", f"port-{A}")]
 
 
-def test_a_chain_of_moves_leaves_one_port_over():
-    found = steps(
+def test_a_chain_of_moves_leaves_one_unused_port():
+    found = plan(
         {"ports": [machine("m1", C, "10.5.0.1"), machine("m2", A, "10.5.0.2")]},
-        there(port("m1", A, "10.5.0.1"), port("m2", B, "10.5.0.2")),
+        state_with(port("m1", A, "10.5.0.1"), port("m2", B, "10.5.0.2")),
         prune=True,
     )
-    assert told(found) == [("port", "m1", "create"), ("port", "m2", "change"), ("port", f"m2 (port-{B})", "delete")]
+    assert changes(found) == [("port", "m1", "create"), ("port", "m2", "change"), ("port", f"m2 (port-{B})", "delete")]
 
 
-def test_a_mac_that_moved_to_another_network_is_made_anew_there():
+def test_a_port_whose_mac_moved_to_another_network_is_recreated():
     raw = [network("data"), network("other", 12)]
-    found = steps({"ports": [machine("m1", A, "10.5.0.1")]}, there(port("m1", A, on="other"), network=raw))
+    found = plan({"ports": [machine("m1", A, "10.5.0.1")]}, state_with(port("m1", A, on="other"), network=raw))
     assert [(s.key, s.action.value, s.before["uuid"]) for s in found] == [("m1", "recreate", f"port-{A}")]
 
 
-def test_a_port_that_somebody_else_made_under_the_same_name_is_taken_over():
-    found = steps({"ports": [machine("m1", A, "10.5.0.1")]}, there(port("m1", A, "10.5.0.1", tags=[])))
-    assert told(found) == [("port", "m1", "change")]
+def test_an_untagged_port_of_the_same_name_is_adopted():
+    found = plan({"ports": [machine("m1", A, "10.5.0.1")]}, state_with(port("m1", A, "10.5.0.1", tags=[])))
+    assert changes(found) == [("port", "m1", "change")]
 
 
 @pytest.mark.parametrize(
-    ("other", "sentence"),
+    ("other", "message"),
     [
-        (port("vm", A, "10.5.0.9", tags=[]), f"MAC {A} of port 'm1' is that of port 'vm' on network 'data'"),
-        (port("", B, "10.5.0.1", tags=[]), f"Address 10.5.0.1 of port 'm1' is that of port 'port-{B}'"),
-        (port("", B, "10.5.0.1", tags=[], device_owner="network:dhcp"), "is that of a DHCP server on network"),
+        (
+            port("vm", A, "10.5.0.9", tags=[]),
+            f"Cannot use MAC {A} for port 'm1': it belongs to port 'vm' on",
+        ),
+        (port("", B, "10.5.0.1", tags=[]), f"Cannot use address 10.5.0.1 for port 'm1': it belongs to port 'port-{B}'"),
+        (port("", B, "10.5.0.1", tags=[], device_owner="network:dhcp"), "it belongs to a DHCP server on network"),
         (
             port("vm", B, "10.5.0.1", tags=[], device_owner="compute:nova", project_id="p2"),
-            "is that of port 'vm', in use by compute:nova, on",
+            "it belongs to port 'vm' (in use by compute:nova) on",
         ),
     ],
 )
-def test_what_others_have_is_not_taken(other, sentence):
-    with pytest.raises(SentenceError) as refused:
-        steps({"ports": [machine("m1", A, "10.5.0.1")]}, there(other))
-    assert sentence in str(refused.value)
+def test_macs_and_addresses_of_other_ports_are_rejected(other, message):
+    with pytest.raises(UserError) as refused:
+        plan({"ports": [machine("m1", A, "10.5.0.1")]}, state_with(other))
+    assert message in str(refused.value)
 
 
 @pytest.mark.parametrize(
-    ("asked", "sentence"),
+    ("requested", "message"),
     [
-        (machine("m1", B, "10.5.0.1"), "is in use by compute:nova, so its mac cannot be changed: detach it first"),
-        (machine("m1", A, "10.5.0.7"), "so its addresses cannot be changed"),
-        (machine("m2", B, "10.5.0.2"), "Port 'm1' is in use by compute:nova, so it cannot be removed"),
+        (
+            machine("m1", B, "10.5.0.1"),
+            "Cannot change mac of port 'm1': it is in use by compute:nova. Detach",
+        ),
+        (machine("m1", A, "10.5.0.7"), "Cannot change addresses of port 'm1': it is in use"),
+        (machine("m2", B, "10.5.0.2"), "Cannot remove port 'm1': it is in use by compute:nova. Detach it first."),
     ],
 )
-def test_a_port_that_a_server_has_is_not_disturbed(asked, sentence):
+def test_a_bound_port_keeps_its_fixed_fields(requested, message):
     bound = port("m1", A, "10.5.0.1", device_owner="compute:nova", device_id="vm1")
-    with pytest.raises(SentenceError) as refused:
-        steps({"ports": [asked]}, there(bound), prune=True)
-    assert sentence in str(refused.value)
-    # What Nova does not rely on may change.
+    with pytest.raises(UserError) as refused:
+        plan({"ports": [requested]}, state_with(bound), prune=True)
+    assert message in str(refused.value)
+    # Fields that Nova does not depend on may change.
     same = machine("m1", A, "10.5.0.1", description="for the VM")
-    assert told(steps({"ports": [same]}, there(bound))) == [("port", "m1", "change")]
+    assert changes(plan({"ports": [same]}, state_with(bound))) == [("port", "m1", "change")]
 
 
-def test_addresses_lie_in_a_subnet_of_the_network():
-    with pytest.raises(SentenceError, match=r"Address 10\.6\.0\.1 of port 'm1' is in no subnet of network 'data'"):
-        steps({"ports": [machine("m1", A, "10.6.0.1")]}, there())
+def test_addresses_outside_all_subnets_are_rejected():
+    with pytest.raises(UserError, match=r"Cannot use address 10\.6\.0\.1 for port 'm1': no subnet of network"):
+        plan({"ports": [machine("m1", A, "10.6.0.1")]}, state_with())
 
 
 @pytest.mark.parametrize(
-    ("other", "sentence"),
+    ("other", "message"),
     [
-        (machine("m2", A, "10.5.0.2"), f"MAC {A} is given to both port 'm1' and port 'm2' of network 'data'"),
-        (machine("m2", B, "10.5.0.1"), "address 10.5.0.1 is given to both port 'm1' and port 'm2'"),
-        ({**machine("m2", B, "10.5.0.2"), "dns_name": "m1"}, "DNS name m1 is given to both"),
-        (machine("m1", B, "10.5.0.2"), "Port 'm1' stands twice, at ports[0] and ports[1]"),
-        ({"name": "m2", "network": "dta"}, "Port 'm2' names network 'dta', which does not exist: add it to networks"),
-        ({"name": "m2", "network": "data", "mac": "0c:42"}, "The MAC of port 'm2' is '0c:42'"),
-        ({"name": "m2", "network": "data", "addresses": ["10.5"]}, "An address of port 'm2' is '10.5'"),
-        ({"name": "m2", "network": "data", "dns_name": "a_b"}, "The DNS name of port 'm2' is 'a_b'"),
+        (machine("m2", A, "10.5.0.2"), f"Cannot use MAC {A} for port 'm1' and port 'm2' of network 'data'. Give"),
+        (machine("m2", B, "10.5.0.1"), "Cannot use address 10.5.0.1 for port 'm1' and port 'm2'"),
+        ({**machine("m2", B, "10.5.0.2"), "dns_name": "m1"}, "Cannot use DNS name m1 for port"),
+        (machine("m1", B, "10.5.0.2"), "Port 'm1' is listed twice, at ports[0] and ports[1]"),
+        ({"name": "m2", "network": "dta"}, "Cannot find network 'dta' of port 'm2'. Add it to networks"),
+        ({"name": "m2", "network": "data", "mac": "0c:42"}, "Cannot read the MAC of port 'm2': '0c:42'"),
+        ({"name": "m2", "network": "data", "addresses": ["10.5"]}, "Cannot read an address of port 'm2': '10.5'"),
+        ({"name": "m2", "network": "data", "dns_name": "a_b"}, "Cannot read the DNS name of port 'm2': 'a_b'"),
         (
             {"name": "m2", "network": "data", "port_security": False, "security_groups": ["g"]},
-            "is to have security groups and no port security",
+            "Cannot configure port 'm2': it has security groups, but no port security.",
         ),
     ],
 )
-def test_ports_that_contradict_each_other(other, sentence):
-    with pytest.raises(SentenceError) as refused:
-        steps({"ports": [machine("m1", A, "10.5.0.1"), other]}, there())
-    assert sentence in str(refused.value)
+def test_contradictory_ports_are_rejected(other, message):
+    with pytest.raises(UserError) as refused:
+        plan({"ports": [machine("m1", A, "10.5.0.1"), other]}, state_with())
+    assert message in str(refused.value)
 
 
 # Networks and subnets
 
 
-def test_a_vlan_that_is_taken_names_who_has_it():
+def test_a_taken_vlan_names_its_network():
     with pytest.raises(
-        SentenceError, match="VLAN 11 of phys is taken by network 'theirs': give network 'data' another"
+        UserError, match=r"Cannot create network 'data': VLAN 11 of phys belongs to network 'theirs'\. Set"
     ):
-        steps({"networks": [DATA]}, seen(network=[network("theirs", tags=[])]))
+        plan({"networks": [DATA]}, state(network=[network("theirs", tags=[])]))
 
 
-def test_a_vlan_of_a_network_that_goes_is_free():
-    found = steps({"networks": [DATA]}, seen(network=[network("former")]), prune=True)
-    assert told(found) == [("network", "data", "create"), ("network", "former", "delete")]
+def test_the_vlan_of_a_removed_network_is_free():
+    found = plan({"networks": [DATA]}, state(network=[network("former")]), prune=True)
+    assert changes(found) == [("network", "data", "create"), ("network", "former", "delete")]
 
 
-def test_what_stands_on_a_network_is_not_torn_down_for_its_vlan():
-    with pytest.raises(SentenceError, match="Network 'data' has vlan 12, which cannot be changed to 11: remove it"):
-        steps({"networks": [DATA]}, seen(network=[network("data", 12)]))
+def test_a_network_is_not_recreated_for_its_vlan():
+    with pytest.raises(UserError, match=r"Cannot change vlan of network 'data' from 12 to 11: .*Remove the object"):
+        plan({"networks": [DATA]}, state(network=[network("data", 12)]))
 
 
 @pytest.mark.parametrize("cidr", ["10.5.1.0/24", "10.0.0.0/8"])
 def test_subnets_of_one_network_may_not_overlap(cidr):
     new = {"name": "new", "network": "data", "cidr": cidr}
-    with pytest.raises(SentenceError, match=r"Subnet 'new' .* would overlap subnet 'data' \(10\.5\.0\.0/16\)"):
-        steps({"subnets": [new]}, there())
-    with pytest.raises(SentenceError, match=r"Subnets 'data' .* and 'new' .* of network 'data' overlap"):
-        steps({"subnets": [{**new, "name": "data", "cidr": "10.5.0.0/16"}, new]}, there())
+    with pytest.raises(UserError, match=r"Cannot create subnet 'new' .* overlaps subnet 'data' \(10\.5\.0\.0/16\)"):
+        plan({"subnets": [new]}, state_with())
+    with pytest.raises(UserError, match=r"Cannot use subnets 'data' .* and 'new' .* of network 'data': they"):
+        plan({"subnets": [{**new, "name": "data", "cidr": "10.5.0.0/16"}, new]}, state_with())
 
 
 def test_subnets_of_one_router_may_not_overlap():
@@ -205,10 +229,10 @@ def test_subnets_of_one_router_may_not_overlap():
         "subnets": [{"name": name, "network": name, "cidr": "10.5.0.0/16"} for name in ("data", "other")],
         "routers": [{"name": "r", "interfaces": [{"subnet": "data"}, {"subnet": "other"}]}],
     }
-    with pytest.raises(SentenceError, match="of router 'r' overlap"):
-        steps(config, seen())
+    with pytest.raises(UserError, match="of router 'r': they overlap"):
+        plan(config, state())
     config["routers"][0]["interfaces"].pop()
-    assert len(told(steps(config, seen()))) == 6
+    assert len(changes(plan(config, state()))) == 6
 
 
 def test_pools_have_no_order_and_dns_servers_do():
@@ -219,15 +243,15 @@ def test_pools_have_no_order_and_dns_servers_do():
         allocation_pools=[{"start": "10.5.9.1", "end": "10.5.9.9"}, {"start": "10.5.8.1", "end": "10.5.8.9"}],
         dns_nameservers=["10.2.0.1", "10.2.0.2"],
     )
-    asked = {
+    subnet_options = {
         "name": "data",
         "network": "data",
         "cidr": "10.5.0.0/16",
         "pools": ["10.5.8.1-10.5.8.9", "10.5.9.1 - 10.5.9.9"],
     }
-    found = seen(network=[network("data")], subnet=[raw])
-    assert told(steps({"subnets": [{**asked, "dns_servers": ["10.2.0.1", "10.2.0.2"]}]}, found)) == []
-    assert told(steps({"subnets": [{**asked, "dns_servers": ["10.2.0.2", "10.2.0.1"]}]}, found)) != []
+    found = state(network=[network("data")], subnet=[raw])
+    assert changes(plan({"subnets": [{**subnet_options, "dns_servers": ["10.2.0.1", "10.2.0.2"]}]}, found)) == []
+    assert changes(plan({"subnets": [{**subnet_options, "dns_servers": ["10.2.0.2", "10.2.0.1"]}]}, found)) != []
 
 
 # Security groups
@@ -237,7 +261,7 @@ SSH = {"direction": "ingress", "protocol": "tcp", "port": 22}
 
 
 @pytest.mark.parametrize(
-    ("asked", "raw"),
+    ("requested", "raw"),
     [
         (SSH, rule("ingress", "tcp", 22)),
         ({**SSH, "protocol": "TCP", "remote": "0.0.0.0/0"}, rule("ingress", "6", 22)),
@@ -249,14 +273,19 @@ SSH = {"direction": "ingress", "protocol": "tcp", "port": 22}
         ({**SSH, "port": 1, "port_max": 65535}, rule("ingress", "tcp")),
         ({**SSH, "protocol": "udp", "port": 1, "port_max": 65535}, rule("ingress", "17")),
         *(
-            ({"direction": "egress", "ethertype": "IPv6", "protocol": asked}, rule("egress", kept, ethertype="IPv6"))
-            for asked, kept in (("icmp", "ipv6-icmp"), ("1", "58"), ("icmpv6", "ipv6-icmp"), ("58", "icmpv6"))
+            (
+                {"direction": "egress", "ethertype": "IPv6", "protocol": requested},
+                rule("egress", kept, ethertype="IPv6"),
+            )
+            for requested, kept in (("icmp", "ipv6-icmp"), ("1", "58"), ("icmpv6", "ipv6-icmp"), ("58", "icmpv6"))
         ),
     ],
 )
-def test_rules_that_mean_the_same(asked, raw):
+def test_equivalent_rules_are_no_change(requested, raw):
     assert (
-        told(steps({"security_groups": [{"name": "g", "rules": [asked]}]}, seen(security_group=[group("g", raw)])))
+        changes(
+            plan({"security_groups": [{"name": "g", "rules": [requested]}]}, state(security_group=[group("g", raw)]))
+        )
         == []
     )
 
@@ -272,14 +301,14 @@ def test_rules_that_mean_the_same(asked, raw):
         (rule("ingress", "tcp"),),
     ],
 )
-def test_rules_that_differ(raw):
-    found = steps({"security_groups": [{"name": "g", "rules": [SSH]}]}, seen(security_group=[group("g", *raw)]))
-    assert told(found) == [("security_group", "g", "change")]
+def test_different_rules_are_a_change(raw):
+    found = plan({"security_groups": [{"name": "g", "rules": [SSH]}]}, state(security_group=[group("g", *raw)]))
+    assert changes(found) == [("security_group", "g", "change")]
 
 
-def test_rules_that_nobody_asked_about_stay():
+def test_omitted_rules_stay():
     raw = [group("g", rule("egress"))]
-    assert told(steps({"security_groups": [{"name": "g"}]}, seen(security_group=raw))) == []
+    assert changes(plan({"security_groups": [{"name": "g"}]}, state(security_group=raw))) == []
 
 
 # Routers and shares
@@ -292,7 +321,7 @@ def interface(on, address, of="r"):
 
 
 def routed(*ports):
-    return seen(
+    return state(
         network=[network("data"), network("out", 90, project_id="p2")],
         subnet=[subnet("data", "data", "10.5.0.0/16"), subnet("more", "data", "10.6.0.0/16")],
         router=[router("r", {"network_id": "id-of-out", "enable_snat": True})],
@@ -300,33 +329,33 @@ def routed(*ports):
     )
 
 
-def test_interfaces_of_a_router_are_those_and_no_others():
-    asked = {"name": "r", "external_network": "out", "snat": True, "interfaces": [{"subnet": "data"}]}
-    assert told(steps({"routers": [asked]}, routed(interface("data", "10.5.0.1")))) == []
-    found = steps({"routers": [asked]}, routed(interface("more", "10.6.0.1")))
-    assert told(found) == [("router_interface", "r/data", "create"), ("router_interface", "r/more", "delete")]
-    other = {**asked, "interfaces": [{"subnet": "data", "address": "10.5.0.9"}]}
-    assert told(steps({"routers": [other]}, routed(interface("data", "10.5.0.1")))) == [
+def test_listed_interfaces_of_a_router_replace_all_others():
+    router_options = {"name": "r", "external_network": "out", "snat": True, "interfaces": [{"subnet": "data"}]}
+    assert changes(plan({"routers": [router_options]}, routed(interface("data", "10.5.0.1")))) == []
+    found = plan({"routers": [router_options]}, routed(interface("more", "10.6.0.1")))
+    assert changes(found) == [("router_interface", "r/data", "create"), ("router_interface", "r/more", "delete")]
+    other = {**router_options, "interfaces": [{"subnet": "data", "address": "10.5.0.9"}]}
+    assert changes(plan({"routers": [other]}, routed(interface("data", "10.5.0.1")))) == [
         ("router_interface", "r/data", "recreate")
     ]
-    assert told(steps({"routers": [{**asked, "snat": False}]}, routed(interface("data", "10.5.0.1")))) == [
+    assert changes(plan({"routers": [{**router_options, "snat": False}]}, routed(interface("data", "10.5.0.1")))) == [
         ("router", "r", "change")
     ]
-    any_address = {**asked, "interfaces": [{"subnet": "data", "address": "any"}]}
-    assert told(steps({"routers": [any_address]}, routed(interface("data", "10.5.0.1")))) == []
+    any_address = {**router_options, "interfaces": [{"subnet": "data", "address": "any"}]}
+    assert changes(plan({"routers": [any_address]}, routed(interface("data", "10.5.0.1")))) == []
 
 
-def test_a_router_goes_with_its_interfaces():
-    found = steps({"routers": []}, routed(interface("data", "10.5.0.1")), prune=True)
-    assert told(found) == [("router", "r", "delete"), ("router_interface", "r/data", "delete")]
+def test_a_router_is_removed_with_its_interfaces():
+    found = plan({"routers": []}, routed(interface("data", "10.5.0.1")), prune=True)
+    assert changes(found) == [("router", "r", "delete"), ("router_interface", "r/data", "delete")]
 
 
 def test_shares_are_by_project():
     policy = {"id": "r1", "object_id": "id-of-data", "action": "access_as_shared", "target_tenant": "ida"}
     raw = {"network": [network("data")], "share": [policy], "projects": {"a": "ida", "b": "idb"}}
-    asked = [{"kind": "network", "name": "data", "project": name} for name in ("a", "b")]
-    assert told(steps({"shares": asked}, seen(**raw))) == [("share", "network/data/b", "create")]
-    assert told(steps({"shares": asked[1:]}, seen(**raw), prune=True)) == [
+    shares = [{"kind": "network", "name": "data", "project": name} for name in ("a", "b")]
+    assert changes(plan({"shares": shares}, state(**raw))) == [("share", "network/data/b", "create")]
+    assert changes(plan({"shares": shares[1:]}, state(**raw), prune=True)) == [
         ("share", "network/data/b", "create"),
         ("share", "network/data/a", "delete"),
     ]
@@ -342,8 +371,8 @@ def test_quotas():
         "security_groups": [{"name": "g", "rules": [SSH]}],
         "subnets": [{"name": "data", "network": "data", "cidr": "10.5.0.0/16"}],
     }
-    found = steps(config, seen())
-    assert {name: count for name, count in needed(found).items() if count} == {
+    found = plan(config, state())
+    assert {name: count for name, count in quota_demand(found).items() if count} == {
         "network": 1,
         "subnet": 1,
         "port": 2,
@@ -351,9 +380,42 @@ def test_quotas():
         "security_group_rule": 3,
     }
     check_quotas(found, {"port": {"limit": 5, "used": 3, "reserved": 0}, "network": {"limit": -1, "used": 9}}, "p1")
-    with pytest.raises(SentenceError) as refused:
+    with pytest.raises(UserError) as refused:
         check_quotas(found, {"port": {"limit": 5, "used": 3, "reserved": 1}}, "p1")
     assert str(refused.value) == (
-        "This takes 2 more ports, and the project may have 5 and has 4: raise its quota to 6 at least "
+        "Cannot create 2 more ports: the quota of the project is 5, and 4 are used. Raise it to at least 6 "
         "(openstack quota set --ports 6 p1)."
     )
+
+
+# Purity
+
+
+def test_a_plan_leaves_its_inputs_unchanged():
+    config = {
+        "networks": [DATA],
+        "ports": [machine("m1", B, "10.5.0.1"), {"name": "m3", "network": "data", "mac": C, "subnets": ["data"]}],
+        "routers": [{"name": "r", "external_network": "none", "interfaces": [{"subnet": "data"}]}],
+    }
+    actual = state_with(
+        port("m1", A, "10.5.0.1"), port("m2", B, "10.5.0.2"), port("m3", C, "10.5.0.3"), router=[router("r")]
+    )
+    objects, deletions = desired(config, OWNER), deletions_of(config, CONFIG_OPTIONS)
+    inputs = (objects, actual, deletions)
+    before = copy.deepcopy(inputs)
+    first = plan_network(objects, actual, OWNER, deletions, NoLimits())
+    assert ("port", "m1", "change") in changes(first)  # a moved port: its actual name changes in the plan only
+    assert any(step.before["name"] != "m2" for step in first if step.before and step.before["uuid"] == f"port-{B}")
+    assert inputs == before
+    assert plan_network(objects, actual, OWNER, deletions, NoLimits()) == first
+
+
+def test_a_plan_is_checked_against_the_quotas_of_the_cloud():
+    class FullProject(NoLimits):
+        def quotas(self):
+            return {"port": {"limit": 5, "used": 5}}
+
+    with pytest.raises(UserError, match="Cannot create 1 more port"):
+        plan({"ports": [machine("m1", A, "10.5.0.1")]}, state_with(), limits=FullProject())
+    same = {"ports": [machine("m1", A, "10.5.0.1")]}
+    assert changes(plan(same, state_with(port("m1", A, "10.5.0.1")), limits=FullProject())) == []

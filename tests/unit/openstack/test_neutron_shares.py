@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One share of many is taken back without a look at the others."""
+"""Removal of single shares, without pruning the others."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.openipu.pod.plugins.module_utils.openstack.planning import planned
-from ansible_collections.openipu.pod.plugins.module_utils.openstack.wanted import going, wanted
-from neutron_raw import OWNER, network, seen, told
+from tests.unit.openstack.neutron_raw import changes, network, plan, state
 
 SHARES = [
     {"id": f"r{n}", "object_id": "id-of-data", "action": "access_as_shared", "target_tenant": f"id{project}"}
@@ -15,18 +13,17 @@ SHARES = [
 ]
 
 
-def steps(*shares: dict[str, Any]) -> list[tuple[str, str, str]]:
-    config = {"shares": [{"kind": "network", "name": "data", **share} for share in shares]}
-    there = seen({name: f"id{name}" for name in "ab"}, network=[network("data")], share=SHARES[:2])
-    return told(planned(wanted(config, OWNER), there, OWNER, (), set(), going(config)))
+def planned(*shares: dict[str, Any]) -> list[tuple[str, str, str]]:
+    actual = state({name: f"id{name}" for name in "ab"}, network=[network("data")], share=SHARES[:2])
+    return changes(plan({"shares": [{"kind": "network", "name": "data", **share} for share in shares]}, actual))
 
 
-def test_one_goes_and_the_others_stay() -> None:
-    assert steps({"project": "a", "state": "absent"}) == [("share", "network/data/a", "delete")]
-    assert steps({"project": "b", "state": "present"}, {"project": "a", "state": "absent"}) == [
+def test_an_absent_share_is_removed_and_others_stay() -> None:
+    assert planned({"project": "a", "state": "absent"}) == [("share", "network/data/a", "delete")]
+    assert planned({"project": "b", "state": "present"}, {"project": "a", "state": "absent"}) == [
         ("share", "network/data/a", "delete")
     ]
 
 
-def test_what_is_not_there_is_nothing_to_take_back() -> None:
-    assert steps({"project": "nobody", "state": "absent"}, {"project": "a", "name": "x", "state": "absent"}) == []
+def test_an_absent_share_that_does_not_exist_is_no_change() -> None:
+    assert planned({"project": "other", "state": "absent"}, {"project": "a", "name": "x", "state": "absent"}) == []

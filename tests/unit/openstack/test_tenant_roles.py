@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Taking back a role that was lent, whoever else ends at the same time and whenever this ends."""
+"""Revocation of lent roles: concurrent runs, and runs that are interrupted."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from ansible_collections.openipu.pod.plugins.module_utils.openstack.client import Cloud, CloudError
-from ansible_collections.openipu.pod.plugins.module_utils.openstack.tenant_cloud import ROLE, TenantWriter, There
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.common.client import Cloud, CloudError
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.tenant.api import TenantState, TenantWriter
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.tenant.families import ROLE
 from ansible_collections.openipu.pod.plugins.module_utils.reconcile import Action, Step
 
 OURS, THEIRS = "openipu.role=r1:u1:vpod1", "openipu.role=r1:u1:vpod2"
@@ -16,7 +17,7 @@ STEP = Step(ROLE, "admin", Action.DELETE, before={"id": "admin", "role": "r1", "
 
 
 class Keystone(Cloud):
-    """The tags of a project and a role there; it can go away, or forget a tag, after so many writes."""
+    """Tags and a role of one project. After a number of writes, the server fails, or another run removes its tag."""
 
     def __init__(self, *tags: str, ends_after: int = 9, others_end_after: int = 9) -> None:
         super().__init__({}, 1)
@@ -27,7 +28,7 @@ class Keystone(Cloud):
         if method == "GET":
             return {"tags": sorted(self.tags)}
         if self.writes == self.ends_after:
-            raise CloudError("Keystone does not answer.")
+            raise CloudError("Cannot connect to Keystone.")
         self.writes += 1
         if path == GRANT:
             self.granted = method == "PUT"
@@ -38,27 +39,27 @@ class Keystone(Cloud):
         return None
 
 
-def take_back(keystone: Keystone) -> None:
-    TenantWriter(keystone, There("p1", "u1", sorted(keystone.tags), {"admin": "r1"}), "vpod1")([STEP])
+def revoke(keystone: Keystone) -> None:
+    TenantWriter(keystone, TenantState("p1", "u1", sorted(keystone.tags), {"admin": "r1"}), "vpod1")([STEP])
 
 
 @pytest.mark.parametrize("ends_after", [0, 1, 2])
-def test_a_role_that_is_left_is_noted(ends_after: int) -> None:
+def test_a_remaining_role_keeps_its_tag(ends_after: int) -> None:
     keystone = Keystone(OURS, ends_after=ends_after)
-    take_back(keystone)
+    revoke(keystone)
     assert keystone.granted <= (OURS in keystone.tags)
     keystone.ends_after = 9
-    take_back(keystone)
+    revoke(keystone)
     assert (keystone.granted, keystone.tags) == (False, set())
 
 
-def test_one_that_others_need_stays() -> None:
+def test_a_role_that_another_pod_needs_stays() -> None:
     keystone = Keystone(OURS, THEIRS)
-    take_back(keystone)
+    revoke(keystone)
     assert (keystone.granted, keystone.tags) == (True, {THEIRS})
 
 
-def test_of_two_that_end_at_once_one_takes_it_back() -> None:
+def test_one_of_two_concurrent_runs_revokes_the_role() -> None:
     keystone = Keystone(OURS, THEIRS, others_end_after=1)
-    take_back(keystone)
+    revoke(keystone)
     assert (keystone.granted, keystone.tags) == (False, set())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What agents answer, as the modules get to see it."""
+"""Values of PDU agents, as the client returns them."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from ipaddress import IPv4Address
 from typing import Any
 
 from ansible_collections.openipu.pod.plugins.module_utils.pdu import mib, tables
-from ansible_collections.openipu.pod.plugins.module_utils.pdu.client import Oid, Value
 from ansible_collections.openipu.pod.plugins.module_utils.pdu.mib import Column
+from ansible_collections.openipu.pod.plugins.module_utils.pdu.session import Oid, Value
 
 WIRING = ("seqPhase1ToNeutral", "seqPhase2ToNeutral", "seqPhase3ToNeutral")
 RECEIVERS = 6
 
 
 def ap8886(**more: Any) -> dict[Oid, Value]:
-    """A metered PDU: three phases of 32 A at 230 V, six banks of 16 A, two on each phase.
+    """Return a metered PDU: three phases of 32 A at 230 V, six banks of 16 A, two on each phase.
 
     ``phase_currents`` and ``bank_currents`` are in tenths of A, ``power`` in hundredths of kW.
     """
@@ -47,7 +47,7 @@ def ap8886(**more: Any) -> dict[Oid, Value]:
 
 
 def switched(**more: Any) -> dict[Oid, Value]:
-    """A switched PDU: one phase of 32 A, no banks, eight outlets, all on."""
+    """Return a switched PDU: one phase of 32 A, no banks, eight outlets, all on."""
     values: dict[Oid, Value] = {
         **_scalars(phases=1, banks=0, outlets=8),
         **_row(tables.IDENTITY, 1, ("AP8959", "ZA2", "v6.9.6", "05", 8, 8, 32, 74)),

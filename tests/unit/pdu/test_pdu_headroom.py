@@ -1,34 +1,34 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether what is to be powered fits under the breakers."""
+"""Headroom of the breakers of a PDU for additional loads."""
 
 from __future__ import annotations
 
 import pytest
-from ansible_collections.openipu.pod.plugins.module_utils.pdu import headroom, infos, tables
+from ansible_collections.openipu.pod.plugins.module_utils.pdu import headroom, info_task, tables
 from ansible_collections.openipu.pod.plugins.module_utils.pdu.headroom import Circuit, Feed, Load
-from ansible_collections.openipu.pod.plugins.module_utils.reconcile import SentenceError
+from ansible_collections.openipu.pod.plugins.module_utils.reconcile import UserError
 from hypothesis import given
 from hypothesis import strategies as st
 
 
 def metered(phases: tuple[float, ...] = (10.0, 10.0, 10.0), banks: tuple[float, ...] = (5.0,) * 6) -> Feed:
-    """Three phases of 32 A at 230 V with two banks of 16 A each, 22 kW in all."""
+    """Return a feed with three phases of 32 A at 230 V, two banks of 16 A on each, and 22 kW in total."""
     circuits = [Circuit("phase", n, current, 32.0, 230.0) for n, current in enumerate(phases, 1)]
     circuits += [Circuit("bank", n, current, 16.0, 230.0, ((n + 1) // 2,)) for n, current in enumerate(banks, 1)]
     return Feed(sum(phases) * 0.23, 22.0, tuple(circuits))
 
 
 def names(feed: Feed, *loads: Load, share: float = 1.0) -> list[str]:
-    """The breakers that the loads would exceed."""
+    """Return the breakers that the loads would exceed."""
     return [f"{excess.kind} {excess.number}" for excess in headroom.excesses(feed, loads, share)]
 
 
-def test_what_fits_exceeds_nothing() -> None:
+def test_a_load_within_the_headroom_exceeds_nothing() -> None:
     assert names(metered(), Load(2.5, bank=1)) == []
     assert names(metered(), Load(15.0)) == []
 
 
-def test_a_load_on_a_bank_counts_in_its_phase_too() -> None:
+def test_a_load_on_a_bank_counts_in_its_phase() -> None:
     assert names(metered(), Load(2.6, bank=3)) == ["bank 3"]
     assert names(metered(phases=(10.0, 22.0, 10.0)), Load(2.5, bank=3)) == ["phase 2"]
     assert names(metered(phases=(10.0, 22.0, 10.0)), Load(2.5, bank=2)) == []
@@ -44,7 +44,7 @@ def test_a_load_on_a_phase_is_shared_by_its_banks() -> None:
     assert names(metered(banks=(12.0, 5.0, 5.0, 5.0, 5.0, 5.0)), Load(3.0, phase=1)) == ["bank 1"]
 
 
-def test_the_whole_pdu_has_a_rating_of_its_own() -> None:
+def test_the_rating_of_the_whole_pdu() -> None:
     feed = metered()
     small = Feed(feed.power, 10.0, feed.circuits)
     assert names(small, Load(3.2)) == ["device None"]
@@ -56,7 +56,7 @@ def test_a_share_of_the_breaker_is_kept_free() -> None:
     assert names(metered(), Load(2.0, bank=1), share=0.8) == ["bank 1"]
 
 
-def test_what_draws_between_two_phases_counts_in_both() -> None:
+def test_a_load_between_two_phases_counts_in_both() -> None:
     circuits = (
         Circuit("phase", 1, 20.0, 30.0, 208.0),
         Circuit("phase", 2, 0.0, 30.0, 208.0),
@@ -65,37 +65,37 @@ def test_what_draws_between_two_phases_counts_in_both() -> None:
     assert names(Feed(None, None, circuits), Load(2.5, bank=1)) == ["phase 1"]
 
 
-def test_a_breaker_that_is_over_already_takes_nothing() -> None:
+def test_an_overloaded_breaker_accepts_no_load() -> None:
     assert names(metered(banks=(16.5, 5.0, 5.0, 5.0, 5.0, 5.0)), Load(0.1, bank=1)) == ["bank 1"]
     assert names(metered(banks=(16.5, 5.0, 5.0, 5.0, 5.0, 5.0)), Load(0.1, bank=2)) == []
 
 
-def test_what_is_not_told_is_not_judged() -> None:
+def test_unreported_values_are_not_checked() -> None:
     feed = Feed(None, None, (Circuit("phase", 1, None, 32.0), Circuit("bank", 1, 5.0, None, phases=(1,))))
     assert names(feed, Load(100.0)) == []
 
 
-def test_the_sentence_says_all_numbers() -> None:
+def test_the_message_has_all_numbers() -> None:
     loads = [Load(3.0, bank=3)]
     found = headroom.excesses(metered(), loads)
-    assert headroom.refusal("pdu1", loads, found) == (
-        "pdu1 cannot take 3 kW more: bank 3 would carry 18 A of at most 16 A (5 now and 13 more). "
-        "Power less of it, or move load to another PDU."
+    assert headroom.excess_message("pdu1", loads, found) == (
+        "Cannot add 3 kW to pdu1: bank 3 would carry 18 A of at most 16 A (5 now and 13 more). "
+        "Reduce the load, or move it to another PDU."
     )
 
 
 @pytest.mark.parametrize(
-    ("load", "sentence"),
+    ("load", "message"),
     [
-        (Load(1.0, bank=7), "The PDU has no bank 7: it has banks 1 to 6."),
-        (Load(1.0, phase=4), "The PDU has no phase 4: it has phases 1 to 3."),
-        (Load(-1.0), "A load of -1 kW is none: give what is added."),
+        (Load(1.0, bank=7), "Cannot add a load to bank 7: the PDU does not have it; it has banks 1 to 6."),
+        (Load(1.0, phase=4), "Cannot add a load to phase 4: the PDU does not have it; it has phases 1 to 3."),
+        (Load(-1.0), "Cannot add a load of -1 kW: it must not be negative."),
     ],
 )
-def test_what_cannot_be_is_refused(load: Load, sentence: str) -> None:
-    with pytest.raises(SentenceError) as error:
+def test_an_invalid_load_is_rejected(load: Load, message: str) -> None:
+    with pytest.raises(UserError) as error:
         headroom.excesses(metered(), [load])
-    assert error.value.sentence == sentence
+    assert error.value.message == message
 
 
 CURRENTS = st.floats(0, 16).map(lambda value: round(value, 1))
@@ -110,7 +110,7 @@ CURRENTS = st.floats(0, 16).map(lambda value: round(value, 1))
         max_size=4,
     ),
 )
-def test_no_load_is_lost_or_counted_twice(banks: list[float], loads: list[Load]) -> None:
+def test_every_load_counts_exactly_once(banks: list[float], loads: list[Load]) -> None:
     phases = tuple(banks[n] + banks[n + 1] for n in (0, 2, 4))
     feed = metered(phases, tuple(banks))
     added = headroom.additional(feed, loads)
@@ -130,24 +130,24 @@ def test_no_load_is_lost_or_counted_twice(banks: list[float], loads: list[Load])
 
 
 @given(present=st.floats(0, 30), expected=st.floats(0, 30))
-def test_what_is_still_to_come(present: float, expected: float) -> None:
-    load = headroom.up_to(Feed(present, None, ()), expected)
+def test_the_remaining_load(present: float, expected: float) -> None:
+    load = headroom.remaining_load(Feed(present, None, ()), expected)
     assert load.power == pytest.approx(max(0.0, expected - present))
 
 
-def test_power_that_is_not_told_is_reckoned_from_the_phases() -> None:
+def test_unreported_power_is_calculated_from_the_phases() -> None:
     feed = metered()
-    assert headroom.up_to(Feed(None, 22.0, feed.circuits), 10.0).power == pytest.approx(10.0 - 6.9)
+    assert headroom.remaining_load(Feed(None, 22.0, feed.circuits), 10.0).power == pytest.approx(10.0 - 6.9)
 
 
-def test_a_feed_is_made_of_what_a_pdu_tells() -> None:
-    seen = {
+def test_a_feed_from_readings() -> None:
+    readings = {
         "pdu": {"phase_breaker": 32, "power_rating": 22.0},
         "device": {"power": 6.9},
         "phases": [{"number": 1, "current": 10.0, "voltage": 231}],
         "banks": [{"number": 1, "current": 5.0, "breaker": 16, "wiring": "seqPhase1ToNeutral"}, {"number": 2}],
     }
-    assert infos.feed(seen) == Feed(
+    assert info_task.feed(readings) == Feed(
         6.9,
         22.0,
         (
@@ -159,15 +159,15 @@ def test_a_feed_is_made_of_what_a_pdu_tells() -> None:
     assert set(tables.PHASES_OF) == set(tables.BANK_LOADS.columns["wiring"].names)
 
 
-def test_alarms_are_sentences() -> None:
-    seen = {
+def test_the_messages_of_alarms() -> None:
+    readings = {
         "device": {"power": 21.9, "load_state": "near_overload", "supply_alarm": "alarm"},
         "phases": [{"number": 2, "current": 33.1, "load_state": "overload"}, {"number": 3, "load_state": "normal"}],
         "banks": [{"number": 4, "current": 0.1, "load_state": "low_load"}],
     }
-    assert [alarm["reason"] for alarm in infos.alarms(seen)] == [
+    assert [alarm["reason"] for alarm in info_task.alarms(readings)] == [
         "The whole PDU is near overload, at 21.9 kW.",
         "Phase 2 is in overload, at 33.1 A.",
-        "Bank 4 is less than its low_load, at 0.1 A.",
-        "A power supply of the PDU itself has failed: have it repaired.",
+        "Bank 4 is below its low_load, at 0.1 A.",
+        "A power supply of the PDU has failed. Repair or replace it.",
     ]

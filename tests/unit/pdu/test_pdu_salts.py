@@ -1,26 +1,26 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What an SNMP engine encrypts with, in workers that Ansible forks of one process."""
+"""Encryption salts of SNMP engines in workers that Ansible forks from one process."""
 
 from __future__ import annotations
 
 import multiprocessing
 from concurrent.futures import ProcessPoolExecutor
 
-from ansible_collections.openipu.pod.plugins.module_utils.pdu import client
+from ansible_collections.openipu.pod.plugins.module_utils.pdu import session
 from pysnmp.proto.secmod.rfc3414.service import SnmpUSMSecurityModel
 
 
 def salts(_number: int) -> dict[tuple[int, ...], int]:
-    """Of a new engine in this process, by what it encrypts with."""
-    client._engine()
+    """Return the salts of a new engine in this process, by encryption protocol."""
+    session._engine()
     services = SnmpUSMSecurityModel.PRIV_SERVICES
     return {kind: service.local_int for kind, service in services.items() if hasattr(service, "local_int")}
 
 
-def test_no_two_workers_begin_with_the_same_salt() -> None:
-    """Else they would encrypt different requests to one PDU with the same key stream."""
+def test_every_worker_starts_with_a_different_salt() -> None:
+    """Equal salts would encrypt different requests to one PDU with the same key stream."""
     found = []
-    for number in range(4):  # a pool each, so that each is another process forked from this one
+    for number in range(4):  # one pool each: a separate process, forked from this one
         with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as pool:
             found.append(pool.submit(salts, number).result(30))
     assert found[0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Small PODs to be right or wrong."""
+"""Fixture of small PODs, valid or invalid."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NETWORKS = (
 
 
 class PodFiles:
-    """Writes a POD of four machines in one rack, with what a test wants otherwise, and loads it."""
+    """Writer and loader of a POD with four machines in one rack and the changes of a test."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -53,8 +53,8 @@ class PodFiles:
         self.machines_csv.write_text("\n".join(rows) + "\n")
         return self.pod_yml
 
-    def load(self, **wanted) -> model.Pod:
-        return load(str(self.write(**wanted)))
+    def load(self, **content) -> model.Pod:
+        return load(str(self.write(**content)))
 
 
 @pytest.fixture

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a host of each kind lets pass, by the security table."""
+"""Tests of the firewall rules of each kind of host."""
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import jinja2
 import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.pod.firewall import KINDS, firewall
 
-TEMPLATE = Path(__file__).parents[3] / "roles/common/templates/firewall.nft.j2"
+from tests import ROOT
+
+TEMPLATE = ROOT / "roles/common/templates/firewall.nft.j2"
 NETWORKS = {
     "bmc": {"subnet": "10.1.1.0/24"},
     "gw": {"subnet": "10.1.2.0/24"},
@@ -34,9 +35,9 @@ def rules(*kinds: str, **more: object) -> dict[str, list[str]]:
 
 
 def ports(lines: list[str], network: str) -> set[str]:
-    """The protocols and ports that are accepted on a network."""
-    mine = [line for line in lines if f'comment "{network}' in line and " accept " in line]
-    return {" ".join(found) for line in mine for found in re.findall(r"(tcp|udp) dport (\d+)", line)}
+    """Return the accepted protocols and ports of a network."""
+    accepted = [line for line in lines if f'comment "{network}' in line and " accept " in line]
+    return {" ".join(found) for line in accepted for found in re.findall(r"(tcp|udp) dport (\d+)", line)}
 
 
 def test_a_controller_reaches_machines_and_serves_the_management_server() -> None:
@@ -49,10 +50,10 @@ def test_a_controller_reaches_machines_and_serves_the_management_server() -> Non
     assert ports(made["input"], "management") == {"tcp 8090", *served}
     assert all("ip saddr 192.0.2.1/32" in line for line in made["input"] if "dport 3000" in line)
     ends = [line for line in made["output"] if " reject " in line and "ipv6" not in line]
-    assert [re.search(r'comment "(\w+): no more"', line)[1] for line in ends] == ["bmc", "gw"]
+    assert [re.search(r'comment "(\w+): reject the rest"', line)[1] for line in ends] == ["bmc", "gw"]
 
 
-def test_networks_that_share_an_interface_are_told_apart_by_their_subnets() -> None:
+def test_networks_on_one_interface_are_matched_by_subnet() -> None:
     logs = [line for line in rules("controller")["input"] if "udp dport 514" in line]
     assert logs == [
         'iifname "eno1" ip daddr 10.1.1.0/24 ip saddr 10.1.1.0/24 udp dport 514 accept comment "bmc: logs"',
@@ -66,37 +67,37 @@ def test_a_poplar_server_takes_nothing_from_storage_and_filters_no_data() -> Non
     assert ports(made["output"], "storage") == {"tcp 2049", "tcp 111"}
     assert not ports(made["input"], "storage")
     assert 'iifname "bond0.11" ip daddr 10.1.5.0/24 accept comment "data: not filtered"' in made["input"]
-    assert 'oifname "bond0.12" reject with icmpx admin-prohibited comment "storage: no more"' in made["output"]
+    assert 'oifname "bond0.12" reject with icmpx admin-prohibited comment "storage: reject the rest"' in made["output"]
 
 
-def test_storage_is_left_alone_where_no_server_of_it_is_known() -> None:
+def test_storage_is_not_restricted_without_known_servers() -> None:
     made = rules("poplar", peers={**PEERS, "nfs_servers": []})
     assert not [line for line in made["output"] if "bond0.12" in line]
     assert not [line for line in made["input"] if "bond0.12" in line]
 
 
-def test_where_ipv4_is_bound_ipv6_is_no_way_around() -> None:
+def test_restricted_interfaces_do_not_send_ipv6() -> None:
     refused = 'oifname "eno1" meta nfproto ipv6 reject with icmpx admin-prohibited'
     assert rules("controller")["output"].count(refused) == 1
-    shared = {**INTERFACES, "management": "eno1"}  # from where one may go anywhere
+    shared = {**INTERFACES, "management": "eno1"}  # without restrictions of outgoing traffic
     assert refused not in rules("controller", interfaces=shared)["output"]
 
 
-def test_who_asks_for_a_lease_has_no_address_yet() -> None:
+def test_dhcp_requests_are_broadcasts() -> None:
     leases = [line for line in rules("management")["input"] if "dport 67" in line]
     assert 'iifname "eno1" udp dport 67 accept comment "bmc: leases"' in leases
     assert not any("ip daddr" in line for line in leases)
-    # Also where nothing is filtered that is meant for the host itself.
+    # Also on networks that are not filtered otherwise.
     assert 'iifname "bond0.11" udp dport 67 accept comment "data: leases"' in rules("poplar", "management")["input"]
 
 
-def test_agents_are_heard_which_call_everybody() -> None:
+def test_multicast_of_agents_is_accepted() -> None:
     made = rules("controller")
     assert 'iifname "eno1" ip saddr 10.1.2.0/24 udp dport 8091 accept comment "gw: presence of agents"' in made["input"]
-    asked = 'oifname "eno1" meta l4proto igmp accept comment "gw: multicast"'
-    assert asked in made["output"]
+    accept_rule = 'oifname "eno1" meta l4proto igmp accept comment "gw: multicast"'
+    assert accept_rule in made["output"]
     refused = [number for number, line in enumerate(made["output"]) if " reject " in line]
-    assert made["output"].index(asked) < refused[0]
+    assert made["output"].index(accept_rule) < refused[0]
 
 
 def test_a_host_whose_only_network_is_that_of_agents_reaches_mirrors_and_time() -> None:
@@ -104,83 +105,81 @@ def test_a_host_whose_only_network_is_that_of_agents_reaches_mirrors_and_time() 
     assert made["output"] == ['ip saddr 10.1.2.0/24 accept comment "gw"']
 
 
-def test_a_host_of_two_kinds_may_what_either_may() -> None:
+def test_host_of_two_kinds_has_the_rules_of_both() -> None:
     both = rules("controller", "management")
     for kind in ("controller", "management"):
         assert set(rules(kind)["input"]) <= set(both["input"])
     assert not [line for line in both["output"] if " reject " in line]
 
 
-def test_what_a_controller_may_ask_an_agent_answers() -> None:
-    asked = ports(rules("controller")["output"], "gw") - {"udp 53", "tcp 53"}
-    assert asked <= ports(rules("agent")["input"], "gw")
+def test_agents_accept_what_controllers_send() -> None:
+    sent = ports(rules("controller")["output"], "gw") - {"udp 53", "tcp 53"}
+    assert sent <= ports(rules("agent")["input"], "gw")
 
 
 @pytest.mark.parametrize(
     ("kind", "network"),
     [("controller", "management"), ("poplar", "management"), ("management", "management"), ("agent", "gw")],
 )
-def test_a_host_that_nobody_would_reach_is_refused(kind: str, network: str) -> None:
-    others = {name: told for name, told in NETWORKS.items() if name != network}
-    sentence = (
-        f"network '{network}', on which a host of kind '{kind}' is reached, has neither a subnet nor an interface here"
-    )
-    with pytest.raises(ValueError, match=re.escape(sentence)):
+def test_host_without_management_access_is_refused(kind: str, network: str) -> None:
+    others = {name: settings for name, settings in NETWORKS.items() if name != network}
+    message = f"network '{network}', on which hosts of kind '{kind}' are managed, has neither a subnet nor an interface"
+    with pytest.raises(ValueError, match=re.escape(message)):
         rules(kind, networks=others, interfaces={})
     assert rules(kind, networks=others, interfaces={network: "eno2"})["input"]
 
 
-def test_more_may_pass() -> None:
+def test_additional_rules() -> None:
     allow = [
-        {"ports": [9093, 9094], "network": "management", "sources": ["10.1.3.0/24"], "why": "Alertmanager"},
+        {"ports": [9093, 9094], "network": "management", "sources": ["10.1.3.0/24"], "comment": "Alertmanager"},
         {"ports": [53], "protocol": "udp"},
         {"ports": [123], "protocol": "udp", "direction": "out", "network": "gw", "destinations": ["10.1.2.7"]},
     ]
     made = rules("controller", allow=allow)
     assert made["input"][-2:] == [
         'ip daddr 10.1.3.0/24 ip saddr 10.1.3.0/24 tcp dport { 9093, 9094 } accept comment "Alertmanager"',
-        'udp dport { 53 } accept comment "asked for"',
+        'udp dport { 53 } accept comment "additional rule"',
     ]
-    out = 'oifname "eno1" ip saddr 10.1.2.0/24 ip daddr 10.1.2.7/32 udp dport { 123 } accept comment "asked for"'
+    out = 'oifname "eno1" ip saddr 10.1.2.0/24 ip daddr 10.1.2.7/32 udp dport { 123 } accept comment "additional rule"'
     refused = next(number for number, line in enumerate(made["output"]) if " reject " in line)
     assert made["output"].index(out) < refused
 
 
 @pytest.mark.parametrize(
-    ("given", "sentence"),
+    ("given", "message"),
     [
         ({"kinds": ["controler"]}, "unknown kind of host 'controler': did you mean 'controller'?"),
-        ({"interfaces": {"gw": 'eth0" accept'}}, "'eth0\" accept' is no name of an interface"),
-        ({"networks": {"gw": {"subnet": "10.2.0.1/16"}}}, "network 'gw': '10.2.0.1/16' is no address or subnet"),
-        ({"allow": [{"ports": [0]}]}, "rule 1 of what else may pass: ports are numbers from 1 to 65535"),
+        ({"interfaces": {"gw": 'eth0" accept'}}, "invalid interface name 'eth0\" accept' of network"),
+        ({"networks": {"gw": {"subnet": "10.2.0.1/16"}}}, "network 'gw': '10.2.0.1/16' is not an address or a subnet"),
+        ({"allow": [{"ports": [0]}]}, "rule 1 of allow: ports must have at least one number from 1 to 65535"),
         ({"allow": [{"ports": [1], "direction": "outt"}]}, "unknown direction 'outt': did you mean 'out'?"),
         (
             {"allow": [{"ports": [1], "direction": "out", "sources": ["10.1.1.1"]}]},
-            "rule 1 of what else may pass: what goes out has destinations, and no sources: correct it",
+            "rule 1 of allow: direction out has destinations, not sources: correct it",
         ),
         ({"allow": [{"ports": [1], "network": "gws"}]}, "unknown network 'gws': did you mean 'gw'?"),
-        ({"allow": [{"ports": [1], "sources": ["here"]}]}, "'here' is no address or subnet such as"),
-        ({"allow": [{"ports": [1], "why": 'a"b'}]}, "why is at most 60 characters"),
+        ({"allow": [{"ports": [1], "sources": ["here"]}]}, "'here' is not an address or a subnet such as"),
+        ({"allow": [{"ports": [1], "comment": 'a"b'}]}, "comment must have at most 60 characters"),
         ({"allow": [{"ports": [1], "network": "storage"}], "interfaces": {}}, "neither a subnet nor an interface"),
     ],
 )
-def test_mistakes_are_told(given: dict[str, object], sentence: str) -> None:
+def test_errors_are_reported(given: dict[str, object], message: str) -> None:
     kinds = given.pop("kinds", list(KINDS))
-    with pytest.raises(ValueError, match=re.escape(sentence)):
+    with pytest.raises(ValueError, match=re.escape(message)):
         rules(*kinds, **given)  # type: ignore[misc]
 
 
-def test_where_ansible_comes_from_the_controller_is_reached_too() -> None:
+def test_management_servers_may_connect_to_the_controller() -> None:
     template = jinja2.Environment(trim_blocks=True, autoescape=False).from_string(TEMPLATE.read_text())
     known = {
         "common_ansible_sources": ["10.9.0.5", "fd00::5"],
-        "common_came_from": {},
+        "common_ssh_connection": {},
         "common_controller_port": 8090,
         "common_rules": {"input": [], "output": []},
     }
     on_controller = template.render(known, common_kinds=["controller"])
     assert 'ip saddr 10.9.0.5 tcp dport 8090 accept comment "V-IPU from Ansible"' in on_controller
     assert 'ip6 saddr fd00::5 tcp dport 8090 accept comment "V-IPU from Ansible"' in on_controller
-    elsewhere = template.render(known, common_kinds=["poplar"])
-    assert 'ip saddr 10.9.0.5 tcp dport 22 accept comment "Ansible"' in elsewhere
-    assert "8090" not in elsewhere
+    on_poplar = template.render(known, common_kinds=["poplar"])
+    assert 'ip saddr 10.9.0.5 tcp dport 22 accept comment "Ansible"' in on_poplar
+    assert "8090" not in on_poplar

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The inventory plugin, as Ansible loads it."""
+"""Tests of the inventory plugin, loaded by Ansible."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.pod import spec
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.resources import OPTIONS
 
-ROOT = Path(__file__).resolve().parents[3]
+from tests import ROOT
+
 BIN = Path(sys.executable).parent
 
 
 @dataclass
 class Inventory:
-    """What ``ansible-inventory --list`` tells."""
+    """Return the output of ``ansible-inventory --list``."""
 
     data: dict[str, Any]
 
@@ -42,7 +43,7 @@ def ansible_inventory(path: Path, *options: str) -> subprocess.CompletedProcess[
 def parse(path: Path, *options: str) -> Inventory:
     done = ansible_inventory(path, *options)
     assert done.returncode == 0, done.stderr
-    # Ansible marks text that is no template of the user's own.
+    # Ansible marks text that is not a template of the user.
     return Inventory(json.loads(done.stdout, object_hook=lambda item: item.get("__ansible_unsafe", item)))
 
 
@@ -76,7 +77,7 @@ def test_groups_and_variables_of_the_twin():
 
 
 @pytest.mark.parametrize("name", ["twin", "pod64"])
-def test_what_the_controller_is_to_hold_is_in_the_words_of_the_modules(name):
+def test_desired_objects_are_valid_options_of_the_modules(name):
     inventory = parse(ROOT / "inventory" / name / "pod.yml")
     shared = inventory.vars(inventory.hosts("controllers")[0])
     for kind in ("agent", "cluster", "allocation", "partition", "user"):
@@ -84,7 +85,7 @@ def test_what_the_controller_is_to_hold_is_in_the_words_of_the_modules(name):
             assert set(row) <= set(OPTIONS[kind])
 
 
-def test_the_model_takes_every_option_of_a_partition():
+def test_model_has_every_option_of_a_partition():
     known = {name: option.get("choices") for name, option in spec.PARTITION.spec.items()}
     assert known == {name: option.get("choices") for name, option in OPTIONS["partition"].items()}
     ipu = OPTIONS["partition"]["ipus"]["options"]
@@ -93,7 +94,7 @@ def test_the_model_takes_every_option_of_a_partition():
     }
 
 
-def test_the_documented_options_are_those_of_the_model():
+def test_documented_options_are_those_of_the_model():
     command = [str(BIN / "ansible-doc"), "--json", "--type", "inventory", "openipu.pod.pod"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     documented = json.loads(done.stdout)["openipu.pod.pod"]["doc"]["options"]
@@ -115,7 +116,7 @@ def test_roles_for_hosts_are_groups(pod):
     assert not inventory.hosts("deploy_monitoring")
 
 
-def test_other_files_are_left_to_others(pod, tmp_path):
+def test_other_files_are_not_accepted(pod, tmp_path):
     text = pod.write().read_text()
     (tmp_path / "north.pod.yml").write_text(text)
     assert len(parse(tmp_path / "north.pod.yml").hosts("machines")) == 4
@@ -134,30 +135,30 @@ def test_constructed_groups_and_variables(pod):
     assert inventory.vars("m1.1")["bmc_url"] == "https://10.1.1.1"
 
 
-def test_mistakes_are_told_with_file_and_line(pod):
+def test_errors_have_file_and_line(pod):
     path = pod.write(tail="partitions:\n  - {id: p, allocation: a, size: 3}\n")
     assert f"{path}, line 10: unknown allocation 'a'" in refusal(path)
     path.write_text("plugin: openipu.pod.pod\nname: x\n")
     assert f"{path}, line 1: pod 'x': missing required arguments: racks" in refusal(path)
 
 
-def test_a_rack_cannot_have_the_name_of_a_group(pod):
+def test_rack_with_the_name_of_a_group_is_refused(pod):
     path = pod.write(cluster=None)
     for file in (pod.pod_yml, pod.machines_csv):
         file.write_text(file.read_text().replace("rack1", "machines"))
-    assert "rack 'machines' has the name of a group of the inventory: rename it" in refusal(path)
+    assert "Cannot create the group of rack 'machines': the name is reserved. Rename the rack." in refusal(path)
 
 
-def test_the_cache_answers_until_a_file_changes(pod, tmp_path):
+def test_cache_is_used_until_a_file_changes(pod, tmp_path):
     store = tmp_path / "cache"
     path = pod.write(tail=f"cache: true\ncache_plugin: ansible.builtin.jsonfile\ncache_connection: {store}\n")
     assert len(parse(path).hosts("machines")) == 4
     (entry,) = store.iterdir()
-    # The entry is what answers: a host that only it knows shows up, but for --flush-cache.
+    # The cache is used: a host that only the cache has appears, except with --flush-cache.
     entry.write_text(entry.read_text().replace("m1.4", "m1.9"))
     assert "m1.9" in parse(path).hosts("machines")
     assert "m1.9" not in parse(path, "--flush-cache").hosts("machines")
-    # Another content of either file is another entry.
+    # A change of either file creates another entry.
     rows = pod.machines_csv.read_text().splitlines()
     pod.machines_csv.write_text("\n".join(rows[:-1]) + "\n")
     assert len(parse(path).hosts("machines")) == 3

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""pod.yml and machines.csv become a POD: addresses, cables, and what the controller is to hold."""
+"""Tests of loading pod.yml and machines.csv: addresses, cables and desired objects."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.pod import model
@@ -11,12 +9,11 @@ from ansible_collections.openipu.pod.plugins.module_utils.pod.load import load
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from openipu.twin.generate import Shape
+from openipu.twin.launch.generate import PodSize
+from tests import ROOT
 
-ROOT = Path(__file__).resolve().parents[3]
 
-
-def test_the_twin_has_the_addresses_that_everybody_counts_on():
+def test_twin_has_the_documented_addresses():
     pod = load(str(ROOT / "inventory/twin/pod.yml"))
     assert [machine.agent for machine in pod.machines] == [f"ag{number:02}" for number in range(1, 17)]
     for number, machine in enumerate(pod.machines, 1):
@@ -25,7 +22,7 @@ def test_the_twin_has_the_addresses_that_everybody_counts_on():
     assert pod.desired()["agents"][15] == {"id": "ag16", "host": "127.2.1.16", "port": 8080}
 
 
-def test_the_twin_keeps_the_promises_of_the_bring_up():
+def test_the_twin_has_the_objects_that_the_documentation_uses():
     pod = load(str(ROOT / "inventory/twin/pod.yml"))
     assert [(cluster.id, cluster.topology) for cluster in pod.clusters] == [("cl0", "torus")]
     assert any(p.size == 16 and p.options.get("reconfigurable") for p in pod.partitions)
@@ -37,7 +34,7 @@ def test_the_twin_keeps_the_promises_of_the_bring_up():
         pytest.fail("no allocation leaves 16 IPUs free")
 
 
-def test_a_real_rack_stands_in_the_factory_plan():
+def test_a_real_rack_has_the_addresses_of_the_factory():
     pod = load(str(ROOT / "inventory/pod64/pod.yml"))
     assert pod.machines[6].addresses == {"bmc": "10.1.1.7", "gw": "10.1.2.7", "rnic": "10.1.5.7"}
     (rack,) = pod.racks
@@ -61,7 +58,7 @@ def test_default_networks_are_those_of_a_large_installation(pod):
     assert found.networks["storage"].subnet is None
 
 
-def test_machines_are_ordered_by_unit_whatever_the_order_of_the_table(pod):
+def test_machines_are_ordered_by_unit(pod):
     found = pod.load(racks={1: [4, 2, 1, 3]})
     assert [machine.unit for machine in found.machines] == [1, 2, 3, 4]
     assert found.desired()["clusters"][0]["agents"] == ["m1.1", "m1.2", "m1.3", "m1.4"]
@@ -77,7 +74,7 @@ def test_the_agent_id_may_differ_from_the_name_and_addresses_may_be_given(pod):
     assert found.machines[0].macs["rnic"] == "02:00:00:00:00:03"
 
 
-def test_partition_options_pass_as_they_were_given(pod):
+def test_partition_options_are_passed_unchanged(pod):
     found = pod.load(
         tail="allocations:\n  - {id: a, cluster: cl, size: 4}\n"
         "partitions:\n"
@@ -115,7 +112,7 @@ def test_the_reference_port_map_gives_every_port_once():
     assert not uplinks & {cable.port for cable in pod.cables if cable.switch == "tor1"}
 
 
-def test_anchors_and_merges_are_yaml_as_everywhere(pod):
+def test_yaml_anchors_and_merge_keys(pod):
     found = pod.load(
         tail="allocations:\n  - &share {id: a, cluster: cl, size: 2}\n  - {<<: *share, id: b}\n"
         "  - {<<: *share, id: c, size: 0}\n".replace("  - {<<: *share, id: c, size: 0}\n", "")
@@ -129,7 +126,7 @@ def test_anchors_and_merges_are_yaml_as_everywhere(pod):
     unit=st.integers(1, 16),
     second=st.integers(0, 255),
 )
-def test_an_address_tells_network_rack_and_unit(tmp_path_factory, rack, unit, second):
+def test_address_encodes_network_rack_and_unit(tmp_path_factory, rack, unit, second):
     folder = tmp_path_factory.mktemp("rule")
     (folder / "pod.yml").write_text(
         f"name: p\nnetworks: {{gw: {{subnet: 10.{second}.0.0/16}}, bmc: {{subnet: 172.16.0.0/16}},"
@@ -149,9 +146,9 @@ def test_an_address_tells_network_rack_and_unit(tmp_path_factory, rack, unit, se
     partitions=st.integers(0, 8),
     offset=st.integers(0, 250),
 )
-def test_made_up_pods_load_and_give_nothing_twice(tmp_path_factory, racks, machines, partitions, offset):
-    shape = Shape(racks=racks, machines=machines, partitions=min(partitions, machines * 2), offset=offset)
-    pod = load(str(shape.write(tmp_path_factory.mktemp("pod"))))
+def test_generated_pods_have_no_duplicates(tmp_path_factory, racks, machines, partitions, offset):
+    size = PodSize(racks=racks, machines=machines, partitions=min(partitions, machines * 2), offset=offset)
+    pod = load(str(size.write(tmp_path_factory.mktemp("pod"))))
     assert len(pod.machines) == racks * machines
     addresses = [address for device in pod.devices for address in device.addresses.values()]
     assert len(addresses) == len(set(addresses))
@@ -164,7 +161,7 @@ def test_made_up_pods_load_and_give_nothing_twice(tmp_path_factory, racks, machi
 
 
 def test_sixty_four_racks_load(tmp_path):
-    path = Shape(racks=64, partitions=16).write(tmp_path)
+    path = PodSize(racks=64, partitions=16).write(tmp_path)
     pod = load(str(path))
     assert len(pod.machines) == 1024
     assert len(pod.partitions) == 1024

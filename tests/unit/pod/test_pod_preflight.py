@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The checks of the preflight, one by one."""
+"""Tests of the preflight checks."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ import importlib.metadata
 import re
 import socket
 import sys
-from pathlib import Path
 
 import pytest
 from ansible_collections.openipu.pod.plugins.module_utils import preflight
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.client import Connection
 
-ROOT = Path(__file__).resolve().parents[3]
+from tests import ROOT
 
 
 def params(**given):
@@ -26,13 +25,13 @@ def test_the_libraries_are_those_that_an_execution_environment_gets():
     assert dict(re.findall(r"^([A-Za-z]+)>=([0-9.]+)", text, re.MULTILINE)) == preflight.LIBRARIES
 
 
-def test_this_environment_is_well():
+def test_this_environment_passes():
     found = {check.name: check for check in preflight.versions()}
     assert [check.problem for check in found.values()] == [None] * (2 + len(preflight.LIBRARIES))
     assert found["Python"].found.startswith(f"{sys.version_info.major}.{sys.version_info.minor}.")
 
 
-def test_old_and_missing_libraries_are_told_with_a_remedy(monkeypatch):
+def test_old_and_missing_libraries_have_a_remedy(monkeypatch):
     def version(name):
         if name == "netaddr":
             raise importlib.metadata.PackageNotFoundError(name)
@@ -42,11 +41,11 @@ def test_old_and_missing_libraries_are_told_with_a_remedy(monkeypatch):
     problems = {check.name: check.problem for check in preflight.versions() if check.problem}
     assert problems == {
         "grpcio": "grpcio 1.9.5 is older than 1.80: pip install 'grpcio>=1.80'",
-        "netaddr": "netaddr is missing in this Python: pip install 'netaddr>=1.0'",
+        "netaddr": "netaddr is missing in this Python: pip install 'netaddr>=1.1'",
     }
 
 
-def test_the_pod_is_summed_up_or_its_mistake_told(pod):
+def test_summary_or_error_of_the_pod(pod):
     assert preflight.pod(str(pod.write()), None).found == (
         "test: 4 IPU-Machines, 1 rack, 1 cluster, 0 allocations, 0 partitions"
     )
@@ -64,14 +63,14 @@ def test_agents_that_do_not_answer_are_named():
         assert check.found == "1 of 2 answer"
         assert check.problem == (
             f"agent ag02 (127.0.0.1:{down['port']}, connection refused) does not answer: "
-            "see whether the IPU-Machine is on and in the network"
+            "check that the IPU-Machine is on and connected"
         )
         assert "and 2 more do not answer" in preflight.agents([down] * 6).problem
 
 
-def test_a_missing_command_line_is_told(tmp_path):
+def test_missing_command_is_reported(tmp_path):
     assert preflight.command("vipu-admin", "sh").problem is None
-    assert "is not an executable here" in preflight.command("vipu-admin", str(tmp_path / "vipu-admin")).problem
+    assert "is not an executable file" in preflight.command("vipu-admin", str(tmp_path / "vipu-admin")).problem
 
 
 def test_a_failure_lists_every_problem(pod, tmp_path):
@@ -93,7 +92,7 @@ def test_a_failure_lists_every_problem(pod, tmp_path):
     assert {"vipu-admin", "agents"} <= set(failed)
     assert len(result["problems"]) == len(failed)
     assert all(problem in result["msg"] for problem in result["problems"])
-    assert re.search(r"controller at 127\.0\.0\.1:\d+ does not answer \(connection refused\): check", result["msg"])
+    assert re.search(r"controller at 127\.0\.0\.1:\d+ does not answer \(connection refused\). Check", result["msg"])
 
 
 @pytest.mark.parametrize("host", ["nowhere.invalid", ""])
@@ -101,7 +100,7 @@ def test_a_controller_without_an_address_is_a_problem_like_others(host):
     assert preflight.controller(Connection(host, 1, timeout=5)).problem
 
 
-def test_nobody_is_asked_before_there_is_a_network(pod):
+def test_no_connection_without_reach(pod):
     given = params(
         reach=False,
         api_host="127.0.0.1",

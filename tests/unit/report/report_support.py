@@ -1,32 +1,29 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Runs of cluster tests and what a controller tells, as a report is given them."""
+"""Input of reports: runs of cluster tests and the state of a controller."""
 
 from __future__ import annotations
 
 import copy
 import functools
-import sys
-from pathlib import Path
 from typing import Any
 
 from ansible_collections.openipu.pod.plugins.module_utils.vipu import objects
 
-sys.path.append(str(Path(__file__).parents[1] / "cluster_test"))
-from rack_support import Bench
-
-from openipu.vipu import services_tests
-from openipu.vipu.cluster_test.plan import DEFAULT_TESTS, Test
-from openipu.vipu.cluster_test.runs import Run, RunState
-from openipu.vipu.model import Topology
+from openipu.vipu.api import cluster_test_messages
+from openipu.vipu.cluster_test.model import Test
+from openipu.vipu.cluster_test.results import Run, RunState
+from openipu.vipu.cluster_test.selection import DEFAULT_TESTS
+from openipu.vipu.domain.model import Topology
+from tests.unit.vipu.cluster_test.rack_support import Bench
 
 AGENTS = [f"ag{number:02}" for number in range(1, 17)]
 
 
 def run_of(bench: Bench, tests: tuple[Test, ...] = DEFAULT_TESTS) -> dict[str, Any]:
-    """The run of these tests on a rack."""
-    verdicts = tuple(verdict.lasting(0.01) for verdict in bench.run(tests).values())
+    """Return a run of these tests on a rack."""
+    verdicts = tuple(verdict.with_duration(0.01) for verdict in bench.run(tests).values())
     run = Run("1", bench.cluster, tests, (), 1772366360.0, RunState.FINISHED, verdicts, None, 1772366361.0)
-    return dict(objects.test_run(services_tests.run(run)))
+    return dict(objects.test_run(cluster_test_messages.run(run)))
 
 
 @functools.cache
@@ -50,7 +47,7 @@ def _domains() -> dict[str, Any]:
 
 
 def domains() -> dict[str, Any]:
-    """Two domains of two machines each; the GW-Link from ag02 to ag04 is broken."""
+    """Return a run on two domains of two machines; the GW-Link from ag02 to ag04 is broken."""
     return copy.deepcopy(_domains())
 
 
@@ -65,17 +62,20 @@ def _four(swapped: bool) -> dict[str, Any]:
 
 
 def four_domains(*, swapped: bool = False) -> dict[str, Any]:
-    """Four domains of four machines: the GW-Link from ag02 to ag06 is broken, or exchanged with that to ag11."""
+    """Return a run on four domains of four machines.
+
+    The GW-Link from ag02 to ag06 is broken, or exchanged with the one to ag11.
+    """
     return copy.deepcopy(_four(swapped))
 
 
 def passing() -> dict[str, Any]:
-    """A rack in order."""
+    """Return a run on a rack without faults."""
     return copy.deepcopy(_passing())
 
 
 def failing() -> dict[str, Any]:
-    """One with a cable that is not plugged in at ag03, and another version on ag08."""
+    """Return a run on a rack with an unplugged cable at ag03 and another version on ag08."""
     return copy.deepcopy(_failing())
 
 
@@ -92,12 +92,12 @@ def _five() -> dict[str, Any]:
 
 
 def five_faults() -> dict[str, Any]:
-    """A rack with two cables exchanged, one out, one elsewhere, a Sync-Link that is broken, and another version."""
+    """Return a run with five faults: cables exchanged, unplugged and misplaced, a broken Sync-Link, another version."""
     return copy.deepcopy(_five())
 
 
 def info() -> dict[str, Any]:
-    """What vipu_info tells of the twin."""
+    """Return the result of vipu_info for the twin."""
 
     def ipus(first: int, count: int) -> list[dict[str, int]]:
         return [

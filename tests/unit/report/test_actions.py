@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a technician is told to do after tests of a rack that was spoiled in a known way."""
+"""Tests of the actions for a technician after known faults."""
 
 from __future__ import annotations
 
 import re
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,36 +12,34 @@ from ansible_collections.openipu.pod.plugins.module_utils.vipu import objects
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-sys.path.append(str(Path(__file__).parents[1] / "cluster_test"))
-from rack_support import Bench
-
-from openipu.twin.faults import Faults
-from openipu.vipu import services_tests
-from openipu.vipu.cluster_test.plan import Test
-from openipu.vipu.cluster_test.runs import Run, RunState
-from openipu.vipu.model import Topology
+from openipu.twin.rack.faults import RackFaults
+from openipu.vipu.api import cluster_test_messages
+from openipu.vipu.cluster_test.model import Test
+from openipu.vipu.cluster_test.results import Run, RunState
+from openipu.vipu.domain.model import Topology
+from tests.unit.vipu.cluster_test.rack_support import Bench
 
 PORT = re.compile(r"(\S+) IPU-Link port (\d+)")
 
 
-def judged(bench: Bench, tests: tuple[Test, ...] = tuple(Test)) -> dict[str, Any]:
-    """The run of all tests, each for itself, so that nothing is skipped."""
+def separate_runs(bench: Bench, tests: tuple[Test, ...] = tuple(Test)) -> dict[str, Any]:
+    """Return the run of all tests, each run separately so that none is skipped."""
     verdicts = tuple(bench.run([test])[test] for test in tests)
     run = Run("1", bench.cluster, tests, (), 0.0, RunState.FINISHED, verdicts)
-    return dict(objects.test_run(services_tests.run(run)))
+    return dict(objects.test_run(cluster_test_messages.run(run)))
 
 
-def spoiled(*faults: str, ilds: int = 1) -> list[str]:
+def actions_after_faults(*faults: str, ilds: int = 1) -> list[str]:
     bench = Bench(4, ilds, Topology.TORUS)
-    made = Faults(bench.rack.machines, bench.wiring)
+    made = RackFaults(bench.rack.machines, bench.wiring)
     for line in faults:
         verb, *words = line.split()
         assert made._verbs[verb](*words) is None
-    return [action.text for action in actions(judged(bench))]
+    return [action.text for action in actions(separate_runs(bench))]
 
 
 @pytest.mark.parametrize(
-    ("faults", "todo"),
+    ("faults", "expected"),
     [
         ((), []),
         (("unplug ag03:7",), ["Connect ag03 IPU-Link port 7 and ag04 IPU-Link port 3 with a cable."]),
@@ -78,11 +74,11 @@ def spoiled(*faults: str, ilds: int = 1) -> list[str]:
         ),
         (
             ("break ag02:internal4",),
-            ["Have ag02 serviced: its link internal4 inside of the machine fails."],
+            ["Request service for ag02: its internal link internal4 fails."],
         ),
         (
             ("version ag03 Virm 1.5.1",),
-            ["Bring Virm of ag03 from 1.5.1 to 1.18.0, as the others have it."],
+            ["Change Virm of ag03 from version 1.5.1 to 1.18.0, as on the other machines."],
         ),
         (
             ("pfc ag03 eth1 0,2",),
@@ -90,46 +86,48 @@ def spoiled(*faults: str, ilds: int = 1) -> list[str]:
         ),
     ],
 )
-def test_one_mistake_is_one_action(faults: tuple[str, ...], todo: list[str]) -> None:
-    told = spoiled(*faults)
-    if faults and faults[0].startswith("swap"):  # either end of the pair may be exchanged: all come to the same
-        assert len(told) == 1
-        assert told[0].startswith("Exchange the cables in ")
+def test_one_fault_is_one_action(faults: tuple[str, ...], expected: list[str]) -> None:
+    found = actions_after_faults(*faults)
+    if faults and faults[0].startswith("swap"):  # either end of the two cables may be exchanged
+        assert len(found) == 1
+        assert found[0].startswith("Exchange the cables in ")
     else:
-        assert told == todo
+        assert found == expected
 
 
-def test_a_gw_link_that_is_broken_is_one_action_though_three_tests_see_it() -> None:
-    assert spoiled("break ag01:gw1", ilds=2) == [
+def test_broken_gw_link_is_one_action() -> None:
+    assert actions_after_faults("break ag01:gw1", ilds=2) == [
         "Reseat both ends of the cable between ag01 GW-Link port 1 and ag05 GW-Link port 2; "
         "replace it if that does not help."
     ]
 
 
-def test_a_machine_that_tells_of_too_few_links_is_serviced() -> None:
+def test_machine_with_missing_links_needs_service() -> None:
     bench = Bench(4, 1, Topology.TORUS)
 
-    async def forgetful(stub: Any, request: Any, timeout: float) -> Any:
+    async def incomplete(stub: Any, request: Any, timeout: float) -> Any:
         reply = await stub.service.TrainLinks(request, None)
         inside = [link for link in reply.links if link.link.startswith("internal")]
         for link in inside[:2]:
             reply.links.remove(link)
         return reply
 
-    bench.answer("ag03", "TrainLinks", forgetful)
-    assert [action.text for action in actions(judged(bench, (Test.IPU_LINK,)))] == [
-        "Have ag03 serviced: ag03 tells of 14 IPU-Links inside of it, not of 16."
+    bench.set_reply("ag03", "TrainLinks", incomplete)
+    assert [action.text for action in actions(separate_runs(bench, (Test.IPU_LINK,)))] == [
+        "Request service for ag03: ag03 reports 14 internal IPU-Links instead of 16."
     ]
 
 
-def test_what_to_do_with_half_of_the_machines_on_each_version() -> None:
-    assert spoiled("version ag01 Virm 1", "version ag02 Virm 1") == ["Bring Virm to one version on all machines."]
+def test_tie_of_versions() -> None:
+    assert actions_after_faults("version ag01 Virm 1", "version ag02 Virm 1") == [
+        "Install the same version of Virm on all machines."
+    ]
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 15), st.integers(0, 15)), max_size=5))
-def test_doing_what_is_said_makes_the_cabling_right(swaps: list[tuple[int, int]]) -> None:
-    """Whatever cables were exchanged: follow the list, test again, and after a few rounds all is well."""
+def test_actions_fix_the_cabling(swaps: list[tuple[int, int]]) -> None:
+    """Repeat the first action and the test until the cabling is correct."""
     bench = Bench(4, 1, Topology.TORUS)
     wiring = bench.wiring
     ports = [wiring.place(f"ag0{machine}:{port}") for machine in (1, 2, 3, 4) for port in (5, 6, 7, 8)]
@@ -137,11 +135,11 @@ def test_doing_what_is_said_makes_the_cabling_right(swaps: list[tuple[int, int]]
         if one != other:
             wiring.swap(ports[one], ports[other])
     for _ in range(20):
-        run = judged(bench, (Test.CABLING,))
+        run = separate_runs(bench, (Test.CABLING,))
         if run["ok"]:
             return
         text = actions(run)[0].text
         one, other = (wiring.place(f"{agent}:{port}") for agent, port in PORT.findall(text))
-        # A port that a cable is moved to may be taken by one that has to be moved as well: two hands do both.
+        # The target port of a move may hold another misplaced cable, so exchange both.
         wiring.swap(one, other)
-    pytest.fail(f"the list goes round in circles: {[action.text for action in actions(run)]}")
+    pytest.fail(f"the actions do not converge: {[action.text for action in actions(run)]}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a run says of each cable: above all, that what it does not say is not taken for good news."""
+"""Tests of the verdicts on cables: a missing verdict does not count as passed."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.pod.topology import CableKind
 from ansible_collections.openipu.pod.plugins.module_utils.report.actions import actions
-from ansible_collections.openipu.pod.plugins.module_utils.report.ends import End, pair
+from ansible_collections.openipu.pod.plugins.module_utils.report.chassis_ports import ChassisPort, pair
 from ansible_collections.openipu.pod.plugins.module_utils.report.findings import Findings
 from ansible_collections.openipu.pod.plugins.module_utils.report.view import view
-from ansible_collections.openipu.pod.plugins.module_utils.vipu import cli_tests
-from report_support import info, passing
+from ansible_collections.openipu.pod.plugins.module_utils.vipu.transport import cli_tests
+
+from tests.unit.report.report_support import info, passing
 
 PRINTED = """\
 Showing test results for cluster cl0
@@ -22,63 +23,63 @@ Showing test results for cluster cl0
             |          |         | ag02:5 <--> ag03:1
             |          |         | %s
 """
-NAMED = pair(End("ag02", "IPU-Link", 5), End("ag03", "IPU-Link", 1))
-OTHER = pair(End("ag02", "IPU-Link", 6), End("ag03", "IPU-Link", 2))
-SYNC = pair(End("ag02", "Sync-Link", 6), End("ag03", "Sync-Link", 2))
+NAMED = pair(ChassisPort("ag02", "IPU-Link", 5), ChassisPort("ag03", "IPU-Link", 1))
+OTHER = pair(ChassisPort("ag02", "IPU-Link", 6), ChassisPort("ag03", "IPU-Link", 2))
+SYNC = pair(ChassisPort("ag02", "Sync-Link", 6), ChassisPort("ag03", "Sync-Link", 2))
 
 
 def printed(line: str) -> dict[str, Any]:
     return cli_tests.status(PRINTED % line, None)
 
 
-def test_a_line_that_nobody_knows_is_no_news_of_the_other_cables() -> None:
+def test_unknown_line_makes_other_cables_unknown() -> None:
     findings = Findings(printed("the rest is on fire"))
     assert findings.of(CableKind.IPU_LINK, NAMED)[0] == "failed"
     assert findings.of(CableKind.IPU_LINK, OTHER) == (
-        "untold",
-        "passed Cabling. IPU-Link failed, and does not tell of this cable.",
+        "unknown",
+        "passed Cabling. IPU-Link failed without a verdict on this cable.",
     )
     assert findings.of(CableKind.SYNC_LINK, SYNC) == ("untested", "not tested.")
     page = view(None, info(), printed("the rest is on fire"))
-    assert page["figures"][1]["text"] == "1 failed, 30 not tested, 63 not told"
+    assert page["figures"][1]["text"] == "1 failed, 63 unknown, 30 not tested"
 
 
 @pytest.mark.parametrize("line", ["ag07: internal3", "ag07: 4 internal links missing"])
-def test_what_is_wrong_inside_of_a_machine_is_no_cable(line: str) -> None:
+def test_failure_inside_a_machine_concerns_no_cable(line: str) -> None:
     findings = Findings(printed(line))
     assert findings.of(CableKind.IPU_LINK, OTHER) == ("passed", "passed Cabling and IPU-Link.")
 
 
-def test_cables_of_a_machine_that_did_not_answer_are_not_told_of() -> None:
+def test_cables_of_a_silent_agent_are_unknown() -> None:
     findings = Findings(printed("Agent 'ag03' did not answer: deadline exceeded."))
-    assert findings.of(CableKind.IPU_LINK, OTHER)[0] == "untold"
-    far = pair(End("ag09", "IPU-Link", 6), End("ag10", "IPU-Link", 2))
+    assert findings.of(CableKind.IPU_LINK, OTHER)[0] == "unknown"
+    far = pair(ChassisPort("ag09", "IPU-Link", 6), ChassisPort("ag10", "IPU-Link", 2))
     assert findings.of(CableKind.IPU_LINK, far)[0] == "passed"
 
 
-def test_a_test_that_failed_without_a_word_tells_nothing() -> None:
+def test_failed_test_without_failures_has_no_verdict() -> None:
     run = passing()
     run["results"][1].update(ok=False, passed=0)
-    assert Findings(run).of(CableKind.IPU_LINK, NAMED)[0] == "untold"
+    assert Findings(run).of(CableKind.IPU_LINK, NAMED)[0] == "unknown"
     assert [each.text for each in actions(run)] == [
-        "See why the Cabling test failed, and test again: it does not tell."
+        "Find out why the Cabling test failed, and test again. It reported no cause."
     ]
 
 
 @pytest.mark.parametrize(
-    ("line", "todo"),
+    ("line", "expected"),
     [
-        ("ag07: 4 internal links missing", "Have ag07 serviced: ag07: 4 internal links missing"),
-        ("ag07: internal3", "Have ag07 serviced: its link internal3 inside of the machine fails."),
-        ("the rest is on fire", "Look into what the controller says: the rest is on fire"),
+        ("ag07: 4 internal links missing", "Request service for ag07: ag07: 4 internal links missing"),
+        ("ag07: internal3", "Request service for ag07: its internal link internal3 fails."),
+        ("the rest is on fire", "Investigate the report of the controller: the rest is on fire"),
         (
             "Agent 'ag07' did not answer: deadline exceeded.",
-            "See why ag07 does not answer, and test again: nothing of it could be tested.",
+            "Find out why ag07 does not answer, and test again. Its cables were not tested.",
         ),
     ],
 )
-def test_whatever_is_wrong_has_an_action(line: str, todo: str) -> None:
+def test_every_failure_has_an_action(line: str, expected: str) -> None:
     texts = [each.text for each in actions(printed(line))]
     assert len(texts) == 2
-    assert todo in texts
+    assert expected in texts
     assert any(text.startswith("Reseat both ends of the cable between ag02 IPU-Link port 5 and ag03") for text in texts)

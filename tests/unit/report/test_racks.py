@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is drawn where: machines, cables, the ends that leave a drawing, and cables in wrong ports."""
+"""Tests of the drawing: machines, cables, ends that leave a drawing, and misplaced cables."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ansible_collections.openipu.pod.plugins.module_utils.report import drawing
 from ansible_collections.openipu.pod.plugins.module_utils.report.view import view
 from hypothesis import given
 from hypothesis import strategies as st
-from report_support import Bench, domains, failing, four_domains, info, passing, run_of
 
-from openipu.twin.generate import Shape
-from openipu.vipu.cluster_test.plan import Test
-from openipu.vipu.model import Topology
+from openipu.twin.launch.generate import PodSize
+from openipu.vipu.cluster_test.model import Test
+from openipu.vipu.domain.model import Topology
+from tests.unit.report.report_support import Bench, domains, failing, four_domains, info, passing, run_of
 
 PORTS = [(kind, port) for kind, all in (("IPU-Link", range(1, 9)), ("Sync-Link", range(8))) for port in all]
 PORTS += [("GW-Link", 1), ("GW-Link", 2)]
@@ -28,7 +28,7 @@ def near(rack: dict[str, Any], state: str) -> list[dict[str, Any]]:
     return [cable for cable in rack["cables"] if cable["state"] == state and not cable["far"]]
 
 
-def test_no_two_things_of_a_machine_are_in_one_place() -> None:
+def test_parts_of_a_machine_do_not_overlap() -> None:
     places = [drawing.port_at(kind, port) for kind, port in PORTS]
     places += [(x + 10, y + 10) for x, y in drawing.ipus()]
     for x, y in places:
@@ -38,7 +38,7 @@ def test_no_two_things_of_a_machine_are_in_one_place() -> None:
 
 
 @given(st.lists(st.integers(1, 47), unique=True, max_size=16))
-def test_machines_stand_at_their_height(units: list[int]) -> None:
+def test_machines_are_drawn_at_their_height(units: list[int]) -> None:
     agents = [f"ag{unit}" for unit in sorted(units)]
     rack = drawing.Elevation(agents, sorted(units))
     for lower, upper in zip(sorted(units), sorted(units)[1:], strict=False):
@@ -48,12 +48,12 @@ def test_machines_stand_at_their_height(units: list[int]) -> None:
 
 
 @pytest.mark.parametrize("units", [[], [3, None], [4, 4], [5, 4]])
-def test_without_sensible_heights_they_stand_in_their_order(units: list[int | None]) -> None:
+def test_machines_without_valid_heights_are_drawn_in_order(units: list[int | None]) -> None:
     rack = drawing.Elevation(["ag1", "ag2"], units)
     assert rack.box("ag1") - rack.box("ag2") == drawing.PITCH
 
 
-def test_every_cable_is_drawn_once_and_within_the_drawing() -> None:
+def test_every_cable_is_drawn_once_inside_the_drawing() -> None:
     (rack,) = view(None, None, passing())["racks"]
     assert len(rack["cables"]) == len({cable["id"] for cable in rack["cables"]}) == 64 + 30
     assert len({cable["path"] for cable in rack["cables"]}) == 64 + 30
@@ -63,7 +63,7 @@ def test_every_cable_is_drawn_once_and_within_the_drawing() -> None:
         assert 0 < y < rack["height"]
 
 
-def test_a_gw_link_is_told_at_both_ends_but_counted_once() -> None:
+def test_gw_link_is_drawn_at_both_ends_and_counted_once() -> None:
     page = view(None, None, domains())
     first, second = page["racks"]
     (failed,) = near(first, "failed")
@@ -73,7 +73,7 @@ def test_a_gw_link_is_told_at_both_ends_but_counted_once() -> None:
     assert (first["open"], page["figures"][1]["text"]) == (True, "1 failed, 15 passed")
 
 
-def test_where_misplaced_cables_are_is_drawn_once_for_each() -> None:
+def test_misplaced_cables_are_drawn_once() -> None:
     bench = Bench(4, 1, Topology.TORUS)
     bench.wiring.swap(bench.wiring.place("ag02:1"), bench.wiring.place("ag02:3"))
     bench.wiring.move(bench.wiring.place("ag04:5"), bench.wiring.place("ag02:gw1"))
@@ -87,54 +87,56 @@ def test_where_misplaced_cables_are_is_drawn_once_for_each() -> None:
         assert any(ring in stray["path"] for cable in rack["cables"] for stray in cable["strays"]), (agent, kind, port)
 
 
-def test_all_machines_of_a_rack_are_in_it_whoever_has_them(tmp_path: Path) -> None:
-    pod = load(str(Shape(racks=2, first_octet=10).write(tmp_path)))
+def test_rack_has_all_its_machines(tmp_path: Path) -> None:
+    pod = load(str(PodSize(racks=2, first_octet=10).write(tmp_path)))
     ids = [machine.agent for machine in pod.racks[0].machines]
-    told = {
+    reported = {
         "agents": [{"id": id, "host": "10.2.1.1", "state": "Up"} for id in [*ids, "spare"]],
         "clusters": [
             {"id": "lower", "agents": ids[:4], "num_ilds": 1, "topology": "mesh"},
             {"id": "upper", "agents": ids[4:8], "num_ilds": 2, "topology": "mesh"},
         ],
     }
-    first, second, other = view(pod, told, None)["racks"]
+    first, second, other = view(pod, reported, None)["racks"]
     assert [len(rack["boxes"]) for rack in (first, second, other)] == [16, 16, 1]
     assert other["boxes"][0]["agent"] == "spare"
     labels = [cable["label"] for cable in first["cables"] if not cable["far"]]
     assert len(labels) == 12 + 6 + 2 * (4 + 2) + 4, "two clusters in one rack, and the looped GW-Links of one of them"
 
 
-def test_long_names_are_cut_in_the_drawing_only() -> None:
-    told = info()
-    name = told["agents"][0]["id"] = told["clusters"][0]["agents"][0] = "a-name-longer-than-its-place"
-    told["allocations"][0]["agents"][0] = name
-    box = view(None, told, None)["racks"][0]["boxes"][0]
+def test_long_names_are_shortened_in_the_drawing_only() -> None:
+    reported = info()
+    name = reported["agents"][0]["id"] = reported["clusters"][0]["agents"][0] = "a-name-longer-than-its-place"
+    reported["allocations"][0]["agents"][0] = name
+    box = view(None, reported, None)["racks"][0]["boxes"][0]
     assert (box["name"], box["agent"]) == ("a-name-longer…", name)
 
 
-def test_half_of_the_machines_on_each_version_marks_always_the_same() -> None:
+def test_tie_of_versions_is_decided_by_the_first_machine() -> None:
     run = failing()
     failure = next(each for result in run["results"] for each in result["failures"] if each["kind"] == "version")
     failure["versions"] = {id: "1" if number % 2 else "2" for number, id in enumerate(sorted(failure["versions"]))}
     table = view(None, None, run)["machines"]
     column = table["columns"].index("Virm")
     odd = [row["agent"] for row in table["rows"] if row["cells"][column]["odd"]]
-    assert odd == [f"ag{number:02}" for number in range(2, 17, 2)], "what is told first counts as usual"
+    assert odd == [f"ag{number:02}" for number in range(2, 17, 2)], "the first version counts as usual"
 
 
 @pytest.mark.parametrize("kind", CableKind)
-def test_what_was_skipped_says_why(kind: CableKind) -> None:
-    run = passing()
+def test_skipped_cable_states_the_cause(kind: CableKind) -> None:
+    run = domains()  # two domains, so that there are GW-Links
     for result in run["results"]:
-        result.update(ok=False, skipped=True, skipped_because=None, disturbs=["vision"])
-    (rack,) = view(None, None, run)["racks"]
-    for cable in (cable for cable in rack["cables"] if cable["label"].startswith(kind)):
+        result.update(ok=False, skipped=True, skipped_because=None, disturbs=["vision"], failures=[])
+    racks = view(None, None, run)["racks"]
+    cables = [cable for rack in racks for cable in rack["cables"] if cable["label"].startswith(kind)]
+    assert cables
+    for cable in cables:
         assert cable["state"] == "skipped"
         assert re.search(r"was skipped, because it would disturb partitions\.$", cable["label"])
 
 
-def test_a_cluster_that_was_made_anew_is_drawn_as_it_was_tested() -> None:
-    """Its cables then are not those of now, and the partitions are those of now."""
+def test_recreated_cluster_is_drawn_as_tested() -> None:
+    """Draw the cables of the tested cluster and the partitions of the current one."""
     page = view(None, info(), domains())
     assert [rack["title"] for rack in page["racks"]] == [
         "Cluster cl0, domain 1",
@@ -145,7 +147,7 @@ def test_a_cluster_that_was_made_anew_is_drawn_as_it_was_tested() -> None:
     assert len(page["maps"][0]["rows"]) == 16
 
 
-def test_a_cable_that_failed_at_its_far_end_opens_that_rack_too() -> None:
+def test_failed_cable_opens_both_racks() -> None:
     racks = view(None, None, four_domains())["racks"]
     assert [(rack["failed"], rack["open"]) for rack in racks] == [(1, True), (1, True), (0, False), (0, False)]
     for rack in racks[:2]:
@@ -156,8 +158,8 @@ def test_a_cable_that_failed_at_its_far_end_opens_that_rack_too() -> None:
         assert rack["summary"] == "26 passed", "12 IPU-Links, 6 Sync-Links, 4 GW-Links to and 4 from others"
 
 
-def test_a_gw_link_within_a_rack_is_one_failure_and_one_stop(tmp_path: Path) -> None:
-    pod = load(str(Shape(racks=1, machines=4, first_octet=10).write(tmp_path)))
+def test_gw_link_inside_a_rack_is_one_failure_and_one_tab_stop(tmp_path: Path) -> None:
+    pod = load(str(PodSize(racks=1, machines=4, first_octet=10).write(tmp_path)))
     ids = [machine.agent for machine in pod.racks[0].machines]
     run = domains()
     assert run["agents"] == ids
@@ -165,12 +167,12 @@ def test_a_gw_link_within_a_rack_is_one_failure_and_one_stop(tmp_path: Path) -> 
     assert (rack["failed"], [cable["far"] for cable in rack["cables"] if cable["stop"]]) == (1, [False])
 
 
-def test_every_drawing_has_a_stop_though_its_first_cable_begins_elsewhere() -> None:
+def test_every_drawing_has_a_tab_stop() -> None:
     for rack in view(None, None, {**domains(), "results": []})["racks"]:
         assert [cable["stop"] for cable in rack["cables"]].count(True) == 1
 
 
-def test_a_misplaced_end_is_drawn_in_the_rack_where_it_is() -> None:
+def test_misplaced_end_is_drawn_in_its_actual_rack() -> None:
     racks = view(None, None, four_domains(swapped=True))["racks"]
     drawn = [
         (number, stray["stub"])
@@ -178,17 +180,17 @@ def test_a_misplaced_end_is_drawn_in_the_rack_where_it_is() -> None:
         for cable in rack["cables"]
         for stray in cable["strays"]
     ]
-    assert sorted(drawn) == [(1, "→ ag11 gw2"), (2, ""), (3, "← ag02 gw1")], "the other one leads from ag07 to ag06"
+    assert sorted(drawn) == [(1, "→ ag11 gw2"), (2, ""), (3, "← ag02 gw1")], "the other end leads from ag07 to ag06"
     assert [(rack["failed"], rack["open"]) for rack in racks[:3]] == [(1, True), (2, True), (2, True)]
     for rack in racks:
         for cable in rack["cables"]:
             assert all(0 < stray["y"] < rack["height"] for stray in cable["strays"] if stray["stub"])
 
 
-def test_allocations_are_marked_beside_their_machines() -> None:
-    told = info()
-    told["allocations"][1]["agents"].remove("ag12")
-    (rack,) = view(None, told, None)["racks"]
+def test_allocations_have_bands_next_to_their_machines() -> None:
+    reported = info()
+    reported["allocations"][1]["agents"].remove("ag12")
+    (rack,) = view(None, reported, None)["racks"]
     boxes = {box["agent"]: box["y"] for box in rack["boxes"]}
     assert [(band["name"], band["border"], band["y"], band["y"] + band["height"]) for band in rack["bands"]] == [
         ("team-a", 0, boxes["ag08"], boxes["ag01"] + drawing.BOX_HEIGHT),

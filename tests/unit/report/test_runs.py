@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Saved results, and what a controller told: they are drawn, and whatever else is there is refused in a sentence."""
+"""Tests of the validation of saved runs and of controller states."""
 
 from __future__ import annotations
 
@@ -8,35 +8,39 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from ansible_collections.openipu.pod.plugins.module_utils.report import infos
+from ansible_collections.openipu.pod.plugins.module_utils.report import vipu_info
 from ansible_collections.openipu.pod.plugins.module_utils.report.runs import checked
 from ansible_collections.openipu.pod.plugins.plugin_utils.rack_report import render
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from report_support import domains, failing, info, passing
+
+from tests.unit.report.report_support import domains, failing, info, passing
 
 
 @pytest.mark.parametrize("run", [passing(), failing()])
-def test_a_real_run_stays_as_it_is(run: dict[str, Any]) -> None:
+def test_complete_run_is_unchanged(run: dict[str, Any]) -> None:
     assert checked(json.loads(json.dumps(run))) == run
 
 
-def test_the_least_that_makes_a_page() -> None:
+def test_minimal_run() -> None:
     run = checked({"ok": False, "results": [{"test": "Cabling", "ok": False, "failures": [{"reason": "why"}]}]})
-    assert "Look into what the controller says: why" in render(None, None, run)
+    assert "Investigate the report of the controller: why" in render(None, None, run)
 
 
 @pytest.mark.parametrize(
-    ("run", "why"),
+    ("run", "message"),
     [
-        ([], "the run is no mapping"),
+        ([], "the run is not a mapping"),
         ({"ok": True}, "the run has no 'results'"),
-        ({"ok": True, "results": {}}, "'results' of the run makes no sense"),
-        ({"ok": 1, "results": []}, "'ok' of the run makes no sense"),
-        ({"ok": True, "results": [], "agents": [1]}, "'agents' of the run makes no sense"),
-        ({"ok": True, "results": [], "agents": ["a"], "num_ilds": 2}, "1 agents of the run are not 2 equal domains"),
-        ({"ok": True, "results": [], "agents": ["a", "a"]}, "'agents' of the run has one of them twice"),
-        ({"ok": True, "results": [3]}, "result 1 is no mapping"),
+        ({"ok": True, "results": {}}, "'results' of the run is invalid"),
+        ({"ok": 1, "results": []}, "'ok' of the run is invalid"),
+        ({"ok": True, "results": [], "agents": [1]}, "'agents' of the run is invalid"),
+        (
+            {"ok": True, "results": [], "agents": ["a"], "num_ilds": 2},
+            "1 agents of the run cannot be divided into 2 equal domains",
+        ),
+        ({"ok": True, "results": [], "agents": ["a", "a"]}, "'agents' of the run has duplicates"),
+        ({"ok": True, "results": [3]}, "result 1 is not a mapping"),
         ({"ok": True, "results": [{"test": "Cabling"}]}, "result 1 has no 'ok'"),
         (
             {"ok": True, "results": [{"test": "Cabling", "ok": False, "failures": [{"a": {"agent": "x"}}]}]},
@@ -49,12 +53,12 @@ def test_the_least_that_makes_a_page() -> None:
                     {"test": "C", "ok": False, "failures": [{"a": {"agent": "x", "kind": "IPU-Link", "port": 1}}]}
                 ],
             },
-            "failure 1 of result 1 has one end only",
+            "failure 1 of result 1 has only one end",
         ),
     ],
 )
-def test_what_is_no_run_is_refused(run: Any, why: str) -> None:
-    with pytest.raises(ValueError, match=f"^{why}$"):
+def test_invalid_run_is_refused(run: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=f"^{message}$"):
         checked(run)
 
 
@@ -76,7 +80,7 @@ END = {"agent": "x", "kind": "IPU-Link", "port": 1}
         {"kind": "pfc_classes", "agent": "x"},
     ],
 )
-def test_what_is_not_told_of_a_failure_is_done_without(failure: dict[str, Any]) -> None:
+def test_failures_with_missing_values(failure: dict[str, Any]) -> None:
     run = checked({"ok": False, "results": [{"test": "Cabling", "ok": False, "failures": [failure]}]})
     assert "What to do" in render(None, None, run)
 
@@ -104,14 +108,14 @@ def test_what_is_not_told_of_a_failure_is_done_without(failure: dict[str, Any]) 
         (("results", 1, "failures", 0, "versions"), {"ag01": ["1", "2"]}),
     ],
 )
-def test_values_of_a_wrong_kind_are_refused(place: tuple[Any, ...], value: Any) -> None:
+def test_values_of_a_wrong_type_are_refused(place: tuple[Any, ...], value: Any) -> None:
     run: Any = failing()
-    *way, last = place
+    *path, last = place
     inner = run
-    for step in way:
+    for step in path:
         inner = inner[step]
     inner[last] = value
-    with pytest.raises(ValueError, match=f"^'{last}' of .* (makes no sense|is no mapping)$"):
+    with pytest.raises(ValueError, match=f"^'{last}' of .* (is invalid|is not a mapping)$"):
         checked(run)
 
 
@@ -120,18 +124,18 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
     max_leaves=6,
 )
-GONE = object()
-SPOILERS = st.lists(JSON | st.just(GONE), min_size=1, max_size=4)
+REMOVED = object()
+REPLACEMENTS = st.lists(JSON | st.just(REMOVED), min_size=1, max_size=4)
 
 
-def spoil(data: st.DataObject, given: Any, values: list[Any]) -> Any:
-    """What stands in a file with these in place of something, or with something missing."""
+def corrupted(data: st.DataObject, given: Any, values: list[Any]) -> Any:
+    """Return the input with some values replaced or removed."""
     for value in values:
         place: Any = given
         while place:
             key = data.draw(st.sampled_from(sorted(place) if isinstance(place, dict) else range(len(place))))
             if not (isinstance(place[key], dict | list) and place[key]) or data.draw(st.integers(0, 3)) == 0:
-                if value is GONE:
+                if value is REMOVED:
                     del place[key]
                 else:
                     place[key] = value
@@ -141,12 +145,12 @@ def spoil(data: st.DataObject, given: Any, values: list[Any]) -> Any:
 
 
 @settings(deadline=None)
-@given(st.data(), SPOILERS, st.sampled_from([failing, domains, passing]))
-def test_wrong_and_missing_values_are_refused_or_drawn_but_never_a_crash(
+@given(st.data(), REPLACEMENTS, st.sampled_from([failing, domains, passing]))
+def test_wrong_and_missing_values_are_refused_or_drawn(
     data: st.DataObject, values: list[Any], made: Callable[[], Any]
 ) -> None:
     try:
-        run = checked(spoil(data, made(), values))
+        run = checked(corrupted(data, made(), values))
     except ValueError as error:
         assert "\n" not in str(error)
         return
@@ -154,17 +158,17 @@ def test_wrong_and_missing_values_are_refused_or_drawn_but_never_a_crash(
 
 
 @settings(deadline=None)
-@given(st.data(), SPOILERS)
-def test_so_is_what_a_controller_told(data: st.DataObject, values: list[Any]) -> None:
+@given(st.data(), REPLACEMENTS)
+def test_wrong_controller_states_are_refused_or_drawn(data: st.DataObject, values: list[Any]) -> None:
     try:
-        told = infos.checked(spoil(data, info(), values))
+        state = vipu_info.checked(corrupted(data, info(), values))
     except ValueError as error:
         assert "\n" not in str(error)
         return
-    render(None, told, None).encode()
-    render(None, told, passing()).encode()
+    render(None, state, None).encode()
+    render(None, state, passing()).encode()
 
 
-def test_what_a_controller_told_is_drawn_as_it_is() -> None:
-    assert render(None, infos.checked(info()), passing()) == render(None, info(), passing())
-    assert "IPUs of cluster" not in render(None, infos.checked({"clusters": info()["clusters"]}), None)
+def test_controller_state_is_drawn() -> None:
+    assert render(None, vipu_info.checked(info()), passing()) == render(None, info(), passing())
+    assert "IPUs of cluster" not in render(None, vipu_info.checked({"clusters": info()["clusters"]}), None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which IPU-Machines a rolling upgrade takes together, what it refuses, and what rack_tool is told."""
+"""Tests of the plan of a rolling upgrade and of the configuration of rack_tool."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ NAMES = {agent: agent.replace("ag", "ipum") for agent in AGENTS}
 
 
 def rack(done: int = 0, ilds: int = 2, **more: Any) -> dict[str, Any]:
-    """Eight machines of a cluster, the first of them with the new version."""
+    """Return the state of eight machines of a cluster, the first ``done`` with the new version."""
     agents = [
         {"id": agent, "state": "Up", "reason": None, "versions": {"GWSW": "2.1.0" if place < done else "2.0.5"}}
         for place, agent in enumerate(AGENTS)
     ]
     return {
-        "agents": agents[::-1],  # in whatever order the controller tells them
+        "agents": agents[::-1],  # the controller may report any order
         "clusters": [{"id": "cl0", "agents": AGENTS, "num_ilds": ilds}],
         "allocations": [{"id": "team-a", "cluster": "cl0", "agents": AGENTS[:4]}],
         "partitions": [],
@@ -39,7 +39,7 @@ def plan(seen: dict[str, Any], **options: Any) -> dict[str, Any]:
     return rolling.plan(seen, NAMES, **{"versions": NEW, **options})
 
 
-def test_a_machine_is_a_failure_domain_and_the_lowest_is_first() -> None:
+def test_machines_are_failure_domains_from_the_lowest_up() -> None:
     made = plan(rack())
     assert made["problems"] == []
     assert [each["machines"] for each in made["domains"]] == [[name] for name in NAMES.values()]
@@ -52,14 +52,14 @@ def test_a_machine_is_a_failure_domain_and_the_lowest_is_first() -> None:
     }
 
 
-def test_what_is_done_is_told_by_versions() -> None:
+def test_machines_with_the_new_version_are_done() -> None:
     made = plan(rack(done=6))
-    assert made["done"] == [f"ipum0{number}" for number in range(1, 7)]
+    assert made["up_to_date"] == [f"ipum0{number}" for number in range(1, 7)]
     assert [each["name"] for each in made["domains"]] == ["ipum07", "ipum08"]
     assert plan(rack(done=8))["domains"] == []
 
 
-def test_an_ipu_link_domain_is_a_failure_domain_when_told_so() -> None:
+def test_ipu_link_domains_as_failure_domains() -> None:
     made = plan(rack(done=1), domain="ild")
     assert [(each["name"], len(each["agents"])) for each in made["domains"]] == [
         ("cl0, IPU-Link domain 0", 3),
@@ -67,43 +67,45 @@ def test_an_ipu_link_domain_is_a_failure_domain_when_told_so() -> None:
     ]
 
 
-def test_domains_of_ones_own_come_first_and_share_no_machine() -> None:
+def test_explicit_domains_come_first_and_are_disjoint() -> None:
     made = plan(rack(), domains={"odd": ["ipum05", "ag07"], "even": ["ipum02"]})
     assert [each["agents"] for each in made["domains"][:3]] == [["ag05", "ag07"], ["ag02"], ["ag01"]]
     made = plan(rack(), domains={"a": ["ipum05"], "b": ["ipum05"]})
-    assert made["problems"] == ["ipum05 (agent ag05) is in the failure domains 'a' and 'b': leave it in one."]
+    assert made["problems"] == [
+        "ipum05 (agent ag05) is in the failure domains 'a' and 'b'. Remove it from one of them."
+    ]
 
 
-def test_only_some_and_none_that_there_is_not() -> None:
+def test_selected_machines() -> None:
     assert [each["name"] for each in plan(rack(), only=["ag03", "ipum02"])["domains"]] == ["ipum02", "ipum03"]
     assert plan(rack(), only=["ipum09"])["problems"] == [
-        "There is no IPU-Machine 'ipum09' with an agent at this controller: see 'vipu-admin list agents'."
+        "The controller has no agent of IPU-Machine 'ipum09'. Check 'vipu-admin list agents'."
     ]
 
 
-def test_versions_that_cannot_be_known_are_refused() -> None:
+def test_unknown_versions_are_refused() -> None:
     assert "virm_agent_upgrade_versions" in plan(rack(), versions={})["problems"][0]
     assert plan(rack(), versions={"Gateway": "1"})["problems"] == [
-        "No agent tells the version of 'Gateway': in virm_agent_upgrade_versions, choose from GWSW."
+        "No agent reports the version of 'Gateway'. In virm_agent_upgrade_versions, choose from GWSW."
     ]
 
 
-def test_a_machine_that_is_down_is_brought_up_first_unless_it_is_meant() -> None:
+def test_machine_that_is_down_blocks_unless_selected() -> None:
     seen = rack()
     seen["agents"][0].update(state="Down", reason="Its connection broke.", versions={})
     (problem,) = plan(seen)["problems"]
-    assert problem.startswith("ipum08 (agent ag08) is Down (Its connection broke): bring it up before the upgrade")
+    assert problem.startswith("ipum08 (agent ag08) is Down (Its connection broke). Repair it before the upgrade")
     assert plan(seen, only=["ipum08"])["problems"] == []
     seen = rack(done=7)
     seen["agents"][0].update(state="Down", versions={})
     assert len(plan(seen)["problems"]) == 1
 
 
-def test_partitions_that_cannot_move_are_refused_and_interrupted_when_told() -> None:
+def test_partitions_that_cannot_move_block_or_are_interrupted() -> None:
     seen = rack(partitions=[partition(0, 1)])
     (problem,) = plan(seen)["problems"]
     assert problem == (
-        "Partition 'p' is on ipum01, ipum02 and may not move: remove it, make it relocatable, or interrupt it with "
+        "Partition 'p' is on ipum01, ipum02 and may not move. Remove it, make it relocatable, or interrupt it with "
         "virm_agent_upgrade_partitions=interrupt."
     )
     made = plan(seen, partitions="interrupt")
@@ -113,21 +115,21 @@ def test_partitions_that_cannot_move_are_refused_and_interrupted_when_told() -> 
 
 
 @pytest.mark.parametrize(("fits", "problems"), [(1, 0), (0, 1)])
-def test_partitions_that_may_move_need_a_place(fits: int, problems: int) -> None:
+def test_relocatable_partitions_need_a_free_place(fits: int, problems: int) -> None:
     seen = rack(partitions=[partition(0, relocatable=True)], fits={"team-a": {"4": fits}})
     found = plan(seen)["problems"]
     assert len(found) == problems
-    assert all("has no free place to move to: remove it, make room in allocation 'team-a'" in each for each in found)
+    assert all("has no free place to move to. Remove it, make room in allocation 'team-a'" in each for each in found)
 
 
-def test_a_partition_of_which_nobody_tells_where_it_is_could_be_anywhere_in_its_allocation() -> None:
+def test_partition_without_ipus_may_use_its_whole_allocation() -> None:
     seen = rack(partitions=[{"id": "p", "allocation": "team-a", "size": 4}])
     made = plan(seen, partitions="interrupt")
     assert [bool(each["partitions"]) for each in made["domains"]] == [True] * 4 + [False] * 4
 
 
 @given(done=st.sets(st.integers(0, 7)), ilds=st.sampled_from([1, 2, 4, 8]), kind=st.sampled_from(["machine", "ild"]))
-def test_every_machine_that_is_not_done_is_upgraded_once(done: set[int], ilds: int, kind: str) -> None:
+def test_every_pending_machine_is_upgraded_once(done: set[int], ilds: int, kind: str) -> None:
     seen = rack(ilds=ilds)
     for row in seen["agents"]:
         if AGENTS.index(row["id"]) in done:
@@ -138,7 +140,7 @@ def test_every_machine_that_is_not_done_is_upgraded_once(done: set[int], ilds: i
     assert all(len(each["agents"]) <= (1 if kind == "machine" else 8 // ilds) for each in made["domains"])
 
 
-def test_versions_are_read_from_what_graphcores_command_prints() -> None:
+def test_versions_from_the_output_of_the_command() -> None:
     printed = """
 Agent ID              : ag01
 Virm version          : 1.18.0
@@ -146,15 +148,15 @@ GWSW Version          | 2.0.5
 IPUoF server version    v1.3.3
 HDF Hash              : 0123456789012345678901234567890123456789
 """
-    assert rolling.told_versions(printed) == {"Virm": "1.18.0", "GWSW": "2.0.5", "IPUoF server": "v1.3.3"}
+    assert rolling.printed_versions(printed) == {"Virm": "1.18.0", "GWSW": "2.0.5", "IPUoF server": "v1.3.3"}
 
 
-def test_rack_tool_is_told_of_some_machines_only() -> None:
+def test_rack_tool_configuration_of_some_machines() -> None:
     entries = [{"name": f"m{number}", "bmc": f"10.1.1.{number}", "gw": f"10.1.2.{number}"} for number in range(1, 5)]
     config = {"credentials": {"gw_password": "x"}, "options": [], "timeouts": ["1", "2"], "rack": entries}
-    smaller = rolling.cut(config, {"m2": [], "ipum04": ["10.9.9.9", "10.1.2.4"]})
+    smaller = rolling.filter_machines(config, {"m2": [], "ipum04": ["10.9.9.9", "10.1.2.4"]})
     assert smaller == {**config, "rack": [entries[1], entries[3]]}
     with pytest.raises(ValueError, match=r"^has no entry for ipum05, by name or address$"):
-        rolling.cut(config, {"m1": [], "ipum05": ["10.1.2.5"]})
-    with pytest.raises(ValueError, match="no JSON object"):
-        rolling.cut([], {})
+        rolling.filter_machines(config, {"m1": [], "ipum05": ["10.1.2.5"]})
+    with pytest.raises(ValueError, match="not a JSON object"):
+        rolling.filter_machines([], {})

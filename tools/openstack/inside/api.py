@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Serve one API of OpenStack: api.py ADDRESS:PORT ACCESS_LOG WSGI_MODULE [ARGUMENT…]
 
-Runs with the cloud's own Python. The WSGI modules parse sys.argv themselves, so it must hold the
-arguments meant for them by the time they are imported.
+It runs in the virtual environment of the cloud. The WSGI modules parse sys.argv, so it must contain their
+arguments before they are imported.
 """
 
 from __future__ import annotations
@@ -19,40 +19,40 @@ Start = Callable[..., object]
 Service = Callable[[dict[str, object], Start], Iterable[bytes]]
 
 
-class Noted:
-    """A service with an access log: a request is in it once its answer arrives, which is not so in gunicorn's own."""
+class AccessLog:
+    """WSGI service with an access log. Unlike gunicorn's, it has a request before the response is sent."""
 
     def __init__(self, service: Service, log: str) -> None:
         self._service = service
         self._log = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
 
     def __call__(self, environ: dict[str, object], start_response: Start) -> Iterable[bytes]:
-        """Answer a request, and note it: address, time, request, status, size, seconds."""
+        """Serve a request and log it: address, time, request, status, size, seconds."""
         begun = time.monotonic()
-        told = ["-", "-"]
+        result = ["-", "-"]  # status and size
 
         def start(status: str, headers: list[tuple[str, str]], *more: object) -> object:
             sizes = [value for name, value in headers if name.lower() == "content-length"]
-            told[:] = [status.split()[0], *(sizes or ["-"])]
+            result[:] = [status.split()[0], *(sizes or ["-"])]
             return start_response(status, headers, *more)
 
         body = self._service(environ, start)
         request = "{REQUEST_METHOD} {RAW_URI} {SERVER_PROTOCOL}".format(**environ)
-        when = time.strftime("%d/%b/%Y:%H:%M:%S %z")
-        line = f'{environ["REMOTE_ADDR"]} [{when}] "{request}" {told[0]} {told[1]} {time.monotonic() - begun:.6f}\n'
-        os.write(self._log, line.encode())  # in one piece, whichever thread
+        date = time.strftime("%d/%b/%Y:%H:%M:%S %z")
+        line = f'{environ["REMOTE_ADDR"]} [{date}] "{request}" {result[0]} {result[1]} {time.monotonic() - begun:.6f}\n'
+        os.write(self._log, line.encode())  # one call, so that lines of threads do not mix
         return body
 
 
 class Api(BaseApplication):
-    """One process with a few threads behind gunicorn's arbiter, and an access log."""
+    """Gunicorn application: one worker process with threads, and an access log."""
 
     def __init__(self, bind: str, access_log: str, module: str, arguments: list[str]) -> None:
         self.bind, self.access_log, self.module, self.arguments = bind, access_log, module, arguments
         super().__init__()
 
     def load_config(self) -> None:
-        """Tell gunicorn; the control socket would be shared by all of a user's APIs."""
+        """Set the options of gunicorn, without the control socket, which all APIs of a user would share."""
         settings = {
             "bind": self.bind,
             "worker_class": "gthread",
@@ -68,9 +68,9 @@ class Api(BaseApplication):
             self.cfg.set(name, value)
 
     def load(self) -> object:
-        """Import the service, in the process that serves it."""
+        """Import the service in the worker process."""
         sys.argv = [self.module, *self.arguments]
-        return Noted(importlib.import_module(self.module).application, self.access_log)
+        return AccessLog(importlib.import_module(self.module).application, self.access_log)
 
 
 if __name__ == "__main__":

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """nova-compute with the fake hypervisor of a Poplar server: compute.py --config-file FILE…
 
-Runs with the cloud's own Python. Nova loads drivers from its package nova.virt only, so ours is put there
-for this process.
+It runs in the virtual environment of the cloud. Nova loads drivers only from its package nova.virt, so this
+process adds the driver to it.
 """
 
 from __future__ import annotations
 
 import sys
 
-from nova.cmd import compute  # first: it decides how the process runs its threads
+from nova.cmd import compute  # first: it selects the threading model of the process
 
 import poplar  # isort: skip
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The network agents of the hosts, without a network: network_agents.py NEUTRON_CONF HOST…
+"""Simulated network agents of the hosts: network_agents.py NEUTRON_CONF HOST…
 
-Runs with the cloud's own Python and speaks Neutron's own messages, as the agents do. ML2 binds a port
-only on a host whose agent is alive, and a port that is bound there becomes ACTIVE when its agent says
-that it has been wired. Nothing forwards packets.
+The program runs in the virtual environment of the cloud and uses the same messages as the agents of
+Neutron. ML2 binds a port only on a host with a live agent. A bound port becomes ACTIVE when its agent
+reports it as up. Nothing forwards packets.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from neutron_lib.api.definitions import portbindings
 from oslo_config import cfg
 from oslo_messaging import MessagingTimeout, Target
 
-PERIOD = 30.0  # seconds; Neutron takes an agent for dead after 75
-ANSWER_SECONDS = 3  # that Neutron has for taking one
+REPORT_SECONDS = 30.0  # between two reports; Neutron considers an agent dead after 75 s
+TIMEOUT_SECONDS = 3  # for the response to a report
 
 BRIDGES = {"physnet100g": "br-100g", "physnet1g": "br-1g", "external": "br-ex"}
-NICS = {"physnet100g": ["enp65s0f0"]}  # the port of the ConnectX whose virtual functions Nova hands out
+NICS = {"physnet100g": ["enp65s0f0"]}  # port of the ConnectX, whose virtual functions Nova assigns
 
 
 def agents(host: str) -> list[dict[str, object]]:
-    """The states of one host's agents: Open vSwitch, and SR-IOV."""
+    """Return the states of the agents of a host: Open vSwitch and SR-IOV."""
     return [
         {
             "agent_type": "Open vSwitch agent",
@@ -58,8 +58,8 @@ def agents(host: str) -> list[dict[str, object]]:
     ]
 
 
-class Wiring:
-    """Takes what Neutron tells all agents of ports, and says of those on our hosts that they are up."""
+class PortUpdates:
+    """Receiver of port updates from Neutron. It reports ports on the simulated hosts as up."""
 
     target = Target(version="1.4")
 
@@ -68,21 +68,21 @@ class Wiring:
         self.plugin = agent_rpc.PluginApi(topics.PLUGIN)
 
     def port_update(self, _context: object, port: dict[str, object], **_segment: object) -> None:
-        """A port was bound, or has changed."""
+        """Report a port as up, if it is on one of the hosts and not yet ACTIVE."""
         host = port.get(portbindings.HOST_ID)
         if host in self.hosts and port["status"] != constants.PORT_STATUS_ACTIVE:
-            unnamed = context.get_admin_context_without_session()
-            self.plugin.update_device_up(unnamed, port["id"], f"agent-{host}", host)
+            admin_context = context.get_admin_context_without_session()
+            self.plugin.update_device_up(admin_context, port["id"], f"agent-{host}", host)
 
 
 def main(config_file: str, *hosts: str) -> None:
-    """Report for ever; while nobody takes the reports yet, again at once."""
+    """Send reports without end. A report without a response is repeated at once."""
     config.register_common_config_options()
     agent_config.register_agent_state_opts_helper(cfg.CONF)
     config.init(["--config-file", config_file])
-    agent_rpc.create_consumers([Wiring(hosts)], topics.AGENT, [[topics.PORT, topics.UPDATE]])
+    agent_rpc.create_consumers([PortUpdates(hosts)], topics.AGENT, [[topics.PORT, topics.UPDATE]])
     reports = agent_rpc.PluginReportStateAPI(topics.REPORTS)
-    reports.timeout = ANSWER_SECONDS
+    reports.timeout = TIMEOUT_SECONDS
     start = {"start_flag": True}
     while True:
         try:
@@ -92,7 +92,7 @@ def main(config_file: str, *hosts: str) -> None:
         except MessagingTimeout:
             continue
         start = {}
-        time.sleep(PERIOD)
+        time.sleep(REPORT_SECONDS)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the fake hypervisor of a Poplar server pretends to be: a Dell R6525 with four NUMA nodes per socket.
+"""Fake hypervisor of a Poplar server, a Dell R6525 with four NUMA nodes per socket.
 
-Two EPYC of 64 cores, 512 GB, most of it in huge pages of 1 GB, an MD RAID over NVMe, and a ConnectX-5
-with 16 virtual functions. Servers are only remembered, not run.
+It has two EPYC of 64 cores, 512 GB, most of it in huge pages of 1 GB, an MD RAID over NVMe, and a ConnectX-5
+with 16 virtual functions. It only stores its servers and does not run them.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from nova.virt import fake, node
 from oslo_serialization import jsonutils
 
 NODES = 8  # NUMA nodes of the host
-CORES = 16  # of a node; each has two threads
-SHARED = 2  # cores of a node that are not dedicated to single servers
-MEMORY_MB = 64 * 1024  # of a node
-HUGE_PAGES = 56  # of 1 GB each, of a node
+CORES = 16  # per node; each has two threads
+SHARED = 2  # cores per node that several servers share
+MEMORY_MB = 64 * 1024  # per node
+HUGE_PAGES = 56  # of 1 GB, per node
 DISK_GB = 7000
 
-NIC_NODE = 3  # the NUMA node that the ConnectX is attached to
+NIC_NODE = 3  # NUMA node of the ConnectX
 NIC_MAC = "04:3f:72:00:00:01"
 PHYSICAL_FUNCTION = "0000:41:00.0"
 VIRTUAL_FUNCTIONS = 16
 
 
 def cell(number: int) -> numa.NUMACell:
-    """One NUMA node. The second thread of core n has the number of the first plus that of all cores."""
+    """Return a NUMA node. The number of the second thread of a core is that of the first plus the number of cores."""
     cores = range(number * CORES, (number + 1) * CORES)
     siblings = [{core, core + NODES * CORES} for core in cores]
     return numa.NUMACell(
@@ -49,7 +49,7 @@ def cell(number: int) -> numa.NUMACell:
 
 
 def functions() -> list[dict[str, object]]:
-    """The physical function and its virtual ones, as the hypervisor lists PCI devices."""
+    """Return the physical function and its virtual functions, in the form of the PCI devices of a hypervisor."""
     common = {"vendor_id": "15b3", "status": "available", "numa_node": NIC_NODE}
     physical = {"address": PHYSICAL_FUNCTION, "product_id": "1017", "dev_type": "type-PF", "parent_addr": None}
     found = [{**common, **physical, "label": "label_15b3_1017"}]
@@ -69,7 +69,7 @@ def functions() -> list[dict[str, object]]:
 
 
 class PoplarDriver(fake.FakeDriver):
-    """Nova's own fake driver, with the resources of a Poplar server."""
+    """Fake driver of Nova, with the resources of a Poplar server."""
 
     capabilities: ClassVar = {**fake.FakeDriver.capabilities, "supports_pcpus": True}
 
@@ -78,7 +78,7 @@ class PoplarDriver(fake.FakeDriver):
     local_gb = DISK_GB
 
     def get_available_resource(self, nodename: str) -> dict[str, object]:
-        """What Nova keeps of the host; the identity lasts over a restart of the process."""
+        """Return the resources of the host, with an identity that survives a restart of the process."""
         found = super().get_available_resource(nodename)
         topology = numa.NUMATopology(cells=[cell(number) for number in range(NODES)])
         found.update(
@@ -89,11 +89,11 @@ class PoplarDriver(fake.FakeDriver):
         return found
 
     def get_nodenames_by_uuid(self, refresh: bool = False) -> dict[str, str]:
-        """The one node of this host."""
+        """Return the only node of this host."""
         return {node.get_local_node_uuid(): name for name in self.get_available_nodes()}
 
     def update_provider_tree(self, provider_tree, nodename, allocations=None) -> None:
-        """What Placement hands out: shared and dedicated processors apart."""
+        """Set the inventory in Placement, with separate shared and dedicated processors."""
         super().update_provider_tree(provider_tree, nodename, allocations)
         inventory = provider_tree.data(nodename).inventory
         dedicated = NODES * (CORES - SHARED) * 2

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A repository with a stand-in for Grafana's package, signed as theirs is: grafana-repository.sh FOLDER
+# Creates a signed repository with a stand-in for the Grafana package: grafana-repository.sh FOLDER
 set -eu
 here=$(dirname "$0")
 arch=$(dpkg --print-architecture)
@@ -13,7 +13,7 @@ cat >"$1/package/DEBIAN/control" <<END
 Package: grafana
 Version: 1.0
 Architecture: all
-Maintainer: nobody <nobody@example.com>
+Maintainer: tests <tests@example.com>
 Description: a stand-in
 END
 cat >"$1/package/DEBIAN/postinst" <<END
@@ -38,7 +38,7 @@ printf 'Suite: stable\nArchitectures: %s\nComponents: main\nDate: %s\nSHA256:\n 
     "$(sha256sum "$index" | cut -d' ' -f1)" "$(stat -c %s "$index")" "$index" >Release
 export GNUPGHOME="$1/keys"
 mkdir -m 0700 "$GNUPGHOME"
-gpg --batch --quiet --passphrase '' --quick-generate-key nobody@example.com ed25519 sign never
+gpg --batch --quiet --passphrase '' --quick-generate-key tests@example.com ed25519 sign never
 gpg --batch --quiet --clearsign --output InRelease Release
 gpg --batch --quiet --armor --export >"$1/key.asc"
 gpgconf --kill all

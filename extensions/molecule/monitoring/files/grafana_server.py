@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A stand-in for Grafana, which Debian does not have: serves what it finds where it is told to look."""
+"""Stand-in for Grafana, which Debian does not package: returns the password and the provisioned folders."""
 
 from __future__ import annotations
 

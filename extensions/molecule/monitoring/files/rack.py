@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Two IPU-Machines with their agents, a controller, a PDU and somebody who is told of alerts, each a process.
+"""Simulated rack: two agents, a controller, a PDU and an alert receiver, each a process.
 
 rack.py FOLDER up|down|stop NAME|start NAME|serve-pdu ADDRESS|receive ADDRESS FILE
 """
@@ -15,8 +15,8 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
-from openipu.twin.pdu import Credentials, Pdu, User, serve
-from openipu.twin.processes import Service
+from openipu.process.background import Service
+from openipu.twin.devices.pdu import Credentials, Pdu, User, serve
 
 BIN = Path(sys.executable).parent
 CONTROLLER, RECEIVER, PDU = "10.30.70.201", "10.30.70.202", "10.30.70.131"
@@ -27,7 +27,7 @@ SECONDS = 30.0
 
 
 def services(folder: Path) -> dict[str, tuple[Service, Callable[[], bool]]]:
-    """By name, each process and whether it answers."""
+    """Return each process by name, with a function that returns whether it is ready."""
     database = str(folder / "vipu-server.db")
     commands: dict[str, tuple[list[str], str, int]] = {
         "controller": (
@@ -56,16 +56,16 @@ def _self(folder: Path, *command: str | Path) -> list[str]:
 
 
 def _listening(address: str, port: int, log: Path) -> Callable[[], bool]:
-    def look() -> bool:
+    def ready() -> bool:
         if not port:
-            return "answers" in log.read_text()
+            return "ready" in log.read_text()
         try:
             socket.create_connection((address, port), 1).close()
         except OSError:
             return False
         return True
 
-    return look
+    return ready
 
 
 def start(service: Service, ready: Callable[[], bool]) -> None:
@@ -76,7 +76,7 @@ def start(service: Service, ready: Callable[[], bool]) -> None:
 
 def up(folder: Path) -> None:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # All of it is at addresses of its own in this network namespace, which the hosts reach by their gateway.
+    # Each process has its own address in this network namespace, which the hosts reach through their gateway.
     for address in ADDRESSES:
         subprocess.run(["ip", "address", "replace", f"{address}/32", "dev", "lo"], check=True)
     if not (folder / "vipu-server.db").exists():
@@ -89,35 +89,35 @@ def up(folder: Path) -> None:
 def down(folder: Path) -> None:
     for service, _ready in services(folder).values():
         service.stop()
-    for address in ADDRESSES:  # of which some may not be there
+    for address in ADDRESSES:  # some may not exist
         subprocess.run(
             ["ip", "address", "delete", f"{address}/32", "dev", "lo"], stderr=subprocess.DEVNULL, check=False
         )
 
 
 async def serve_pdu(address: str) -> None:
-    reader = User("reader", "of-nobody-auth", "of-nobody-priv")
+    reader = User("reader", "reader-authentication", "reader-encryption")
     pdu = Pdu("pdu1", "AP8886", lambda: {1: 1000.0, 8: 230.0}, Credentials((reader,)), None)
     await serve(pdu, address, 1161, trap_port=9)
-    print("answers", flush=True)
+    print("ready", flush=True)
     await asyncio.Event().wait()
 
 
 def receive(address: str, file: Path) -> None:
-    """Write each alert that comes as one line."""
+    """Append each received alert to the file as one line of JSON."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            told = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            notification = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             with file.open("a") as output:
-                for alert in told["alerts"]:
+                for alert in notification["alerts"]:
                     output.write(
                         json.dumps({"status": alert["status"], **alert["labels"], **alert["annotations"]}) + "\n"
                     )
             self.send_response(200)
             self.end_headers()
 
-        def log_message(self, *_what: object) -> None:
+        def log_message(self, *_args: object) -> None:
             pass
 
     HTTPServer((address, 9099), Handler).serve_forever()

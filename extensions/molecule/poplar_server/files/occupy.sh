@@ -1,10 +1,10 @@
 #!/bin/sh
-# What seven disks hold that an array could be made of; $1 and a number from 7 to 13 name them.
+# Puts different data on seven disks. $1 is the prefix of their paths, followed by a number from 7 to 13.
 set -eu
 udevadm settle
 mkfs.ext4 -q -L results "${1}7"
 echo 'type=linux' | sfdisk --quiet --label gpt "${1}8"
-# Nobody is to assemble it again: udev would, some time after it is stopped.
+# Prevent udev from assembling the array again after it is stopped.
 old=c0ffee00:0ddba115:5ca1ab1e:0b501e7e
 mkdir -p /etc/mdadm/mdadm.conf.d
 echo "ARRAY <ignore> UUID=$old" >/etc/mdadm/mdadm.conf.d/old.conf

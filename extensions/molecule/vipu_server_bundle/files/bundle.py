@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Archives that stand in for the vendor's, which is not public: install.sh, a controller, its command line, a unit.
+"""Write archives that replace the vendor's, which is not public: install.sh, a controller, its command line, a unit.
 
-The controller is the open one behind the vendor's options and its name for the storage. That of release 1.1
-spoils the storage, and ends; 1.2 has no installer.
+The controller is the open one, with the vendor's options and file name of the storage. Release 1.1 corrupts the storage
+and exits. Release 1.2 has no installer.
 
     bundle.py FOLDER
 """
@@ -35,7 +35,7 @@ done
 exec /opt/openipu/current/bin/vipu-server --database vipu-server.json "$@"
 """
 BROKEN = """#!/bin/sh
-echo spoiled > vipu-server.json
+echo corrupt > vipu-server.json
 echo "Error: this release is broken on purpose." >&2
 exit 1
 """
@@ -52,7 +52,7 @@ WantedBy=multi-user.target
 
 
 def pack(folder: Path, release: str, server: str, installer: str = "install.sh") -> None:
-    """Write an archive, and its checksum beside it."""
+    """Write an archive and, next to it, its checksum."""
     archive = folder / f"vipu-{release}.tar.gz"
     files = {installer: INSTALL, "bin/vipu-server": server, "bin/vipu-admin": ADMIN, "vipu-server.service": UNIT}
     with tarfile.open(archive, "w:gz") as tar:

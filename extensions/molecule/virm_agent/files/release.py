@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Make a release of openipu whose agent cannot start: ``release.py WHEELS VERSION FOLDER`` prints its wheel.
+"""Build a release of openipu whose agent cannot start: ``release.py WHEELS VERSION FOLDER`` prints its wheel.
 
-WHEELS is the folder with the wheel of the release that can."""
+WHEELS is the folder with the wheel of a working release.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ AGENT = "openipu/vipu/agent/server.py"
 
 
 def main(wheels: Path, version: str, folder: Path) -> None:
+    """Copy the wheel with another version and an agent that exits at once, and print the path of the copy."""
     (wheel,) = wheels.glob("openipu-*.whl")
     folder.mkdir(parents=True, exist_ok=True)
     old = wheel.name.split("-")[1]
@@ -22,7 +24,7 @@ def main(wheels: Path, version: str, folder: Path) -> None:
         for item in source.infolist():
             content = source.read(item)
             if item.filename == AGENT:
-                content = b'raise SystemExit("Error: this release has no agent")\n'
+                content = b'raise SystemExit("Error OPU620: this release has no agent")\n'
             if item.filename.endswith("dist-info/METADATA"):
                 content = re.sub(rb"(?m)^Version: .*$", f"Version: {version}".encode(), content)
             item.filename = item.filename.replace(f"openipu-{old}.dist-info", f"openipu-{version}.dist-info")

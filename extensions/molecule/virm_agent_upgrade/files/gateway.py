@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the stand-in of rack_tool does to a machine: its command over ssh, as the user of the gateway."""
+"""Run a command of the rack_tool substitute on a machine, over SSH as the user of the gateway."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ OPTIONS = [
 ]
 
 
-def main(versions: str, command: str, name: str, address: str, *more: str) -> int:
-    line = ["sudo", "/usr/local/sbin/gateway", command, *({"upgrade": [versions]}.get(command) or more)]
+def main(versions: str, command: str, name: str, address: str, *arguments: str) -> int:
+    """Run the command at the address, and return its exit code."""
+    line = ["sudo", "/usr/local/sbin/gateway", command, *({"upgrade": [versions]}.get(command) or arguments)]
     return subprocess.run(["ssh", *OPTIONS, f"itadmin@{address}", *line], check=False).returncode
 
 

@@ -1,10 +1,10 @@
 #!/bin/sh
-# What a gateway does when rack_tool asks it: another release, another place for logs.
+# Commands of rack_tool on a gateway: upgrade the release, set the log target.
 set -eu
 command=$1
 shift
 if [ "$command" = upgrade ]; then
-    if [ -e /etc/gateway-refuses ]; then
+    if [ -e /etc/gateway-fails ]; then
         echo "the standby image cannot be written" >&2
         exit 1
     fi

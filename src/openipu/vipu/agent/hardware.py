@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What an agent needs of the IPU-Machine that it runs on: the interface every kind of hardware implements.
+"""Hardware interface of an agent: all kinds of IPU-Machines implement it.
 
-One implementation exists: the rack twin's (``openipu.twin.hardware``). Another is added as an entry
-point of the group ``openipu.hardware``: a callable that takes ``Options`` and gives a ``Hardware``.
+The rack twin has the only implementation so far (``openipu.twin.machine.hardware``). To add one, register an
+entry point in the group ``openipu.hardware``: a callable that takes ``Options`` and returns a ``Hardware``.
 """
 
 from __future__ import annotations
@@ -12,22 +12,23 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
 
-from ansible_collections.openipu.pod.plugins.module_utils.pod.topology import CableKind
-
-from openipu.vipu.model import Device, GwRouting, Routing, SyncType
+from openipu.shared.pod.topology import CableKind
+from openipu.vipu.domain.model import Device, GwRouting, Routing, SyncType
 
 ENTRY_POINTS = "openipu.hardware"
 
-Facts = tuple[tuple[str, str], ...]  # (name, value) in the order in which they are shown
+Facts = tuple[tuple[str, str], ...]  # (name, value) in display order
 
 
 class HardwareError(Exception):
-    """The machine cannot do what was asked; the text is a clause that says why ("IPU 2 does not boot")."""
+    """Raised when the machine cannot do an operation. The text is a clause ("IPU 2 does not boot")."""
+
+    error_code = "OPU617"
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How an agent is reached, and the options of the hardware itself as the command line gave them."""
+    """Address of an agent, and the options of its hardware from the command line."""
 
     host: str
     port: int
@@ -36,7 +37,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class MachineInfo:
-    """Identity and versions of a machine, as ``get agent`` shows them."""
+    """Identity and versions of a machine, as shown by ``get agent``."""
 
     facts: Facts
     ipus: tuple[Facts, ...]  # one per IPU, by its number
@@ -56,7 +57,7 @@ class ShareIpu:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """The part of a partition that lives on this machine."""
+    """Part of a partition on this machine."""
 
     partition_id: str
     ipus: tuple[ShareIpu, ...]
@@ -68,7 +69,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class CablePort:
-    """What is plugged into one chassis port; the serial id is that of the cable, empty without one."""
+    """Chassis port with the serial id of its cable, empty without cable."""
 
     kind: CableKind
     port: int
@@ -77,7 +78,7 @@ class CablePort:
 
 @dataclass(frozen=True, slots=True)
 class Pulses:
-    """How many sync pulses a chassis port sent, or how many arrived there."""
+    """Number of sync pulses that a chassis port sent or received."""
 
     kind: CableKind  # a Sync-Link, or a GW-Link for the sync between IPU-Link domains
     port: int
@@ -86,7 +87,7 @@ class Pulses:
 
 @dataclass(frozen=True, slots=True)
 class LinkState:
-    """A link: "5" is IPU-Link port 5, "gw1" GW-Link port 1, other names are inside the machine."""
+    """State of a link: "5" is IPU-Link port 5, "gw1" GW-Link port 1; other links are inside the machine."""
 
     link: str
     up: bool
@@ -95,7 +96,7 @@ class LinkState:
 
 @dataclass(frozen=True, slots=True)
 class PartitionFault:
-    """An IPU failed under a partition after it was configured."""
+    """Failure of an IPU of a configured partition."""
 
     partition_id: str
     ipu: int
@@ -105,91 +106,94 @@ class PartitionFault:
 class Hardware(abc.ABC):
     """One IPU-Machine.
 
-    The agent calls ``configure`` and ``release`` one at a time; everything else may be called while
-    one of them runs. Whatever does not answer makes the agent silent, and so Down.
+    The agent calls ``configure`` and ``release`` one at a time. Other methods may run at the same time.
+    When ``read_partition_ids`` or ``info`` hang, the agent stops sending heartbeats and is Down.
     """
 
     @property
     @abc.abstractmethod
     def boot_id(self) -> str:
-        """A name of this start of the machine; after another one it holds no partition."""
+        """Id of the current boot of the machine. After a new boot it holds no partition."""
 
     @abc.abstractmethod
     async def info(self) -> MachineInfo:
-        """Identity and versions."""
+        """Return identity and versions."""
 
     @abc.abstractmethod
     async def ipu_attributes(self) -> Mapping[int, Mapping[str, str]]:
-        """IPU number -> attribute -> value."""
+        """Return IPU number -> attribute -> value."""
 
     @abc.abstractmethod
-    async def held(self) -> Sequence[str]:
-        """The ids of all partitions that have IPUs here."""
+    async def read_partition_ids(self) -> Sequence[str]:
+        """Return the ids of all partitions with IPUs on this machine."""
 
     @abc.abstractmethod
     async def configure(self, share: Share, reset: bool) -> tuple[Device, ...]:
-        """Bring up IPUs and links for a share, and tell one device per IPU in the order of the share.
+        """Bring up IPUs and links for a share. Return one device per IPU, in the order of the share.
 
-        Whatever else held those IPUs loses all that it has here. A share that is in place already is
-        left alone and answered again, unless ``reset``. Raises HardwareError; the share then holds
-        nothing here.
+        Other partitions that hold these IPUs lose all their IPUs on this machine. A share that is already
+        configured stays unchanged, unless ``reset``. Raises HardwareError; the share then holds no IPU
+        of this machine.
         """
 
     @abc.abstractmethod
     async def release(self, partition_id: str) -> None:
-        """Take a partition off this machine; one that is not here is released already. Raises HardwareError."""
+        """Release a partition on this machine. An unknown partition is not an error. Raises HardwareError."""
 
     @abc.abstractmethod
     async def cables(self) -> Sequence[CablePort]:
-        """All chassis ports."""
+        """Return all chassis ports."""
 
     @abc.abstractmethod
     async def links(self) -> Sequence[LinkState]:
-        """All links as they are, with the errors that they corrected since the machine started; disturbs nothing."""
+        """Return all links with the errors corrected since the machine started. Does not disturb traffic."""
 
     @abc.abstractmethod
     async def train_links(self, kinds: Collection[CableKind]) -> Sequence[LinkState]:
-        """Train the links of these kinds; those inside of the machine belong to the IPU-Links.
+        """Train the links of these kinds and return them. Internal links are part of the IPU-Links.
 
         Raises HardwareError.
         """
 
     @abc.abstractmethod
     async def clear_sync(self) -> None:
-        """Forget all sync pulses that arrived."""
+        """Reset the counters of received sync pulses."""
 
     @abc.abstractmethod
     async def pulse_sync(self, pulses: Sequence[Pulses]) -> None:
-        """Send pulses; they have arrived wherever they do when this returns. Raises HardwareError."""
+        """Send pulses and return after they have arrived. Raises HardwareError."""
 
     @abc.abstractmethod
     async def read_sync(self) -> Sequence[Pulses]:
-        """What arrived at each port since ``clear_sync``; ports where nothing did may be left out."""
+        """Return the pulses received at each port since ``clear_sync``. Ports without pulses may be omitted."""
 
     @abc.abstractmethod
     async def run_traffic(self, ports: Collection[int]) -> Sequence[LinkState]:
-        """Send traffic over these IPU-Link ports and the links inside, and count the errors that were corrected.
+        """Send traffic over these IPU-Link ports and the internal links. Return the links with corrected errors.
 
         Raises HardwareError.
         """
 
     @abc.abstractmethod
     async def pfc_classes(self) -> Mapping[str, Sequence[int]]:
-        """Interface of the RNIC -> classes with priority flow control, 0 to 7."""
+        """Return interface of the RNIC -> classes with priority flow control, 0 to 7."""
 
     @abc.abstractmethod
     def on_fault(self, callback: Callable[[PartitionFault], None]) -> None:
-        """Call this, in the event loop, for every fault from now on."""
+        """Register a callback for faults, called in the event loop."""
 
 
 Factory = Callable[[Options], Hardware]
 
 
 def load(name: str) -> Factory:
-    """The kind of hardware of that name. Raises LookupError with a sentence."""
+    """Return the factory of a kind of hardware. Raises LookupError with a message for users."""
     found = {point.name: point for point in metadata.entry_points(group=ENTRY_POINTS)}
     if name not in found:
-        there = ", ".join(sorted(found)) or "none"
-        raise LookupError(f"There is no hardware {name!r} installed (group {ENTRY_POINTS!r} has: {there}).")
+        names = ", ".join(sorted(found)) or "none"
+        raise LookupError(
+            f"Cannot load hardware {name!r}: it is not installed. "
+            f"Install it, or choose from the entry points {ENTRY_POINTS!r}: {names}."
+        )
     factory: Factory = found[name].load()
     return factory

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What an agent tells of its IPU-Machine when somebody asks for its metrics."""
+"""Metrics of an IPU-Machine, read from its hardware at each scrape."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from openipu.vipu.agent.hardware import CablePort, Hardware, LinkState, MachineI
 from openipu.vipu.metrics.catalog import MACHINE
 from openipu.vipu.metrics.meters import Samples
 
-PATIENCE = 5.0  # seconds for the hardware to answer; Prometheus itself waits ten unless told otherwise
+READ_TIMEOUT = 5.0  # seconds; the default scrape timeout of Prometheus is ten
 
 _OF_AGENT = ("ipum_build_info", "ipum_start_time_seconds", "ipum_controllers", "ipum_hardware_up")
 _OF_HARDWARE = (
@@ -39,7 +39,7 @@ _OF_HARDWARE = (
     "ipum_rnic_pfc_classes",
 )
 
-# Attribute of an IPU -> its metric, with further labels. Units stand behind the value: "29.6 C", "1330MHz".
+# Attribute of an IPU -> its metric and further labels. Values end with a unit: "29.6 C", "1330MHz".
 _MEASURED = {
     "average die temp": ("ipum_ipu_temperature_celsius", ("die",)),
     "average board temp": ("ipum_ipu_temperature_celsius", ("board",)),
@@ -47,7 +47,7 @@ _MEASURED = {
     "clock": ("ipum_ipu_clock_hertz", ()),
     "ipu utilisation": ("ipum_ipu_utilisation_ratio", ()),
 }
-# Unit -> power of ten that makes it the metric's own.
+# Unit -> power of ten to convert it to the unit of the metric.
 _UNITS = {
     "ipum_ipu_temperature_celsius": {"C": 0},
     "ipum_ipu_power_watts": {"W": 0, "mW": -3},
@@ -55,19 +55,19 @@ _UNITS = {
     "ipum_ipu_utilisation_ratio": {"%": -2},
 }
 _QUANTITY = re.compile(r"(-?\d+(?:\.\d+)?) ?([A-Za-z%]+)", re.ASCII)
-# What says that an IPU is well.
-_WELL = {"ipu state": "ready", "ipu error state": "no errors"}
+# Attribute -> value of an IPU that is ready.
+_READY = {"ipu state": "ready", "ipu error state": "no errors"}
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger("virm-agent")
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """All that a machine answered; ``seconds`` is how long it took."""
+    """Data read from a machine. ``seconds``: duration of the read."""
 
     info: MachineInfo
     attributes: Mapping[int, Mapping[str, str]]
-    held: Sequence[str]
+    partition_ids: Sequence[str]
     links: Sequence[LinkState]
     cables: Sequence[CablePort]
     pfc: Mapping[str, Sequence[int]]
@@ -75,19 +75,19 @@ class Reading:
 
 
 async def read(hardware: Hardware) -> Reading:
-    """Ask a machine for everything at once. Raises TimeoutError, and whatever the hardware does."""
+    """Read all data of a machine concurrently. Raises TimeoutError and the errors of the hardware."""
     start = time.monotonic()
-    async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(READ_TIMEOUT), asyncio.TaskGroup() as group:
         info = group.create_task(hardware.info())
         attributes = group.create_task(hardware.ipu_attributes())
-        held = group.create_task(hardware.held())
+        partition_ids = group.create_task(hardware.read_partition_ids())
         links = group.create_task(hardware.links())
         cables = group.create_task(hardware.cables())
         pfc = group.create_task(hardware.pfc_classes())
     return Reading(
         info.result(),
         attributes.result(),
-        held.result(),
+        partition_ids.result(),
         links.result(),
         cables.result(),
         pfc.result(),
@@ -96,7 +96,7 @@ async def read(hardware: Hardware) -> Reading:
 
 
 def quantity(text: str, units: Mapping[str, int]) -> float | None:
-    """The number in an attribute, in the unit whose power of ten is 0; None for what has none of these ("N/A")."""
+    """Return the number in an attribute, in the unit of the metric; None for a text without unit ("N/A")."""
     match = _QUANTITY.fullmatch(text.strip())
     if match is None or match[2] not in units:
         return None
@@ -104,13 +104,13 @@ def quantity(text: str, units: Mapping[str, int]) -> float | None:
 
 
 class MachineMetrics(Collector):
-    """Reads the machine, in the event loop of its agent, whenever somebody collects, in another thread.
+    """Collector that reads the machine at each scrape, in the event loop of its agent.
 
-    Those who ask at the same time share a reading.
+    Call ``collect`` in another thread. Concurrent scrapes share one reading.
     """
 
     def __init__(self, hardware: Hardware, loop: asyncio.AbstractEventLoop, watchers: Callable[[], int]) -> None:
-        """``watchers``: how many controllers watch the agent."""
+        """``watchers`` returns the number of controllers that watch the agent."""
         self._hardware = hardware
         self._loop = loop
         self._watchers = watchers
@@ -119,8 +119,8 @@ class MachineMetrics(Collector):
         self._reading: asyncio.Task[Reading | None] | None = None
 
     def collect(self) -> Iterator[Family]:
-        """All metrics of the agent, and those of the machine when it answers."""
-        reading = asyncio.run_coroutine_threadsafe(self._shared(), self._loop).result(PATIENCE * 2)
+        """Return the metrics of the agent, and those of the machine when it answers."""
+        reading = asyncio.run_coroutine_threadsafe(self._shared(), self._loop).result(READ_TIMEOUT * 2)
         samples = Samples(MACHINE, _OF_AGENT if reading is None else (*_OF_AGENT, *_OF_HARDWARE))
         samples.add("ipum_build_info", 1, self._version)
         samples.add("ipum_start_time_seconds", self._started)
@@ -141,10 +141,10 @@ class MachineMetrics(Collector):
         try:
             return await read(self._hardware)
         except TimeoutError:
-            reason = f"no answer within {PATIENCE:g} s"
-        except Exception as error:  # noqa: BLE001 - its other metrics are told whatever its hardware does
+            reason = f"no answer within {READ_TIMEOUT:g} s"
+        except Exception as error:  # noqa: BLE001 - hardware errors must not hide the other metrics
             reason = "; ".join(str(each) for each in getattr(error, "exceptions", [error]))
-        _log.warning("machine not read for its metrics", reason=reason)
+        _log.warning("cannot read the machine for its metrics", reason=reason)
         return None
 
 
@@ -155,7 +155,7 @@ def _add_machine(samples: Samples, reading: Reading) -> None:
     samples.add("ipum_machine_info", 1, *identity)
     for component, version in sorted(reading.info.versions.items()):
         samples.add("ipum_component_info", 1, component, version)
-    samples.add("ipum_partitions", len(reading.held))
+    samples.add("ipum_partitions", len(reading.partition_ids))
 
 
 def _add_ipus(samples: Samples, reading: Reading) -> None:
@@ -163,9 +163,9 @@ def _add_ipus(samples: Samples, reading: Reading) -> None:
         ipu = str(number)
         identity = (attributes.get(name, "") for name in ("chip id", "board serial number", "firmware version"))
         samples.add("ipum_ipu_info", 1, ipu, *identity)
-        for name, well in _WELL.items():
+        for name, ready in _READY.items():
             if name in attributes:
-                samples.add("ipum_ipu_ready", attributes[name] == well, ipu)
+                samples.add("ipum_ipu_ready", attributes[name] == ready, ipu)
                 break
         if "partition id" in attributes:
             samples.add("ipum_ipu_in_use", bool(attributes["partition id"]), ipu)
@@ -186,7 +186,7 @@ def _add_wires(samples: Samples, reading: Reading) -> None:
 
 
 def _kind(link: str) -> str:
-    """The kind of a link by its name, see ``LinkState``."""
+    """Return the kind of a link from its name, see ``LinkState``."""
     if link.isdigit():
         return "ipu_link"
     return "gw_link" if link.startswith("gw") else "internal"

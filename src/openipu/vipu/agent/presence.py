@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An agent tells of itself by multicast, so that a controller that listens can discover it."""
+"""Multicast presence messages, by which controllers discover an agent."""
 
 from __future__ import annotations
 
@@ -7,42 +7,27 @@ import asyncio
 import contextlib
 import ipaddress
 import socket
-import struct
 from collections.abc import Callable, Sequence
 
 import structlog
 
-from openipu.vipu.agent.contract import agent
-from openipu.vipu.model import DISCOVERY_GROUP, DISCOVERY_PORT
+from openipu.process.failures import EndpointError
+from openipu.shared.vipu.ports import DISCOVERY_PORT
+from openipu.vipu.agent_api.contract import agent
+from openipu.vipu.agent_api.multicast import DISCOVERY_GROUP, interface_index, membership
 
 INTERVAL = 5.0  # seconds
-# Presence is for the machines of one management network.
+# Messages stay in one management network.
 TIME_TO_LIVE = 1
-MOST_BYTES = 512  # of one message; a controller ignores longer ones
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger("virm-agent")
 
 
-def interface_index(name: str) -> int:
-    """The index of a network interface; raises OSError with a sentence."""
-    try:
-        return socket.if_nametoindex(name)
-    except OSError:
-        there = ", ".join(sorted(interface for _, interface in socket.if_nameindex()))
-        raise OSError(f"There is no network interface {name!r}; this machine has: {there}.") from None
-
-
-def membership(group: str, index: int) -> bytes:
-    """``struct ip_mreqn``: a multicast group on one interface, whatever addresses that has."""
-    return struct.pack("=4s4si", socket.inet_aton(group), socket.inet_aton("0.0.0.0"), index)  # noqa: S104
-
-
 class Announcer:
-    """Sends the presence of one agent on some interfaces, at once and then every ``interval`` seconds.
+    """Sender of the presence messages of one agent, at the start and then every ``interval`` seconds.
 
-    It sends from the agent's own address, where that is one: a controller believes only messages
-    that come from the host that they name. An agent that listens on all addresses names none, and
-    is taken to be where its message came from.
+    A controller accepts only messages from the host that they name, so the source is the agent's address.
+    An agent that listens on all addresses names no host; controllers then use the source address.
     """
 
     def __init__(
@@ -56,7 +41,7 @@ class Announcer:
         group_port: int = DISCOVERY_PORT,
         interval: float = INTERVAL,
     ) -> None:
-        """See the class."""
+        """Announce on ``interfaces``. ``port`` and ``boot_id`` return the current values."""
         self._host = "" if host in ("0.0.0.0", "::", "") else host  # noqa: S104
         self._port = port
         self._boot_id = boot_id
@@ -67,14 +52,14 @@ class Announcer:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Open the sockets and begin; raises OSError with a sentence. Must be called in the event loop."""
+        """Open the sockets and start. Raises EndpointError with a message for users. Call it in the event loop."""
         if self._host:
             try:
                 ipaddress.IPv4Address(self._host)
             except ValueError:
-                raise OSError(
-                    f"Presence is multicast over IPv4, and {self._host!r} is no IPv4 address: "
-                    "let the agent listen on one, or do not announce it."
+                raise EndpointError(
+                    f"Cannot announce the agent: {self._host!r} is not an IPv4 address, which presence messages need. "
+                    "Listen on an IPv4 address, or omit --announce-interface."
                 ) from None
         for name in self._interfaces:
             index = interface_index(name)
@@ -89,7 +74,7 @@ class Announcer:
             self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def stop(self) -> None:
-        """End, and close the sockets."""
+        """Stop and close the sockets."""
         if self._task:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -100,15 +85,15 @@ class Announcer:
         self._sockets.clear()
 
     async def _run(self) -> None:
-        said = ""
+        last_error = ""
         while True:
             message = agent.Presence(host=self._host, port=self._port(), boot_id=self._boot_id()).SerializeToString()
             for sender in self._sockets:
                 try:
                     sender.sendto(message, self._target)
-                    said = ""
-                except OSError as error:  # an interface that is down now may come up again
-                    if str(error) != said:
-                        said = str(error)
-                        _log.warning("presence not sent", group=self._target[0], reason=said)
+                    last_error = ""
+                except OSError as error:  # log it once; the interface may come up again
+                    if str(error) != last_error:
+                        last_error = str(error)
+                        _log.warning("cannot send presence", group=self._target[0], reason=last_error)
             await asyncio.sleep(self._interval)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The agent API of one IPU-Machine: messages on one side, its hardware on the other."""
+"""Handlers of the agent API, which map messages to calls of the hardware."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from typing import Any
 
 import grpc
 import structlog
-from ansible_collections.openipu.pod.plugins.module_utils.pod.topology import CableKind
 
-from openipu.vipu.agent.contract import agent
+from openipu.shared.pod.topology import CableKind
 from openipu.vipu.agent.hardware import (
     Hardware,
     HardwareError,
@@ -21,39 +20,40 @@ from openipu.vipu.agent.hardware import (
     Share,
     ShareIpu,
 )
+from openipu.vipu.agent_api.contract import agent
+from openipu.vipu.agent_api.limits import MAX_PARTITIONS_PER_CALL
+from openipu.vipu.domain.model import Device, GwRouting, Routing, SyncType
 from openipu.vipu.metrics.catalog import MACHINE
 from openipu.vipu.metrics.meters import Meters
-from openipu.vipu.model import MOST_PARTITIONS_PER_CALL, Device, GwRouting, Routing, SyncType
 
 DEFAULT_HEARTBEAT = 2000  # milliseconds
 SHORTEST_HEARTBEAT = 50
-_EXPORTER = "Exporter"  # the fact that says where metrics are told
+_EXPORTER = "Exporter"  # name of the fact with the URL of the metrics
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger("virm-agent")
 
 
 class AgentService:
-    """Handlers of ``openipu.vipu.agent.v1.AgentService``; all in one event loop."""
+    """Handlers of ``openipu.vipu.agent.v1.AgentService``, all in one event loop."""
 
     def __init__(self, hardware: Hardware) -> None:
-        """See the class."""
         self._hardware = hardware
-        self._changing = asyncio.Lock()  # one change of partitions at a time
+        self._change_lock = asyncio.Lock()  # one change of partitions at a time
         self._revision = 0
         self._revision_of = hardware.boot_id
         self._watchers: set[asyncio.Queue[PartitionFault]] = set()
-        self.exporter = "off"  # where metrics of this machine are told, which the hardware cannot know
+        self.exporter = "off"  # URL of the metrics, which the hardware does not have
         self.meters = Meters(MACHINE)
         self._ipu_faults = self.meters.counter("ipum_ipu_faults_total")
-        hardware.on_fault(self._tell)
+        hardware.on_fault(self._report_fault)
 
     @property
     def watchers(self) -> int:
-        """How many callers follow the events."""
+        """Number of callers that follow the events."""
         return len(self._watchers)
 
     async def Watch(self, request: Any, context: Any) -> AsyncIterator[Any]:  # noqa: N802
-        """Heartbeats with what is held, and faults at once, until the caller goes away."""
+        """Yield heartbeats with the held partitions, and faults at once, until the call is cancelled."""
         interval = max(request.heartbeat_milliseconds or DEFAULT_HEARTBEAT, SHORTEST_HEARTBEAT) / 1000
         queue: asyncio.Queue[PartitionFault] = asyncio.Queue()
         self._watchers.add(queue)
@@ -66,7 +66,7 @@ class AgentService:
             self._watchers.discard(queue)
 
     async def GetInfo(self, request: Any, context: Any) -> Any:  # noqa: N802
-        """Identity and versions."""
+        """Return identity and versions."""
         info = await self._hardware.info()
         return agent.MachineInfo(
             boot_id=self._hardware.boot_id,
@@ -83,17 +83,17 @@ class AgentService:
         )
 
     async def ListIpuAttributes(self, request: Any, context: Any) -> Any:  # noqa: N802
-        """Attributes of all IPUs."""
+        """Return the attributes of all IPUs."""
         reply = agent.ListIpuAttributesReply()
         for ipu, attributes in (await self._hardware.ipu_attributes()).items():
             reply.ipus[ipu].attributes.update(attributes)
         return reply
 
     async def Configure(self, request: Any, context: Any) -> Any:  # noqa: N802
-        """Bring up shares one by one; what one of them cannot have does not hold up the others."""
-        await _bounded(request.shares, context)
+        """Configure shares one by one. An error of one share does not affect the others."""
+        await _check_limit(request.shares, context)
         results = []
-        async with self._changing:
+        async with self._change_lock:
             for message in request.shares:
                 try:
                     devices = await self._hardware.configure(_share(message), message.reset)
@@ -101,13 +101,13 @@ class AgentService:
                 except (HardwareError, ValueError) as error:
                     _log.warning("share refused", partition=message.partition_id, reason=str(error))
                     results.append(agent.ShareResult(partition_id=message.partition_id, error=str(error)))
-            return agent.ConfigureReply(results=results, boot_id=self._hardware.boot_id, revision=self._changed())
+            return agent.ConfigureReply(results=results, boot_id=self._hardware.boot_id, revision=self._next_revision())
 
     async def Release(self, request: Any, context: Any) -> Any:  # noqa: N802
-        """Take partitions off this machine."""
-        await _bounded(request.partition_ids, context)
+        """Release partitions on this machine."""
+        await _check_limit(request.partition_ids, context)
         results = []
-        async with self._changing:
+        async with self._change_lock:
             for id in request.partition_ids:
                 error = ""
                 try:
@@ -115,10 +115,10 @@ class AgentService:
                 except HardwareError as refusal:
                     error = str(refusal)
                 results.append(agent.ShareResult(partition_id=id, error=error))
-            return agent.ReleaseReply(results=results, boot_id=self._hardware.boot_id, revision=self._changed())
+            return agent.ReleaseReply(results=results, boot_id=self._hardware.boot_id, revision=self._next_revision())
 
     async def ReadCables(self, request: Any, context: Any) -> Any:  # noqa: N802
-        """Serial ids of the cables in all chassis ports."""
+        """Return the serial ids of the cables in all chassis ports."""
         return agent.ReadCablesReply(
             ports=[
                 agent.CablePort(kind=cable.kind.name, port=cable.port, serial=cable.serial)
@@ -127,7 +127,7 @@ class AgentService:
         )
 
     async def TrainLinks(self, request: Any, context: Any) -> Any:  # noqa: N802
-        """Train links; FAILED_PRECONDITION when the machine cannot."""
+        """Train links. FAILED_PRECONDITION when the hardware reports an error."""
         try:
             kinds = {_cable_kind(kind) for kind in request.kinds} or {CableKind.IPU_LINK, CableKind.GW_LINK}
             links = await self._hardware.train_links(kinds)
@@ -136,12 +136,12 @@ class AgentService:
         return agent.TrainLinksReply(links=map(_link, links))
 
     async def ClearSync(self, request: Any, context: Any) -> Any:  # noqa: N802
-        """Forget all sync pulses that arrived."""
+        """Reset the counters of received sync pulses."""
         await self._hardware.clear_sync()
         return agent.ClearSyncReply()
 
     async def PulseSync(self, request: Any, context: Any) -> Any:  # noqa: N802
-        """Send sync pulses; FAILED_PRECONDITION when the machine cannot."""
+        """Send sync pulses. FAILED_PRECONDITION when the hardware reports an error."""
         try:
             pulses = [Pulses(_cable_kind(item.kind), item.port, item.count) for item in request.ports]
             await self._hardware.pulse_sync(pulses)
@@ -150,14 +150,14 @@ class AgentService:
         return agent.PulseSyncReply()
 
     async def ReadSync(self, request: Any, context: Any) -> Any:  # noqa: N802
-        """How many pulses arrived, port by port."""
+        """Return the number of received pulses for each port."""
         reply = agent.ReadSyncReply()
         for item in await self._hardware.read_sync():
             reply.ports.add(kind=item.kind.name, port=item.port, count=item.count)
         return reply
 
     async def RunTraffic(self, request: Any, context: Any) -> Any:  # noqa: N802
-        """Send traffic over IPU-Links; FAILED_PRECONDITION when the machine cannot."""
+        """Send traffic over IPU-Links. FAILED_PRECONDITION when the hardware reports an error."""
         try:
             links = await self._hardware.run_traffic(set(request.ports))
         except HardwareError as error:
@@ -165,23 +165,23 @@ class AgentService:
         return agent.RunTrafficReply(links=map(_link, links))
 
     async def ReadPfc(self, request: Any, context: Any) -> Any:  # noqa: N802
-        """Classes with priority flow control on the RNIC."""
+        """Return the classes with priority flow control on the RNIC."""
         reply = agent.ReadPfcReply()
         for interface, classes in (await self._hardware.pfc_classes()).items():
             reply.interfaces[interface].classes.extend(classes)
         return reply
 
-    def _tell(self, fault: PartitionFault) -> None:
+    def _report_fault(self, fault: PartitionFault) -> None:
         self._ipu_faults.labels(str(fault.ipu)).inc()
         for queue in self._watchers:
             queue.put_nowait(fault)
 
     async def _event(self, faults: list[PartitionFault]) -> Any:
-        # The revision before the list: an event may be taken for older than it is, never for newer.
-        boot_id, revision = self._hardware.boot_id, self._current()
+        # Read the revision before the list: an event may look older than it is, but never newer.
+        boot_id, revision = self._hardware.boot_id, self._current_revision()
         return agent.AgentEvent(
             boot_id=boot_id,
-            partition_ids=await self._hardware.held(),
+            partition_ids=await self._hardware.read_partition_ids(),
             revision=revision,
             faults=[
                 agent.PartitionFault(partition_id=fault.partition_id, ipu=fault.ipu, reason=fault.reason)
@@ -189,18 +189,18 @@ class AgentService:
             ],
         )
 
-    def _current(self) -> int:
+    def _current_revision(self) -> int:
         if self._revision_of != self._hardware.boot_id:
             self._revision_of, self._revision = self._hardware.boot_id, 0
         return self._revision
 
-    def _changed(self) -> int:
-        self._revision = self._current() + 1
+    def _next_revision(self) -> int:
+        self._revision = self._current_revision() + 1
         return self._revision
 
 
 async def _next_faults(queue: asyncio.Queue[PartitionFault], interval: float) -> list[PartitionFault]:
-    """The faults of the next event: none when an interval passes quietly, else all that are there at once."""
+    """Return the faults of the next event: none after a quiet interval, else all that are queued."""
     faults: list[PartitionFault] = []
     try:
         async with asyncio.timeout(interval):
@@ -212,16 +212,16 @@ async def _next_faults(queue: asyncio.Queue[PartitionFault], interval: float) ->
     return faults
 
 
-async def _bounded(items: Any, context: Any) -> None:
-    if len(items) > MOST_PARTITIONS_PER_CALL:
+async def _check_limit(items: Any, context: Any) -> None:
+    if len(items) > MAX_PARTITIONS_PER_CALL:
         await context.abort(
             grpc.StatusCode.INVALID_ARGUMENT,
-            f"One call names at most {MOST_PARTITIONS_PER_CALL} partitions, not {len(items)}.",
+            f"Cannot process {len(items)} partitions in one call: at most {MAX_PARTITIONS_PER_CALL} are allowed.",
         )
 
 
 def _cable_kind(number: int) -> CableKind:
-    """The kind of that number; raises HardwareError for one that this agent does not know."""
+    """Return the kind of cable with this number. Raises HardwareError for an unknown number."""
     try:
         return CableKind[agent.CablePort.Kind.Name(number)]
     except (KeyError, ValueError):
@@ -233,7 +233,7 @@ def _link(state: LinkState) -> Any:
 
 
 def _share(message: Any) -> Share:
-    """A share from its message; raises ValueError for an enum value that this agent does not know."""
+    """Return the share in a message. Raises ValueError for an unknown enum value."""
     return Share(
         partition_id=message.partition_id,
         ipus=tuple(ShareIpu(ipu.ipu, ipu.routing_id, ipu.ipulink_segment_id, ipu.gcd_id) for ipu in message.ipus),

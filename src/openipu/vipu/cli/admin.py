@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""``vipu-admin``: what the administrators of a POD do, and all that its users do."""
+"""Command line ``vipu-admin``: all commands for administrators and users of a POD."""
 
 from __future__ import annotations
 
 from openipu.vipu.cli import user
 from openipu.vipu.cli.agents import create_agent, discover_agents, get_agent, list_agents, remove_agent
 from openipu.vipu.cli.allocations import create_allocation, remove_allocation
+from openipu.vipu.cli.cluster_tests import test_cluster
 from openipu.vipu.cli.clusters import create_cluster, get_cluster, list_clusters, remove_cluster
 from openipu.vipu.cli.grammar import program
-from openipu.vipu.cli.tests import test_cluster
 from openipu.vipu.cli.users import create_user, list_users, remove_user
 
 LEAVES = (
@@ -29,12 +29,12 @@ LEAVES = (
     remove_user,
 )
 vipu_admin = program(
-    "vipu-admin", "Agents, clusters, allocations, users and partitions of an IPU-POD.", (*LEAVES, *user.LEAVES)
+    "vipu-admin", "Manage agents, clusters, allocations, users and partitions of an IPU-POD.", (*LEAVES, *user.LEAVES)
 )
 
 
 def main() -> None:
-    """The command ``vipu-admin``."""
+    """Run ``vipu-admin``."""
     vipu_admin(prog_name="vipu-admin")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Commands for agents, and for what they tell of their IPUs."""
+"""Commands for agents and IPU attributes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from openipu.shared.vipu.ports import AGENT_PORT
 from openipu.vipu.cli import listing, output
 from openipu.vipu.cli.grammar import Id, Ids, command
 from openipu.vipu.cli.removal import removal
@@ -16,10 +17,10 @@ from openipu.vipu.cli.session import Session
 @command("create", "agent")
 @click.argument("id", type=Id("agent", existing=False))
 @click.option("--host", required=True, help="Address or name of the IPU-Machine's gateway.")
-@click.option("--port", type=click.IntRange(1, 65535), default=8080, show_default=True, help="Its port.")
+@click.option("--port", type=click.IntRange(1, 65535), default=AGENT_PORT, show_default=True, help="Port of the agent.")
 def create_agent(session: Session, id: str, host: str, port: int) -> None:
-    """Make an agent known to the controller."""
-    from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin
+    """Register an agent."""
+    from openipu.shared.vipu.contract import admin
 
     spec = admin.AgentSpec(id=id, host=host, port=port)
     session.call("admin", "CreateAgent", admin.CreateAgentRequest(spec=spec))
@@ -41,8 +42,8 @@ def list_agents(session: Session) -> None:
 @click.argument("id", type=Id("agent"))
 def get_agent(session: Session, id: str) -> None:
     """Show an agent, its IPU-Machine and its IPUs."""
-    from ansible_collections.openipu.pod.plugins.module_utils.vipu import objects
-    from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin
+    from openipu.shared.vipu import objects
+    from openipu.shared.vipu.contract import admin
 
     agent = session.call("admin", "GetAgent", admin.GetAgentRequest(id=id)).agent
     item = objects.agent(agent)
@@ -52,11 +53,11 @@ def get_agent(session: Session, id: str) -> None:
 
 
 @command("discover", "agent")
-@click.option("--auto-add", is_flag=True, help="Make those known to the controller that are not yet.")
+@click.option("--auto-add", is_flag=True, help="Register the agents that are not registered.")
 def discover_agents(session: Session, auto_add: bool) -> None:
-    """Show the agents that tell of themselves on the network."""
-    from ansible_collections.openipu.pod.plugins.module_utils.vipu import objects
-    from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin
+    """Show the agents that announce themselves."""
+    from openipu.shared.vipu import objects
+    from openipu.shared.vipu.contract import admin
 
     if auto_add:
         added = list(session.call("admin", "AddDiscoveredAgents", admin.AddDiscoveredAgentsRequest()).agent_ids)
@@ -73,10 +74,10 @@ def discover_agents(session: Session, auto_add: bool) -> None:
 
 
 @command("list", "ipu-attrs")
-@click.option("--agents", type=Ids("agent"), help="Those of these agents only.")
+@click.option("--agents", type=Ids("agent"), help="Only the IPUs of these agents. Omit for all agents.")
 def list_ipu_attrs(session: Session, agents: tuple[str, ...] | None) -> None:
-    """Show the attributes of all IPUs that are yours to use."""
-    from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import virmgrpc
+    """Show the attributes of all IPUs that you may use."""
+    from openipu.shared.vipu.contract import virmgrpc
 
     request = virmgrpc.ListIPUAttributesRequest(agents=agents or ())
     reply = session.call("user", "ListIPUAttributes", request)
@@ -90,7 +91,7 @@ def list_ipu_attrs(session: Session, agents: tuple[str, ...] | None) -> None:
 
 
 def full(item: dict[str, Any]) -> str:
-    """An agent as the block and the table that people read."""
+    """Return an agent in text form: a block and a table of its IPUs."""
     pairs = [("Agent ID", item["id"]), ("Host", item["host"]), ("Port", item["port"]), ("Status", item["state"])]
     if item["reason"]:
         pairs.append(("Reason", item["reason"]))
@@ -102,7 +103,7 @@ def full(item: dict[str, Any]) -> str:
 
 
 def attribute_rows(found: list[dict[str, Any]]) -> list[tuple[output.Cell, ...]]:
-    """The rows of list ipu-attrs: an agent stands in its first row only, and so does an IPU."""
+    """Return the rows of ``list ipu-attrs``. Agent and IPU are in the first of their rows only."""
     rows: list[tuple[output.Cell, ...]] = []
     agent = None
     for item in found:
@@ -115,6 +116,6 @@ def attribute_rows(found: list[dict[str, Any]]) -> list[tuple[output.Cell, ...]]
 
 remove_agent = removal(
     "agent",
-    "Forget an agent.",
-    "Remove its cluster first, with allocations and partitions, even when an IPU-Machine cannot be told.",
+    "Remove an agent.",
+    "Also remove its cluster, allocations and partitions, even when an IPU-Machine does not answer.",
 )

@@ -15,17 +15,17 @@ from openipu.vipu.cli.session import Session
 
 @command("create", "allocation")
 @click.argument("id", type=Id("allocation", existing=False))
-@click.option("--cluster", type=Id("cluster"), required=True, help="Where to take the IPU-Machines from.")
-@click.option("--size", type=Count(), help="How many; the controller chooses consecutive ones.")
-@click.option("--agents", type=Ids("agent"), help="Which, in the order of the cluster.")
+@click.option("--cluster", type=Id("cluster"), required=True, help="Cluster of the IPU-Machines.")
+@click.option("--size", type=Count(), help="Number of IPU-Machines; the controller chooses consecutive ones.")
+@click.option("--agents", type=Ids("agent"), help="Agents of the IPU-Machines, in the order of the cluster.")
 def create_allocation(
     session: Session, id: str, cluster: str, size: int | None, agents: tuple[str, ...] | None
 ) -> None:
-    """Give IPU-Machines of a cluster to a tenant."""
-    from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin
+    """Create an allocation of IPU-Machines for a tenant."""
+    from openipu.shared.vipu.contract import admin
 
     if (size is None) == (agents is None):
-        raise click.UsageError("Give --size or --agents, one of them.")
+        raise click.UsageError("Give --size or --agents, but not both.")
     spec = admin.AllocationSpec(id=id, cluster_id=cluster, size=size or 0, agent_ids=agents or ())
     reply = session.call("admin", "CreateAllocation", admin.CreateAllocationRequest(spec=spec))
     session.succeed(agents=list(reply.allocation.spec.agent_ids))
@@ -33,7 +33,7 @@ def create_allocation(
 
 @command("list", "allocations")
 def list_allocations(session: Session) -> None:
-    """Show the allocations that are yours to use."""
+    """Show all allocations that you may use."""
     found = listing.read(session, "allocation")
     rows = [(item["id"], output.words(item["agents"])) for item in found]
     session.show(found, output.table(("Allocation ID", "Agents"), rows))
@@ -42,9 +42,9 @@ def list_allocations(session: Session) -> None:
 @command("get", "allocation")
 @click.argument("id", type=Id("allocation"))
 def get_allocation(session: Session, id: str) -> None:
-    """Show an allocation, and what is free in it."""
-    from ansible_collections.openipu.pod.plugins.module_utils.vipu import objects
-    from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin
+    """Show an allocation and its free IPUs."""
+    from openipu.shared.vipu import objects
+    from openipu.shared.vipu.contract import admin
 
     reply = session.call("tenant", "GetAllocation", admin.GetAllocationRequest(id=id))
     item = objects.allocation(reply.allocation)
@@ -52,7 +52,7 @@ def get_allocation(session: Session, id: str) -> None:
 
 
 def full(item: dict[str, Any]) -> str:
-    """An allocation as the block that people read."""
+    """Return an allocation in text form."""
     return output.block(
         (
             ("Allocation ID", item["id"]),
@@ -68,6 +68,6 @@ def full(item: dict[str, Any]) -> str:
 
 remove_allocation = removal(
     "allocation",
-    "Remove an allocation; its IPU-Machines are free for others.",
-    "Remove its partitions first, even when an IPU-Machine cannot be told.",
+    "Remove an allocation and free its IPU-Machines.",
+    "Also remove its partitions, even when an IPU-Machine does not answer.",
 )

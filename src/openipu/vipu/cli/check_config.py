@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""``python -m openipu.vipu.cli.check_config FILE``: judge a configuration file before it is used."""
+"""Program ``python -m openipu.vipu.cli.check_config FILE``: validate a configuration file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from openipu.vipu.cli.settings import check
 
 
 def main(path: str) -> None:
-    """End with a sentence and status 1 when the command lines could not use all of the file."""
+    """Exit with a message and status 1 when the file has a setting that the command lines cannot use."""
     try:
         check(Path(path))
     except ConfigError as error:

@@ -4,21 +4,23 @@
 from __future__ import annotations
 
 import click
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.names import CLUSTER_TOPOLOGY, TOPOLOGY
 
+from openipu.shared.vipu.names import CLUSTER_TOPOLOGY, TOPOLOGY
 from openipu.vipu.cli import listing, output
-from openipu.vipu.cli.grammar import Id, Ids, Named, command
+from openipu.vipu.cli.grammar import EnumName, Id, Ids, command
 from openipu.vipu.cli.removal import removal
 from openipu.vipu.cli.session import Session
 
 
 @command("create", "cluster")
 @click.argument("id", type=Id("cluster", existing=False))
-@click.option("--agents", type=Ids("agent"), required=True, help="Its agents, the lowest in the rack first.")
-@click.option("--num-ipulinkdomains", type=click.IntRange(min=1), help="IPU-Link domains.  [default: 1]")
-@click.option("--topology", type=Named(TOPOLOGY), help="IPU-Link topology of each domain.  [default: mesh]")
+@click.option("--agents", type=Ids("agent"), required=True, help="Agents of the cluster, the lowest in the rack first.")
+@click.option("--num-ipulinkdomains", type=click.IntRange(min=1), help="Number of IPU-Link domains.  [default: 1]")
+@click.option("--topology", type=EnumName(TOPOLOGY), help="IPU-Link topology of each domain.  [default: mesh]")
 @click.option(
-    "--cluster-topology", type=Named(CLUSTER_TOPOLOGY), help="GW-Link topology between them.  [default: looped]"
+    "--cluster-topology",
+    type=EnumName(CLUSTER_TOPOLOGY),
+    help="GW-Link topology between the domains.  [default: looped]",
 )
 def create_cluster(
     session: Session,
@@ -28,8 +30,8 @@ def create_cluster(
     topology: str | None,
     cluster_topology: str | None,
 ) -> None:
-    """Make a cluster of agents whose IPU-Machines are cabled together."""
-    from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin
+    """Create a cluster of agents whose IPU-Machines are cabled together."""
+    from openipu.shared.vipu.contract import admin
 
     spec = admin.ClusterSpec(
         id=id,
@@ -65,8 +67,8 @@ def list_clusters(session: Session) -> None:
 @click.argument("id", type=Id("cluster"))
 def get_cluster(session: Session, id: str) -> None:
     """Show a cluster."""
-    from ansible_collections.openipu.pod.plugins.module_utils.vipu import objects
-    from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin
+    from openipu.shared.vipu import objects
+    from openipu.shared.vipu.contract import admin
 
     reply = session.call("admin", "GetCluster", admin.GetClusterRequest(id=id))
     item = objects.cluster(reply.cluster)
@@ -85,6 +87,6 @@ def get_cluster(session: Session, id: str) -> None:
 
 remove_cluster = removal(
     "cluster",
-    "Remove a cluster; its agents stay.",
-    "Remove its allocations and their partitions first, even when an IPU-Machine cannot be told.",
+    "Remove a cluster and keep its agents.",
+    "Also remove its allocations and partitions, even when an IPU-Machine does not answer.",
 )

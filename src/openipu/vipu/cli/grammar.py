@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The grammar ``PROGRAM [global flags] VERB NOUN [ID] [flags]`` on click, and the types of its values."""
+"""Grammar ``PROGRAM [global flags] VERB NOUN [ID] [flags]`` on click, and its parameter types."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from click.shell_completion import CompletionItem
 
 from openipu.vipu.cli import settings
 from openipu.vipu.cli.config import ConfigError
-from openipu.vipu.cli.session import Failed, Session
+from openipu.vipu.cli.session import Session, VipuCommandError
 from openipu.vipu.cli.settings import Settings
 
 COMPLETION_SECONDS = 2.0
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 VERBS = {
-    "create": "Make something new.",
-    "get": "Show one thing in full.",
-    "list": "Show all there are, one line each.",
-    "remove": "Remove something.",
-    "reset": "Begin anew.",
-    "test": "Find out what is wrong.",
-    "discover": "Look for what is not known yet.",
+    "create": "Create an object.",
+    "get": "Show one object in full.",
+    "list": "Show all objects, one per line.",
+    "remove": "Remove an object.",
+    "reset": "Reset a partition.",
+    "test": "Test a cluster.",
+    "discover": "Discover agents.",
 }
 
 _P = ParamSpec("_P")
 
 
 def command(verb: str, noun: str) -> Callable[[Callable[Concatenate[Session, _P], None]], Leaf]:
-    """Make a command of a function, whose first argument is the session."""
+    """Return a decorator that makes a command of a function, whose first argument is the session."""
 
     def decorate(function: Callable[Concatenate[Session, _P], None]) -> Leaf:
         return click.command(noun, cls=Leaf, verb=verb, context_settings=CONTEXT)(click.pass_obj(function))
@@ -39,7 +39,7 @@ def command(verb: str, noun: str) -> Callable[[Callable[Concatenate[Session, _P]
 
 
 class Leaf(click.Command):
-    """A verb with its noun: opens the session, and makes one line and exit status 1 of what goes wrong."""
+    """Command of one verb and noun. It opens the session and prints errors as one line."""
 
     def __init__(self, *args: Any, verb: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -47,39 +47,39 @@ class Leaf(click.Command):
         self.params += settings.leaf_options()
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run it."""
-        own = {name: value for name, value in ctx.params.items() if name not in settings.NAMES}
-        session = Session(Settings(ctx), self.verb, self.name or "", own.get("id"))
-        ctx.params = own
+        """Run the command with a session."""
+        params = {name: value for name, value in ctx.params.items() if name not in settings.NAMES}
+        session = Session(Settings(ctx), self.verb, self.name or "", params.get("id"))
+        ctx.params = params
         run(session, ctx, lambda: click.Command.invoke(self, ctx))
 
 
 def run(session: Session, ctx: click.Context, function: Callable[[], Any]) -> None:
-    """Run with this session as the object of the context; ends with status 1 when it fails."""
-    from ansible_collections.openipu.pod.plugins.module_utils.vipu.client import VipuError
+    """Run a function with this session as context object. Exit with status 1 when it fails."""
+    from openipu.shared.vipu.client import VipuError
 
     ctx.obj = session
     try:
         with session:
             function()
     except VipuError as error:
-        session.fail(error.sentence, error.code)
-    except (ConfigError, Failed) as error:
-        session.fail(str(error))
+        session.fail(error.message, error.error_code, error.code)
+    except (ConfigError, VipuCommandError) as error:
+        session.fail(str(error), error.error_code)
     else:
         return
     ctx.exit(1)
 
 
 class Group(click.Group):
-    """Names the program that has a word which this one does not know."""
+    """Command group whose error names the other program that has an unknown command."""
 
-    elsewhere: tuple[str, frozenset[str]] = ("", frozenset())  # a program and its own nouns and verbs
+    elsewhere: tuple[str, frozenset[str]] = ("", frozenset())  # the other program and its nouns and verbs
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does."""
+        """Resolve a command, with a hint at the other program in the error."""
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError:
@@ -93,18 +93,18 @@ class Group(click.Group):
 
 
 class Verb(Group):
-    """All nouns of a verb; singular and plural are one."""
+    """Group of the nouns of a verb. Singular and plural are equal."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The noun, in either number."""
-        wanted = cmd_name.removesuffix("s")
-        return next((leaf for noun, leaf in self.commands.items() if noun.removesuffix("s") == wanted), None)
+        """Return the command of a noun in singular or plural."""
+        singular = cmd_name.removesuffix("s")
+        return next((leaf for noun, leaf in self.commands.items() if noun.removesuffix("s") == singular), None)
 
 
 def program(
     name: str, help: str, leaves: Iterable[Leaf], elsewhere: tuple[str, frozenset[str]] = Group.elsewhere
 ) -> click.Group:
-    """The command of a program; ``elsewhere`` are the words that another program knows."""
+    """Return the command of a program. ``elsewhere``: another program and its words."""
 
     @click.pass_context
     def root(ctx: click.Context, /, server_version: bool, **_: Any) -> None:
@@ -124,7 +124,7 @@ def program(
         context_settings=CONTEXT,
         params=[
             *settings.root_options(),
-            click.Option(["--server-version"], is_flag=True, help="Show the version of the controller, and exit."),
+            click.Option(["--server-version"], is_flag=True, help="Show the version of the controller and exit."),
         ],
     )
     group.elsewhere = elsewhere
@@ -140,7 +140,7 @@ def program(
 
 
 def _server_version(session: Session) -> None:
-    from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import virmgrpc
+    from openipu.shared.vipu.contract import virmgrpc
 
     version = session.call("version", "GetVersion", virmgrpc.VersionRequest()).version
     host = session.client.connection.address
@@ -148,31 +148,31 @@ def _server_version(session: Session) -> None:
 
 
 class Id(click.ParamType[Any]):
-    """The id of an object, checked as the controller does before it goes anywhere, a file name least of all."""
+    """Parameter type of ids. It validates like the controller, because ids become parts of file names."""
 
     name = "id"
 
     def __init__(self, kind: str, existing: bool = True) -> None:
-        """``existing`` ones are completed with what the controller has."""
+        """``kind``: kind of the object. ``existing``: complete with the ids in the controller."""
         self._kind, self._existing = kind, existing
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Refuse what is no id."""
-        from openipu.vipu.checks import Refused, check_id
-        from openipu.vipu.model import Kind
+        """Return the id. Reject invalid ids."""
+        from openipu.vipu.domain.errors import RuleViolation
+        from openipu.vipu.domain.model import Kind
+        from openipu.vipu.domain.validation import check_id
 
         try:
             check_id(Kind(self._kind), value)
-        except Refused as refused:
-            self.fail(f"{value!r}: {refused.reason}.", param, ctx)
+        except RuleViolation as violation:
+            self.fail(f"{value!r}: {violation.reason}.", param, ctx)
         return str(value)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """The ids that the controller tells; none when it does not answer."""
+        """Return the matching ids in the controller, none when it does not answer."""
         if not self._existing:
             return []
-        from ansible_collections.openipu.pod.plugins.module_utils.vipu.client import VipuError
-
+        from openipu.shared.vipu.client import VipuError
         from openipu.vipu.cli.listing import ids
 
         try:
@@ -184,7 +184,7 @@ class Id(click.ParamType[Any]):
 
 
 class Count(click.IntRange):
-    """A whole number from 1 on."""
+    """Parameter type of positive integers."""
 
     name = "number"
 
@@ -193,42 +193,42 @@ class Count(click.IntRange):
 
 
 class Ids(Id):
-    """Several ids with commas between, in an order that may matter."""
+    """Parameter type of comma-separated ids, whose order is kept."""
 
     name = "id,id,…"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The ids as a tuple."""
+        """Return the ids as a tuple."""
         if isinstance(value, tuple):
             return value
         return tuple(Id.convert(self, id.strip(), param, ctx) for id in value.split(","))
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """The last of them."""
+        """Complete the last id."""
         before, comma, last = incomplete.rpartition(",")
         return [CompletionItem(before + comma + item.value) for item in super().shell_complete(ctx, param, last)]
 
 
-class Named(click.ParamType[Any]):
-    """One of the names of an enum of the API, in whatever case."""
+class EnumName(click.ParamType[Any]):
+    """Parameter type of the names of an enum of the API, in upper or lower case."""
 
     name = "name"
 
     def __init__(self, names: Any) -> None:
-        """``names`` is a ``names.Names``."""
+        """``names``: a ``names.Names``."""
         self._names = names
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
-        """The names."""
+        """Return the names as metavariable."""
         return f"[{'|'.join(self._names.choices)}]"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The name in the form that is shown."""
+        """Return the name in display form."""
         try:
             return str(self._names.text(self._names.number(value)))
         except ValueError as error:
             self.fail(str(error), param, ctx)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """The names that begin so."""
+        """Return the names that begin with ``incomplete``."""
         return [CompletionItem(name) for name in self._names.choices if name.startswith(incomplete.lower())]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a controller has, as plain objects, by kind."""
+"""Objects of a controller by kind, as plain dictionaries."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from openipu.vipu.cli.session import Session
 
-# service, method, request, the list in the reply; all but partitions are of the admin package
+# service, method, request, list field of the reply; all but partitions are in the admin package
 _CALLS = {
     "agent": ("admin", "ListAgents", "ListAgentsRequest", "agents"),
     "cluster": ("admin", "ListClusters", "ListClustersRequest", "clusters"),
@@ -18,8 +18,8 @@ _CALLS = {
 
 
 def read(session: Session, kind: str, **fields: Any) -> list[dict[str, Any]]:
-    """All objects of a kind in the controller's order; ``fields`` are of the request. Raises VipuError."""
-    from ansible_collections.openipu.pod.plugins.module_utils.vipu import contract, objects
+    """Return all objects of a kind in the controller's order. ``fields``: of the request. Raises VipuError."""
+    from openipu.shared.vipu import contract, objects
 
     service, method, request, field = _CALLS[kind]
     package = contract.virmgrpc if kind == "partition" else contract.admin
@@ -28,5 +28,5 @@ def read(session: Session, kind: str, **fields: Any) -> list[dict[str, Any]]:
 
 
 def ids(session: Session, kind: str) -> list[str]:
-    """Their ids."""
+    """Return the ids of all objects of a kind."""
     return [item["id"] for item in read(session, kind)]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The printed forms: tables, blocks, result lines, JSON. Pure.
+"""Output forms: tables, blocks, result lines, JSON. No I/O.
 
-Cells are separated by `` | ``, a dashed rule stands after the header and another at the end, and a row
-that goes on has blank leading cells; so people read them, and so do programs that go by the header.
+Cells are separated by `` | ``. A dashed rule follows the header and the last row. Leading cells are blank in
+the continuation lines of a row. Programs can parse tables by their header.
 """
 
 from __future__ import annotations
@@ -15,64 +15,64 @@ Cell = str | int | Sequence[str]
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[Cell]], ruled: bool = True) -> str:
-    """A table; a cell that is a list takes one line for each of its elements.
+    """Return a table. A cell that is a list takes one line per element.
 
-    ``ruled`` tables have a rule before the header too. Graphcore prints some so and some not, and
-    scripts count lines.
+    ``ruled`` tables also have a rule before the header. Graphcore prints both forms, and scripts count
+    lines.
     """
     text = _tabulated(rows, header)
     return text if ruled else text.partition("\n")[2]
 
 
 def block(pairs: Iterable[Sequence[Cell]]) -> str:
-    """Lines of a name and its value."""
+    """Return lines of names and values."""
     return _tabulated(pairs, ())
 
 
 def subject(verb: str, noun: str, id: str | None) -> str:
-    """What a result line speaks of; without an id the noun stands in its place."""
+    """Return the subject of a result line, with the noun in place of a missing id."""
     return f"{verb} {noun} ({id})" if id else f"{verb} ({noun})"
 
 
 def success(subject: str) -> str:
-    """The result line of what was done."""
+    """Return the result line of a success."""
     return f"{subject}: success."
 
 
 def failure(subject: str, reason: str) -> str:
-    """The result line of what was not."""
+    """Return the result line of a failure."""
     return f"{subject}: failed: {' '.join(printable(reason).split()).removesuffix('.')}."
 
 
 def as_json(value: Any) -> str:
-    """JSON as every command prints it."""
+    """Return JSON in the form of all commands."""
     return json.dumps(value, indent=2)
 
 
 def printable(text: str) -> str:
-    """Text from elsewhere without what would steer a terminal."""
+    """Return received text with terminal control characters escaped."""
     return "".join(char if char.isprintable() or char == "\n" else ascii(char)[1:-1] for char in text)
 
 
 def words(items: Iterable[str]) -> str:
-    """Several names in one cell."""
+    """Return several names as one cell."""
     return " ".join(items)
 
 
 def yes_no(value: object) -> str:
-    """A flag in a cell."""
+    """Return a flag as a cell."""
     return "yes" if value else "no"
 
 
 def _tabulated(rows: Iterable[Sequence[Cell]], header: Sequence[str]) -> str:
     from tabulate import DataRow, TableFormat, tabulate
 
-    plain = DataRow("", "|", "")
+    row_format = DataRow("", "|", "")
     lines = [line for cells in rows for line in _spread(cells)]
-    # The library pads headers more than cells, and draws no rules around nothing: so a header is a row to it.
+    # The library pads headers more than cells and omits rules of empty tables, so pass the header as a row.
     text = tabulate(
         [header, *lines] if header else lines,
-        tablefmt=TableFormat(None, None, None, None, plain, plain, 1, None),
+        tablefmt=TableFormat(None, None, None, None, row_format, row_format, 1, None),
         disable_numparse=True,
     )
     rule = "-" * (max(map(len, text.splitlines())) + 1)
@@ -83,7 +83,7 @@ def _tabulated(rows: Iterable[Sequence[Cell]], header: Sequence[str]) -> str:
 
 
 def _spread(cells: Sequence[Cell]) -> list[list[str]]:
-    """A row as lines."""
+    """Return the lines of a row."""
     columns = [
         [printable(line) for line in (cell or [""])]
         if isinstance(cell, list | tuple)

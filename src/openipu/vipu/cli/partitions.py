@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.names import GW_ROUTING, ROUTING, SYNC_TYPE
 
+from openipu.shared.vipu.names import GW_ROUTING, ROUTING, SYNC_TYPE
 from openipu.vipu.cli import conffiles, listing, output
-from openipu.vipu.cli.grammar import Count, Id, Named, command
-from openipu.vipu.cli.session import Failed, Session
+from openipu.vipu.cli.grammar import Count, EnumName, Id, command
+from openipu.vipu.cli.session import Session, VipuCommandError
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _COUNT = Count()
@@ -29,36 +29,38 @@ LIST_HEADER = (
 )
 
 
-def _waiting(function: _F) -> _F:
-    """The flags of commands that wait."""
-    function = click.option("--no-wait", is_flag=True, help="Do not wait until it is ACTIVE, and write no files.")(
-        function
-    )
+def _wait_options(function: _F) -> _F:
+    """Add the options of commands that wait."""
+    function = click.option("--no-wait", is_flag=True, help="Do not wait for ACTIVE, and write no files.")(function)
     return click.option(
         "--timeout",
         type=click.FloatRange(min=0),
         default=120.0,
         show_default=True,
-        help="Seconds to wait until it is ACTIVE.",
+        help="Seconds to wait for ACTIVE.",
     )(function)
 
 
 @command("create", "partition")
 @click.argument("id", type=Id("partition", existing=False))
-@click.option("--size", type=_COUNT, required=True, help="IPUs, a power of two.")
-@click.option("--allocation", type=Id("allocation"), help="Where to take them from.")
-@click.option("--cluster", type=Id("cluster"), help="Where to take them from; deprecated, give --allocation.")
-@click.option("--num-gcds", "--gcds", type=_COUNT, help="Graph compilation domains; the IPUs are split evenly.")
-@click.option("--gcd-sync-replicas", type=_COUNT, help="Replicas that synchronise.  [default: one for each GCD]")
-@click.option("--routing", type=Named(ROUTING), help="IPU-Link routing.  [default: by size and topology]")
-@click.option("--gw-routing", type=Named(GW_ROUTING), help="GW-Link routing between IPU-Link domains.")
-@click.option("--num-ipulink-segments", type=_COUNT, help="IPU-Link domains to spread over.")
-@click.option("--sync-type", type=Named(SYNC_TYPE), help="Synchronisation; --reconfigurable needs c2-compatible.")
-@click.option("--reconfigurable", is_flag=True, help="Let programs choose how many of its IPUs form a device.")
-@click.option("--disable-auto-reset", is_flag=True, help="Do not reset it by itself after a fault.")
-@click.option("--relocatable", is_flag=True, help="Move it to free IPUs when an IPU-Machine of it fails.")
-@click.option("--index", hidden=True, help="Graphcore's; refused, for its meaning is not public.")
-@_waiting
+@click.option("--size", type=_COUNT, required=True, help="Number of IPUs, a power of two.")
+@click.option("--allocation", type=Id("allocation"), help="Allocation of the IPUs.")
+@click.option("--cluster", type=Id("cluster"), help="Cluster of the IPUs. Deprecated: use --allocation.")
+@click.option(
+    "--num-gcds", "--gcds", type=_COUNT, help="Number of graph compilation domains, with equal shares of the IPUs."
+)
+@click.option("--gcd-sync-replicas", type=_COUNT, help="Number of replicas that synchronise.  [default: one per GCD]")
+@click.option("--routing", type=EnumName(ROUTING), help="IPU-Link routing.  [default: by size and topology]")
+@click.option("--gw-routing", type=EnumName(GW_ROUTING), help="GW-Link routing between IPU-Link domains.")
+@click.option("--num-ipulink-segments", type=_COUNT, help="Number of IPU-Link domains to use.")
+@click.option(
+    "--sync-type", type=EnumName(SYNC_TYPE), help="Synchronisation type; --reconfigurable needs c2-compatible."
+)
+@click.option("--reconfigurable", is_flag=True, help="Allow programs to choose the number of IPUs of a device.")
+@click.option("--disable-auto-reset", is_flag=True, help="Disable automatic resets after faults.")
+@click.option("--relocatable", is_flag=True, help="Move the partition to free IPUs when one of its IPU-Machines fails.")
+@click.option("--index", hidden=True, help="Not supported: undocumented flag of Graphcore's command line.")
+@_wait_options
 def create_partition(
     session: Session,
     id: str,
@@ -78,19 +80,24 @@ def create_partition(
     no_wait: bool,
     timeout: float,
 ) -> None:
-    """Make a partition, wait until it is ACTIVE, and write its IPUoF configuration to ~/.ipuof.conf.d."""
-    from ansible_collections.openipu.pod.plugins.module_utils.vipu import objects
-    from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import virmgrpc
+    """Create a partition.
+
+    Wait until the partition is ACTIVE, and write its IPUoF configuration to ~/.ipuof.conf.d.
+    """
+    from openipu.shared.vipu import objects
+    from openipu.shared.vipu.contract import virmgrpc
 
     if index is not None:
-        # Graphcore's guides mention the flag; what it counts is not public.
-        raise Failed(
-            "this controller has no choice of places by --index: leave it out, or name the IPUs with ipus "
-            "of the module openipu.pod.vipu_partition or with a PartitionSpec of the API."
+        # Graphcore's guides mention the flag, but not its meaning.
+        raise VipuCommandError(
+            "this controller does not support --index. Omit it, or choose the IPUs with option ipus of the module "
+            "openipu.pod.vipu_partition or a PartitionSpec of the API."
         )
-    if bool(allocation) == bool(cluster):
-        raise click.UsageError("Say where to take the IPUs from: --allocation, or the deprecated --cluster, not both.")
-    wanted = {
+    if allocation and cluster:
+        raise click.UsageError("Give --allocation or the deprecated --cluster, but not both.")
+    if not allocation and not cluster:
+        raise click.UsageError("Missing option '--allocation'.")
+    requirements = {
         "id": id,
         "size": size,
         "allocation": allocation,
@@ -102,12 +109,10 @@ def create_partition(
         "num_segments": num_ipulink_segments,
         "sync_type": sync_type,
         "reconfigurable": reconfigurable,
+        "disable_auto_reset": disable_auto_reset,
+        "relocatable": relocatable,
     }
-    request = virmgrpc.CreatePartitionRequest(
-        requirements=objects.requirements(wanted),
-        disable_auto_reset=disable_auto_reset,
-        relocatable=relocatable,
-    )
+    request = virmgrpc.CreatePartitionRequest(**objects.partition_creation(requirements))
     session.call("user", "CreatePartition", request)
     files = []
     if not no_wait:
@@ -118,30 +123,33 @@ def create_partition(
 
 @command("reset", "partition")
 @click.argument("id", type=PARTITION)
-@click.option("--relocatable", is_flag=True, help="Let it move to other free IPUs this time.")
-@_waiting
+@click.option("--relocatable", is_flag=True, help="Allow this reset to move the partition to other free IPUs.")
+@_wait_options
 def reset_partition(session: Session, id: str, relocatable: bool, no_wait: bool, timeout: float) -> None:
-    """Configure a partition anew, and wait until it is ACTIVE."""
-    from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import virmgrpc
+    """Configure a partition again.
+
+    Wait until the partition is ACTIVE.
+    """
+    from openipu.shared.vipu.contract import virmgrpc
 
     session.call("user", "ResetPartition", virmgrpc.ResetPartitionRequest(partition_id=id, relocatable=relocatable))
     files = []
     if not no_wait:
         _wait_active(session, id, timeout)
-        if conffiles.present(id):  # it may have moved
+        if conffiles.present(id):  # its IPUs may have changed
             files = conffiles.write(id, _ipuof_config(session, id))
     session.succeed(files=[str(path) for path in files])
 
 
 @command("remove", "partition")
 @click.argument("id", type=PARTITION)
-@click.option("--force", is_flag=True, help="Go on when an IPU-Machine cannot be told.")
+@click.option("--force", is_flag=True, help="Remove the partition even when an IPU-Machine does not answer.")
 def remove_partition(session: Session, id: str, force: bool) -> None:
-    """Remove a partition, and its files in ~/.ipuof.conf.d."""
-    from ansible_collections.openipu.pod.plugins.module_utils.vipu.client import REMOVAL_SECONDS
-    from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import virmgrpc
+    """Remove a partition and its files in ~/.ipuof.conf.d."""
+    from openipu.shared.vipu.client import REMOVAL_SECONDS
+    from openipu.shared.vipu.contract import virmgrpc
 
-    # Which files are its own depends on its number of GCDs, which nobody knows afterwards.
+    # The names of its files depend on its number of GCDs, which cannot be read after the removal.
     num_gcds = 0
     if conffiles.present(id):
         num_gcds = next((item["num_gcds"] for item in listing.read(session, "partition") if item["id"] == id), 0)
@@ -152,18 +160,18 @@ def remove_partition(session: Session, id: str, force: bool) -> None:
 
 
 @command("list", "partitions")
-@click.option("--allocation", type=Id("allocation"), help="Those of this allocation only.")
+@click.option("--allocation", type=Id("allocation"), help="Only partitions of this allocation.")
 def list_partitions(session: Session, allocation: str | None) -> None:
     """Show all partitions."""
     found = listing.read(session, "partition", allocation_id=allocation or "")
     if allocation and not found:
-        _check_there(session, allocation)
+        _check_allocation(session, allocation)
     session.show(found, output.table(LIST_HEADER, map(list_row, found), ruled=False))
 
 
-def _check_there(session: Session, allocation: str) -> None:
-    """Raise Failed when there is no such allocation, which the public API lists as if it were an empty one."""
-    from ansible_collections.openipu.pod.plugins.module_utils.vipu.client import VipuError
+def _check_allocation(session: Session, allocation: str) -> None:
+    """Raise VipuCommandError when the allocation does not exist: the public API returns an empty list for it."""
+    from openipu.shared.vipu.client import VipuError
 
     try:
         known = listing.ids(session, "allocation")
@@ -172,22 +180,22 @@ def _check_there(session: Session, allocation: str) -> None:
             raise
         return
     if allocation not in known:
-        among = f"choose from {', '.join(known)}" if known else "there is none that you may use"
-        raise Failed(f"there is no allocation {allocation!r}: {among}.")
+        remedy = f"choose from {', '.join(known)}" if known else "you may not use any allocation"
+        raise VipuCommandError(f"there is no allocation {allocation!r}: {remedy}.")
 
 
 @command("get", "partition")
 @click.argument("id", type=PARTITION)
-@click.option("--gcd", type=click.IntRange(min=0), help="The IPUoF configuration of this GCD only.")
-@click.option("--ipuof-configs", is_flag=True, help="Its IPUoF configuration as JSON, after one line of text.")
+@click.option("--gcd", type=click.IntRange(min=0), help="Show only the IPUoF configuration of this GCD.")
+@click.option("--ipuof-configs", is_flag=True, help="Show the IPUoF configuration as JSON, after one line of text.")
 def get_partition(session: Session, id: str, gcd: int | None, ipuof_configs: bool) -> None:
-    """Show a partition: what it is, its state, its IPUs; or its IPUoF configuration.
+    """Show a partition or its IPUoF configuration.
 
-    With --gcd the configuration comes without the line before it, as the file of that GCD has it.
-    Without it, a partition of several GCDs gives a list of them.
+    With --gcd, print only the content of the file of that GCD. Without it, print a list for a partition of
+    several GCDs.
     """
-    from ansible_collections.openipu.pod.plugins.module_utils.vipu import ipuof, objects
-    from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import virmgrpc
+    from openipu.shared.vipu import ipuof, objects
+    from openipu.shared.vipu.contract import virmgrpc
 
     if ipuof_configs or gcd is not None:
         configs = [ipuof.gcd_config(each) for each in _ipuof_config(session, id, gcd).gcd_configs]
@@ -199,16 +207,16 @@ def get_partition(session: Session, id: str, gcd: int | None, ipuof_configs: boo
     status = objects.status(session.call("user", "GetPartitionStatus", request).status)
     found = next((item for item in listing.read(session, "partition") if item["id"] == id), None)
     if found is None:
-        raise Failed(f"Partition {id!r} was removed by somebody else meanwhile.")
+        raise VipuCommandError(f"Cannot show partition {id!r}: another client has removed it.")
     found.update(_options(session, id))
     session.show({**found, **status}, full(found, status))
 
 
 def _options(session: Session, id: str) -> dict[str, bool]:
-    """What the public API does not tell of a partition; nothing when the controller offers no other."""
-    from ansible_collections.openipu.pod.plugins.module_utils.vipu import objects
-    from ansible_collections.openipu.pod.plugins.module_utils.vipu.client import VipuError
-    from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin
+    """Return the options that are not in the public API, none when the controller offers only that API."""
+    from openipu.shared.vipu import objects
+    from openipu.shared.vipu.client import VipuError
+    from openipu.shared.vipu.contract import admin
 
     try:
         reply = session.call("tenant", "ListPartitionOptions", admin.ListPartitionOptionsRequest(partition_ids=[id]))
@@ -223,7 +231,7 @@ _OPTIONS = {"disable_auto_reset": "Auto Reset Disabled", "relocatable": "Relocat
 
 
 def list_row(item: dict[str, Any]) -> tuple[output.Cell, ...]:
-    """A partition in the list. Every first cell says something: a blank one would go on with the row before."""
+    """Return the row of a partition. Its first cell is never blank, which would continue the previous row."""
     return (
         item["allocation"] or "-",
         item["cluster"],
@@ -238,7 +246,7 @@ def list_row(item: dict[str, Any]) -> tuple[output.Cell, ...]:
 
 
 def full(item: dict[str, Any], status: dict[str, Any]) -> str:
-    """A partition and its PartitionStatus as the block and the table that people read."""
+    """Return a partition and its status in text form: a block and a table of its IPUs."""
     return "\n".join(
         (
             output.block(
@@ -276,28 +284,28 @@ def _num_ilds(item: dict[str, Any]) -> int:
 
 
 def _ipuof_config(session: Session, id: str, gcd: int | None = None) -> Any:
-    from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import virmgrpc
+    from openipu.shared.vipu.contract import virmgrpc
 
-    which = None if gcd is None else virmgrpc.GcdID(id=gcd)
-    request = virmgrpc.GetPartitionIpuofConfigRequest(partition_id=id, gcd_id=which)
+    gcd_id = None if gcd is None else virmgrpc.GcdID(id=gcd)
+    request = virmgrpc.GetPartitionIpuofConfigRequest(partition_id=id, gcd_id=gcd_id)
     return session.call("user", "GetPartitionIpuofConfig", request).ipuof_config
 
 
 def _wait_active(session: Session, id: str, timeout: float) -> None:
-    """Wait until a partition is ACTIVE; raises Failed when it does not become so in ``timeout`` seconds."""
-    from ansible_collections.openipu.pod.plugins.module_utils.vipu import objects
-    from ansible_collections.openipu.pod.plugins.module_utils.vipu.client import wait_partition
+    """Wait until a partition is ACTIVE. Raises VipuCommandError after ``timeout`` seconds, or in state ERROR."""
+    from openipu.shared.vipu import objects
+    from openipu.shared.vipu.client import wait_partition
 
     done, message = wait_partition(session.client, id, timeout)
     status = objects.status(message)
     if not done:
-        raise Failed(
-            f"The partition is still {status['state']} ({status['operation']}) after {timeout:g} s and may become "
-            f"ACTIVE yet: see 'vipu get partition {id}'."
+        raise VipuCommandError(
+            f"The partition is still {status['state']} ({status['operation']}) after {timeout:g} s. The operation "
+            f"continues: see 'vipu get partition {id}'."
         )
     if status["state"] != "ACTIVE":
-        reason = " ".join(status["errors"]) or "no reason was given."
-        raise Failed(
-            f"The partition is there, but {status['state']}: {reason} Mend the cause and use "
+        reason = " ".join(status["errors"]) or "the controller reports no reason."
+        raise VipuCommandError(
+            f"The partition exists, but is {status['state']}: {reason} Fix the cause and use "
             f"'vipu reset partition {id}'."
         )

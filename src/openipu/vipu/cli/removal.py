@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Removing agents, clusters, allocations and users: one command in four places."""
+"""The commands that remove agents, clusters, allocations and users."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from openipu.vipu.cli.grammar import Id, Leaf, command
 from openipu.vipu.cli.session import Session
 
 
-def removal(kind: str, what: str, force: str) -> Leaf:
-    """The command; ``what`` is its help, and ``force`` that of its flag."""
+def removal(kind: str, help: str, force_help: str) -> Leaf:
+    """Return the command that removes objects of a kind."""
 
     @command("remove", kind)
     @click.argument("id", type=Id(kind))
-    @click.option("--force", is_flag=True, help=force)
+    @click.option("--force", is_flag=True, help=force_help)
     def remove(session: Session, id: str, force: bool) -> None:
-        from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin
+        from openipu.shared.vipu.contract import admin
 
         session.call("admin", f"Remove{kind.capitalize()}", admin.RemoveRequest(id=id, force=force))
         session.succeed()
 
-    remove.help = what
+    remove.help = help
     return remove

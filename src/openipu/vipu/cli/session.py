@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One run of one command: its controller, its subject, its result."""
+"""Session of one command: controller, subject and result."""
 
 from __future__ import annotations
 
@@ -13,22 +13,24 @@ from openipu.vipu.cli import output
 from openipu.vipu.cli.settings import Settings
 
 if TYPE_CHECKING:
-    from ansible_collections.openipu.pod.plugins.module_utils.vipu.client import Client
+    from openipu.shared.vipu.client import Client
 
 
-# The client's sentences name options as modules have them.
+# Messages of the client name the options of Ansible modules.
 _OPTIONS = re.compile(r"\b(ca_path|client_cert|client_key|api_user_id|api_access_key)\b")
 
 
-class Failed(Exception):
-    """Why a command failed, in one sentence; for what is wrong on this side of the wire."""
+class VipuCommandError(Exception):
+    """Raised when a command fails on the client's side."""
+
+    error_code = "OPU701"
 
 
 class Session:
-    """What commands work with. Close it, or use it as a context manager."""
+    """Session of one command. Use it as a context manager."""
 
     def __init__(self, settings: Settings, verb: str, noun: str, id: str | None = None, timeout: float = 30.0) -> None:
-        """Nothing is opened yet. ``timeout`` in seconds, for each call."""
+        """Prepare a session; the first call connects. ``timeout``: seconds for each call."""
         self.settings = settings
         self._verb, self._noun, self._id = verb, noun, id
         self._timeout = timeout
@@ -42,52 +44,56 @@ class Session:
 
     @cached_property
     def client(self) -> Client:
-        """The client of the controller; raises ConfigError."""
-        from ansible_collections.openipu.pod.plugins.module_utils.vipu.client import Client
+        """Client of the controller. Raises ConfigError."""
+        from openipu.shared.vipu.client import Client
 
         return Client(self.settings.connection(timeout=self._timeout))
 
     def call(self, service: str, method: str, request: Any, timeout: float = 0) -> Any:
-        """Call ``user``, ``admin``, ``tenant`` or ``version``; raises VipuError."""
+        """Call a method of service ``user``, ``admin``, ``tenant`` or ``version``. Raises VipuError."""
         stub = getattr(self.client, service)
         return self.client.call(getattr(stub, method), request, self.action, timeout)
 
     @property
     def json(self) -> bool:
-        """Whether the output is JSON."""
+        """Return whether the output is JSON."""
         return self.settings.json
 
     @property
     def action(self) -> str:
-        """What is tried, as sentences say it."""
+        """Action of the command, for messages."""
         return f"{self._verb} {self._noun}" + (f" {self._id!r}" if self._id else "")
 
     def show(self, value: Any, text: str) -> None:
-        """Print an answer: the value as JSON, or the text."""
+        """Print the value as JSON, or the text."""
         click.echo(output.as_json(value) if self.json else text)
 
-    def about(self, id: str) -> None:
-        """Speak of this in result lines, where it is not the object that the command was given."""
+    def set_subject(self, id: str) -> None:
+        """Set the subject of result lines, when it is not the id in the command."""
         self._id = id
 
-    def complain(self, reason: str) -> NoReturn:
-        """End with status 1 and the line for people, after an answer that says it all to programs."""
+    def fail_after_output(self, reason: str) -> NoReturn:
+        """Print a failure line and exit with status 1. The JSON output was printed before."""
         click.echo(output.failure(self._subject, reason), err=True)
         raise click.exceptions.Exit(1)
 
     def succeed(self, line: str = "", **more: Any) -> None:
-        """Print the result of what was done; ``more`` is for JSON."""
+        """Print the result of a success. ``more``: further fields of the JSON output."""
         line = line or output.success(self._subject)
         self.show({**self._json_subject, "result": "success", **more}, line)
 
-    def fail(self, sentence: str, code: str = "") -> None:
-        """Print why it was not done: the line for people on standard error, JSON on standard output."""
-        # The line names the command and its subject already.
+    def fail(self, message: str, error_code: str, code: str = "") -> None:
+        """Print a failure: the result line on standard error, JSON on standard output.
+
+        ``error_code`` is a code of ``openipu.shared.errors``, ``code`` the name of a gRPC status code.
+        """
+        # Drop "Cannot <verb> <object>: ", because the result line names both.
         subject = f"{self._noun} {self._id!r}" if self._id else self._noun
-        sentence = _OPTIONS.sub(lambda option: "--" + option[0].replace("_", "-"), sentence)
-        reason = re.sub(rf"^Cannot [^:']*{re.escape(subject)}: ", "", sentence)
+        message = _OPTIONS.sub(lambda option: "--" + option[0].replace("_", "-"), message)
+        reason = re.sub(rf"^Cannot [^:']*{re.escape(subject)}: ", "", message)
         if self.json:
-            click.echo(output.as_json({**self._json_subject, "result": "failed", "reason": reason, "code": code}))
+            failure = {"result": "failed", "reason": reason, "code": code, "error_code": error_code}
+            click.echo(output.as_json({**self._json_subject, **failure}))
         click.echo(output.failure(self._subject, reason), err=True)
 
     @property

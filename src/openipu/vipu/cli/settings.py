@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The flags that every command has, and where their values come from.
+"""Global flags of all commands, and the sources of their values.
 
-A flag goes before the environment (``VIPU_CLI_<FLAG>``), that before the file of ``--config``, that
-before ``/etc/vipu/vipu-cli.hcl``, that before the default.
+Sources in order of precedence: flag, environment variable (``VIPU_CLI_<FLAG>``), file of ``--config``,
+``/etc/vipu/vipu-cli.hcl``, default.
 """
 
 from __future__ import annotations
@@ -14,37 +14,38 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from openipu.shared.vipu.ports import CONTROLLER_PORT
 from openipu.vipu.cli import config
 
-if TYPE_CHECKING:  # it loads gRPC, which --help and --version do without
-    from ansible_collections.openipu.pod.plugins.module_utils.vipu.client import Connection
+if TYPE_CHECKING:  # its import loads gRPC, which --help and --version do not need
+    from openipu.shared.vipu.client import Connection
 
 ENVIRONMENT = "VIPU_CLI_"
 _PORT = click.IntRange(1, 65535)
 _FILE = click.Path(dir_okay=False)
-# name, further spelling, type, help. Those of the connection may stand in configuration files too.
+# name, short flag, type, help. Configuration files may set the flags of the connection too.
 _CONNECTION: tuple[tuple[str, tuple[str, ...], Any, str], ...] = (
     ("api-host", ("-H",), str, "Host of the controller.  [default: localhost]"),
-    ("api-port", (), _PORT, "Its port.  [default: 8090]"),
-    ("api-user-id", (), str, "Who asks, of a secure controller."),
-    ("api-access-key", (), str, "The access key of that user; better given by environment or file."),
-    ("ca-path", (), _FILE, "Authority that signed the certificate of the controller, PEM; means TLS."),
-    ("client-cert", (), _FILE, "Certificate to show to the controller, PEM; means TLS."),
-    ("client-key", (), _FILE, "Its private key, PEM."),
-    ("metadata-user-id-key", (), str, "Metadata key of the user id, as the controller has it."),
-    ("metadata-access-key-key", (), str, "Metadata key of the access key, as the controller has it."),
+    ("api-port", (), _PORT, f"Port of the controller.  [default: {CONTROLLER_PORT}]"),
+    ("api-user-id", (), str, "User id, for a secure controller."),
+    ("api-access-key", (), str, "Access key of the user. Prefer the environment or a file."),
+    ("ca-path", (), _FILE, "CA certificate of the controller, PEM. Enables TLS."),
+    ("client-cert", (), _FILE, "Client certificate, PEM. Enables TLS."),
+    ("client-key", (), _FILE, "Private key of the client certificate, PEM."),
+    ("metadata-user-id-key", (), str, "Metadata key of the user id, as set in the controller."),
+    ("metadata-access-key-key", (), str, "Metadata key of the access key, as set in the controller."),
 )
-# What a flag is called in a Connection, where that is not its own name without ``api``.
+# Flag -> field of Connection, when that is not its name without ``api``.
 _FIELDS = {"metadata-user-id-key": "user_id_metadata", "metadata-access-key-key": "access_key_metadata"}
 _OTHER: tuple[tuple[str, tuple[str, ...], Any, str], ...] = (
-    ("config", (), _FILE, "Configuration file, HCL; it goes before /etc/vipu/vipu-cli.hcl."),
-    ("output", ("-o",), click.Choice(["text", "json"]), "Form of the output.  [default: text]"),
+    ("config", (), _FILE, "Configuration file, HCL. Overrides /etc/vipu/vipu-cli.hcl."),
+    ("output", ("-o",), click.Choice(["text", "json"]), "Output format.  [default: text]"),
 )
 NAMES = frozenset(name.replace("-", "_") for name, *_ in (*_CONNECTION, *_OTHER))
 
 
 def root_options() -> list[click.Parameter]:
-    """The flags as they stand before the verb, with the environment behind them."""
+    """Return the flags before the verb, which environment variables can set."""
     return [
         click.Option([f"--{name}", *short], type=type, help=help, envvar=ENVIRONMENT + _name(name).upper())
         for name, short, type, help in (*_CONNECTION, *_OTHER)
@@ -52,7 +53,7 @@ def root_options() -> list[click.Parameter]:
 
 
 def leaf_options() -> list[click.Parameter]:
-    """The same flags as they are accepted after the noun too, where they win; only --output is shown there."""
+    """Return the same flags after the noun, which take precedence. Only --output is in the help."""
     return [
         click.Option([f"--{name}", *short], type=type, help=help, hidden=name != "output")
         for name, short, type, help in (*_CONNECTION, *_OTHER)
@@ -60,10 +61,10 @@ def leaf_options() -> list[click.Parameter]:
 
 
 class Settings:
-    """The values of the flags that every command has."""
+    """Values of the global flags."""
 
     def __init__(self, ctx: click.Context) -> None:
-        """Take what the command line and the environment gave; files are read when they are needed."""
+        """Read command line and environment. Files are read when a connection is needed."""
         chain: click.Context | None = ctx
         self._given: dict[str, Any] = {}
         while chain is not None:
@@ -74,12 +75,12 @@ class Settings:
 
     @property
     def json(self) -> bool:
-        """Whether the output is JSON."""
+        """Return whether the output is JSON."""
         return bool(self._given["output"] == "json")
 
     def connection(self, **more: Any) -> Connection:
-        """Where the controller is and who asks; raises ConfigError."""
-        from ansible_collections.openipu.pod.plugins.module_utils.vipu.client import Connection
+        """Return address and credentials of the connection. Raises ConfigError."""
+        from openipu.shared.vipu.client import Connection
 
         found = {}
         sources = list(self._sources())
@@ -100,35 +101,35 @@ class Settings:
 
 
 def check(path: Path) -> None:
-    """Raise ConfigError unless every setting of a file is one, and has a value that it may have."""
+    """Raise ConfigError when a file has an unknown setting or an invalid value."""
     values = config.read(path)
-    for sentence, _ in _unknown(path, values):
-        raise config.ConfigError(sentence)
+    for message, _ in _unknown(path, values):
+        raise config.ConfigError(message)
     for name, _, type, _ in _CONNECTION:
         if name in values:
             _checked(path, name, values[name], type)
 
 
 def _known(path: Path, values: dict[str, Any]) -> dict[str, Any]:
-    """The values; warns of slips of the pen. Other programs may have settings of their own in a file."""
-    for sentence, near in _unknown(path, values):
+    """Return the values, and warn about probable typing errors. Other programs may use the same file."""
+    for message, near in _unknown(path, values):
         if near:
-            click.echo(f"Warning: {sentence}", err=True)
+            click.echo(f"Warning: {message}", err=True)
     return values
 
 
 def _unknown(path: Path, values: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
-    """A sentence for each setting that no flag has, and the flag that may have been meant."""
+    """Yield a message and similar flags for each unknown setting."""
     flags = [name for name, *_ in _CONNECTION]
     for name in values:
         if name not in flags:
             near = difflib.get_close_matches(name, flags, 1)
-            meant = f"did you mean {near[0]}?" if near else f"known are {', '.join(flags)}."
-            yield f"{name} in {str(path)!r} is not used: {meant}", near
+            hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(flags)}."
+            yield f"{name} in {str(path)!r} is not used: {hint}", near
 
 
 def _checked(path: Path | None, name: str, value: Any, type: Any) -> Any:
-    """A value of a file in the form that the flag has."""
+    """Return a value from a file in the type of its flag."""
     if path is None:
         return value
     if isinstance(value, bool) or not isinstance(value, str | int):
@@ -138,7 +139,7 @@ def _checked(path: Path | None, name: str, value: Any, type: Any) -> Any:
     try:
         return _PORT.convert(value, None, None)
     except click.BadParameter as error:
-        raise config.ConfigError(f"In {str(path)!r}, {name} is no port: {error.message}") from None
+        raise config.ConfigError(f"In {str(path)!r}, {name} is not a port: {error.message}") from None
 
 
 def _field(flag: str) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""``vipu``: what the users of a POD do."""
+"""Command line ``vipu``: the commands for users of a POD."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ LEAVES = (
 )
 vipu = program(
     "vipu",
-    "Partitions of an IPU-POD: make, use, remove them.",
+    "Manage partitions of an IPU-POD.",
     LEAVES,
     ("vipu-admin", frozenset({"agent", "cluster", "allocation", "user", "test", "discover"})),
 )
 
 
 def main() -> None:
-    """The command ``vipu``."""
+    """Run ``vipu``."""
     vipu(prog_name="vipu")
 
 

@@ -6,22 +6,25 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.names import ROLE
 
+from openipu.shared.vipu.names import ROLE
 from openipu.vipu.cli import listing, output
-from openipu.vipu.cli.grammar import Id, Ids, Named, command
+from openipu.vipu.cli.grammar import EnumName, Id, Ids, command
 from openipu.vipu.cli.removal import removal
-from openipu.vipu.cli.session import Failed, Session
+from openipu.vipu.cli.session import Session, VipuCommandError
 
 
 @command("create", "user")
 @click.argument("id", metavar="NAME", type=Id("user", existing=False))
-@click.option("--allocations", type=Ids("allocation"), help="What the user may use.")
-@click.option("--role", type=Named(ROLE), help="An administrator may do everything.  [default: user]")
+@click.option("--allocations", type=Ids("allocation"), help="Allocations that the user may use.")
+@click.option("--role", type=EnumName(ROLE), help="Role of the user; role admin has all rights.  [default: user]")
 def create_user(session: Session, id: str, allocations: tuple[str, ...] | None, role: str | None) -> None:
-    """Make a user, tell its access key this once, and write NAME.vipu-cli.hcl in this folder."""
-    from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin
-    from ansible_collections.openipu.pod.plugins.module_utils.vipu.userfile import write_config
+    """Create a user.
+
+    Print its access key, which cannot be read again, and write NAME.vipu-cli.hcl in the current folder.
+    """
+    from openipu.shared.vipu.contract import admin
+    from openipu.shared.vipu.userfile import write_config
 
     spec = admin.UserSpec(id=id, role=ROLE.number(role), allocation_ids=allocations or ())
     key = session.call("admin", "CreateUser", admin.CreateUserRequest(spec=spec)).access_key
@@ -29,12 +32,12 @@ def create_user(session: Session, id: str, allocations: tuple[str, ...] | None, 
     try:
         write_config(Path(path), session.client.connection, id, key)
     except OSError as error:
-        raise Failed(
-            f"The user is there with the access key {key!r}, but the file {path!r} cannot be written "
-            f"({error.strerror}): note the key, it is not told again."
+        raise VipuCommandError(
+            f"The user exists with the access key {key!r}, but the file {path!r} cannot be written "
+            f"({error.strerror}). Store the key: it cannot be read again."
         ) from None
     if not session.client.connection.secure:
-        click.echo("Note: this controller runs without --secure and does not ask who calls.", err=True)
+        click.echo("Note: this controller runs without --secure and does not check access keys.", err=True)
     session.succeed(
         f"create user ({id}): success. Access key is '{key}'.\n"
         f"vipu configuration file for the user '{id}' written: {path}\n"
@@ -52,4 +55,4 @@ def list_users(session: Session) -> None:
     session.show(found, output.table(("User", "Role", "Allocations"), rows))
 
 
-remove_user = removal("user", "Remove a user; what it made stays.", "Accepted, as for other nouns.")
+remove_user = removal("user", "Remove a user and keep the objects that it created.", "Accepted, without effect.")

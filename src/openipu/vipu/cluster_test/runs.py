@@ -1,83 +1,46 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The cluster test of a controller: one at a time, and the last one in memory only."""
+"""Runs of cluster tests: one at a time. The last run and the results of each cluster are kept in memory."""
 
 from __future__ import annotations
 
 import asyncio
-import enum
 import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import structlog
 
-from openipu.vipu.agents import Link
-from openipu.vipu.checks import Code, Refused, RuleError, shown
-from openipu.vipu.cluster_test.conduct import Conductor
-from openipu.vipu.cluster_test.plan import Test, Verdict, skipped
-from openipu.vipu.model import Cluster, State
-from openipu.vipu.ports import StoppedError
+from openipu.vipu.cluster_test.execute import TestExecutor
+from openipu.vipu.cluster_test.model import Test
+from openipu.vipu.cluster_test.results import Results, Run, RunState
+from openipu.vipu.cluster_test.selection import skip_verdict
+from openipu.vipu.domain.errors import Code, RuleError, RuleViolation, quoted
+from openipu.vipu.domain.model import State
+from openipu.vipu.fleet.connection import AgentConnection
+from openipu.vipu.storage.interface import StoppedError
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger("vipu-server")
 
 
-class RunState(enum.IntEnum):
-    """What became of a run; the numbers are those of the admin API."""
+def abort_message(test: str, cluster: str) -> str:
+    """Return the error message of a run that an unexpected error ended.
 
-    NONE = 0
-    RUNNING = 1
-    FINISHED = 2
-    STOPPED = 3
-    ABORTED = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """One run of tests, as far as it is."""
-
-    id: str
-    cluster: Cluster
-    asked: tuple[Test, ...]
-    partitions: tuple[str, ...]  # that were in the cluster when it began
-    started: float  # seconds since 1970
-    state: RunState = RunState.RUNNING
-    verdicts: tuple[Verdict, ...] = ()
-    running: Test | None = None
-    ended: float = 0.0
-    error: str = ""
-
-    @property
-    def ok(self) -> bool:
-        """Whether it finished, and found nothing wrong."""
-        return self.state is RunState.FINISHED and all(verdict.ok for verdict in self.verdicts)
-
-
-@dataclass(frozen=True, slots=True)
-class Results:
-    """What is known of the tests of one cluster, as it is cabled in ``cluster``, since the controller started."""
-
-    cluster: Cluster
-    ended: float = 0.0  # the last run; seconds since 1970
-    verdicts: Mapping[Test, Verdict] = field(default_factory=dict)  # of when each test ran last
-    outcomes: Mapping[str, int] = field(default_factory=dict)  # how runs ended -> how many did
-
-    def after(self, run: Run) -> Results:
-        """What is known once a run is over."""
-        outcome = run.state.name if run.state is not RunState.FINISHED else "PASSED" if run.ok else "FAILED"
-        verdicts = {verdict.test: verdict for verdict in run.verdicts if not verdict.skipped}
-        counted = self.outcomes.get(outcome, 0) + 1
-        return Results(run.cluster, run.ended, {**self.verdicts, **verdicts}, {**self.outcomes, outcome: counted})
+    ``plugins/module_utils/vipu/transport/cli_tests.py`` recognises its beginning.
+    """
+    return f"Cannot end the test {test} of cluster {quoted(cluster)}: unexpected error. Read the controller's log."
 
 
 class Runs:
-    """Begins, tells of and stops runs. ``last`` and ``wait`` are for any thread."""
+    """Starts, reports and stops runs. ``last`` and ``wait`` may be used from any thread."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, links: Callable[[], Mapping[str, Link]]) -> None:
-        """``links``: those of all agents, asked for in the loop."""
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, connections: Callable[[], Mapping[str, AgentConnection]]
+    ) -> None:
+        """Set the event loop, and the function that returns the connections of all agents in it."""
         self._loop = loop
-        self._links = links
+        self._connections = connections
         self._last: Run | None = None
         self._results: dict[str, Results] = {}
         self._changed = threading.Condition()
@@ -85,106 +48,108 @@ class Runs:
 
     @property
     def last(self) -> Run | None:
-        """The last run, of whatever cluster."""
+        """Last run of any cluster."""
         return self._last
 
     @property
     def results(self) -> Mapping[str, Results]:
-        """By cluster, of those that were tested."""
+        """Results of each tested cluster."""
         return self._results.copy()
 
     @property
-    def under_test(self) -> str:
-        """The cluster that is tested now; empty for none."""
+    def cluster_under_test(self) -> str:
+        """Id of the cluster under test; empty for none."""
         run = self._last
         return run.cluster.id if run and run.state is RunState.RUNNING else ""
 
     def begin(self, state: State, cluster_id: str, tests: tuple[Test, ...]) -> Run:
-        """Begin a run, in the writer thread, so that what it may not meet cannot slip in. Raises RuleError."""
+        """Start a run; raises RuleError.
+
+        This runs in the writer thread, so that no conflicting change can happen in between.
+        """
         try:
             cluster = state.clusters.get(cluster_id)
             if cluster is None:
-                raise Refused(Code.NOT_FOUND, "it does not exist")
-            if self.under_test:
-                raise Refused(
+                raise RuleViolation(Code.NOT_FOUND, "it does not exist")
+            if self.cluster_under_test:
+                raise RuleViolation(
                     Code.FAILED_PRECONDITION,
-                    f"the test of cluster {shown(self.under_test)} is in progress, and there is one at a time; "
-                    "wait until it is over, or stop it",
+                    f"a test of cluster {quoted(self.cluster_under_test)} is in progress, and only one can run "
+                    "at a time. Wait for its end, or stop it",
                 )
-        except Refused as refusal:
-            raise RuleError(refusal.code, f"Cannot test cluster {shown(cluster_id)}: {refusal.reason}.") from None
+        except RuleViolation as violation:
+            raise RuleError(violation.code, f"Cannot test cluster {quoted(cluster_id)}: {violation.reason}.") from None
         partitions = sorted(
             partition
             for allocation in state.allocations_in.get(cluster_id, ())
             for partition in state.partitions_in.get(allocation, ())
         )
         run = Run(secrets.token_hex(8), cluster, tests, tuple(partitions), time.time())
-        with self._changed:  # it must not go on before it is known
+        with self._changed:  # the task must not report progress before ``last`` is set
             try:
                 self._loop.call_soon_threadsafe(self._launch, run)
             except RuntimeError:  # the loop is closed
                 raise StoppedError from None
             self._last = run
-        _log.info("cluster test began", cluster=cluster.id, tests=[str(test) for test in tests])
+        _log.info("cluster test started", cluster=cluster.id, tests=[str(test) for test in tests])
         return run
 
     def wait(self, known: int, seconds: float) -> Run | None:
-        """The last run, once it is over or has more verdicts than ``known``, or after so many seconds."""
+        """Return the last run once it has ended or has more than ``known`` verdicts, or after ``seconds``."""
 
-        def news() -> bool:
+        def progressed() -> bool:
             run = self._last
             return run is None or run.state is not RunState.RUNNING or len(run.verdicts) > known
 
         with self._changed:
-            self._changed.wait_for(news, seconds)
+            self._changed.wait_for(progressed, seconds)
         return self._last
 
     async def stop(self, run_id: str = "") -> Run | None:
-        """Stop the run that is in progress, if any, and tell the last one; in the loop.
+        """Stop the run in progress, if any, and return the last run; call it in the loop.
 
-        One that is named is stopped only as long as it is the last one, which is for the caller to see.
+        With ``run_id``, only that run is stopped. The caller must check whether it is the returned one.
         """
         if self._task and run_id in ("", self._last.id if self._last else ""):
             self._task.cancel()
             await asyncio.wait([self._task])
             run = self._last
-            if run and run.state is RunState.RUNNING:  # it was stopped before its first step
+            if run and run.state is RunState.RUNNING:  # stopped before its first step
                 self._end(run, RunState.STOPPED)
         return self._last
 
     def _launch(self, run: Run) -> None:
-        self._task = self._loop.create_task(self._conduct(run))
+        self._task = self._loop.create_task(self._execute(run))
 
-    async def _conduct(self, run: Run) -> None:
-        conductor = Conductor(run.cluster, self._links())
+    async def _execute(self, run: Run) -> None:
+        executor = TestExecutor(run.cluster, self._connections())
         try:
-            for test in run.asked:
-                verdict = skipped(test, run.asked, run.verdicts, run.partitions)
+            for test in run.requested:
+                verdict = skip_verdict(test, run.requested, run.verdicts, run.partitions)
                 if verdict is None:
                     run = replace(run, running=test)
-                    self._tell(run)
-                    verdict = await conductor.conduct(test)
+                    self._publish(run)
+                    verdict = await executor.execute(test)
                 run = replace(run, verdicts=(*run.verdicts, verdict), running=None)
-                self._tell(run)
+                self._publish(run)
         except asyncio.CancelledError:
             self._end(run, RunState.STOPPED)
-        except Exception:  # noqa: BLE001 - an odd answer must not leave the cluster under test for ever
+        except Exception:  # noqa: BLE001 - an unexpected error must not leave the cluster under test forever
             _log.exception("cluster test failed", cluster=run.cluster.id, test=str(run.running))
-            trouble = f"Cannot end the test {run.running} of cluster {shown(run.cluster.id)}: see the controller's log."
-            self._end(run, RunState.ABORTED, trouble)
+            self._end(run, RunState.ABORTED, abort_message(str(run.running), run.cluster.id))
         else:
             self._end(run, RunState.FINISHED)
 
     def _end(self, run: Run, state: RunState, error: str = "") -> None:
         run = replace(run, state=state, running=None, ended=time.time(), error=error)
         before = self._results.get(run.cluster.id)
-        if before is None or before.cluster != run.cluster:  # nothing that was found there is of this one
+        if before is None or before.cluster != run.cluster:  # earlier results belong to another configuration
             before = Results(run.cluster)
-        self._results[run.cluster.id] = before.after(run)
-        self._tell(run)
+        self._results[run.cluster.id] = before.with_run(run)
+        self._publish(run)
         _log.info("cluster test ended", cluster=run.cluster.id, state=state.name, ok=run.ok)
 
-    def _tell(self, run: Run) -> None:
+    def _publish(self, run: Run) -> None:
         with self._changed:
             self._last = run
             self._changed.notify_all()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The HTTP end-point from which metrics are fetched."""
+"""HTTP endpoint of metrics."""
 
 from __future__ import annotations
 
@@ -17,22 +17,23 @@ import structlog
 from prometheus_client import CollectorRegistry, ProcessCollector, make_wsgi_app
 from prometheus_client.registry import Collector
 
+from openipu.process.failures import EndpointError
 from openipu.vipu.metrics.https import Https
 
-PORT = 2112  # of IPU-Machines from the vendor too
+PORT = 2112  # the vendor's IPU-Machines use it too
 PATH = "/metrics"
 
-_AT_ONCE = 8  # requests; more are hung up on
-_SILENCE = 10.0  # seconds that a client may keep a request waiting
+_MAX_REQUESTS = 8  # parallel requests; the connections of others are closed
+_CLIENT_TIMEOUT = 10.0  # seconds of inactivity of a client
 _OPENMETRICS, _TEXT = "application/openmetrics-text", "text/plain"
-_POLL = 0.5  # seconds until a thread that waits for requests sees that it is to end
+_POLL = 0.5  # seconds between checks for the end of the server thread
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger("openipu.vipu.metrics")
 
 
 @dataclass(frozen=True, slots=True)
-class Listen:
-    """Where metrics are told; port 0 takes a free one."""
+class MetricsAddress:
+    """Address of an endpoint of metrics; port 0 selects a free port."""
 
     host: str
     port: int = PORT
@@ -40,16 +41,16 @@ class Listen:
 
     @property
     def url(self) -> str:
-        """As a monitoring system is told."""
+        """URL for scrapes."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{'https' if self.tls else 'http'}://{host}:{self.port}{PATH}"
 
 
 class Exporter:
-    """One end-point. Each request is answered in a thread of its own, so collectors may take their time."""
+    """Endpoint of metrics. Each request has its own thread, so slow collectors do not block others."""
 
-    def __init__(self, listen: Listen, collectors: Iterable[Collector]) -> None:
-        """Nothing happens before ``bind``."""
+    def __init__(self, listen: MetricsAddress, collectors: Iterable[Collector]) -> None:
+        """Register collectors; ``bind`` opens the socket."""
         self.listen = listen
         self._registry = CollectorRegistry(auto_describe=False)
         for collector in collectors:
@@ -58,35 +59,35 @@ class Exporter:
         self._server: _Server | None = None
         self._end: Callable[[], object] | None = None
 
-    def bind(self) -> Listen:
-        """Take the address. Raises OSError with a sentence."""
+    def bind(self) -> MetricsAddress:
+        """Open the socket and return its address. Raises EndpointError with a message for users."""
         host, port = self.listen.host, self.listen.port
         try:
             self._server = _Server(host, port, self.listen.tls)
         except (OSError, OverflowError, UnicodeError):
-            raise OSError(
-                f"Cannot tell metrics on {host}:{port}: another program has that port, or this machine has no such "
-                "address; give another with --metrics-host and --metrics-port."
+            raise EndpointError(
+                f"Cannot serve metrics on {host}:{port}: the port is in use, or this machine does not have the "
+                "address. Change --metrics-host or --metrics-port."
             ) from None
         self._server.set_app(_only_metrics(make_wsgi_app(self._registry)))
-        self.listen = Listen(host, self._server.server_port, self.listen.tls)
+        self.listen = MetricsAddress(host, self._server.server_port, self.listen.tls)
         return self.listen
 
     def start(self) -> None:
-        """Answer, in a thread."""
+        """Serve requests in a thread."""
         server = self._bound()
         thread = threading.Thread(target=server.serve_forever, args=(_POLL,), name="metrics", daemon=True)
         thread.start()
         self._end = server.shutdown
 
     def start_in(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Answer, and let this loop, which is the caller's, wait for requests: for many end-points in a process."""
+        """Serve requests that the caller's event loop accepts: for many endpoints in a process."""
         server = self._bound()
         loop.add_reader(server.fileno(), server.handle_request)
         self._end = lambda: loop.remove_reader(server.fileno())
 
     def stop(self) -> None:
-        """Close the end-point; nothing happens to one that is closed."""
+        """Close the endpoint; repeated calls have no effect."""
         server, self._server = self._server, None
         end, self._end = self._end, None
         if end is not None:
@@ -96,65 +97,68 @@ class Exporter:
 
     def _bound(self) -> _Server:
         if self._server is None:
-            raise RuntimeError("bind comes before start")
+            raise RuntimeError("bind was not called")
         return self._server
 
 
 class _Handler(WSGIRequestHandler):
-    timeout = _SILENCE
+    timeout = _CLIENT_TIMEOUT
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nothing: a scrape is no event."""
+        """Log nothing: scrapes are frequent."""
 
 
 class _Server(socketserver.ThreadingMixIn, WSGIServer):
     daemon_threads = True
-    timeout = 0  # of ``handle_request``, which is called when there is one
+    timeout = 0  # of ``handle_request``, which is called only for a waiting request
 
     def __init__(self, host: str, port: int, tls: Https | None) -> None:
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self._tls = tls
-        self._room = threading.BoundedSemaphore(_AT_ONCE)
+        self._slots = threading.BoundedSemaphore(_MAX_REQUESTS)
         super().__init__((host, port), _Handler)
-        self.socket.setblocking(False)  # a client that has gone again must not keep an event loop waiting
+        self.socket.setblocking(False)  # accept() must not block an event loop when the client has disconnected
 
     def server_bind(self) -> None:
-        # Not as its base does, which asks the name service what this address is called.
+        # The method of the base class resolves the name of the address, which can block.
         socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = self.server_address[:2]  # type: ignore[assignment]
         self.setup_environ()
 
     def get_request(self) -> tuple[Any, Any]:
         connection, address = super().get_request()
-        if self._tls is not None:  # the handshake is the thread's, with its first read
+        if self._tls is not None:  # the thread of the request does the handshake, with its first read
             connection = self._tls.context().wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
         return connection, address
 
     def verify_request(self, request: Any, client_address: Any) -> bool:
-        return self._room.acquire(blocking=False)
+        return self._slots.acquire(blocking=False)
 
     def process_request(self, request: Any, client_address: Any) -> None:
         try:
             super().process_request(request, client_address)
-        except BaseException:  # no thread is to be had for it
-            self._room.release()
+        except BaseException:  # the thread could not start
+            self._slots.release()
             raise
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self._room.release()
+            self._slots.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        _log.debug("no answer to a request for metrics", peer=client_address, reason=repr(sys.exception()))
+        _log.debug("metrics request failed", peer=client_address, reason=repr(sys.exception()))
 
 
-def _only_metrics(tell: Callable[..., Iterable[bytes]]) -> Callable[..., Iterable[bytes]]:
-    """The library's application, which answers to any path and stumbles over odd headers, for what it understands."""
+def _only_metrics(render: Callable[..., Iterable[bytes]]) -> Callable[..., Iterable[bytes]]:
+    """Return a WSGI application that serves ``render`` at one path, with the headers that it supports.
+
+    The application of the library answers at any path, and raises exceptions for unusual headers.
+    """
 
     def application(environ: Mapping[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        status, sentence = "404 Not Found", f"Metrics are at {PATH}.\n"
+        status, text = "404 Not Found", f"Metrics are at {PATH}.\n"
         if environ["PATH_INFO"] == PATH:
             request = {
                 "REQUEST_METHOD": environ["REQUEST_METHOD"],
@@ -163,19 +167,19 @@ def _only_metrics(tell: Callable[..., Iterable[bytes]]) -> Callable[..., Iterabl
                 "HTTP_ACCEPT_ENCODING": environ.get("HTTP_ACCEPT_ENCODING", ""),
             }
             try:
-                return tell(request, start_response)
-            except Exception as error:  # noqa: BLE001 - whatever a collector met; the next scrape may be better
+                return render(request, start_response)
+            except Exception as error:  # noqa: BLE001 - from any collector; the next scrape may succeed
                 # No traceback: ``environ`` holds the environment of this process, and some logs show local variables.
-                _log.error("metrics not collected", reason=repr(error))
-                status, sentence = "500 Internal Server Error", "See the log.\n"
+                _log.error("cannot collect metrics", reason=repr(error))
+                status, text = "500 Internal Server Error", "Cannot collect metrics. Read the log.\n"
         start_response(status, [("Content-Type", "text/plain; charset=utf-8")])
-        return [sentence.encode()]
+        return [text.encode()]
 
     return application
 
 
 def _accepted(header: str) -> str:
-    """The first format in an Accept header that there is."""
+    """Return the first supported format of an Accept header."""
     for each in header.split(","):
         kind = each.partition(";")[0].strip()
         if kind == _OPENMETRICS:

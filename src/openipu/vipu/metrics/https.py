@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""TLS for the metrics."""
+"""TLS of the metrics endpoint."""
 
 from __future__ import annotations
 
@@ -8,38 +8,40 @@ from pathlib import Path
 
 import structlog
 
-from openipu.vipu.tls import stamps
+from openipu.vipu.tls.load import file_stamps
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger("openipu.vipu.metrics")
 
 
 class HttpsError(Exception):
-    """The files of a TLS end-point cannot be used; one sentence."""
+    """Raised when the files of a TLS endpoint cannot be used."""
+
+    error_code = "OPU614"
 
 
 class Https:
     """TLS with PEM files; with an authority, clients need a certificate of it.
 
-    Files that are replaced count from the next connection on. While the new ones cannot be used, the
-    log says why, and the old ones count.
+    Replaced files apply to the next connection. If they are invalid, the reason is logged and the
+    previous ones remain in use.
     """
 
     def __init__(self, certificate: Path, key: Path, ca: Path | None) -> None:
-        """Raises HttpsError."""
+        """Load the files; raises HttpsError."""
         self._certificate, self._key, self._ca = certificate, key, ca
         self._files = tuple(file for file in (certificate, key, ca) if file is not None)
-        self._seen = stamps(self._files)
+        self._seen = file_stamps(self._files)
         self._context = self._load()
 
     def context(self) -> ssl.SSLContext:
-        """For one connection; from one thread at a time."""
-        now = stamps(self._files)
+        """Return the context of a new connection. Call it from one thread at a time."""
+        now = file_stamps(self._files)
         if now != self._seen:
             self._seen = now
             try:
                 self._context = self._load()
             except HttpsError as error:
-                _log.warning("new certificates cannot be used", reason=str(error))
+                _log.warning("cannot use new certificates", reason=str(error))
         return self._context
 
     def _load(self) -> ssl.SSLContext:
@@ -59,10 +61,10 @@ class Https:
 
 
 def _no_password() -> str:
-    raise ValueError("the key has a password, and nobody is there to type it")
+    raise ValueError("the key has a password")
 
 
 def _clause(error: Exception) -> str:
     if isinstance(error, ssl.SSLError):
-        return error.reason.replace("_", " ").lower() if error.reason else "this is not PEM"
+        return error.reason.replace("_", " ").lower() if error.reason else "it is not PEM"
     return getattr(error, "strerror", None) or str(error)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The metrics of the catalog as objects: those that are counted up as things happen, and those found when asked."""
+"""Instruments of metrics, which count events, and samples, which are collected for a scrape."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from prometheus_client.registry import Collector
 
 from openipu.vipu.metrics.catalog import Metric, Type
 
-# A series more for each counter, which tells what process_start_time_seconds tells of all of them.
+# The _created series of each counter repeat process_start_time_seconds.
 disable_created_metrics()  # type: ignore[no-untyped-call]
 
 _FAMILIES: Mapping[Type, type[CounterMetricFamily | GaugeMetricFamily | InfoMetricFamily]] = {
@@ -23,52 +23,53 @@ _FAMILIES: Mapping[Type, type[CounterMetricFamily | GaugeMetricFamily | InfoMetr
 
 
 class Meters(Collector):
-    """Instruments of one part of a program, which counts with them whether or not somebody asks."""
+    """Instruments of one part of a program; they count with or without scrapes."""
 
     def __init__(self, table: Mapping[str, Metric]) -> None:
-        """``table``: the part of the catalog that has its metrics."""
+        """Set ``table``, the part of the catalog with the metrics."""
         self._table = table
         self._made: list[Counter | Histogram] = []
 
     def counter(self, name: str) -> Counter:
-        """Make a counter."""
+        """Return a new counter."""
         metric = self._table[name]
         made = Counter(metric.name, metric.help, metric.labels, registry=None)
         self._made.append(made)
         return made
 
     def histogram(self, name: str) -> Histogram:
-        """Make a histogram."""
+        """Return a new histogram."""
         metric = self._table[name]
         made = Histogram(metric.name, metric.help, metric.labels, buckets=metric.buckets, registry=None)
         self._made.append(made)
         return made
 
     def collect(self) -> Iterator[Family]:
-        """What was counted so far."""
+        """Yield the metrics of all instruments."""
         for made in self._made:
             yield from made.collect()
 
 
 class Calls(Meters):
-    """The calls that a gRPC server answers."""
+    """Metrics of the calls to a gRPC server."""
 
     def __init__(self, table: Mapping[str, Metric], prefix: str) -> None:
-        """``prefix``: with which the names of both metrics begin in the catalog."""
+        """Set the ``prefix`` of the names of both metrics in the catalog."""
         super().__init__(table)
         self._handled = self.counter(f"{prefix}_rpc_handled_total")
         self._duration = self.histogram(f"{prefix}_rpc_duration_seconds")
 
     def of(self, path: str, timed: bool = True) -> Callable[[str, float], None]:
-        """To be called for each answer of a method, ``/package.Service/Method``, with status code and seconds.
+        """Return a function that records a call of a method by status code and seconds.
 
-        Found once for a method and not for every call, which is the dearer part.
+        ``path`` is ``/package.Service/Method``. Keep the function for further calls of the method, because
+        this lookup is the expensive part.
         """
         service, _, method = path.removeprefix("/").rpartition("/")
         observe = self._duration.labels(service, method).observe if timed else None
         handled: dict[str, Counter] = {}
 
-        def answered(code: str, seconds: float) -> None:
+        def record(code: str, seconds: float) -> None:
             counter = handled.get(code)
             if counter is None:
                 counter = handled[code] = self._handled.labels(service, method, code)
@@ -76,18 +77,18 @@ class Calls(Meters):
             if observe is not None:
                 observe(seconds)
 
-        return answered
+        return record
 
 
 class Samples:
-    """What is found at one moment; a metric with no sample is told with none."""
+    """Samples of one scrape; metrics without samples are still exported."""
 
     def __init__(self, table: Mapping[str, Metric], names: Iterable[str]) -> None:
-        """Of these metrics of the catalog."""
+        """Set the metrics by their names in the catalog."""
         self._families = {name: _family(table[name]) for name in names}
 
     def add(self, name: str, value: float, *labels: str) -> None:
-        """Take a value; ``labels`` in the order of the catalog. An info has no other value than 1."""
+        """Add a value, with ``labels`` in the order of the catalog. The value of an info metric is always 1."""
         family = self._families[name]
         if isinstance(family, InfoMetricFamily):
             family.add_metric(labels, {})
@@ -95,7 +96,7 @@ class Samples:
             family.add_metric(labels, value)
 
     def families(self) -> Iterator[Family]:
-        """All of them, in the order of their names as given."""
+        """Yield all metrics in the order of the given names."""
         yield from self._families.values()
 
 

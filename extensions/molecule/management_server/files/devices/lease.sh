@@ -1,4 +1,4 @@
 #!/bin/sh
-# What udhcpc calls: everything that it was told, one value a line.
+# Script that udhcpc calls. Prints all values of the lease, one per line.
 [ "$1" = bound ] && env
 exit 0

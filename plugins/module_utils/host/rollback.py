@@ -1,0 +1,62 @@
+# Copyright (c) openipu.pod contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Automatic rollback of network changes: a timer of the host restores the previous files unless it is cancelled."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import typing as t
+from pathlib import Path
+
+from .commands import Host
+
+FOLDER = Path("/var/lib/openipu/network-rollback")
+_SCRIPT = FOLDER / "rollback"
+UNIT = "openipu-network-rollback"
+
+
+def schedule(
+    host: Host, files: t.Collection[str], links: t.Sequence[str], after: t.Sequence[t.Sequence[str]], seconds: int
+) -> None:
+    """Save the present files and schedule their restoration after this number of seconds.
+
+    ``files`` are the paths that are about to be written or removed. ``links`` are the interfaces that they create,
+    which the rollback deletes. ``after`` are the commands that apply the restored files; all run even if one fails.
+    """
+    cancel(host)
+    FOLDER.mkdir(mode=0o700, parents=True)
+    lines = [
+        "#!/bin/sh",
+        "# Restore the previous network configuration. %s.timer runs this unless it is stopped." % UNIT,
+    ]
+    for number, path in enumerate(sorted(files)):
+        saved = FOLDER / str(number)
+        if Path(path).exists():
+            shutil.copy2(path, saved)
+            lines.append("cp -p %s %s" % (saved, shlex.quote(path)))
+        else:
+            lines.append("rm -f %s" % shlex.quote(path))
+    lines += ["ip link delete %s 2>/dev/null" % shlex.quote(name) for name in links]
+    lines += [*map(shlex.join, after), "rm -r %s" % FOLDER]
+    _SCRIPT.write_text("\n".join(lines) + "\n")
+    command = ["systemd-run", "--quiet", "--collect", "--unit=%s" % UNIT, "--on-active=%d" % seconds]
+    host.run(*command, "--timer-property=AccuracySec=1s", "/bin/sh", str(_SCRIPT))
+
+
+def run_now(host: Host) -> None:
+    """Run the scheduled rollback now."""
+    host.succeeds("systemctl", "stop", UNIT + ".timer")
+    host.run("/bin/sh", str(_SCRIPT))
+
+
+def is_scheduled() -> bool:
+    """Return whether a rollback is scheduled, that is, a change is not confirmed yet."""
+    return FOLDER.is_dir()
+
+
+def cancel(host: Host) -> None:
+    """Cancel the scheduled rollback, if any, and delete the saved files."""
+    host.succeeds("systemctl", "stop", UNIT + ".timer")
+    shutil.rmtree(FOLDER, ignore_errors=True)

@@ -1,0 +1,62 @@
+# Copyright (c) openipu.pod contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Application of plans, and the result of a task.
+
+This package has the code that OpenStack families share. Each family has the same modules: ``families`` (objects),
+``api`` (reads, and a ``writer.StepWriter``) and ``task``. A family must not import one on its own or a higher layer.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ...reconcile import Action, Family, ItemError, Object, Step, UserError, build_report, empty_result
+from ...runner import TaskError
+from .options import Run
+from .writer import StepWriter, WaitingWriter
+
+Plan = tuple[list[Step], StepWriter]
+
+
+def apply_plans(
+    run: Run, plans: t.Sequence[Plan], families: t.Iterable[Family], details: t.Callable[[], Object] | None = None
+) -> Object:
+    """Apply the plans in order, except in check mode, and return the result of the task.
+
+    The first plan with an error ends the run. The result has an entry for each of ``families``. ``details``
+    returns further fields of the result and is called after all plans succeeded. Raises TaskError, which
+    contains the result so far.
+    """
+    steps: list[Step] = []
+    errors: list[ItemError] = []
+    wrote = False
+    for part, writer in plans:
+        steps += part
+        if not run.check_mode:
+            _write(part, writer)
+            errors = writer.errors
+            wrote = wrote or writer.wrote
+        if errors:
+            break
+    result = {
+        **{family.plural: empty_result() for family in families},
+        **build_report(steps, errors, run.diff, wrote).result(),
+    }
+    if result.pop("failed", False):
+        raise TaskError(result.pop("msg"), **result)
+    if details:
+        try:
+            result.update(details())
+        except UserError as error:
+            raise TaskError(error.message, **{**result, "error_code": error.error_code}) from error
+    return result
+
+
+def _write(steps: list[Step], writer: StepWriter) -> None:
+    """Write the changes, and wait for unchanged objects that are not ready yet."""
+    changes = [step for step in steps if step.action is not Action.NONE]
+    if changes:
+        writer(changes)
+    if isinstance(writer, WaitingWriter):
+        writer.settle([step for step in steps if step.action is Action.NONE])

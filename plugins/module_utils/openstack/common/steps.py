@@ -1,0 +1,28 @@
+# Copyright (c) openipu.pod contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Selection and names of the steps of a plan. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ...reconcile import Action, Family, Step
+
+CREATIONS = (Action.CREATE, Action.RECREATE)
+REMOVALS = (Action.DELETE, Action.RECREATE)
+
+
+def select(steps: t.Iterable[Step], family: Family, actions: t.Collection[Action]) -> list[Step]:
+    """Return the steps of one family with one of the actions."""
+    return [step for step in steps if step.family is family and step.action in actions]
+
+
+def step_id(step: Step) -> tuple[str, str]:
+    """Return kind and key, which identify a step in results and errors."""
+    return step.family.kind, step.key
+
+
+def step_name(step: Step) -> str:
+    """Return the kind and name of an object for messages."""
+    return "%s '%s'" % (step.family.kind.replace("_", " "), step.key)

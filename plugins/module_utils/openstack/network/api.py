@@ -1,0 +1,373 @@
+# Copyright (c) openipu.pod contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Neutron API: reads of the actual state and of limits, and writes, in bulk where Neutron supports it."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ...reconcile import Action, Family, ItemError, Object, Step, UserError
+from ..common.client import Cloud, CloudError
+from ..common.lookup import project_id
+from ..common.steps import CREATIONS, REMOVALS, select, step_id
+from ..common.tags import TAG, owner_of
+from ..common.writer import MissingError, StepWriter
+from . import request_bodies
+from .deletion import is_removed_first
+from .families import (
+    ADDRESS_SCOPE,
+    ALL_PROJECTS,
+    COLLECTIONS,
+    FAMILIES,
+    INTERFACE,
+    NETWORK,
+    PATHS,
+    PORT,
+    RESOURCES,
+    ROUTER,
+    SECURITY_GROUP,
+    SHARE,
+    SUBNET,
+    SUBNET_POOL,
+)
+from .parse import NetworkState, Raw, RawState, parse_state
+from .query import Query
+from .security_rules import canonical_rule, parse_rule, rule_key
+
+CHUNK = 64  # objects in one request
+_IDS_PER_REQUEST = 40  # limits the length of the URL
+_OWN_FAMILIES = (SECURITY_GROUP, ROUTER, SHARE)  # read for the project only
+_BULK_FAMILIES = (NETWORK, SUBNET, SECURITY_GROUP, PORT)
+_TAGGED_FAMILIES = (SUBNET_POOL, NETWORK, SUBNET, SECURITY_GROUP, PORT, ROUTER)
+_COMMON_ERRORS = ("OverQuota",)  # errors of a whole request rather than of one object
+
+
+def fetch(cloud: Cloud, query: Query) -> NetworkState:
+    """Read the actual state: each collection once, concurrently.
+
+    The state includes all ports on owned networks and on those that the query names, and all ports of the owner.
+    A kind that Neutron does not support is empty. Raises UserError.
+    """
+    project = query.project or cloud.authorize()
+    raw = _collections(cloud, [kind for kind in PATHS if kind in query.kinds and kind != PORT.kind], project)
+    unknown = sorted(set(query.groups) - {group["name"] for group in raw.get(SECURITY_GROUP.kind, ())})
+    if unknown:
+        kind = SECURITY_GROUP.kind
+        raw[kind] = [*raw[kind], *cloud.list("network", PATHS[kind], COLLECTIONS[kind], name=unknown)]
+    projects = _project_ids(cloud, query, raw)
+    if PORT.kind in query.kinds:
+        raw[PORT.kind] = _ports(cloud, query, raw, project)
+    return parse_state(RawState(project, raw, projects), query.owner)
+
+
+def _collections(cloud: Cloud, kinds: list[str], project: str) -> dict[str, list[Object]]:
+    own = [family.kind for family in _OWN_FAMILIES]
+
+    def read(kind: str) -> list[Object]:
+        query = {"project_id": project} if kind in own else {}
+        try:
+            return cloud.list("network", PATHS[kind], COLLECTIONS[kind], **query)
+        except CloudError as error:
+            if error.status == 404:
+                return []
+            raise
+
+    return dict(zip(kinds, cloud.map(read, kinds), strict=True))
+
+
+def _project_ids(cloud: Cloud, query: Query, raw: Raw) -> dict[str, str]:
+    """Read the ids of the projects that desired shares, or all actual shares, refer to."""
+    names = sorted({name for name in query.projects if name != ALL_PROJECTS})
+    found = dict(zip(names, cloud.map(lambda name: project_id(cloud, name), names), strict=True))
+    ids = {name: id for name, id in found.items() if id}
+    ids[ALL_PROJECTS] = ALL_PROJECTS
+    if query.all_projects:
+        targets = {share.get("target_project") or share["target_tenant"] for share in raw[SHARE.kind]}
+        if targets - {ALL_PROJECTS}:
+            known = cloud.list("identity", "/projects", "projects")
+            ids.update({project["name"]: project["id"] for project in known if project["id"] in targets})
+    return ids
+
+
+def _ports(cloud: Cloud, query: Query, raw: Raw, project: str) -> list[Object]:
+    def is_owned(item: Object) -> bool:
+        return item["project_id"] == project and owner_of(item) is not None
+
+    of_subnets = {subnet["network_id"] for subnet in raw.get(SUBNET.kind, ()) if is_owned(subnet)}
+    ids = [
+        network["id"]
+        for network in raw.get(NETWORK.kind, ())
+        if network["name"] in query.networks or network["id"] in of_subnets or is_owned(network)
+    ]
+    found = fetch_ports(cloud, ids)
+    # An earlier task may have created ports on networks that this task does not name.
+    found += cloud.list("network", "/ports", "ports", project_id=project, tags=TAG + query.owner)
+    return list({port["id"]: port for port in found}.values())
+
+
+def fetch_ports(cloud: Cloud, networks: list[str]) -> list[Object]:
+    """Read all ports on the networks with these ids."""
+    parts = [networks[start : start + _IDS_PER_REQUEST] for start in range(0, len(networks), _IDS_PER_REQUEST)]
+    found = cloud.map(lambda part: cloud.list("network", "/ports", "ports", network_id=part), parts)
+    return [port for part in found for port in part]
+
+
+class CloudLimits:
+    """Quotas of a project and extensions of Neutron, read from the API."""
+
+    def __init__(self, cloud: Cloud, project: str) -> None:
+        self._cloud = cloud
+        self._project = project
+
+    def quotas(self) -> dict[str, Object]:
+        """Read limit, usage and reservation by name of the quota; empty when the cloud does not report them."""
+        try:
+            found = self._cloud.request("network", "GET", "/quotas/%s/details.json" % self._project)
+        except CloudError as error:
+            if error.status in (403, 404):
+                return {}
+            raise
+        return t.cast("dict[str, Object]", found["quota"])
+
+    def has_extension(self, alias: str) -> bool:
+        """Return whether Neutron has an API extension. Raises CloudError."""
+        try:
+            self._cloud.request("network", "GET", "/extensions/%s" % alias)
+        except CloudError as error:
+            if error.status != 404:
+                raise
+            return False
+        return True
+
+
+class NetworkWriter(StepWriter):
+    """Writer of Neutron objects. It removes objects first, except those that others use until they are changed."""
+
+    def __init__(self, cloud: Cloud, state: NetworkState, owner: str) -> None:
+        super().__init__(cloud, "network")
+        self._state = state
+        self._owner = owner
+        self._tag = TAG + owner
+        self._created: dict[tuple[str, str], Object] = {}  # kind and name -> object of the API
+        self._raw = {raw["id"]: raw for kind in PATHS for raw in state.raw.get(kind, ())}
+
+    def __call__(self, steps: list[Step]) -> list[ItemError]:
+        """Write the steps and return the errors."""
+        removals = [step for step in steps if step.action in REMOVALS]
+        first = [step for step in removals if is_removed_first(step, steps)]
+        last = [step for step in removals if not is_removed_first(step, steps)]
+        for family in (SHARE, INTERFACE, ROUTER, PORT, SUBNET, NETWORK):
+            self.for_each(select(first, family, REMOVALS), self._detach if family is INTERFACE else self._delete)
+        for family in (ADDRESS_SCOPE, SUBNET_POOL, NETWORK, SUBNET, SECURITY_GROUP):
+            self.for_each(select(steps, family, (Action.CHANGE,)), self._change)
+            self._create(select(steps, family, CREATIONS))
+        groups = select(steps, SECURITY_GROUP, (Action.CREATE, Action.CHANGE))
+        self.for_each([step for step in groups if "rules" in (step.desired or {})], self._set_rules)
+        changed = select(steps, PORT, (Action.CHANGE,))
+        self.for_each(_blocking_ports(steps, changed), self._release_addresses)
+        self.for_each(changed, self._change)
+        self._create(select(steps, PORT, CREATIONS))
+        self.for_each(select(steps, ROUTER, (Action.CHANGE,)), self._change)
+        self._create(select(steps, ROUTER, CREATIONS))
+        self._attach_all(select(steps, INTERFACE, CREATIONS))
+        self.for_each(select(steps, SHARE, CREATIONS), self._create_share)
+        for family in (SUBNET, NETWORK, SECURITY_GROUP, SUBNET_POOL, ADDRESS_SCOPE):
+            self.for_each(select(last, family, REMOVALS), self._delete)
+        return self.errors
+
+    def id(self, family: Family, name: str) -> str | None:
+        """Return the id of an object, including one that was just created; None when it does not exist."""
+        created = self._created.get((family.kind, name))
+        return str(created["id"]) if created else self._state.id(family, name)
+
+    def _find(self, family: Family, name: str) -> str:
+        id = self.id(family, name)
+        if not id:
+            raise MissingError(family, name)
+        return id
+
+    def _delete(self, step: Step) -> None:
+        self.remove("%s/%s" % (PATHS[step.family.kind], (step.before or {})["uuid"]))
+        if step.action is Action.RECREATE:
+            self.removed.add(step_id(step))
+
+    def _detach(self, step: Step) -> None:
+        before = step.before or {}
+        router = self._find(ROUTER, before["router"])
+        path = "/routers/%s/remove_router_interface" % router
+        try:
+            self.write("PUT", path, json={"subnet_id": before["subnet_uuid"]})
+        except CloudError as error:
+            if error.status != 404:
+                raise
+        if step.action is Action.RECREATE:
+            self.removed.add(step_id(step))
+
+    def _create(self, steps: list[Step]) -> None:
+        """Create the objects of one family."""
+        if not steps:
+            return
+        family = steps[0].family
+        ready: list[tuple[Step, Object]] = []
+        for step in steps:
+            self.attempt(step, lambda step: ready.append((step, request_bodies.creation_body(step, self._find))))
+        if family is PORT and ready and self._supports_tags_on_creation():
+            for _step, body in ready:
+                body["tags"] = [self._tag]
+        bulk = [(step, body) for step, body in ready if _is_bulk(family, body)]
+        chunks = [bulk[start : start + CHUNK] for start in range(0, len(bulk), CHUNK)]
+        chunks += [[(step, body)] for step, body in ready if not _is_bulk(family, body)]
+        # Neutron locks the subnets of new ports, so concurrent chunks would block each other.
+        for group in [[chunk] for chunk in chunks] if family in _BULK_FAMILIES else [chunks]:
+            self.cloud.map(self._post, group)
+        if family in _TAGGED_FAMILIES:
+            self.for_each([step for step in steps if step_id(step) not in self.failed], self._tag_created)
+
+    def _post(self, chunk: list[tuple[Step, Object]]) -> None:
+        """Create the objects of one request. When Neutron refuses it, split it in halves to find the cause."""
+        if [step for step, _body in chunk if self.is_skipped(step)]:
+            return
+        family = chunk[0][0].family
+        path, one, many = PATHS[family.kind], RESOURCES[family.kind], COLLECTIONS[family.kind]
+        try:
+            if _is_bulk(family, chunk[0][1]):
+                created = self.write("POST", path, json={many: [body for _step, body in chunk]})[many]
+            else:
+                created = [self.write("POST", path, json={one: chunk[0][1]})[one]]
+        except CloudError as error:
+            common = error.fatal or error.status == 403 or error.kind in _COMMON_ERRORS or (error.status or 0) >= 500
+            if common or len(chunk) == 1:
+                for step, _body in chunk:
+                    self.fail(step, error)
+                return
+            middle = len(chunk) // 2
+            self._post(chunk[:middle])
+            self._post(chunk[middle:])
+            return
+        for raw in created:
+            self._created[family.kind, raw["name"]] = raw
+
+    def _supports_tags_on_creation(self) -> bool:
+        """Return whether new ports can have tags, which takes an extension driver that few clouds enable."""
+        try:
+            self.cloud.request("network", "GET", "/extensions/tag-ports-during-bulk-creation")
+        except CloudError:  # an error other than 404 recurs when the ports are created
+            return False
+        return True
+
+    def _tag_created(self, step: Step) -> None:
+        raw = self._created[step.family.kind, step.key]
+        if self._tag not in raw.get("tags", ()):
+            self._set_tags(step, raw["id"], [self._tag])
+
+    def _set_tags(self, step: Step, id: str, tags: list[str]) -> None:
+        self.write("PUT", "%s/%s/tags" % (PATHS[step.family.kind], id), json={"tags": tags})
+
+    def _change(self, step: Step) -> None:
+        before = step.before or {}
+        kind = step.family.kind
+        body = request_bodies.change_body(step, self._find)
+        if body:
+            self.write("PUT", "%s/%s" % (PATHS[kind], before["uuid"]), json={RESOURCES[kind]: body})
+        if step.family in _TAGGED_FAMILIES and before.get("owner") is None:
+            tags = [*self._raw[before["uuid"]].get("tags", ()), self._tag]
+            self._set_tags(step, before["uuid"], tags)
+
+    def _release_addresses(self, step: Step) -> None:
+        """Remove the addresses of a port that another port gets."""
+        path = "/ports/%s" % (step.before or {})["uuid"]
+        self.write("PUT", path, json={"port": {"fixed_ips": []}})
+
+    def _set_rules(self, step: Step) -> None:
+        """Write the rules of one group, new ones first, so that allowed traffic is never interrupted."""
+        raw = self._created.get((SECURITY_GROUP.kind, step.key)) or self._raw[(step.before or {})["uuid"]]
+        names = self._state.names(SECURITY_GROUP)
+        names.update((made["id"], name) for (kind, name), made in self._created.items() if kind == SECURITY_GROUP.kind)
+        actual = {rule_key(parse_rule(rule, names)): rule["id"] for rule in raw["security_group_rules"]}
+        desired = {rule_key(rule): rule for rule in map(canonical_rule, (step.desired or {})["rules"])}
+        new = [rule for key, rule in desired.items() if key not in actual]
+        bodies = [request_bodies.rule_body(rule, raw["id"], self._find) for rule in new]
+        if bodies:
+            self.write("POST", "/security-group-rules", json={"security_group_rules": bodies})
+        for key, id in actual.items():
+            if key not in desired:
+                self.remove("/security-group-rules/%s" % id)
+
+    def _attach_all(self, steps: list[Step]) -> None:
+        """Add router interfaces. Those of one router are added in turn, since each request locks the router."""
+        routers: dict[str, list[Step]] = {}
+        for step in steps:
+            routers.setdefault((step.desired or {})["router"], []).append(step)
+
+        def attach(interfaces: list[Step]) -> None:
+            for step in interfaces:
+                self.attempt(step, self._attach)
+
+        self.cloud.map(attach, list(routers.values()))
+
+    def _attach(self, step: Step) -> None:
+        item = step.desired or {}
+        router, subnet = self._find(ROUTER, item["router"]), self._find(SUBNET, item["subnet"])
+        path = "/routers/%s/add_router_interface" % router
+        if "address" not in item and not item.get("any_address"):
+            self.write("PUT", path, json={"subnet_id": subnet})
+            return
+        port = self._port_for(step, subnet)
+        try:
+            self.write("PUT", path, json={"port_id": port})
+        except CloudError as error:
+            if not error.fatal:
+                self.remove("/ports/%s" % port)
+            raise
+
+    def _port_for(self, step: Step, subnet: str) -> str:
+        """Return the id of the port for an interface: an unused one of an interrupted run, or a new one."""
+        item = step.desired or {}
+        fixed = {"subnet_id": subnet, **({"ip_address": item["address"]} if "address" in item else {})}
+        raw = self._created.get((SUBNET.kind, item["subnet"])) or self._raw[subnet]
+        body = {"name": step.key, "network_id": raw["network_id"]}
+        query = {**body, "project_id": self._state.project}
+        unused = [
+            port
+            for port in self.cloud.list("network", PATHS[PORT.kind], COLLECTIONS[PORT.kind], **query)
+            if not port["device_id"]
+            and owner_of(port) in (None, self._owner)
+            and any(fixed.items() <= each.items() for each in port["fixed_ips"])
+        ]
+        if unused:
+            port = unused[0]
+        else:
+            port = self.write("POST", "/ports", json={"port": {**body, "fixed_ips": [fixed]}})["port"]
+        if self._tag not in port.get("tags", ()):
+            self.write("PUT", "/ports/%s/tags" % port["id"], json={"tags": [self._tag]})
+        return str(port["id"])
+
+    def _create_share(self, step: Step) -> None:
+        item = step.desired or {}
+        project = self._state.projects.get(item["project"])
+        if not project:
+            raise UserError("project '%s' does not exist. Create it first, or correct the name." % item["project"])
+        family = next(family for family in FAMILIES if family.kind == item["kind"])
+        body = request_bodies.share_body(item, self._find(family, item["name"]), project)
+        self.write("POST", PATHS[SHARE.kind], json={RESOURCES[SHARE.kind]: body})
+
+
+def _is_bulk(family: Family, body: Object) -> bool:
+    """Return whether Neutron can create an object in bulk. Bulk creation of ports ignores the offload type."""
+    return family in _BULK_FAMILIES and "hardware_offload_type" not in body
+
+
+def _blocking_ports(steps: t.Iterable[Step], changed: list[Step]) -> list[Step]:
+    """Return the changed ports that have an address that another port gets."""
+    users: dict[tuple[str, str], str] = {}
+    for step in steps:
+        if step.family is PORT and step.desired is not None:
+            users.update(((step.desired["network"], each), step.key) for each in step.desired.get("addresses") or ())
+    found = []
+    for step in changed:
+        before = step.before or {}
+        takers = {users.get((before["network"], each), step.key) for each in before["addresses"]}
+        if takers - {step.key}:
+            found.append(step)
+    return found

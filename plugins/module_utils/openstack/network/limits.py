@@ -1,0 +1,105 @@
+# Copyright (c) openipu.pod contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Checks of a plan against quotas and extensions of the cloud. Pure; ``Limits`` reads them."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ...reconcile import Action, Object, Step, UserError
+from ..common.steps import CREATIONS, select
+from .deletion import is_removed_first
+from .families import INTERFACE, NETWORK, PORT, ROUTER, SECURITY_GROUP, SHARE, SUBNET, SUBNET_POOL
+
+OFFLOAD = "port-hardware-offload-type"  # alias of the API extension
+
+_QUOTAS = {  # name in Neutron -> kind
+    "network": NETWORK.kind,
+    "subnet": SUBNET.kind,
+    "security_group": SECURITY_GROUP.kind,
+    "router": ROUTER.kind,
+    "rbac_policy": SHARE.kind,
+    "subnetpool": SUBNET_POOL.kind,
+}
+_DEFAULT_RULES = 2  # Neutron adds them to a new security group
+_PLURALS = {"rbac_policy": "shares (RBAC policies)", "subnetpool": "subnet pools"}
+_FLAGS = {
+    "network": "--networks",
+    "subnet": "--subnets",
+    "port": "--ports",
+    "router": "--routers",
+    "security_group": "--secgroups",
+    "security_group_rule": "--secgroup-rules",
+    "rbac_policy": "--rbac-policies",
+    "subnetpool": "--subnetpools",
+}
+
+
+class Limits(t.Protocol):
+    """Quotas and extensions of a cloud, each read at its call."""
+
+    def quotas(self) -> t.Mapping[str, Object]:
+        """Return limit, usage and reservation by name of the quota; empty when the cloud does not report them."""
+
+    def has_extension(self, alias: str) -> bool:
+        """Return whether Neutron has an API extension."""
+
+
+def check_limits(steps: t.Sequence[Step], limits: Limits, project: str) -> None:
+    """Raise UserError when the cloud does not support a new port, or a quota of the project is too small."""
+    created = select(steps, PORT, CREATIONS)
+    offload = next((step for step in created if (step.desired or {}).get("hardware_offload")), None)
+    if offload and not limits.has_extension(OFFLOAD):
+        raise UserError(
+            "Cannot create port '%s' for hardware offload: this Neutron does not support it. Enable the ML2 extension "
+            "driver port_hardware_offload_type, or omit hardware_offload." % offload.key
+        )
+    if any(step.action is Action.CREATE for step in steps):
+        check_quotas(steps, limits.quotas(), project)
+
+
+def quota_demand(steps: t.Iterable[Step]) -> dict[str, int]:
+    """Return the largest number of additional objects during the run, by name of the quota."""
+    count = dict.fromkeys([*_QUOTAS, "port", "security_group_rule"], 0)
+    kinds = {kind: name for name, kind in _QUOTAS.items()}
+    steps = list(steps)
+    for step in steps:
+        change = {Action.CREATE: 1, Action.DELETE: -1}.get(step.action, 0)
+        if change < 0 and not is_removed_first(step, steps):
+            continue  # it still counts while others are created
+        if step.family.kind in kinds:
+            count[kinds[step.family.kind]] += change
+        if step.family in (PORT, INTERFACE):
+            count["port"] += change
+        if step.family is ROUTER and change == 1 and (step.desired or {}).get("external_network", "none") != "none":
+            count["port"] += 1
+        if step.family is SECURITY_GROUP and step.desired is not None and step.desired.get("rules") is not None:
+            before = len((step.before or {}).get("rules", ())) if step.before else 0
+            count["security_group_rule"] += max(0, len(step.desired["rules"]) - before)
+            count["security_group_rule"] += _DEFAULT_RULES * (step.action is Action.CREATE)
+    return count
+
+
+def check_quotas(steps: t.Iterable[Step], quotas: t.Mapping[str, Object], project: str) -> None:
+    """Raise UserError when the steps exceed a quota of the project."""
+    for name, more in quota_demand(steps).items():
+        quota = quotas.get(name)
+        if not quota or quota["limit"] < 0 or more <= 0:
+            continue
+        used = quota["used"] + quota.get("reserved", 0)
+        if used + more > quota["limit"]:
+            raise UserError(
+                "Cannot create %d more %s: the quota of the project is %d, and %d are used. Raise it to at least %d "
+                "(openstack quota set %s %d %s)."
+                % (
+                    more,
+                    _PLURALS.get(name, name.replace("_", " ") + "s"),
+                    quota["limit"],
+                    used,
+                    used + more,
+                    _FLAGS[name],
+                    used + more,
+                    project,
+                )
+            )

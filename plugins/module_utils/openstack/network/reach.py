@@ -1,0 +1,147 @@
+# Copyright (c) openipu.pod contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Networks that a tenant sees and reaches, compared with those that it may. Pure.
+
+A tenant reaches a network when it may create ports there, or when a router connects the network to one of those.
+Security groups are ignored, since a tenant chooses those of its ports itself.
+"""
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import dataclass
+
+from ...reconcile import Object
+from .families import ALL_PROJECTS, NETWORK, PORT, ROUTER, SHARE, SUBNET
+from .parse import ROUTER_PORTS, Raw
+
+
+@dataclass(frozen=True)
+class Tenant:
+    """Project, and the names of the networks that it may see and reach."""
+
+    project: str
+    id: str
+    allowed: frozenset[str]
+
+
+@dataclass(frozen=True)
+class ReachableNetworks:
+    """Ids of networks on which the tenant may create ports, and of those that routers connect to them."""
+
+    attached: frozenset[str]
+    routed: frozenset[str]
+    routers: dict[str, str]  # id of a routed network -> name of a router to it
+
+    @property
+    def all(self) -> frozenset[str]:
+        """Ids of all reachable networks."""
+        return self.attached | self.routed
+
+
+def reachable_networks(raw: Raw, project: str) -> ReachableNetworks:
+    """Return the networks that a project reaches, given the objects that an administrator sees."""
+    attached = {net["id"] for net in raw[NETWORK.kind] if net["project_id"] == project}
+    for policy in raw[SHARE.kind]:
+        target = policy.get("target_project") or policy["target_tenant"]
+        shared = policy["action"] == "access_as_shared" and policy["object_type"] == "network"
+        if shared and target in (project, ALL_PROJECTS):
+            attached.add(policy["object_id"])
+    connected = _connected_networks(raw)
+    names = {router["id"]: router["name"] or router["id"] for router in raw[ROUTER.kind]}
+    routed: dict[str, str] = {}
+    pending = list(attached)
+    while pending:
+        current = pending.pop()
+        for router, networks in connected.items():
+            if current in networks:
+                for network in networks - attached - set(routed):
+                    routed[network] = names.get(router, router)
+                    pending.append(network)
+    return ReachableNetworks(frozenset(attached), frozenset(routed), routed)
+
+
+def _connected_networks(raw: Raw) -> dict[str, set[str]]:
+    """Return the networks in which each router has an interface. A gateway only leads out and does not count."""
+    connected: dict[str, set[str]] = {}
+    for port in raw[PORT.kind]:
+        if port["device_owner"] in ROUTER_PORTS:
+            connected.setdefault(port["device_id"], set()).add(port["network_id"])
+    return connected
+
+
+def find_leaks(tenant: Tenant, raw: Raw, reachable: ReachableNetworks, visible: Raw | None) -> list[Object]:
+    """Return a finding for each network that the tenant may not see or reach, or should reach but does not.
+
+    ``visible`` are the objects that the API returned to the tenant, None without its credentials. Own and external
+    networks are always allowed.
+    """
+    names = {net["id"]: net["name"] or net["id"] for net in raw[NETWORK.kind]}
+    allowed = {
+        net["id"]
+        for net in raw[NETWORK.kind]
+        if net["project_id"] == tenant.id or net["router:external"] or net["name"] in tenant.allowed
+    }
+    findings: list[Object] = []
+
+    def add(kind: str, network: str, reason: str) -> None:
+        findings.append({"project": tenant.project, "kind": kind, "network": network, "reason": reason})
+
+    for id in sorted(reachable.attached - allowed, key=lambda id: names.get(id, id)):
+        name = names.get(id, id)
+        reason = "Tenant '%s' can create ports on network '%s'. Remove the share of the network."
+        add("attachable", name, reason % (tenant.project, name))
+    for id in sorted(reachable.routed - allowed, key=lambda id: names.get(id, id)):
+        name = names.get(id, id)
+        reason = "Tenant '%s' reaches network '%s' through router '%s'. Remove that interface."
+        add("reachable", name, reason % (tenant.project, name, reachable.routers[id]))
+    findings += _find_visible(tenant, allowed, visible or {})
+    missing = tenant.allowed - {names[id] for id in reachable.all if id in names}
+    for name in sorted(missing):
+        add("unreachable", name, "Tenant '%s' does not reach network '%s'. Share it." % (tenant.project, name))
+    return findings
+
+
+def _find_visible(tenant: Tenant, allowed: set[str], visible: Raw) -> list[Object]:
+    """Return a finding for each object that the tenant sees and may not see."""
+    findings: list[Object] = []
+    names = {net["id"]: net["name"] or net["id"] for net in visible.get(NETWORK.kind, ())}
+
+    def add(network: str, reason: str) -> None:
+        reason = "Tenant '%s' %s" % (tenant.project, reason)
+        findings.append({"project": tenant.project, "kind": "visible", "network": network, "reason": reason})
+
+    for net in visible.get(NETWORK.kind, ()):
+        name = names[net["id"]]
+        if net["id"] not in allowed:
+            add(name, "sees network '%s'. Remove the share of the network, or the role of the tenant." % name)
+        if net.get("provider:segmentation_id") is not None and net["project_id"] != tenant.id:
+            add(name, "sees the VLAN of network '%s', as only administrators do. Revoke its administrator role." % name)
+    for kind, title in ((SUBNET.kind, "subnet"), (PORT.kind, "port")):
+        for item in visible.get(kind, ()):
+            # A project that sees a network also sees its subnets, and its own ports there.
+            if item["project_id"] == tenant.id or (kind == SUBNET.kind and item["network_id"] in names):
+                continue
+            name = str(names.get(item["network_id"], item["network_id"]))
+            add(
+                name,
+                "sees %s '%s' of network '%s'. Revoke the role of the tenant."
+                % (title, item["name"] or item["id"], name),
+            )
+    return findings
+
+
+def port_addresses(raw_ports: t.Iterable[Object], networks: t.Mapping[str, str]) -> list[Object]:
+    """Return the ports on networks with their addresses, sorted by network and name."""
+    found = [
+        {
+            "network": networks[port["network_id"]],
+            "name": port["name"],
+            "mac": port["mac_address"],
+            "addresses": [fixed["ip_address"] for fixed in port["fixed_ips"]],
+        }
+        for port in raw_ports
+        if port["network_id"] in networks
+    ]
+    return sorted(found, key=lambda port: (port["network"], port["name"], port["mac"]))

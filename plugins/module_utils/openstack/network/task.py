@@ -1,0 +1,54 @@
+# Copyright (c) openipu.pod contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Task of the module openstack_pod_network."""
+
+from __future__ import annotations
+
+from ...reconcile import Object
+from ...runner import Task
+from ..common.apply_plan import apply_plans
+from ..common.options import OPENSTACK, Run
+from .api import CloudLimits, NetworkWriter, fetch
+from .checks import check_desired
+from .families import FAMILIES, SHARE, Objects, desired
+from .options import CONFIG_OPTIONS
+from .parse import NetworkState
+from .plan import deletions_of, plan_network
+from .query import query_of
+
+
+def _apply(run: Run) -> Object:
+    params, cloud = run.params, run.transport
+    absent, owner = params["state"] == "absent", params["pod"]
+    config: Object = {plural: [] for plural in CONFIG_OPTIONS} if absent else params["config"]
+    prune = list(CONFIG_OPTIONS) if absent else params["prune"]
+    objects = desired(config, owner)
+    check_desired(objects)
+    state = fetch(cloud, query_of(config, owner, everything=absent))
+    steps = plan_network(objects, state, owner, deletions_of(config, prune), CloudLimits(cloud, state.project))
+    if run.check_mode:
+        run.warnings.extend(_missing_projects(objects, state))
+    kinds = {*objects, *(step.family.kind for step in steps)}
+    families = [family for family in FAMILIES if family.kind in kinds]
+    return apply_plans(run, [(steps, NetworkWriter(cloud, state, owner))], families)
+
+
+def _missing_projects(objects: Objects, state: NetworkState) -> list[str]:
+    """Return a warning for the projects of shares that an earlier task may create."""
+    unknown = sorted({item["project"] for item in objects.get(SHARE.kind, ())} - set(state.projects))
+    names = ", ".join("'%s'" % name for name in unknown)
+    return ["Cannot find project %s. The task fails unless an earlier task creates it." % names] if unknown else []
+
+
+OPENSTACK_POD_NETWORK = Task(
+    OPENSTACK,
+    {
+        "pod": {"type": "str", "required": True},
+        "config": {"type": "dict", "options": CONFIG_OPTIONS},
+        "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+        "prune": {"type": "list", "elements": "str", "choices": list(CONFIG_OPTIONS), "default": []},
+    },
+    _apply,
+    {"required_if": [("state", "present", ("config",))]},
+)

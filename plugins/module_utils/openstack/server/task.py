@@ -1,0 +1,98 @@
+# Copyright (c) openipu.pod contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Task of the module openstack_pod_server: ports first, then servers; the reverse for removals."""
+
+from __future__ import annotations
+
+from ...reconcile import Object, empty_result
+from ...runner import Task, TaskError
+from ..common.apply_plan import apply_plans
+from ..common.lookup import missing_project, project_id
+from ..common.options import OPENSTACK, Run
+from ..network.api import CloudLimits, NetworkWriter
+from ..network.api import fetch as fetch_network
+from ..network.families import NETWORK, PORT, SECURITY_GROUP, SUBNET
+from ..network.parse import NetworkState
+from ..network.query import Query, group_names
+from .api import Names, ServerWriter, fetch
+from .families import OPTIONS, SERVER, desired, desired_ports
+from .plan import (
+    Servers,
+    check_desired_ports,
+    check_startable,
+    check_writable,
+    plan_port_removal,
+    plan_ports,
+    plan_server_removal,
+    plan_servers,
+)
+
+_FAMILIES = (PORT, SERVER)
+
+
+def _apply(run: Run) -> Object:
+    params, cloud = run.params, run.transport
+    absent = params["state"] == "absent"
+    items = desired(params)
+    if not absent:
+        check_desired_ports(items, params["pod"])
+    project = _project(run)
+    if project is None:
+        return {"changed": False, **{family.plural: empty_result() for family in _FAMILIES}}
+    names = Names(cloud)
+    servers = Servers(params["pod"], items, fetch(cloud, items, names, project))
+    server_steps = plan_server_removal(servers) if absent else plan_servers(servers, params["recreate"])
+    state = _network_state(run, items, project)
+    limits = CloudLimits(cloud, project)
+    port_steps = plan_port_removal(servers, state) if absent else plan_ports(servers, state, limits)
+    if not run.check_mode:
+        if project != cloud.authorize():
+            check_writable([*port_steps, *server_steps], params["project"])
+        check_startable(server_steps, names.ids)
+    port_writer = NetworkWriter(cloud, state, params["pod"])
+    server_writer = ServerWriter(
+        cloud, names, params["pod"], params["wait_timeout"], lambda name: port_writer.id(PORT, name)
+    )
+    plans = [(port_steps, port_writer), (server_steps, server_writer)]
+    if absent:
+        return apply_plans(run, plans[::-1], _FAMILIES)
+
+    def details() -> Object:
+        actual = servers.actual if run.check_mode else fetch(cloud, items, names, project)
+        return {"details": {item["name"]: _details(item) for item in actual}}
+
+    return apply_plans(run, plans, _FAMILIES, details)
+
+
+def _project(run: Run) -> str | None:
+    """Return the id of the project; None when the servers of a missing project are to be removed."""
+    name, own = run.params["project"], run.transport.authorize()
+    id = project_id(run.transport, name) if name else own
+    if id is None and run.params["state"] == "present":
+        raise TaskError(missing_project(name, "Correct the name, or omit it."))
+    return id
+
+
+def _network_state(run: Run, items: list[Object], project: str) -> NetworkState:
+    config = {"ports": desired_ports(items)}
+    kinds = [family.kind for family in (NETWORK, SUBNET, PORT, SECURITY_GROUP)]
+    networks = {item["network"] for item in config["ports"]}
+    query = Query(run.params["pod"], kinds, networks, group_names(config), project=project)
+    return fetch_network(run.transport, query)
+
+
+def _details(server: Object) -> Object:
+    return {"id": server["uuid"], "status": server["status"], "addresses": server["addresses"]}
+
+
+OPENSTACK_POD_SERVER = Task(
+    OPENSTACK,
+    {
+        **OPTIONS,
+        "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+        "recreate": {"type": "bool", "default": False},
+        "wait_timeout": {"type": "float", "default": 300.0},
+    },
+    _apply,
+)

@@ -1,0 +1,155 @@
+# Copyright (c) openipu.pod contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Keystone API: tags of PODs and lent roles in a project.
+
+The tag of a lent role has its user and the POD. So the writer revokes no role that a user had before, or that
+another POD of the same user still needs.
+"""
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import dataclass, field
+from urllib.parse import quote
+
+from ...reconcile import Action, ItemError, Object, Step, UserError
+from ..common.client import Cloud
+from ..common.steps import select
+from ..common.tags import TAG
+from ..common.writer import StepWriter
+from .families import POD_TAG, ROLE, lent_role
+
+_LENT = "openipu.role="  # followed by role id, user id and POD, separated by colons
+
+
+@dataclass
+class TenantState:
+    """Tags and lent roles of one project."""
+
+    project: str  # id
+    user: str  # id of the user of the task
+    tags: list[str]
+    role_ids: dict[str, str]  # by name
+    roles: list[Object] = field(default_factory=list)
+
+    def pod_tags(self, owner: str) -> list[Object]:
+        """Return the tag of a POD, if the project has it."""
+        return [{"name": owner}] if TAG + owner in self.tags else []
+
+    def other_pods(self, owner: str) -> list[str]:
+        """Return the other PODs in the tags of the project."""
+        return sorted({tag.removeprefix(TAG) for tag in self.tags if tag.startswith(TAG)} - {owner})
+
+    def role(self, name: str, user: str) -> Object:
+        """Return a role that is lent to a user. Raises UserError when no role has the name."""
+        if name not in self.role_ids:
+            known = ", ".join(sorted(self.role_ids))
+            raise UserError("Cannot find role '%s'. Correct the name (existing roles: %s)." % (name, known))
+        return lent_role(name, self.role_ids[name], user, user == self.user)
+
+
+def fetch(cloud: Cloud, project: str, owner: str, roles: t.Iterable[str]) -> TenantState:
+    """Read the project with this id, and whether the user has the roles with these names. Raises UserError."""
+    user = cloud.identity()[0]
+    ids = {raw["name"]: raw["id"] for raw in cloud.list("identity", "/roles", "roles")}
+    state = TenantState(project, user, _tags(cloud, project), ids)
+    names = {id: name for name, id in ids.items()}
+    lent = [_parse_lent(tag) for tag in state.tags if tag.startswith(_LENT)]
+    own = [(names[role], holder) for role, holder, pod in lent if pod == owner and role in names]
+    for name, holder in dict.fromkeys([*own, *((name, user) for name in roles)]):
+        item = state.role(name, holder)
+        item["granted"] = _granted(cloud, project, item)
+        item["tagged"] = (name, holder) in own
+        # A role without a tag was not lent: the user keeps it.
+        item["own"] = item["granted"] and item["role"] not in [
+            role for role, user_id, _pod in lent if user_id == holder
+        ]
+        if item["own"]:
+            item["tagged"] = True
+        if item["granted"] or item["tagged"]:
+            state.roles.append(item)
+    return state
+
+
+def _tags(cloud: Cloud, project: str) -> list[str]:
+    return list(cloud.request("identity", "GET", "/projects/%s/tags" % project)["tags"])
+
+
+def _parse_lent(tag: str) -> tuple[str, str, str]:
+    """Return role id, user id and POD."""
+    role, user, pod = tag.removeprefix(_LENT).split(":", 2)
+    return role, user, pod
+
+
+def _granted(cloud: Cloud, project: str, item: Object) -> bool:
+    query = {"user.id": item["user"], "scope.project.id": project, "role.id": item["role"]}
+    return bool(cloud.list("identity", "/role_assignments", "role_assignments", **query))
+
+
+class TenantWriter(StepWriter):
+    """Writer of POD tags and lent roles. The tag of a role is added first and removed last, so that none is left."""
+
+    def __init__(self, cloud: Cloud, state: TenantState, owner: str) -> None:
+        super().__init__(cloud, "identity")
+        self._state = state
+        self._owner = owner
+
+    def __call__(self, steps: list[Step]) -> list[ItemError]:
+        """Write the steps and return the errors."""
+        self.for_each(select(steps, POD_TAG, (Action.CREATE,)), self._add_pod_tag)
+        self.for_each(select(steps, ROLE, (Action.CREATE, Action.CHANGE)), self._lend)
+        self.for_each(select(steps, ROLE, (Action.DELETE,)), self._revoke)
+        self.for_each(select(steps, POD_TAG, (Action.DELETE,)), self._remove_pod_tag)
+        return self.errors
+
+    def refresh(self) -> None:
+        """Read the tags again, since other runs may change them."""
+        self._state.tags = _tags(self.cloud, self._state.project)
+
+    def _add_pod_tag(self, step: Step) -> None:
+        self._add(TAG + step.key)
+
+    def _remove_pod_tag(self, step: Step) -> None:
+        self.remove(self._tag(TAG + step.key))
+
+    def _lend(self, step: Step) -> None:
+        item = step.desired or {}
+        self._add(self._prefix(item) + self._owner)
+        self.write("PUT", self._grant(item))
+
+    def _revoke(self, step: Step) -> None:
+        """Revoke a role, then remove its tag: an interrupted run leaves the tag, and the next one continues.
+
+        A role that another POD needs stays. The tags are read again afterwards, since another run may have added or
+        removed its own tag at the same time.
+        """
+        item = step.before or {}
+        tag = self._prefix(item) + self._owner
+        last = not self._is_lent_to_others(item)
+        if last:
+            self.remove(self._grant(item))
+        self.remove(self._tag(tag))
+        if last and self._is_lent_to_others(item):  # added since the first read
+            self.write("PUT", self._grant(item))
+        elif not last and not self._is_lent_to_others(item):  # removed since, by a run that saw this tag
+            self.remove(self._grant(item))
+
+    def _is_lent_to_others(self, item: Object) -> bool:
+        self.refresh()
+        prefix = self._prefix(item)
+        return any(tag.startswith(prefix) and tag != prefix + self._owner for tag in self._state.tags)
+
+    def _prefix(self, item: Object) -> str:
+        return "%s%s:%s:" % (_LENT, item["role"], item["user"])
+
+    def _add(self, tag: str) -> None:
+        """Add a tag that the project does not have: Keystone refuses duplicates."""
+        if tag not in self._state.tags:
+            self.write("PUT", self._tag(tag))
+
+    def _tag(self, tag: str) -> str:
+        return "/projects/%s/tags/%s" % (self._state.project, quote(tag, safe=""))
+
+    def _grant(self, item: Object) -> str:
+        return "/projects/%s/users/%s/roles/%s" % (self._state.project, item["user"], item["role"])

@@ -1,0 +1,35 @@
+# Copyright (c) openipu.pod contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Families of POD tags and lent roles, and the desired objects of a task. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ...reconcile import Family, Field, Object
+
+POD_TAG = Family("tag", (), key="name")
+ROLE = Family("role", (Field("tagged"), Field("granted")))
+FAMILIES = (POD_TAG, ROLE)
+
+OPTIONS: dict[str, t.Any] = {
+    "pod": {"type": "str", "required": True},
+    "project": {"type": "str", "required": True},
+    "roles": {"type": "list", "elements": "str"},
+}
+
+
+def desired(params: Object) -> dict[str, list[Object]]:
+    """Return the desired objects of the options by kind; roles have no entry when they are not managed."""
+    absent = params["state"] == "absent"
+    objects: dict[str, list[Object]] = {POD_TAG.kind: [] if absent else [{"name": params["pod"]}]}
+    if absent or params["roles"] is not None:
+        objects[ROLE.kind] = [] if absent else [{"name": name} for name in params["roles"]]
+    return objects
+
+
+def lent_role(name: str, role: str, user: str, own_user: bool) -> Object:
+    """Return a role that is lent to a user, given the ids of both. Keys of other users' roles name the user."""
+    key = name if own_user else "%s of user %s" % (name, user)
+    return {"id": key, "role": role, "user": user, "tagged": True, "granted": True}

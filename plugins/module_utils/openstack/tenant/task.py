@@ -1,0 +1,46 @@
+# Copyright (c) openipu.pod contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Task of the module openstack_pod_tenant: tags of PODs and lent roles in a project."""
+
+from __future__ import annotations
+
+from ...reconcile import Object, empty_result, plan
+from ...runner import Task, TaskError
+from ..common.apply_plan import apply_plans
+from ..common.lookup import missing_project, project_id
+from ..common.options import OPENSTACK, Run
+from .api import TenantWriter, fetch
+from .families import FAMILIES, OPTIONS, POD_TAG, ROLE, desired
+
+
+def _apply(run: Run) -> Object:
+    params, cloud = run.params, run.transport
+    absent, owner = params["state"] == "absent", params["pod"]
+    project = project_id(cloud, params["project"])
+    if project is None:
+        if absent:
+            return {"changed": False, **{family.plural: empty_result() for family in FAMILIES}, "other_pods": []}
+        raise TaskError(missing_project(params["project"]))
+    objects = desired(params)
+    roles = [item["name"] for item in objects.get(ROLE.kind, ())]
+    state = fetch(cloud, project, owner, roles)
+    steps = plan(POD_TAG, objects[POD_TAG.kind], state.pod_tags(owner), absent=[owner] if absent else ())
+    if ROLE.kind in objects:
+        lent = [state.role(name, state.user) for name in roles]
+        steps += plan(ROLE, lent, state.roles, prune=lambda item: not item["own"])
+    writer = TenantWriter(cloud, state, owner)
+
+    def other_pods() -> Object:
+        if not run.check_mode:
+            writer.refresh()
+        return {"other_pods": state.other_pods(owner)}
+
+    return apply_plans(run, [(steps, writer)], FAMILIES, other_pods)
+
+
+OPENSTACK_POD_TENANT = Task(
+    OPENSTACK,
+    {**OPTIONS, "state": {"type": "str", "choices": ["present", "absent"], "default": "present"}},
+    _apply,
+)

@@ -1,0 +1,164 @@
+# Copyright (c) openipu.pod contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Allowed traffic of the hosts of a POD, by kind of host and network. Pure.
+
+The table is used for the security groups of VMs in OpenStack (here) and for the firewall of hosts (`firewall`).
+VMs have one interface per network. The data network is not filtered.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import typing as t
+
+from . import model
+
+Rule = dict[str, t.Any]  # direction; optional protocol, port, remote (a subnet), ethertype, description
+
+DNS, SSH, HTTPS, IPMI, SYSLOG, SUNRPC, NFS = 53, 22, 443, 623, 514, 111, 2049
+NODE_EXPORTER, MACHINE_EXPORTER, GRAFANA, PROMETHEUS = 9100, 2112, 3000, 9090
+BOTH = ("udp", "tcp")
+SERVED = ((SSH, "shell"), (NODE_EXPORTER, "node exporter"), (GRAFANA, "Grafana"), (PROMETHEUS, "Prometheus"))
+
+
+def security_groups(pod: model.Pod, cloud: model.Cloud) -> list[dict[str, t.Any]]:
+    """Return the groups of controller VMs (BMC, GW, management) and of Poplar VMs (management, storage)."""
+    poplars, controllers = ({"remote_group": _name(pod, "%s-management" % kind)} for kind in ("poplar", "controller"))
+    groups = {
+        "controller-bmc": (
+            "vPOD controller VM on the BMC network",
+            controller_bmc(_subnet(pod, model.BMC), cloud.dns_servers),
+        ),
+        "controller-gw": (
+            "vPOD controller VM on the GW network",
+            controller_gw(_subnet(pod, model.GW), pod.agent_port, cloud.management_servers, cloud.dns_servers),
+        ),
+        "controller-management": (
+            "vPOD controller VM on the management network",
+            controller_management(pod.controller_port, poplars, cloud.management_servers),
+        ),
+        "poplar-management": ("Poplar VM on the management network", poplar_management(controllers)),
+        "poplar-storage": ("Poplar VM on the storage network", poplar_storage(cloud.nfs_servers)),
+    }
+    return [
+        {"name": _name(pod, name), "description": description, "rules": rules}
+        for name, (description, rules) in groups.items()
+    ]
+
+
+def controller_bmc(bmcs: str | None, dns_servers: t.Iterable[str]) -> list[Rule]:
+    """Return the rules of a controller for BMCs."""
+    rules = []
+    if bmcs:
+        rules = [
+            rule("egress", "icmp", remote=bmcs, description="reachability"),
+            rule("egress", "tcp", SSH, bmcs, description="shell"),
+            rule("egress", "tcp", HTTPS, bmcs, description="Redfish"),
+            rule("egress", "udp", IPMI, bmcs, description="sensors over IPMI"),
+            *(rule("ingress", protocol, SYSLOG, bmcs, description="logs") for protocol in BOTH),
+        ]
+    return rules + names(dns_servers)
+
+
+def controller_gw(
+    gateways: str | None, agent_port: int, management_servers: t.Iterable[str], dns_servers: t.Iterable[str]
+) -> list[Rule]:
+    """Return the rules of a controller for IPU-Gateways."""
+    rules = []
+    if gateways:
+        rules = [
+            rule("egress", "icmp", remote=gateways, description="reachability"),
+            rule("egress", "tcp", SSH, gateways, description="shell"),
+            rule("egress", "tcp", MACHINE_EXPORTER, gateways, description="metrics of IPU-Machines"),
+            rule("egress", "tcp", agent_port, gateways, description="V-IPU agents"),
+            *(rule("ingress", protocol, SYSLOG, gateways, description="logs") for protocol in BOTH),
+        ]
+    return rules + served(management_servers) + names(dns_servers)
+
+
+def controller_management(
+    port: int, poplars: t.Mapping[str, str], management_servers: t.Iterable[str] = ()
+) -> list[Rule]:
+    """Return the rules of a controller on the management network.
+
+    ``poplars`` selects the Poplar servers with ``remote`` or ``remote_group``.
+    """
+    rules = [*allow_all_egress(), shell(), rule("ingress", "tcp", port, **poplars, description="V-IPU server")]
+    return rules + served(management_servers, SERVED[1:])  # ssh is already allowed from any address
+
+
+def served(management_servers: t.Iterable[str], ports: t.Collection[tuple[int, str]] = SERVED) -> list[Rule]:
+    """Return the rules that allow access from management servers."""
+    return [
+        rule("ingress", "tcp", port, server, description=description)
+        for server in management_servers
+        for port, description in ports
+    ]
+
+
+def poplar_management(controllers: t.Mapping[str, str]) -> list[Rule]:
+    """Return the rules of a Poplar server on the management network.
+
+    ``controllers`` selects the controllers with ``remote`` or ``remote_group``.
+    """
+    return [
+        *allow_all_egress(),
+        shell(),
+        rule("ingress", "tcp", NODE_EXPORTER, **controllers, description="node exporter"),
+    ]
+
+
+def poplar_storage(nfs_servers: t.Iterable[str]) -> list[Rule]:
+    """Return the rules of a Poplar server for its NFS servers."""
+    return [
+        rule("egress", "tcp", port, remote=server, description=description)
+        for server in nfs_servers
+        for port, description in ((NFS, "NFS"), (SUNRPC, "portmapper of NFS"))
+    ]
+
+
+def names(dns_servers: t.Iterable[str]) -> list[Rule]:
+    """Return the rules for DNS servers."""
+    return [
+        rule("egress", protocol, DNS, remote=server, description="names") for server in dns_servers for protocol in BOTH
+    ]
+
+
+def allow_all_egress() -> list[Rule]:
+    """Return the rules that allow all outgoing traffic."""
+    return [rule("egress"), rule("egress", ethertype="IPv6")]
+
+
+def shell() -> Rule:
+    """Return the rule that allows ssh from any address."""
+    return rule("ingress", "tcp", SSH, description="shell")
+
+
+def rule(
+    direction: str,
+    protocol: str | None = None,
+    port: int | None = None,
+    remote: str | None = None,
+    **more: str,
+) -> Rule:
+    """Return a rule with the keys of Neutron. Raises ValueError for a remote that is not a subnet."""
+    made: Rule = {"direction": direction, **more}
+    if protocol:
+        made["protocol"] = protocol
+    if port:
+        made["port"] = port
+    if remote:
+        network = ipaddress.ip_network(remote)
+        made["remote"] = str(network)
+        if network.version == 6:
+            made["ethertype"] = "IPv6"
+    return made
+
+
+def _name(pod: model.Pod, group: str) -> str:
+    return "%s-%s" % (pod.name, group)
+
+
+def _subnet(pod: model.Pod, network: str) -> str | None:
+    return pod.networks[network].subnet

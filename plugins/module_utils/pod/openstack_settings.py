@@ -1,0 +1,195 @@
+# Copyright (c) openipu.pod contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Reader of the key ``openstack`` in pod.yml: OpenStack settings of the networks of a POD, and its tenants."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import typing as t
+from dataclasses import replace
+
+from . import model, spec
+from .addresses import UniqueValues
+from .cabling import bonded
+from .source import Block, unknown
+
+_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+
+
+def read(
+    top: Block,
+    networks: dict[str, model.Network],
+    racks: t.Sequence[model.Rack],
+    allocations: t.Mapping[str, model.Allocation],
+) -> model.Cloud | None:
+    """Return the OpenStack settings, None when the key is missing. Raises PodError."""
+    if top.get("openstack") is None:
+        return None
+    return _Reader(top, networks, racks, allocations).cloud()
+
+
+def tagged(cables: tuple[model.Cable, ...], cloud: model.Cloud | None, data: int) -> tuple[model.Cable, ...]:
+    """Return the cables with the data VLANs of tenants.
+
+    On machines, they replace the data VLAN of the POD. On bonded ports of servers, they are added to it.
+    """
+    tenant_vlans = (
+        {machine.name: tenant.vlan for tenant in cloud.tenants for machine in tenant.machines} if cloud else {}
+    )
+    additional = tuple(tenant.vlan for tenant in cloud.tenants if tenant.vlan) if cloud else ()
+
+    def vlans(cable: model.Cable) -> tuple[int, ...]:
+        if data not in cable.vlans:
+            return cable.vlans
+        vlan = tenant_vlans.get(cable.device)
+        if vlan:
+            return tuple(vlan if each == data else each for each in cable.vlans)
+        return (*cable.vlans, *additional) if bonded(cable.connector) else cable.vlans
+
+    return tuple(replace(cable, vlans=vlans(cable)) for cable in cables) if additional else cables
+
+
+class _Reader:
+    """Reader of the key of one POD."""
+
+    def __init__(
+        self,
+        top: Block,
+        networks: dict[str, model.Network],
+        racks: t.Sequence[model.Rack],
+        allocations: t.Mapping[str, model.Allocation],
+    ) -> None:
+        self.block = spec.OPENSTACK.check(top["openstack"])
+        self.networks = networks
+        self.racks = racks
+        self.allocations = allocations
+
+    def cloud(self) -> model.Cloud:
+        self._check_shared()
+        nothing = Block(self.block.file, self.block.line)
+        physical = spec.PHYSICAL_NETWORKS.check(self.block.get("physical_networks") or nothing)
+        settings = spec.NETWORKS.check(self.block.get("networks") or nothing)
+        details = {name: spec.CLOUD_NETWORK.check(settings[name]) for name in self.networks if settings.get(name)}
+        return model.Cloud(
+            physical_networks={kind: physical[kind] for kind in (model.DATA, model.MANAGEMENT)},
+            mtu=self._mtu(),
+            dns_domain=self._domain(),
+            dns_servers=self._addresses("dns_servers"),
+            management_servers=self._addresses("management_servers"),
+            nfs_servers=self._addresses("nfs_servers"),
+            external_network=self.block.get("external_network"),
+            address_scope=self.block["address_scope"],
+            gateways=self._inside(details, "gateway"),
+            router_addresses=self._inside(details, "router_address"),
+            pools=self._pools(details),
+            tenants=self._tenants(),
+        )
+
+    def _check_shared(self) -> None:
+        """Reject a VLAN that a tenant network shares with BMC or GW: Neutron has one network for each VLAN."""
+        for name in model.TENANT_NETWORKS:
+            for other in (model.BMC, model.GW):
+                if self._switch_and_vlan(name) == self._switch_and_vlan(other):
+                    message = "networks '%s' and '%s' share VLAN %d, so tenants would see '%s': use different VLANs"
+                    raise self.block.error(message % (name, other, self.networks[name].vlan, other))
+
+    def _switch_and_vlan(self, name: str) -> tuple[str, int]:
+        return model.SWITCHES[name], self.networks[name].vlan
+
+    def _mtu(self) -> int:
+        mtu: int = self.block["mtu"]
+        if not 1280 <= mtu <= 9216:
+            raise self.block.error("invalid mtu %d: use 1280 to 9216 bytes" % mtu, "mtu")
+        return mtu
+
+    def _domain(self) -> str | None:
+        """Return the DNS domain with the trailing dot that Neutron requires."""
+        domain = self.block.get("dns_domain")
+        if not domain:
+            return None
+        labels = domain.rstrip(".").split(".")
+        if not all(_LABEL.fullmatch(label) for label in labels) or len(domain) > 253:
+            raise self.block.error("invalid DNS domain '%s': use the form pod64.example" % domain, "dns_domain")
+        return ".".join(labels) + "."
+
+    def _addresses(self, key: str) -> tuple[str, ...]:
+        found = []
+        for text in self.block.get(key) or ():
+            try:
+                found.append(str(ipaddress.ip_address(text)))
+            except ValueError:
+                raise self.block.error("'%s' of %s is not an address: correct it" % (text, key), key) from None
+        return tuple(found)
+
+    def _inside(self, details: dict[str, Block], key: str) -> dict[str, str]:
+        """Return the addresses under ``key`` by network, each inside the subnet of its network."""
+        return {name: self._address(block, key, name, block[key]) for name, block in details.items() if block.get(key)}
+
+    def _address(self, block: Block, key: str, network: str, text: str) -> str:
+        subnet = self.networks[network].subnet
+        try:
+            address = ipaddress.ip_address(text)
+        except ValueError:
+            message = "%s '%s' of network '%s' is not an address: correct it"
+            raise block.error(message % (key, text, network), key) from None
+        if subnet is None or address not in ipaddress.ip_network(subnet):
+            message = "%s %s is outside the subnet of network '%s' (%s): correct one of them"
+            raise block.error(message % (key, address, network, subnet or "it has none"), key)
+        return str(address)
+
+    def _pools(self, details: dict[str, Block]) -> dict[str, tuple[str, ...]]:
+        pools: dict[str, tuple[str, ...]] = {}
+        for name, block in details.items():
+            if block.get("pools") is None:
+                continue
+            found = []
+            for text in block["pools"]:
+                ends = [self._address(block, "pools", name, end.strip()) for end in str(text).split("-")]
+                if len(ends) != 2 or ipaddress.ip_address(ends[0]) > ipaddress.ip_address(ends[1]):  # type: ignore[operator]
+                    message = "invalid pool '%s' of network '%s': use the form 10.1.5.150-10.1.5.250"
+                    raise block.error(message % (text, name), "pools")
+                found.append("-".join(ends))
+            pools[name] = tuple(found)
+        return pools
+
+    def _tenants(self) -> tuple[model.Tenant, ...]:
+        projects, vlans = UniqueValues("tenant"), UniqueValues("data VLAN")
+        for network in self.networks.values():
+            if model.SWITCHES[network.name] == model.DATA and network.name != model.DATA:
+                vlans.take(str(network.vlan), "network '%s'" % network.name, self.block.error("", "networks"))
+        machines = UniqueValues("machine")
+        tenants = []
+        for block in spec.TENANT.children(self.block, "tenants"):
+            tenant = self._tenant(block)
+            projects.take(tenant.project, None, block.error("", "project"))
+            # IPU-over-Fabric is not encrypted, so tenants must not share a data VLAN.
+            vlan = tenant.vlan or self.networks[model.DATA].vlan
+            vlans.take(str(vlan), "tenant '%s'" % tenant.project, block.error("", "vlan"))
+            for machine in tenant.machines:
+                machines.take(machine.name, "tenant '%s'" % tenant.project, block.error("", "allocation"))
+            tenants.append(tenant)
+        return tuple(tenants)
+
+    def _tenant(self, block: Block) -> model.Tenant:
+        project, vlan, name = block["project"], block.get("vlan"), block.get("allocation")
+        if (vlan is None) != (name is None):
+            message = "tenant '%s': a separate data network needs both 'vlan' and 'allocation': set both, or omit both"
+            raise block.error(message % project)
+        if vlan is None or name is None:
+            return model.Tenant(project)
+        if not 1 <= vlan <= 4094:
+            raise block.error("invalid VLAN %d of tenant '%s': use 1 to 4094" % (vlan, project), "vlan")
+        if vlan == self.networks[model.DATA].vlan:
+            message = "tenant '%s': VLAN %d belongs to network 'data': omit it and 'allocation', or use another one"
+            raise block.error(message % (project, vlan), "vlan")
+        if name not in self.allocations:
+            raise block.error(
+                "tenant '%s': %s" % (project, unknown("allocation", name, self.allocations)), "allocation"
+            )
+        machines = self.allocations[name].machines
+        if not machines:
+            message = "tenant '%s': the controller chooses the machines of allocation '%s': list its 'machines'"
+            raise block.error(message % (project, name), "allocation")
+        return model.Tenant(project, vlan, machines)

@@ -1,0 +1,269 @@
+# Copyright (c) openipu.pod contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Transport over gRPC: the openipu admin API in one batch call, partitions over the public API as well."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ...errors import ERRORS
+from ...reconcile import OBJECTS_NOT_WRITTEN, Action, Failure, ItemError, Object, Step
+from .. import ipuof, objects
+from ..client import REMOVAL_SECONDS, Client, Connection, VipuError, partition_status
+from ..contract import admin, virmgrpc
+from ..names import CLUSTER_TEST, CLUSTER_TOPOLOGY, KIND, ROLE, TOPOLOGY
+
+# Only administrators may apply batches, and Graphcore's controller does not support them.
+# Both cases still allow single partitions.
+_NO_BATCHES = ("UNIMPLEMENTED", "PERMISSION_DENIED")
+# Further calls would fail in the same way after the same timeout.
+_NO_ANSWER = ("UNAVAILABLE", "DEADLINE_EXCEEDED", "UNAUTHENTICATED")
+_REMOVING = (Action.DELETE, Action.RECREATE)
+_INVALID_ARGUMENT = 3  # this and the next are numbers of gRPC status codes
+_NOT_FOUND = 5
+_REFUSALS = range(3, 10)  # status codes with a code of errors of their own
+_MOST_NAMED = 100  # partitions named in a request; above that, all are requested
+
+
+class GrpcTransport:
+    """Transport over gRPC."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._client = Client(connection)
+        self._access_keys: dict[str, str] = {}
+
+    def close(self) -> None:
+        self._client.close()
+
+    def version(self) -> str:
+        reply = self._client.call(self._client.version.GetVersion, virmgrpc.VersionRequest(), "get its version")
+        return str(reply.version)
+
+    def read(self, kind: str) -> list[Object]:
+        client = self._client
+        if kind == "agent":
+            reply = client.call(client.admin.ListAgents, admin.ListAgentsRequest(), "list agents")
+            return [objects.agent(item) for item in reply.agents]
+        if kind == "cluster":
+            reply = client.call(client.admin.ListClusters, admin.ListClustersRequest(), "list clusters")
+            return [objects.cluster(item) for item in reply.clusters]
+        if kind == "allocation":
+            reply = client.call(client.tenant.ListAllocations, admin.ListAllocationsRequest(), "list allocations")
+            return [objects.allocation(item) for item in reply.allocations]
+        if kind == "user":
+            reply = client.call(client.admin.ListUsers, admin.ListUsersRequest(), "list users")
+            return [objects.user(item) for item in reply.users]
+        reply = client.call(client.user.ListPartitions, virmgrpc.ListPartitionsRequest(), "list partitions")
+        return [objects.partition(item) for item in reply.partitions]
+
+    def read_all(self, kinds: t.Sequence[str]) -> dict[str, list[Object]]:
+        return {kind: self.read(kind) for kind in kinds}
+
+    def write(self, steps: list[Step], force: bool) -> list[ItemError]:
+        partitions_only = all(step.family.kind == "partition" for step in steps)
+        if partitions_only and len(steps) == 1 and steps[0].action is not Action.RECREATE:
+            return self._write_partitions(steps, force)
+        try:
+            return self._apply(steps, force)
+        except VipuError as error:
+            if partitions_only and error.code in _NO_BATCHES:
+                return self._write_partitions(steps, force)
+            raise
+
+    def validate(self, steps: list[Step], force: bool) -> list[ItemError]:
+        try:
+            return self._apply(steps, force, validate_only=True)
+        except VipuError as error:
+            if error.code in _NO_BATCHES:
+                return []
+            raise
+
+    def _apply(self, steps: list[Step], force: bool, validate_only: bool = False) -> list[ItemError]:
+        """Apply all steps in one transaction: an error in one step leaves everything unchanged."""
+        request = admin.ApplyRequest(validate_only=validate_only)
+        for step in steps:
+            if step.action in _REMOVING:
+                request.removals.add(kind=KIND.number(step.family.kind), id=step.key, force=force)
+            if step.desired is not None:
+                try:
+                    _ADD[step.family.kind](request, step.full_object)
+                except ValueError as error:
+                    return _refused(steps, [_invalid_value(step, error)])
+        reply = self._client.call(self._client.admin.Apply, request, "apply the batch")
+        self._access_keys.update(reply.access_keys)
+        return _refused(
+            steps,
+            [
+                ItemError(
+                    KIND.text(result.kind),
+                    result.id,
+                    result.error,
+                    Failure.MISSING if validate_only and result.code == _NOT_FOUND else Failure.REFUSED,
+                    _error_code(result.code),
+                )
+                for result in reply.results
+                if result.outcome == admin.OUTCOME_FAILED
+            ],
+        )
+
+    def _write_partitions(self, steps: list[Step], force: bool) -> list[ItemError]:
+        """Write partitions one by one, removals first to free their IPUs."""
+        errors: list[ItemError] = []
+        ordered = sorted(steps, key=lambda step: step.action not in _REMOVING)
+        for index, step in enumerate(ordered, 1):
+            failure = Failure.REFUSED
+            try:
+                if step.action in _REMOVING:
+                    self._remove_partition(step.key, force)
+                    failure = Failure.HALF_DONE
+                if step.action is Action.CHANGE:
+                    self._change_partition(step)
+                elif step.desired is not None:
+                    self._create_partition(step)
+            except ValueError as error:
+                errors.append(_invalid_value(step, error, failure))
+            except VipuError as error:
+                errors.append(ItemError.of(step, error.message, failure, error.error_code))
+                if error.code in _NO_ANSWER:
+                    return errors + _not_tried(ordered[index:], "Not tried: %s" % error.message, error.error_code)
+        return errors
+
+    def _remove_partition(self, id: str, force: bool) -> None:
+        request = virmgrpc.RemovePartitionRequest(partition_id=id, force=force)
+        timeout = max(self._client.connection.timeout, REMOVAL_SECONDS)
+        self._client.call(self._client.user.RemovePartition, request, "remove partition '%s'" % id, timeout)
+
+    def _create_partition(self, step: Step) -> None:
+        request = virmgrpc.CreatePartitionRequest(**objects.partition_creation(step.full_object))
+        self._client.call(self._client.user.CreatePartition, request, "create partition '%s'" % step.key)
+
+    def _change_partition(self, step: Step) -> None:
+        """Set the request options, the only fields of a partition that are not immutable."""
+        options = objects.partition_request_options(step.full_object)
+        request = admin.SetPartitionOptionsRequest(partition_id=step.key, **options)
+        self._client.call(self._client.tenant.SetPartitionOptions, request, "change partition '%s'" % step.key)
+
+    def start_test(self, cluster: str, tests: t.Sequence[str]) -> Object:
+        numbers = [CLUSTER_TEST.number(test) for test in tests]
+        request = admin.StartClusterTestRequest(cluster_id=cluster, tests=numbers)
+        reply = self._client.call(self._client.admin.StartClusterTest, request, "test cluster '%s'" % cluster)
+        return objects.test_run(reply.run)
+
+    def test_run(self, known: int = 0, seconds: float = 0.0) -> Object:
+        request = admin.GetClusterTestRequest(known_results=known, wait_milliseconds=int(seconds * 1000))
+        timeout = self._client.connection.timeout + seconds
+        call = self._client.admin.GetClusterTest
+        return objects.test_run(self._client.call(call, request, "get the last cluster test", timeout).run)
+
+    def stop_test(self, run: Object) -> None:
+        request = admin.StopClusterTestRequest(run_id=run["run_id"])
+        self._client.call(self._client.admin.StopClusterTest, request, "stop the cluster test")
+
+    def partition_details(self, ids: t.Sequence[str]) -> dict[str, Object]:
+        if not ids:
+            return {}
+        request = admin.ListPartitionOptionsRequest(partition_ids=ids if len(ids) <= _MOST_NAMED else ())
+        try:
+            reply = self._client.call(self._client.tenant.ListPartitionOptions, request, "list options of partitions")
+        except VipuError as error:
+            if error.code != "UNIMPLEMENTED":
+                raise
+            return {}
+        return {item.partition_id: objects.partition_options(item) for item in reply.partitions}
+
+    def partition_status(self, id: str) -> Object:
+        return objects.status(partition_status(self._client, id))
+
+    def partition_statuses(self, ids: t.Sequence[str]) -> dict[str, Object]:
+        statuses = {}
+        for id in ids:
+            try:
+                statuses[id] = self.partition_status(id)
+            except VipuError as error:
+                if error.code != "NOT_FOUND":  # removed after it was listed
+                    raise
+        return statuses
+
+    def reset_partition(self, id: str, relocatable: bool) -> None:
+        request = virmgrpc.ResetPartitionRequest(partition_id=id, relocatable=relocatable)
+        self._client.call(self._client.user.ResetPartition, request, "reset partition '%s'" % id)
+
+    def ipuof_config(self, id: str) -> list[Object]:
+        request = virmgrpc.GetPartitionIpuofConfigRequest(partition_id=id)
+        action = "get the IPUoF configuration of partition '%s'" % id
+        reply = self._client.call(self._client.user.GetPartitionIpuofConfig, request, action)
+        return [ipuof.gcd_config(gcd) for gcd in reply.ipuof_config.gcd_configs]
+
+    def ipu_attributes(self) -> dict[str, dict[int, dict[str, str]]]:
+        request = virmgrpc.ListIPUAttributesRequest()
+        reply = self._client.call(self._client.user.ListIPUAttributes, request, "list attributes of IPUs")
+        return {
+            entry.agent: {ipu: dict(attributes.attributes) for ipu, attributes in sorted(entry.ipu_attributes.items())}
+            for entry in reply.entries
+        }
+
+    def fits(self, allocation: str, sizes: list[int]) -> dict[int, int]:
+        request = admin.CountFitsRequest(allocation_id=allocation, sizes=sizes)
+        reply = self._client.call(
+            self._client.tenant.CountFits, request, "count the partitions that fit in allocation '%s'" % allocation
+        )
+        return {fit.size: fit.count for fit in reply.fits}
+
+    def discovered(self) -> list[Object]:
+        request = admin.ListDiscoveredAgentsRequest()
+        reply = self._client.call(self._client.admin.ListDiscoveredAgents, request, "list discovered agents")
+        return [objects.discovered(item) for item in reply.agents]
+
+    def access_key(self, user: str) -> str | None:
+        return self._access_keys.get(user)
+
+
+def _error_code(status: int) -> str:
+    """Return the code of an item's error; ``status`` is its gRPC status code, 0 if there is none."""
+    code = "OPU%d" % (600 + status)
+    return code if status in _REFUSALS and code in ERRORS else OBJECTS_NOT_WRITTEN
+
+
+def _invalid_value(step: Step, error: ValueError, failure: Failure = Failure.REFUSED) -> ItemError:
+    """Return the error of a value that the API cannot represent, such as a negative number."""
+    message = "Cannot create %s '%s': %s." % (step.family.kind, step.key, str(error).rstrip("."))
+    return ItemError.of(step, message, failure, _error_code(_INVALID_ARGUMENT))
+
+
+def _refused(steps: list[Step], errors: list[ItemError]) -> list[ItemError]:
+    """Return the errors of a batch with one NOT_TRIED error for each other step; empty without errors."""
+    if not errors:
+        return []
+    failed = {(error.kind, error.key) for error in errors}
+    rest = [step for step in steps if (step.family.kind, step.key) not in failed]
+    message = "Not applied because the batch was refused: %s" % errors[0].message
+    return errors + _not_tried(rest, message, errors[0].error_code)
+
+
+def _not_tried(steps: list[Step], message: str, error_code: str) -> list[ItemError]:
+    return [ItemError.of(step, message, Failure.NOT_TRIED, error_code) for step in steps]
+
+
+_ADD: dict[str, t.Callable[[t.Any, Object], t.Any]] = {
+    "agent": lambda request, desired: request.agents.add(
+        id=desired["id"], host=desired.get("host") or "", port=desired.get("port") or 0
+    ),
+    "cluster": lambda request, desired: request.clusters.add(
+        id=desired["id"],
+        agent_ids=desired.get("agents") or (),
+        num_ilds=desired.get("num_ilds") or 0,
+        ipu_link_topology=TOPOLOGY.number(desired.get("topology")),
+        gw_link_topology=CLUSTER_TOPOLOGY.number(desired.get("cluster_topology")),
+    ),
+    "allocation": lambda request, desired: request.allocations.add(
+        id=desired["id"],
+        cluster_id=desired.get("cluster") or "",
+        size=desired.get("size") or 0,
+        agent_ids=desired.get("agents") or (),
+    ),
+    "partition": lambda request, desired: request.partitions.add(**objects.partition_creation(desired)),
+    "user": lambda request, desired: request.users.add(
+        id=desired["id"], role=ROLE.number(desired.get("role")), allocation_ids=desired.get("allocations") or ()
+    ),
+}

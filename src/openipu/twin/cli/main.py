@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Program ``twin``: start, inspect, break and stop a rack twin on loopback."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+from openipu.process.failures import ProgramError, program_error
+from openipu.shared.pod.model import MACHINES_PER_RACK
+from openipu.shared.vipu.client import VipuError
+from openipu.shared.vipu.ports import AGENT_PORT, CONTROLLER_PORT
+from openipu.twin.cli import summary
+from openipu.twin.launch.generate import PodSize
+from openipu.twin.launch.launcher import Twin, TwinError
+from openipu.twin.rack import fault_script
+from openipu.twin.rack import faults as fault_lines
+from openipu.twin.rack.contract import twin as api
+
+_INVENTORY = Path("inventory/twin/pod.yml")
+_STATE = Path(".twin")
+_SHOWN_DEVICES = 4
+_SHOWN_FAULTS = 10
+_Command = Callable[..., None]
+
+
+def _report(message: str) -> None:
+    click.echo(message)
+    sys.stdout.flush()  # progress must not wait in the buffer of a pipe
+
+
+def _command(function: _Command) -> _Command:
+    """Add --state-dir to a command, and turn errors into a one-line message and exit status 1."""
+
+    @click.option(
+        "--state-dir",
+        type=click.Path(path_type=Path, file_okay=False),
+        default=_STATE,
+        show_default=True,
+        envvar="TWIN_STATE_DIR",
+        help="State folder of the twin.",
+    )
+    @wraps(function)
+    def run(state_dir: Path, **options: Any) -> None:
+        try:
+            function(Twin(state_dir), **options)
+        except (TwinError, VipuError, fault_lines.FaultError) as error:
+            raise program_error(error) from None
+
+    return run
+
+
+class _Group(click.Group):
+    """Command group that suggests ``twin fault`` for the verb of a fault."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command, as click does; reject verbs of faults with a hint."""
+        if args and args[0] in fault_lines.VERBS and args[0] not in self.commands:
+            raise click.UsageError(f"No such command {args[0]!r}: it is a fault, so use 'twin fault {args[0]}'.", ctx)
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+def main() -> None:
+    """Run a rack twin: the machines, devices and V-IPU controller of a POD as processes on loopback."""
+
+
+@main.command()
+@click.option(
+    "--inventory",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Inventory of the POD: a pod.yml with loopback addresses.  [default: inventory/twin/pod.yml]",
+)
+@click.option(
+    "--machines",
+    type=click.IntRange(1, MACHINES_PER_RACK),
+    help="Generate a POD: IPU-Machines per IPU-Link domain.",
+)
+@click.option("--ilds", type=click.IntRange(1, 16), help="Generate a POD: IPU-Link domains (racks) per cluster.")
+@click.option("--clusters", type=click.IntRange(1, 15), help="Generate a POD: number of clusters.")
+@click.option("--topology", type=click.Choice(("mesh", "torus")), help="Generate a POD: IPU-Link topology.")
+@click.option(
+    "--offset",
+    type=click.IntRange(0, 250),
+    help="Generate a POD: number added to the second octet of all addresses.",
+)
+@click.option(
+    "--faults",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Faults to apply at the start, as for 'twin fault': a YAML list, or lines of text.",
+)
+@_command
+def up(twin: Twin, inventory: Path | None, faults: Path | None, **size: Any) -> None:
+    """Start the twin. Processes that already run are kept.
+
+    The POD comes from an inventory. With one of the options for a generated POD, the twin generates the inventory:
+    pod/pod.yml in the state folder.
+    """
+    generated = {name: value for name, value in size.items() if value is not None}
+    if inventory and generated:
+        raise click.UsageError(f"--inventory already defines the POD: omit --{', --'.join(generated)}.")
+    lines = fault_script.read(faults) if faults else []
+    if generated:
+        racks = generated.get("ilds", 1) * generated.pop("clusters", 1)
+        twin.up(PodSize(**generated, racks=racks, devices=True), _report, lines)
+    else:
+        twin.up(inventory or _INVENTORY, _report, lines)
+    identity = twin.identity()
+    if identity and (generated or twin.folder != _STATE.absolute()):
+        # Twin inventories read the certificate authority of the switches from this folder.
+        folder = "" if generated else f"TWIN_STATE_DIR={shlex.quote(str(twin.folder))} "
+        playbook = f"{_installed('ansible-playbook')} playbooks/site.yml"
+        _report(f"Bring it up: {folder}{playbook} -i {shlex.quote(identity.inventory)}")
+
+
+@main.command()
+@click.option("--keep-data", is_flag=True, help="Keep the configured objects for the next 'twin up'.")
+@_command
+def down(twin: Twin, keep_data: bool) -> None:
+    """Stop the twin and remove its state folder."""
+    twin.down(keep_data, _report)
+
+
+def _devices(twin: Twin) -> str:
+    """Return the endpoints of switches and PDUs and the URLs of metrics, as text."""
+    lines = []
+    for title, addresses in (("Switches", twin.addresses("switches")), ("PDUs", twin.addresses("pdus"))):
+        if addresses:
+            more = f" and {len(addresses) - _SHOWN_DEVICES} more" if len(addresses) > _SHOWN_DEVICES else ""
+            lines.append(f"\n{title:17} {', '.join(addresses[:_SHOWN_DEVICES])}{more}")
+    exporters = twin.exporters()
+    first = next(iter(exporters["agents"].values()))
+    lines.append(f"\n{'Metrics':17} {exporters['controller']}; of each IPU-Machine: {first} …")
+    return "".join(lines)
+
+
+@main.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@_command
+def status(twin: Twin, as_json: bool) -> None:
+    """Show the objects of the controller, the defects of the rack, and next steps."""
+    stopped = [machine.agent_id for machine in twin.machines() if not machine.running]
+    defects = twin.defects()
+    with twin.client() as client:
+        found = summary.read(client)
+        connection = client.connection
+    if as_json:
+        more = {
+            "state_dir": str(twin.folder),
+            "metrics": twin.exporters(),
+            "stopped_machines": stopped,
+            "faults": [asdict(item) for item in defects],
+        }
+        _report(json.dumps({**found.as_json(), **more}, indent=2))
+        return
+    _report(found.text())
+    _report(_devices(twin))
+    folder = "" if twin.folder == _STATE.absolute() else f" --state-dir {twin.folder}"
+    if defects:
+        messages = [item.message for item in defects[:_SHOWN_FAULTS]]
+        _report("\n".join(("", f"Faults (remove them with: {_installed('twin')} heal{folder}):", *messages)))
+        if len(defects) > _SHOWN_FAULTS:
+            _report(f"… and {len(defects) - _SHOWN_FAULTS} more: {_installed('twin')} faults{folder}")
+    port = "" if connection.port == CONTROLLER_PORT else f" --api-port {connection.port}"
+    options = f"--api-host {connection.host}{port}"
+    _report(
+        f"\nInspect it:   {_installed('vipu')} {options} list partitions"
+        f"\n              {_installed('vipu-admin')} {options} list agents"
+        f"\nBreak it:     {_installed('twin')} fault{folder} unplug {found.agents[0].id if found.agents else 'AGENT'}:5"
+        f"\nStop it:      {'make twin-down' if not folder else _installed('twin') + ' down' + folder}"
+    )
+
+
+@main.command("stop-machine")
+@click.argument("agents", nargs=-1, required=True)
+@_command
+def stop_machine(twin: Twin, agents: tuple[str, ...]) -> None:
+    """Cut the power of IPU-Machines."""
+    running = {machine.agent_id for machine in twin.machines() if machine.running}
+    twin.control("StopMachines", api.MachineRequest(agent_ids=agents))
+    if stopped := [agent for agent in agents if agent in running]:
+        _report(f"Stopped: {', '.join(stopped)}.")
+    if before := [agent for agent in agents if agent not in running]:
+        _report(f"Already stopped: {', '.join(before)}.")
+
+
+@main.command("start-machine")
+@click.argument("agents", nargs=-1)
+@_command
+def start_machine(twin: Twin, agents: tuple[str, ...]) -> None:
+    """Start stopped IPU-Machines. Without arguments, start all of them."""
+    twin.control("StartMachines", api.MachineRequest(agent_ids=agents))
+    _report(f"Started: {', '.join(agents) or 'all machines'}.")
+
+
+_VERBS = "\n".join(f"  {f'{name} {verb.takes}':<38} {verb.does}" for name, verb in fault_lines.VERBS.items())
+
+
+@main.command(
+    help="Apply a fault to the rack, or heal it.\n\n\b\n"
+    f"{_VERBS}\n\n"
+    "Write a PORT as ag03:5 (IPU-Link), ag03:gw1 (GW-Link) or ag03:sync6 (Sync-Link)."
+)
+@click.argument("verb", type=click.Choice(list(fault_lines.VERBS)), metavar="VERB")
+@click.argument("words", nargs=-1, metavar="[ARGUMENT]...")
+@_command
+def fault(twin: Twin, verb: str, words: tuple[str, ...]) -> None:
+    """Apply one fault."""
+    line = shlex.join(fault_lines.parse(shlex.join((verb, *words))))
+    twin.control("MakeFaults", api.MakeFaultsRequest(faults=[line]))
+    _report(f"Done: {line}")
+
+
+@main.command()
+@click.argument("agents", nargs=-1, metavar="[AGENT|DEVICE]...")
+@_command
+def heal(twin: Twin, agents: tuple[str, ...]) -> None:
+    """Remove all faults, of the whole rack or of these machines and devices (same as 'twin fault heal')."""
+    twin.control("MakeFaults", api.MakeFaultsRequest(faults=[shlex.join(("heal", *agents))]))
+    _report(f"Healed: {', '.join(agents) or 'everything'}.")
+
+
+@main.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@_command
+def faults(twin: Twin, as_json: bool) -> None:
+    """List the defects of the rack."""
+    defects = twin.defects()
+    if as_json:
+        _report(json.dumps([asdict(item) for item in defects], indent=2))
+    else:
+        _report("\n".join(item.message for item in defects) or "No faults.")
+
+
+@main.command()
+@click.option("--racks", type=click.IntRange(1, 250), default=1, show_default=True, help="Number of racks.")
+@click.option(
+    "--machines",
+    type=click.IntRange(1, MACHINES_PER_RACK),
+    default=16,
+    show_default=True,
+    help="IPU-Machines per rack.",
+)
+@click.option("--partitions", type=click.IntRange(0, 32), default=1, show_default=True, help="Partitions per rack.")
+@click.option(
+    "--offset",
+    type=click.IntRange(0, 250),
+    default=0,
+    show_default=True,
+    help="Number added to the second octet of all addresses.",
+)
+@click.option(
+    "--controller-port",
+    type=click.IntRange(1, 65535),
+    default=CONTROLLER_PORT,
+    show_default=True,
+    help="TCP port of the V-IPU controller.",
+)
+@click.option(
+    "--agent-port", type=click.IntRange(1, 65535), default=AGENT_PORT, show_default=True, help="TCP port of the agents."
+)
+@click.option("--devices/--no-devices", default=True, show_default=True, help="Add switches and PDUs to every rack.")
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+def generate(folder: Path, **size: Any) -> None:
+    """Generate a POD: write its pod.yml, machines.csv and group_vars into FOLDER."""
+    if any((folder / name).exists() for name in ("pod.yml", "machines.csv")):
+        raise ProgramError(f"Cannot write a POD to {folder}: it already holds one. Name another folder.")
+    pod = PodSize(**size)
+    try:
+        path = pod.write(folder)
+    except OSError as error:
+        raise ProgramError(f"Cannot write {error.filename}: {error.strerror}.") from None
+    machines = pod.racks * pod.machines
+    start = f"{_installed('twin')} up --inventory {shlex.quote(str(path))}"
+    _report(f"Wrote {path}: {machines} IPU-Machines. Start it: {start}")
+
+
+def _installed(command: str) -> str:
+    """Return the shortest path of a command next to this Python."""
+    path = Path(sys.executable).parent / command
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Input of the handlers of `show` commands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from openipu.twin.devices.eos.config.sessions import Session
+from openipu.twin.devices.eos.switch import Switch
+
+
+@dataclass(frozen=True)
+class ShowContext:
+    """Read-only input of a `show` command.
+
+    Args:
+        switch: switch on which the command runs.
+        session: configuration session that the command line is in; None outside of sessions.
+    """
+
+    switch: Switch
+    session: Session | None = None

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Users and communities of a PDU. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+AUTHENTICATION = ("md5", "sha", "sha256", "sha384", "sha512")
+ENCRYPTION = ("des", "aes", "aes192", "aes256")
+SHORTEST_KEY = 8  # characters (RFC 3414, 11.2)
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """An SNMPv3 user at security level authPriv: both keys are required. Without ``write``, read-only."""
+
+    name: str
+    auth_key: str = field(repr=False)
+    priv_key: str = field(repr=False)
+    auth: str = "sha"
+    priv: str = "aes"
+    write: bool = False
+
+    def __post_init__(self) -> None:
+        """Validate the user. Raises ValueError with a one-line message."""
+        if not self.name or len(self.name) > 32:
+            raise ValueError(f"Invalid SNMPv3 user name {self.name!r}: use 1 to 32 characters.")
+        if self.auth not in AUTHENTICATION:
+            raise ValueError(f"User {self.name!r}: choose the authentication from {', '.join(AUTHENTICATION)}.")
+        if self.priv not in ENCRYPTION:
+            raise ValueError(f"User {self.name!r}: choose the encryption from {', '.join(ENCRYPTION)}.")
+        if min(len(self.auth_key), len(self.priv_key)) < SHORTEST_KEY:
+            raise ValueError(f"User {self.name!r}: a key needs at least {SHORTEST_KEY} characters.")
+
+
+@dataclass(frozen=True, slots=True)
+class Community:
+    """A community of SNMPv1 and v2c."""
+
+    name: str = field(repr=False)
+    write: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """Accepted users and communities; without communities, only SNMPv3 is accepted."""
+
+    users: Sequence[User] = ()
+    communities: Sequence[Community] = ()

@@ -1,0 +1,396 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Launcher of a rack twin: its two processes and its state folder.
+
+The state folder contains:
+
+* ``twin.json``, with the inventory of the POD; it marks the folder as a twin's.
+* the configuration and the control socket of the rack process.
+* the state of switches and PDUs.
+* the data of the controller.
+* a pid file and a log of each process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import ipaddress
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import grpc
+
+from openipu.process.background import Endpoint, ProcessError, Service, check_free, private_folder
+from openipu.shared.pod import model
+from openipu.shared.pod.load import PodError, load
+from openipu.shared.vipu.client import Client, Connection, VipuError
+from openipu.shared.vipu.contract import virmgrpc
+from openipu.twin.cables.wiring import Defect
+from openipu.twin.devices.logins import DEVICES
+from openipu.twin.launch import rack_config
+from openipu.twin.launch.generate import PodSize
+from openipu.twin.rack.contract import twin
+from openipu.twin.rack.fault_script import Entry
+from openipu.vipu.metrics.exporter import PORT as METRICS_PORT
+from openipu.vipu.metrics.exporter import MetricsAddress
+from openipu.vipu.server.initialise import initialise
+from openipu.vipu.storage.store import StoreError
+
+READY_SECONDS = 30.0
+_SOCKET_PATH_LIMIT = 107  # bytes that the kernel takes for the path of a socket file
+
+_REJECTIONS = (grpc.StatusCode.NOT_FOUND, grpc.StatusCode.FAILED_PRECONDITION)
+
+Report = Callable[[str], None]  # receives progress messages
+
+
+class TwinError(Exception):
+    """Raised when a twin command fails, with a one-line message."""
+
+    error_code = "OPU800"
+
+
+class InvalidPodError(TwinError):
+    """Raised when the POD of the inventory is invalid, with the same code as in a playbook."""
+
+    error_code = PodError.error_code
+
+
+class RejectedError(TwinError):
+    """Raised when the rack rejects a fault or a machine. A twin that was created for it is removed, with its logs."""
+
+    error_code = "OPU801"
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Content of ``twin.json``: the POD of a started twin."""
+
+    inventory: str
+    controller_host: str
+    controller_port: int
+
+
+class Twin:
+    """The twin of one state folder."""
+
+    def __init__(self, folder: Path) -> None:
+        """Neither read nor create anything yet."""
+        self.folder = Path(os.path.abspath(folder))  # noqa: PTH100 - removes "..", and keeps links
+        self.socket = self.folder / "control.sock"
+        self.data = self.folder / "controller"
+        self.database = self.data / "vipu-server.db"
+        self.devices = self.folder / DEVICES  # state of switches and PDUs
+        self.pod = self.folder / "pod"  # generated inventory
+        self._identity = self.folder / "twin.json"
+        self._rack = self.folder / "agents.json"
+
+    # Services
+
+    def _agents(self) -> Service:
+        command = [
+            sys.executable,
+            "-m",
+            "openipu.twin.rack.main",
+            "--config",
+            str(self._rack),
+            "--socket",
+            str(self.socket),
+        ]
+        return self._service("The rack's agents", "agents", command)
+
+    def _controller(self, endpoint: Endpoint | None = None) -> Service:
+        command = [sys.executable, "-m", "openipu.vipu.server.main", "--database", str(self.database)]
+        if endpoint:
+            command += ["--host", endpoint.host, "--port", str(endpoint.port)]
+            command += ["--metrics-host", endpoint.host, "--metrics-port", str(METRICS_PORT)]
+        return self._service("The V-IPU controller", "controller", command)
+
+    def _service(self, title: str, name: str, command: list[str]) -> Service:
+        return Service(title, self.folder / f"{name}.pid", self.folder / f"{name}.log", command)
+
+    # Up and down
+
+    def up(self, source: Path | PodSize, report: Report, faults: Sequence[Entry] = ()) -> None:
+        """Start the processes of a twin that do not run, and wait until they respond. Raises TwinError.
+
+        ``source`` is an inventory, or the size of a POD to generate. ``faults`` are applied after the start of the
+        machines and before the start of the controller; they are rejected if the machines run already.
+        """
+        if len(os.fsencode(self.socket)) > _SOCKET_PATH_LIMIT:
+            raise TwinError(f"The path {self.socket} is too long for a socket: set a shorter one with --state-dir.")
+        pod = _loopback_pod(source) if isinstance(source, Path) else None
+        created = False
+        try:
+            created = private_folder(self.folder)
+            with self._lock():
+                if not created and not self._identity.exists() and any(self.folder.iterdir()):
+                    raise TwinError(
+                        f"Cannot use the folder {self.folder}: it contains files that do not belong to a twin. "
+                        "Set another folder with --state-dir."
+                    )
+                inventory = source if isinstance(source, Path) else self._generate(source)
+                self._start(pod or _loopback_pod(inventory), inventory, report, faults)
+        except (ProcessError, TwinError) as error:
+            if created and isinstance(error, RejectedError):
+                self._remove(keep_data=False)
+            elif created:
+                shutil.rmtree(self.pod, ignore_errors=True)
+                with contextlib.suppress(OSError):  # not empty when a started process left its log
+                    self.folder.rmdir()
+            if isinstance(error, TwinError):
+                raise
+            raise TwinError(str(error)) from None
+
+    def _generate(self, size: PodSize) -> Path:
+        """Generate a POD and return the path of its inventory."""
+        before = self.identity()
+        inventory = self.pod / "pod.yml"
+        if before and before.inventory != str(inventory) and self.running():
+            raise TwinError(self._folder_in_use(before))
+        try:
+            return size.write(self.pod, str(self.folder))
+        except OSError as error:
+            raise TwinError(f"Cannot write {error.filename}: {error.strerror}.") from None
+
+    def _folder_in_use(self, identity: Identity) -> str:
+        return (
+            f"Cannot use the folder {self.folder}: it holds the running twin of {identity.inventory}. "
+            "Stop it with 'twin down', or set another folder with --state-dir."
+        )
+
+    def _start(self, pod: model.Pod, inventory: Path, report: Report, faults: Sequence[Entry]) -> None:
+        identity = Identity(str(inventory.absolute()), pod.controller_host, pod.controller_port)
+        before = self.identity()
+        if before and before.inventory != identity.inventory and self.running():
+            raise TwinError(self._folder_in_use(before))
+        rack = json.dumps(rack_config.rack(pod), indent=1) + "\n"
+        contents = rack_config.contents(pod)
+        address = f"{pod.controller_host}:{pod.controller_port}"
+        agents, controller = self._agents(), self._controller(Endpoint(pod.controller_host, pod.controller_port))
+        if agents.running() and _text(self._rack) != rack:
+            report("The machines of the POD have changed: stopping the agents …")
+            agents.stop()
+        if controller.running() and before != identity:
+            report("The address of the controller has changed: stopping the controller …")
+            controller.stop()
+        missing = [service for service in (agents, controller) if not service.running()]
+        if faults and agents not in missing:
+            raise TwinError(
+                "Cannot apply --faults: the IPU-Machines already run. Use 'twin fault', or run 'twin down' first."
+            )
+        check_free(rack_config.endpoints(pod) if agents in missing else ())
+        ports = (pod.controller_port, METRICS_PORT) if controller in missing else ()
+        check_free(Endpoint(pod.controller_host, port) for port in ports)
+        _write(self._identity, json.dumps(asdict(identity)) + "\n")
+        _write(self._rack, rack)
+        started: list[Service] = []
+        try:
+            if agents in missing:
+                report(f"Starting {contents} …")
+                self._launch(agents, self._rack_responds, started)
+            self._apply_faults(faults)
+            if controller in missing:
+                self._initialise()
+                report(f"Starting the V-IPU controller, {address} …")
+                self._launch(controller, self._controller_responds, started)
+        except BaseException:
+            # Stop only the processes that this call started.
+            for service in reversed(started):
+                with contextlib.suppress(ProcessError):
+                    service.stop()
+            raise
+        state = "is up" if missing else "is already up"
+        report(f"The twin {state}: {contents}, controller {address}.")
+
+    def _apply_faults(self, faults: Sequence[Entry]) -> None:
+        for fault in faults:
+            try:
+                self.control("MakeFaults", twin.MakeFaultsRequest(faults=[fault.line]))
+            except RejectedError as error:
+                raise RejectedError(f"{fault.place}: {error}") from None
+            except TwinError as error:
+                raise TwinError(f"{fault.place}: {error}") from None
+
+    def _initialise(self) -> None:
+        """Create the database of the controller unless it exists."""
+        try:
+            self.data.mkdir(mode=0o700, exist_ok=True)
+            initialise(self.database)
+        except (OSError, StoreError) as error:
+            raise TwinError(f"Cannot create the database {self.database}: {error}") from None
+
+    @staticmethod
+    def _launch(service: Service, ready: Callable[[], bool], started: list[Service]) -> None:
+        started.append(service)
+        service.start()
+        service.wait_ready(ready, READY_SECONDS)
+
+    def down(self, keep_data: bool, report: Report) -> None:
+        """Stop the twin and remove its state folder; ``keep_data`` keeps its data and identity. Raises TwinError."""
+        if not self._identity.exists():
+            report(f"No twin in {self.folder}: nothing to stop.")
+            return
+        try:
+            with self._lock():
+                for service in (self._controller(), self._agents()):
+                    if service.running():
+                        report(f"{service.title}: stopping …")
+                    service.stop()
+                left = self._remove(keep_data)
+        except ProcessError as error:
+            raise TwinError(str(error)) from None
+        if left:
+            kept = ", ".join(sorted(left))
+            report(f"The twin is stopped; {self.folder} still holds {kept}.")
+        else:
+            report("The twin is stopped; its state folder is removed.")
+
+    def _remove(self, keep_data: bool) -> list[str]:
+        """Remove the twin's own files; return the names of the remaining files in the folder."""
+        own = [self.socket, self._rack]
+        own += [path for service in (self._agents(), self._controller()) for path in (service.pid_file, service.log)]
+        for path in own:
+            path.unlink(missing_ok=True)
+        if not keep_data:
+            for folder in (self.data, self.devices, self.pod):
+                shutil.rmtree(folder, ignore_errors=True)
+            self._identity.unlink(missing_ok=True)
+        left = [path.name for path in self.folder.iterdir() if path != self._identity]
+        if not left and not self._identity.exists():
+            self.folder.rmdir()
+        return left
+
+    @contextlib.contextmanager
+    def _lock(self) -> Iterator[None]:
+        """Lock the folder against other twin commands. Raises TwinError if one holds the lock."""
+        descriptor = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield
+        except BlockingIOError:
+            raise TwinError(f"Another twin command uses {self.folder}: wait until it ends.") from None
+        finally:
+            os.close(descriptor)
+
+    # State
+
+    def identity(self) -> Identity | None:
+        """Return the POD of the folder; None if no twin was started in it."""
+        try:
+            return Identity(**json.loads(self._identity.read_text()))
+        except (OSError, ValueError, TypeError):
+            return None
+
+    def running(self) -> list[str]:
+        """Return the titles of its running processes, for messages."""
+        return [service.title for service in (self._agents(), self._controller()) if service.running()]
+
+    def _running(self, service: Service) -> Identity:
+        """Return the POD of the twin. Raises TwinError unless this service of it runs."""
+        identity = self.identity()
+        if identity is None or not self.running():
+            raise TwinError(f"No twin runs in {self.folder}: start it with 'twin up'.")
+        if not service.running():
+            title = service.title[0].lower() + service.title[1:]
+            raise TwinError(
+                f"The twin in {self.folder} is incomplete: {title} is down (log: {service.log}). "
+                f"Start it with 'twin up --inventory {identity.inventory} --state-dir {self.folder}'."
+            )
+        return identity
+
+    def client(self) -> Client:
+        """Return a client of its controller. Raises TwinError unless the controller runs."""
+        identity = self._running(self._controller())
+        return Client(Connection(identity.controller_host, identity.controller_port, timeout=10))
+
+    def machines(self) -> list[Any]:
+        """Return the machines as the rack process reports them. Raises TwinError."""
+        return list(self.control("ListMachines", twin.ListMachinesRequest()).machines)
+
+    def addresses(self, kind: str) -> list[str]:
+        """Return name and endpoint of each of its ``switches`` or ``pdus``."""
+        devices = json.loads(_text(self._rack) or "{}").get("devices", {})
+        return [f"{each['name']} {each['host']}:{each['port']}" for each in devices.get(kind, ())]
+
+    def exporters(self) -> dict[str, Any]:
+        """Return the URLs of the metrics: ``controller``, and ``agents`` by id."""
+        identity = self.identity()
+        rack = json.loads(_text(self._rack) or "{}")
+        machines = [machine for cluster in rack.get("clusters", ()) for machine in cluster["machines"]]
+        return {
+            "controller": MetricsAddress(identity.controller_host).url if identity else "",
+            "agents": {each["agent_id"]: MetricsAddress(each["host"], each["metrics_port"]).url for each in machines},
+        }
+
+    def defects(self) -> list[Defect]:
+        """Return the defects of the rack. Raises TwinError."""
+        return [
+            Defect(item.fault, item.where, item.message, item.found, item.expected, tuple(item.cable))
+            for item in self.control("ListFaults", twin.ListFaultsRequest()).faults
+        ]
+
+    def control(self, method: str, request: Any) -> Any:
+        """Call the run-time control of the rack. Raises TwinError, and RejectedError for an invalid request."""
+        self._running(self._agents())
+        with grpc.insecure_channel(f"unix:{self.socket}") as channel:
+            try:
+                return getattr(twin.stub(channel, "TwinService"), method)(request, timeout=10)
+            except grpc.RpcError as error:
+                kind = RejectedError if error.code() in _REJECTIONS else TwinError
+                raise kind(error.details() or f"The rack process returned {error.code().name}.") from None
+
+    def _rack_responds(self) -> bool:
+        try:
+            return self.socket.exists() and all(machine.running for machine in self.machines())
+        except TwinError:
+            return False
+
+    def _controller_responds(self) -> bool:
+        try:
+            with self.client() as client:
+                client.call(client.version.GetVersion, virmgrpc.VersionRequest(), timeout=2)
+        except (TwinError, VipuError):
+            return False
+        return True
+
+
+def _loopback_pod(inventory: Path) -> model.Pod:
+    """Return the POD of an inventory. Raises TwinError unless all of its addresses are on loopback."""
+    try:
+        pod = load(str(inventory))
+    except PodError as error:
+        raise InvalidPodError(str(error)) from None
+    if not pod.machines:
+        raise InvalidPodError(f"{pod.machines_file} lists no machines: add at least one line.")
+    for host in [pod.controller_host, *rack_config.hosts(pod)]:
+        try:
+            loopback = ipaddress.ip_address(host).is_loopback
+        except ValueError:
+            loopback = False
+        if not loopback:
+            raise TwinError(
+                f"Cannot start a twin of {inventory}: the address {host} is not on loopback (127.x.y.z), so this is "
+                "a real POD. Use inventory/twin, or create an inventory with 'twin generate'."
+            )
+    return pod
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_text()
+    except OSError:
+        return None
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text)
+    except OSError as error:
+        raise TwinError(f"Cannot write {path}: {error.strerror}.") from None

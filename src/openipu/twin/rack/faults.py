@@ -1,0 +1,369 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Fault injection for a rack twin, with one grammar for the command line, for files and for programs.
+
+A fault is a line of a verb and its arguments: ``unplug ag03:7`` or ``version ag08 Virm 1.5.1``. It changes the
+state of a cable, a machine or a device, and nothing else: diagnosis of the effects is up to the software under test.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from openipu.shared.pod.topology import INTERNAL_LINKS, CableKind
+from openipu.twin.cables.wiring import Defect, Wiring, WiringError
+from openipu.twin.machine.hardware import HEALTHY_PFC, TwinHardware
+from openipu.twin.machine.reports import VERSIONS
+from openipu.vipu.domain.model import IPUS_PER_MACHINE
+
+if TYPE_CHECKING:
+    from openipu.twin.devices.rack_devices import Device, RackDevices
+    from openipu.twin.devices.rack_switch import SwitchDevice
+    from openipu.twin.machine.machine import Machine
+
+# Reason for which "configure" fails: a clause, as HardwareError requires.
+REFUSAL = "the IPUs do not come up (fault of the twin)"
+IPU_FAILURE = "uncorrectable memory error (fault of the twin)"
+SLOWEST = 3600.0  # seconds
+HOTTEST = 200.0  # degrees Celsius
+PFC_CLASSES = frozenset("01234567")
+
+
+class FaultError(ValueError):
+    """Raised for an invalid or impossible fault, with a one-line message."""
+
+    error_code = "OPU801"
+
+
+@dataclass(frozen=True)
+class Verb:
+    """Arguments and effect of one kind of fault."""
+
+    takes: str  # names of the arguments; [brackets]: optional; ellipsis: repeatable
+    does: str
+
+    def fits(self, count: int) -> bool:
+        """Return whether the verb accepts this number of arguments."""
+        words = self.takes.split()
+        needed = sum(not word.startswith("[") for word in words)
+        return count >= needed and ("…" in self.takes or count <= len(words))
+
+
+VERBS = {
+    "unplug": Verb("PORT", "pull the cable out of a port"),
+    "plug": Verb("PORT", "plug the loose cable end of a port back in"),
+    "move": Verb("PORT TO", "move the end of a cable to a free port"),
+    "swap": Verb("PORT PORT", "exchange the cables in two ports"),
+    "break": Verb("PORT|AGENT:internalN", "break the cable in a port, or a link inside a machine"),
+    "errors": Verb(
+        "PORT|AGENT:internalN COUNT", "correct COUNT errors on an IPU-Link, now and in every run of traffic"
+    ),
+    "version": Verb("AGENT COMPONENT VERSION", "change the version of a component"),
+    "versions": Verb("AGENT COMPONENT=VERSION…", "replace all components of a machine by these"),
+    "pfc": Verb("AGENT INTERFACE CLASSES", "set the PFC classes of an interface: 0,2 or none"),
+    "slow": Verb("AGENT|DEVICE SECONDS", "delay every response by SECONDS"),
+    "hot": Verb("AGENT DEGREES", "raise the temperature of a machine by DEGREES (°C)"),
+    "refuse": Verb("AGENT|DEVICE", "make a machine refuse to bring up IPUs, or a device refuse to respond"),
+    "hang": Verb("AGENT", "make a machine stop responding, with all connections open"),
+    "ipu": Verb("AGENT IPU", "make an IPU fail now, also while a partition uses it"),
+    "login": Verb("DEVICE", "make a switch or PDU reject all of its users"),
+    "sessions": Verb("SWITCH", "make a switch reject new configuration sessions: all are in use"),
+    "drop": Verb("SWITCH before|after", "drop the connection in the next commit, before or after it takes effect"),
+    "stop": Verb("AGENT|DEVICE…", "cut the power of machines and devices"),
+    "start": Verb("AGENT|DEVICE…", "start stopped machines and devices"),
+    "heal": Verb("[AGENT|DEVICE…]", "remove all faults, of the whole rack or of these"),
+}
+
+
+def parse(line: str) -> list[str]:
+    """Return the words of a fault: a known verb and its arguments. Raises FaultError."""
+    try:
+        words = shlex.split(line, comments=True)
+    except ValueError:
+        raise FaultError(f"Cannot parse {line!r}: a quotation mark is missing. Add it.") from None
+    if not words:
+        raise FaultError(f"Cannot read a fault from {line!r}: it is empty. Write a verb and its arguments.")
+    verb = VERBS.get(words[0])
+    if verb is None:
+        raise FaultError(f"Cannot apply fault {words[0]!r}: it is unknown. Choose from {', '.join(VERBS)}.")
+    if not verb.fits(len(words) - 1):
+        raise FaultError(f"Cannot apply {line.strip()!r}: its arguments do not fit. Write {words[0]} {verb.takes}.")
+    return words
+
+
+class RackFaults:
+    """Faults of a running rack. All methods run in the event loop of the rack."""
+
+    def __init__(self, machines: Mapping[str, Machine], wiring: Wiring) -> None:
+        self._machines = machines
+        self._wiring = wiring
+        self.devices: RackDevices | None = None
+        self._verbs: dict[str, Callable[..., Awaitable[None] | None]] = {
+            "unplug": lambda port: self._cable("unplug", port),
+            "plug": lambda port: self._cable("plug", port),
+            "move": lambda port, to: self._cable("move", port, to),
+            "swap": lambda port, other: self._cable("swap", port, other),
+            "break": self._break,
+            "errors": self._errors,
+            "version": self._version,
+            "versions": self._versions,
+            "pfc": self._pfc,
+            "slow": self._slow,
+            "hot": self._hot,
+            "refuse": self._refuse,
+            "hang": lambda agent: self._running_hardware(agent).hang(),
+            "ipu": self._ipu,
+            "login": lambda device: self._device(device).inject("login"),
+            "sessions": lambda switch: self._switch(switch).inject("sessions"),
+            "drop": self._drop,
+            "stop": self._stop,
+            "start": self._start,
+            "heal": self._heal,
+        }
+
+    async def apply(self, line: str) -> None:
+        """Apply one fault. Raises FaultError, with nothing changed, and OSError for a failed start."""
+        verb, *words = parse(line)
+        try:
+            pending = self._verbs[verb](*words)
+        except WiringError as error:
+            raise FaultError(str(error)) from None
+        if pending is not None:
+            await pending
+
+    def defects(self) -> Iterator[Defect]:
+        """Yield every deviation from the delivered state."""
+        yield from self._wiring.defects()
+        for machine in self._machines.values():
+            yield from _machine_defects(machine)
+        if self.devices:
+            yield from self.devices.defects()
+
+    def machine(self, id: str) -> Machine:
+        """Return a machine of this rack. Raises FaultError."""
+        if id not in self._machines:
+            raise FaultError(f"Cannot find machine {id!r}: it is not in this rack. Check the name.")
+        return self._machines[id]
+
+    def _running_hardware(self, id: str) -> TwinHardware:
+        machine = self.machine(id)
+        if not machine.server.running:
+            raise FaultError(f"Cannot use machine {id!r}: it is stopped. Start it first.")
+        return machine.hardware
+
+    def _cable(self, change: str, *ports: str) -> None:
+        """Change a cable between machines, or a patch cable of a switch."""
+        if self.devices and ports[0].partition(":")[0] in self.devices.switches:
+            getattr(self.devices.patch_cables, change)(*ports)
+        else:
+            getattr(self._wiring, change)(*map(self._wiring.place, ports))
+
+    def _find_device(self, name: str) -> Device | None:
+        return self.devices.get(name) if self.devices else None
+
+    def _device(self, name: str) -> Device:
+        device = self._find_device(name)
+        if device is None:
+            raise FaultError(f"Cannot find switch or PDU {name!r}: it is not in this rack. Check the name.")
+        return device
+
+    def _switch(self, name: str) -> SwitchDevice:
+        switch = self.devices.switches.get(name) if self.devices else None
+        if switch is None:
+            raise FaultError(f"Cannot find switch {name!r}: it is not in this rack. Check the name.")
+        return switch
+
+    def _drop(self, switch: str, when: str) -> None:
+        if when not in ("before", "after"):
+            raise FaultError(f"Cannot apply 'drop {switch} {when}': {when!r} is neither before nor after. Write one.")
+        self._switch(switch).drop(when)
+
+    def _break(self, text: str) -> None:
+        internal = self._internal_link(text)
+        if internal:
+            hardware, link = internal
+            hardware.broken_links.add(link)
+        else:
+            self._wiring.degrade(self._wiring.place(text), dead=True)
+
+    def _errors(self, text: str, count: str) -> None:
+        if not (count.isascii() and count.isdigit() and len(count) < 10):
+            raise FaultError(
+                f"Cannot apply 'errors {text} {count}': the count is invalid. Write a number from 0 to 999999999."
+            )
+        internal = self._internal_link(text)
+        if internal:
+            hardware, link = internal
+            hardware.noisy_links[link] = int(count)
+            hardware.run_link_traffic(link)
+            return
+        place = self._wiring.place(text)
+        if place.kind is not CableKind.IPU_LINK:
+            raise FaultError(
+                f"Cannot apply 'errors {text} {count}': only IPU-Links run traffic. Name an IPU-Link port, like ag03:5."
+            )
+        self._wiring.degrade(place, corrected_errors=int(count))
+        cable = self._wiring.at(place)
+        for end in cable.ends if cable else ():
+            if end is not None:
+                self.machine(end.agent).hardware.run_link_traffic(str(end.port))
+
+    def _internal_link(self, text: str) -> tuple[TwinHardware, str] | None:
+        """Return the machine and the name of an internal link; None for the text of a port."""
+        agent, _, link = text.rpartition(":")
+        if not link.startswith("internal"):
+            return None
+        hardware = self.machine(agent).hardware
+        if link not in hardware.internal_links:
+            raise FaultError(
+                f"Cannot find link {text!r}: the machine does not have it. "
+                f"Choose from internal0 to internal{INTERNAL_LINKS - 1}."
+            )
+        return hardware, link
+
+    def _version(self, agent: str, component: str, version: str) -> None:
+        hardware = self.machine(agent).hardware
+        if component not in hardware.versions:
+            known = ", ".join(hardware.versions)
+            raise FaultError(
+                f"Cannot find component {component!r}: machine {agent!r} does not have it. Choose from {known}."
+            )
+        hardware.versions[component] = version
+
+    def _versions(self, agent: str, *components: str) -> None:
+        pairs = [component.partition("=") for component in components]
+        for name, _, version in pairs:
+            if not name or not version:
+                raise FaultError(
+                    f"Cannot set versions of {agent!r}: a component has no version. "
+                    "Write each as COMPONENT=VERSION, like Virm=1.18.0."
+                )
+        self.machine(agent).hardware.versions = {name: version for name, _, version in pairs}
+
+    def _pfc(self, agent: str, interface: str, classes: str) -> None:
+        numbers = [] if classes == "none" else classes.split(",")
+        if not all(number in PFC_CLASSES for number in numbers):
+            raise FaultError(
+                f"Cannot apply 'pfc {agent} {interface} {classes}': the classes are invalid. "
+                "Write classes from 0 to 7, like 0,2, or none."
+            )
+        hardware = self.machine(agent).hardware
+        if interface not in hardware.pfc:
+            known = ", ".join(hardware.pfc)
+            raise FaultError(
+                f"Cannot find RNIC interface {interface!r}: machine {agent!r} does not have it. Choose from {known}."
+            )
+        hardware.pfc[interface] = tuple(map(int, numbers))
+
+    def _slow(self, agent: str, seconds: str) -> None:
+        value = _number(seconds, SLOWEST)
+        if value is None:
+            raise FaultError(
+                f"Cannot apply 'slow {agent} {seconds}': the time is invalid. Write seconds from 0 to {SLOWEST:.0f}."
+            )
+        if device := self._find_device(agent):
+            device.slow(value)
+        else:
+            self.machine(agent).hardware.response_delay = value
+
+    def _hot(self, agent: str, degrees: str) -> None:
+        value = _number(degrees, HOTTEST)
+        if value is None:
+            raise FaultError(
+                f"Cannot apply 'hot {agent} {degrees}': the temperature is invalid. "
+                f"Write degrees Celsius from 0 to {HOTTEST:.0f}."
+            )
+        self.machine(agent).hardware.temperature_offset = value
+
+    def _refuse(self, agent: str) -> None:
+        if device := self._find_device(agent):
+            device.inject("refuse")
+        else:
+            self._running_hardware(agent).refusal = REFUSAL
+
+    def _ipu(self, agent: str, ipu: str) -> None:
+        if ipu not in map(str, range(IPUS_PER_MACHINE)):
+            raise FaultError(
+                f"Cannot find IPU {ipu!r}: machine {agent!r} does not have it. Choose 0 to {IPUS_PER_MACHINE - 1}."
+            )
+        self._running_hardware(agent).fail_ipu(int(ipu), IPU_FAILURE)
+
+    async def _stop(self, *names: str) -> None:
+        await asyncio.gather(*(each.stop() for each in self._all(names)))
+
+    async def _start(self, *names: str) -> None:
+        for each in self._all(names):
+            await each.start()
+
+    def _all(self, names: Collection[str]) -> list[Machine | Device]:
+        return [self._find_device(name) or self.machine(name) for name in names]
+
+    async def _heal(self, *names: str) -> None:
+        self._all(names)
+        machines = [self.machine(id) for id in names or self._machines if not self._find_device(id)]
+        self._wiring.repair({machine.id for machine in machines})
+        for machine in machines:
+            machine.hardware.restore()
+            await machine.start()
+        if self.devices:
+            for device in self.devices.heal(names or (*self._machines, *self.devices.names)):
+                await device.start()
+
+
+def _number(text: str, most: float) -> float | None:
+    """Return the number of a text, from 0 to ``most``; None for other texts."""
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if 0 <= value <= most else None
+
+
+def _machine_defects(machine: Machine) -> Iterator[Defect]:
+    hardware = machine.hardware
+
+    def defect(fault: str, description: str, part: str = "", found: str = "", expected: str = "") -> Defect:
+        where = f"{machine.id}:{part}" if part else machine.id
+        return Defect(fault, where, f"{machine.id}: {description}.", found, expected)
+
+    if not machine.server.running:
+        yield defect("stop", "has no power")
+    elif hardware.hanging:
+        yield defect("hang", "does not respond")
+    if hardware.refusal:
+        yield defect("refuse", "refuses to bring up IPUs")
+    if hardware.response_delay:
+        seconds = f"{hardware.response_delay:g}"
+        yield defect("slow", f"responds {seconds} s late", found=seconds, expected="0")
+    if hardware.temperature_offset:
+        degrees = f"{hardware.temperature_offset:g}"
+        yield defect("hot", f"is {degrees} °C warmer than normal", found=degrees, expected="0")
+    for link in sorted(hardware.broken_links):
+        yield defect("break", f"the link {link} is broken", link)
+    for link, errors in sorted(hardware.noisy_links.items()):
+        if errors:
+            yield defect("errors", f"the link {link} corrects {errors} errors", link, str(errors), "0")
+    for component in {**VERSIONS, **hardware.versions}:
+        found, expected = hardware.versions.get(component, ""), VERSIONS.get(component, "")
+        if found != expected:
+            yield defect("version", _mismatch(component, found, expected), component, found, expected)
+    for interface in sorted({**HEALTHY_PFC, **hardware.pfc}):
+        classes, healthy = hardware.pfc.get(interface), HEALTHY_PFC.get(interface)
+        if classes != healthy:
+            description = f"the PFC classes of {interface} are {_classes(classes)}"
+            yield defect("pfc", description, interface, _classes(classes), _classes(healthy))
+    for ipu in sorted(hardware.failed_ipus):
+        yield defect("ipu", f"IPU {ipu} has failed", f"ipu{ipu}")
+
+
+def _mismatch(component: str, found: str, expected: str) -> str:
+    if not found:
+        return f"{component} {expected} is missing"
+    return f"{component} has the version {found}" + (f" instead of {expected}" if expected else "")
+
+
+def _classes(classes: Collection[int] | None) -> str:
+    return str(list(classes)) if classes is not None else ""

@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""gRPC APIs of the controller: endpoints, authentication, messages.
+
+``endpoints.Endpoints`` creates the servers. ``guard.RequestGuard`` wraps every call: it authenticates the caller,
+checks access, and converts exceptions to a gRPC status with one message. It also records metrics and logs.
+``public`` has Graphcore's API, ``tenant`` and ``admin`` the APIs of this project. ``convert`` maps messages to records.
+
+Rules:
+
+* Services contain no rules of their own. They submit commands with the functions of ``domain.rules``.
+* ``public`` never changes its contract (``proto/virmgrpc``).
+* Only administrators may call ``AdminService``. A caller receives NOT_FOUND for allocations that it may not use.
+* Mark a method that waits for IPU-Machines with ``guard.waits_for_agents``, so that it runs in its own thread pool.
+* Methods whose names begin with Get, List or Count are read-only.
+"""

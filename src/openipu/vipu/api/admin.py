@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The admin API, for administrators only.
+
+Methods take and return the same types as those in ``api.public``. ``api.guard`` checks that the
+caller is an administrator before it calls them.
+"""
+
+from __future__ import annotations
+
+from openipu.shared.vipu.contract import admin
+from openipu.vipu.api import auth, cluster_test_messages
+from openipu.vipu.api import convert as messages
+from openipu.vipu.api.auth import Caller
+from openipu.vipu.api.convert import Message
+from openipu.vipu.api.guard import large_requests, waits_for_agents
+from openipu.vipu.api.replies import allocation_reply, not_found
+from openipu.vipu.domain import rules
+from openipu.vipu.domain.batch import Batch, BatchResult, apply_batch, check_length
+from openipu.vipu.domain.context import Context
+from openipu.vipu.domain.errors import RuleError
+from openipu.vipu.domain.model import Agent, Change, Kind, State, sorted_by_id
+from openipu.vipu.domain.specs import Outcome, Removal, Spec
+from openipu.vipu.lifecycle.interface import Lifecycle
+from openipu.vipu.storage.writer import RecordWriter
+
+_LONGEST_WAIT = 30_000  # milliseconds, for progress of a cluster test
+
+
+class AdminService:
+    """Management of agents, clusters, allocations and users, one by one or a whole POD at once."""
+
+    def __init__(self, controller: RecordWriter, lifecycle: Lifecycle, max_retries: int) -> None:
+        """Serve the admin API. ``max_retries``: limit of automatic resets for new partitions."""
+        self._controller = controller
+        self._lifecycle = lifecycle
+        self._max_retries = max_retries
+
+    @large_requests
+    def Apply(self, request: Message, caller: Caller) -> Message:
+        """Apply a whole POD in one transaction, all items or none."""
+        check_length(messages.batch_length(request))  # before any work goes into its items
+        users, keys = [], {}
+        for message in request.users:
+            spec = messages.user_spec(message)
+            # Every user gets a key: new users are known only after the batch is applied.
+            user, key = auth.new_user(spec.id, spec.role, spec.allocations)
+            users.append(user)
+            keys[spec.id] = key
+        desired = messages.batch(request, users)
+        write = not request.validate_only
+
+        def command(state: State) -> tuple[list[Change], BatchResult]:
+            result = apply_batch(state, desired, self._context())
+            return result.changes if write else [], result
+
+        result: BatchResult = self._controller.submit(command).result()
+        applied = result.applied and write
+        created = {item.id for item in result.results if item.kind is Kind.USER and item.outcome is Outcome.CREATED}
+        access_keys = {id: key for id, key in keys.items() if id in created} if applied else {}
+        return messages.batch_message(result, applied=applied, access_keys=access_keys)
+
+    def CreateAgent(self, request: Message, caller: Caller) -> Message:
+        """Register an agent."""
+        self._create(messages.agent_spec(request.spec))
+        return admin.CreateAgentReply()
+
+    def GetAgent(self, request: Message, caller: Caller) -> Message:
+        """Return an agent with all facts about its machine."""
+        with self._controller.reading() as state:
+            agent = state.agents.get(request.id)
+            if agent is None:
+                raise not_found(Kind.AGENT, request.id)
+            return admin.GetAgentReply(agent=self._agent(state, agent, facts=True))
+
+    def ListAgents(self, request: Message, caller: Caller) -> Message:
+        """Return all agents, sorted by id."""
+        with self._controller.reading() as state:
+            agents = [self._agent(state, agent, facts=False) for agent in sorted_by_id(state.agents)]
+        return admin.ListAgentsReply(agents=agents)
+
+    def RemoveAgent(self, request: Message, caller: Caller) -> Message:
+        """Remove an agent."""
+        return self._remove(Kind.AGENT, request)
+
+    def ListDiscoveredAgents(self, request: Message, caller: Caller) -> Message:
+        """Return the agents that announced themselves recently."""
+        found = self._lifecycle.discovered()
+        endpoints = self._controller.state.endpoints
+        return admin.ListDiscoveredAgentsReply(
+            agents=[
+                messages.discovered_message(each, endpoints.get((each.host.lower(), each.port), "")) for each in found
+            ]
+        )
+
+    def AddDiscoveredAgents(self, request: Message, caller: Caller) -> Message:
+        """Register all discovered agents that are not registered, all or none."""
+        found = [Agent(each.auto_id, each.host, each.port) for each in self._lifecycle.discovered()]
+
+        def command(state: State) -> tuple[list[Change], list[str]]:
+            new = tuple(agent for agent in found if (agent.host.lower(), agent.port) not in state.endpoints)
+            result = apply_batch(state, Batch(agents=new), self._context())
+            for item in result.results:
+                if item.code is not None:
+                    raise RuleError(item.code, item.error)
+            return result.changes, [agent.id for agent in new]
+
+        return admin.AddDiscoveredAgentsReply(agent_ids=self._controller.submit(command).result())
+
+    def CreateCluster(self, request: Message, caller: Caller) -> Message:
+        """Create a cluster of agents."""
+        self._create(messages.cluster_spec(request.spec))
+        return admin.CreateClusterReply()
+
+    def GetCluster(self, request: Message, caller: Caller) -> Message:
+        """Return a cluster."""
+        with self._controller.reading() as state:
+            cluster = state.clusters.get(request.id)
+            if cluster is None:
+                raise not_found(Kind.CLUSTER, request.id)
+            allocations = sorted(state.allocations_in.get(cluster.id, ()))
+        return admin.GetClusterReply(cluster=messages.cluster_message(cluster, allocations))
+
+    def ListClusters(self, request: Message, caller: Caller) -> Message:
+        """Return all clusters, sorted by id."""
+        with self._controller.reading() as state:
+            clusters = [
+                messages.cluster_message(cluster, sorted(state.allocations_in.get(cluster.id, ())))
+                for cluster in sorted_by_id(state.clusters)
+            ]
+        return admin.ListClustersReply(clusters=clusters)
+
+    def RemoveCluster(self, request: Message, caller: Caller) -> Message:
+        """Remove a cluster and keep its agents."""
+        return self._remove(Kind.CLUSTER, request)
+
+    def CreateAllocation(self, request: Message, caller: Caller) -> Message:
+        """Create an allocation and return it with its machines."""
+        spec = messages.allocation_spec(request.spec)
+        self._create(spec)
+        # Another client may have removed it already, which is not an error.
+        with self._controller.reading() as state:
+            allocation = state.allocations.get(spec.id)
+            message = allocation and allocation_reply(state, allocation)
+        return admin.CreateAllocationReply(allocation=message)
+
+    def RemoveAllocation(self, request: Message, caller: Caller) -> Message:
+        """Remove an allocation and free its machines."""
+        return self._remove(Kind.ALLOCATION, request)
+
+    def CreateUser(self, request: Message, caller: Caller) -> Message:
+        """Create a user and return its access key, which cannot be read again."""
+        spec = messages.user_spec(request.spec)
+        user, key = auth.new_user(spec.id, spec.role, spec.allocations)
+        self._create(user)
+        return admin.CreateUserReply(access_key=key)
+
+    def ListUsers(self, request: Message, caller: Caller) -> Message:
+        """Return all users, sorted by id, without their keys."""
+        return admin.ListUsersReply(users=map(messages.user_message, sorted_by_id(self._controller.state.users)))
+
+    def RemoveUser(self, request: Message, caller: Caller) -> Message:
+        """Remove a user and keep the objects that it created."""
+        return self._remove(Kind.USER, request)
+
+    def _agent(self, state: State, agent: Agent, *, facts: bool) -> Message:
+        return messages.agent_message(
+            agent,
+            self._lifecycle.agent_status(agent.id),
+            state.cluster_of.get(agent.id, ""),
+            state.allocation_of.get(agent.id, ""),
+            facts=facts,
+        )
+
+    def StartClusterTest(self, request: Message, caller: Caller) -> Message:
+        """Start a run of cluster tests."""
+        tests = cluster_test_messages.tests(request)
+        run = self._lifecycle.start_cluster_test(request.cluster_id, tests).result()
+        return admin.StartClusterTestReply(run=cluster_test_messages.run(run))
+
+    @waits_for_agents
+    def GetClusterTest(self, request: Message, caller: Caller) -> Message:
+        """Return the last run. With a wait, return as soon as it has progressed."""
+        seconds = min(request.wait_milliseconds, _LONGEST_WAIT) / 1000
+        cluster_test_messages.check_last(request.run_id, self._lifecycle.cluster_test())
+        run = self._lifecycle.wait_cluster_test(request.known_results, seconds)
+        cluster_test_messages.check_last(request.run_id, run)
+        return admin.GetClusterTestReply(run=cluster_test_messages.run(run))
+
+    @waits_for_agents
+    def StopClusterTest(self, request: Message, caller: Caller) -> Message:
+        """Stop the run in progress. Do nothing when none is."""
+        last = self._lifecycle.stop_cluster_test(request.run_id).result()
+        cluster_test_messages.check_last(request.run_id, last)
+        return admin.StopClusterTestReply(run=cluster_test_messages.run(last))
+
+    def _create(self, spec: Spec) -> None:
+        def command(state: State) -> tuple[list[Change], None]:
+            return rules.create(state, spec, self._context()), None
+
+        self._controller.submit(command).result()
+
+    def _remove(self, kind: Kind, request: Message) -> Message:
+        removal = Removal(kind, request.id, request.force)
+
+        def command(state: State) -> tuple[list[Change], None]:
+            return rules.remove(state, removal, self._context()), None
+
+        self._controller.submit(command).result()
+        return admin.RemoveReply()
+
+    def _context(self) -> Context:
+        lifecycle = self._lifecycle
+        return Context(
+            lifecycle.unavailable(), max_retries=self._max_retries, cluster_under_test=lifecycle.cluster_under_test()
+        )

@@ -1,0 +1,314 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Conversion between messages of the public and admin APIs and records. It contains no rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from openipu.shared.vipu.contract import admin, virmgrpc
+from openipu.shared.vipu.ports import AGENT_PORT
+from openipu.vipu.domain.batch import Batch, BatchResult
+from openipu.vipu.domain.errors import Code, RuleError, quoted
+from openipu.vipu.domain.model import (
+    Agent,
+    Allocation,
+    Cluster,
+    GwRouting,
+    GwTopology,
+    Kind,
+    Partition,
+    PlacedIpu,
+    Role,
+    Routing,
+    SyncType,
+    Topology,
+    User,
+)
+from openipu.vipu.domain.specs import AllocationSpec, Outcome, PartitionSpec, Removal, UserSpec
+from openipu.vipu.fleet.status import AgentState, AgentStatus, DiscoveredAgent
+
+# Message classes are built at run time, so a type checker sees Any.
+Message = Any
+
+# Open enums accept any number. Unknown numbers become values that the rules reject.
+_TOPOLOGIES = {0: Topology.MESH, 1: Topology.MESH, 2: Topology.TORUS}
+_GW_TOPOLOGIES = {0: GwTopology.LOOPED, 1: GwTopology.LOOPED}
+_ROLES = {0: Role.USER, 1: Role.USER, 2: Role.ADMIN}
+_KINDS = {1: Kind.AGENT, 2: Kind.CLUSTER, 3: Kind.ALLOCATION, 4: Kind.PARTITION, 5: Kind.USER}
+_KIND_NUMBERS = {kind: number for number, kind in _KINDS.items()}
+_OUTCOMES = {
+    Outcome.UNCHANGED: 1,
+    Outcome.CREATED: 2,
+    Outcome.CHANGED: 3,
+    Outcome.REMOVED: 4,
+    Outcome.FAILED: 5,
+    Outcome.NOT_APPLIED: 6,
+}
+_AGENT_STATES = {AgentState.UNKNOWN: 0, AgentState.UP: 1, AgentState.DOWN: 2}
+
+
+def partition_spec(message: Message) -> PartitionSpec:
+    """Return the spec in a ``CreatePartitionRequest`` or in a ``PartitionSpec`` of a batch."""
+    requirements = message.requirements
+    return PartitionSpec(
+        id=requirements.id,
+        size=requirements.size,
+        allocation=requirements.allocation_id,
+        cluster=requirements.cluster_id,
+        routing=cast(Routing, requirements.ipulink_routing_type),
+        num_segments=requirements.num_ipulink_segments,
+        gw_routing=cast(GwRouting, requirements.gw_routing_type),
+        sync_type=cast(SyncType, requirements.sync_type),
+        num_gcds=requirements.num_gcds,
+        num_replicas=requirements.num_replicas,
+        reconfigurable=requirements.reconfigurable,
+        ipus=tuple(
+            PlacedIpu(ipu.ipulink_domain_topology_id, ipu.ipulink_domain_routing_id, ipu.topology_id, ipu.routing_id)
+            for ipu in requirements.ipus
+        ),
+        disable_auto_reset=message.disable_auto_reset,
+        relocatable=message.relocatable,
+    )
+
+
+def server_version(partition: Partition) -> str:
+    """Return the IPUoF server version of a partition, empty until its agents have reported it."""
+    return partition.devices[0].ipuof_server_version if partition.devices else ""
+
+
+def partition_message(partition: Partition) -> Message:
+    """Return a ``Partition`` message."""
+    return virmgrpc.Partition(
+        id=partition.id,
+        spec=virmgrpc.PartitionSpec(
+            cluster_id=partition.cluster,
+            ipus=[
+                virmgrpc.PartitionIpu(
+                    ipulink_domain_topology_id=ipu.ild,
+                    ipulink_domain_routing_id=ipu.ild_routing_id,
+                    topology_id=ipu.topology_id,
+                    routing_id=ipu.routing_id,
+                )
+                for ipu in partition.ipus
+            ],
+            ipulink_routing_type=partition.routing,
+            sync_type=partition.sync_type,
+            num_gcds=partition.num_gcds,
+            num_ipulink_segments=partition.num_segments,
+            reconfigurable=partition.reconfigurable,
+            gw_routing_type=partition.gw_routing,
+            num_replicas=partition.num_replicas,
+            allocation_id=partition.allocation,
+        ),
+        ready_state=partition.ready,
+        ipuof_server_version=server_version(partition),
+    )
+
+
+def partition_options_message(partition: Partition) -> Message:
+    """Return a ``PartitionOptions`` message."""
+    return admin.PartitionOptions(
+        partition_id=partition.id,
+        disable_auto_reset=partition.disable_auto_reset,
+        relocatable=partition.relocatable,
+    )
+
+
+def status_message(partition: Partition) -> Message:
+    """Return a ``PartitionStatus`` message."""
+    status = virmgrpc.PartitionStatus(
+        partition_id=partition.id,
+        ready_state=partition.ready,
+        operation_state=partition.operation,
+        errors=partition.errors,
+        max_auto_reset_retries=partition.max_retries,
+        auto_reset_retry_count=partition.retries,
+    )
+    if partition.last_auto_reset is not None:
+        status.last_auto_reset_time.FromNanoseconds(int(partition.last_auto_reset * 1_000_000) * 1_000)
+    return status
+
+
+def ipuof_config(partition: Partition, gcds: Sequence[int]) -> Message:
+    """Return the ``PartitionConfig`` of some GCDs of a partition whose devices are known.
+
+    Every IPU is one device of exactly one GCD. Of the attributes, only ``GCD Id`` is publicly documented.
+    """
+    config = virmgrpc.PartitionConfig(
+        ipulink_routing_type=partition.routing,
+        sync_type=partition.sync_type,
+        reconfigurable=partition.reconfigurable,
+        gw_routing_type=partition.gw_routing,
+        num_ipulink_segments=partition.num_segments,
+        ipuof_server_version=server_version(partition),
+    )
+    messages = {gcd: config.gcd_configs.add(attributes=_gcd_attributes(partition, gcd)) for gcd in gcds}
+    for index, (ipu, device) in enumerate(zip(partition.ipus, partition.devices, strict=True)):
+        message = messages.get(partition.gcd_of(index))
+        if message is not None:
+            message.devices.add(
+                ip=device.ip,
+                server_port=device.server_port,
+                rdma_port=device.rdma_port,
+                device_id=device.device_id,
+                ipulink_segment_id=ipu.ild_routing_id,
+                routing_id=ipu.routing_id,
+                ipu_arch_id=device.ipu_arch_id,
+                ipu_id=ipu.ipu,
+                chip_id=device.chip_id,
+                gwsw_version=device.gwsw_version,
+                ipum_sw_version=device.ipum_sw_version,
+            )
+    return config
+
+
+def _gcd_attributes(partition: Partition, gcd: int) -> dict[str, str]:
+    return {
+        "GCD Id": str(gcd),
+        "Number of GCDs": str(partition.num_gcds),
+        "Number of replicas": str(partition.num_replicas),
+        "Partition Id": partition.id,
+        "Partition size": str(partition.size),
+    }
+
+
+def agent_spec(message: Message) -> Agent:
+    """Return the record of an ``AgentSpec``."""
+    return Agent(message.id, message.host, message.port or AGENT_PORT)
+
+
+def agent_message(agent: Agent, status: AgentStatus, cluster: str, allocation: str, *, facts: bool) -> Message:
+    """Return an ``Agent`` message. ``facts``: include the facts about its machine."""
+    message = admin.Agent(
+        spec=admin.AgentSpec(id=agent.id, host=agent.host, port=agent.port),
+        state=_AGENT_STATES[status.state],
+        reason=status.reason,
+        cluster_id=cluster,
+        allocation_id=allocation,
+    )
+    if status.info is not None:
+        message.num_ipus = status.info.num_ipus
+        message.versions.update(status.info.versions)
+        if facts:
+            for fact in status.info.facts:
+                message.facts.add(name=fact.name, value=fact.value)
+            for ipu in status.info.ipus:
+                added = message.ipus.add(ipu=ipu.ipu)
+                for fact in ipu.facts:
+                    added.facts.add(name=fact.name, value=fact.value)
+    return message
+
+
+def discovered_message(found: DiscoveredAgent, agent_id: str) -> Message:
+    """Return a ``DiscoveredAgent`` message. ``agent_id`` is empty when the agent is not registered."""
+    return admin.DiscoveredAgent(
+        host=found.host,
+        port=found.port,
+        network_interface=found.interface,
+        seconds_since_last_seen=found.age,
+        auto_add_id=found.auto_id,
+        agent_id=agent_id,
+    )
+
+
+def cluster_spec(message: Message) -> Cluster:
+    """Return the record of a ``ClusterSpec``."""
+    return Cluster(
+        message.id,
+        tuple(message.agent_ids),
+        message.num_ilds or 1,
+        _TOPOLOGIES.get(message.ipu_link_topology, cast(Topology, str(message.ipu_link_topology))),
+        _GW_TOPOLOGIES.get(message.gw_link_topology, cast(GwTopology, str(message.gw_link_topology))),
+    )
+
+
+def cluster_message(cluster: Cluster, allocations: Sequence[str]) -> Message:
+    """Return a ``Cluster`` message."""
+    return admin.Cluster(
+        spec=admin.ClusterSpec(
+            id=cluster.id,
+            agent_ids=cluster.agents,
+            num_ilds=cluster.num_ilds,
+            ipu_link_topology=2 if cluster.topology is Topology.TORUS else 1,
+            gw_link_topology=1,
+        ),
+        allocation_ids=allocations,
+    )
+
+
+def allocation_spec(message: Message) -> AllocationSpec:
+    """Return the spec in an ``AllocationSpec``."""
+    return AllocationSpec(message.id, message.cluster_id, message.size, tuple(message.agent_ids))
+
+
+def allocation_message(
+    allocation: Allocation, partitions: Sequence[str], free_ipus: int, free_machines: Sequence[int]
+) -> Message:
+    """Return an ``Allocation`` message."""
+    return admin.Allocation(
+        spec=admin.AllocationSpec(
+            id=allocation.id,
+            cluster_id=allocation.cluster,
+            size=len(allocation.agents),
+            agent_ids=allocation.agents,
+        ),
+        partition_ids=partitions,
+        free_machines=free_machines,
+        free_ipus=free_ipus,
+    )
+
+
+def user_spec(message: Message) -> UserSpec:
+    """Return the spec in a ``UserSpec``."""
+    return UserSpec(message.id, _ROLES.get(message.role, cast(Role, str(message.role))), tuple(message.allocation_ids))
+
+
+def user_message(user: User) -> Message:
+    """Return a ``UserSpec`` message. Keys and their hashes never leave the controller."""
+    return admin.UserSpec(id=user.id, role=2 if user.role is Role.ADMIN else 1, allocation_ids=user.allocations)
+
+
+def batch_length(request: Message) -> int:
+    """Return the number of items in an ``ApplyRequest``."""
+    specs = (request.agents, request.clusters, request.allocations, request.partitions, request.users)
+    return sum(map(len, specs), len(request.removals))
+
+
+def batch(request: Message, users: Sequence[User]) -> Batch:
+    """Return the batch in an ``ApplyRequest``. ``users``: its users with keys. Raises RuleError."""
+    return Batch(
+        agents=tuple(map(agent_spec, request.agents)),
+        clusters=tuple(map(cluster_spec, request.clusters)),
+        allocations=tuple(map(allocation_spec, request.allocations)),
+        partitions=tuple(map(partition_spec, request.partitions)),
+        users=tuple(users),
+        removals=tuple(_removal(item, index) for index, item in enumerate(request.removals)),
+    )
+
+
+def _removal(message: Message, index: int) -> Removal:
+    kind = _KINDS.get(message.kind)
+    if kind is None:
+        raise RuleError(
+            Code.INVALID_ARGUMENT, f"Cannot remove {quoted(message.id)}: removals[{index}] has no valid kind."
+        )
+    return Removal(kind, message.id, message.force)
+
+
+def batch_message(result: BatchResult, *, applied: bool, access_keys: dict[str, str]) -> Message:
+    """Return an ``ApplyReply`` message."""
+    return admin.ApplyReply(
+        applied=applied,
+        results=[
+            admin.ItemResult(
+                kind=_KIND_NUMBERS[item.kind],
+                id=item.id,
+                outcome=_OUTCOMES[item.outcome],
+                error=item.error,
+                code=item.code or 0,
+            )
+            for item in result.results
+        ],
+        access_keys=access_keys,
+    )

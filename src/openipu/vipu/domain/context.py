@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Input of the rules besides the records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Input of the rules besides the records.
+
+    ``unavailable``: agents that are Down; the controller never chooses them for a partition.
+    ``allowed``: the allocations that the caller may use, None for all. Such a caller gets NOT_FOUND for
+    other allocations and their partitions, so that their existence is not disclosed, and
+    PERMISSION_DENIED for everything that is not a partition.
+    ``cluster_under_test``: the cluster under test; nothing is placed in it, and it cannot change.
+    ``keeps_admin``: the same transaction leaves an administrator in any case.
+    """
+
+    unavailable: frozenset[str] = frozenset()
+    allowed: frozenset[str] | None = None
+    max_retries: int = 3
+    keeps_admin: bool = False
+    cluster_under_test: str = ""
+
+    def may_use(self, allocation: str) -> bool:
+        """Return whether the caller may use partitions of this allocation."""
+        return self.allowed is None or allocation in self.allowed

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Placement and numbering of partitions whose IPUs the caller lists."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from openipu.vipu.domain.context import Context
+from openipu.vipu.domain.errors import Code, RuleViolation, invalid, missing, quoted
+from openipu.vipu.domain.model import IPUS_PER_MACHINE, Allocation, Cluster, Kind, PlacedIpu, State
+from openipu.vipu.domain.specs import PartitionSpec
+
+
+def locate(state: State, spec: PartitionSpec, context: Context) -> tuple[Allocation, int, tuple[PlacedIpu, ...]]:
+    """Return the allocation, the number of segments, and the IPUs by segment and routing id.
+
+    The caller has checked that the list has the size of the partition. Machines that are down may be
+    listed. Raises RuleViolation.
+    """
+    if not spec.cluster:
+        raise invalid("a list of IPUs needs a cluster")
+    cluster = state.clusters.get(spec.cluster)
+    if cluster is None:
+        raise missing(Kind.CLUSTER, spec.cluster)
+    if len(spec.ipus) > IPUS_PER_MACHINE * len(cluster.agents):
+        raise invalid(
+            f"it lists {len(spec.ipus)} IPUs, but cluster {quoted(cluster.id)} has only "
+            f"{IPUS_PER_MACHINE * len(cluster.agents)}"
+        )
+    _check_numbers(cluster, spec.ipus)
+    allocation = _allocation(state, cluster, spec, context)
+    for ipu in spec.ipus:
+        agent = cluster.agents[ipu.position(cluster.machines_per_ild)]
+        holder = state.holders.get(agent, {}).get(ipu.ipu)
+        if holder is not None:
+            raise RuleViolation(
+                Code.FAILED_PRECONDITION, f"IPU {ipu.ipu} of agent {quoted(agent)} is in partition {quoted(holder)}"
+            )
+    domains: defaultdict[int, list[PlacedIpu]] = defaultdict(list)
+    for ipu in spec.ipus:
+        domains[ipu.ild].append(ipu)
+    _check_shape(domains)
+    if spec.num_segments not in (0, len(domains)):
+        raise invalid(
+            f"its number of segments is {spec.num_segments}, but the number of its IPU-Link domains is {len(domains)}"
+        )
+    return allocation, len(domains), _numbered(domains)
+
+
+def unnumbered(ipus: tuple[PlacedIpu, ...]) -> bool:
+    """Return whether all routing ids are zero, which leaves their choice to the controller."""
+    return not any(ipu.routing_id or ipu.ild_routing_id for ipu in ipus)
+
+
+def _check_numbers(cluster: Cluster, ipus: tuple[PlacedIpu, ...]) -> None:
+    per_ild = IPUS_PER_MACHINE * cluster.machines_per_ild
+    seen: dict[tuple[int, int], int] = {}
+    for index, ipu in enumerate(ipus):
+        if not (0 <= ipu.ild < cluster.num_ilds and 0 <= ipu.topology_id < per_ild):
+            raise invalid(
+                f"IPU {ipu.topology_id} of IPU-Link domain {ipu.ild} (index {index} of the list) is not in cluster "
+                f"{quoted(cluster.id)}, which has {cluster.num_ilds} domains of {per_ild} IPUs"
+            )
+        first = seen.setdefault((ipu.ild, ipu.topology_id), index)
+        if first != index:
+            raise invalid(
+                f"IPU {ipu.topology_id} of IPU-Link domain {ipu.ild} is listed twice, at {first} and {index} "
+                "(counted from 0)"
+            )
+
+
+def _allocation(state: State, cluster: Cluster, spec: PartitionSpec, context: Context) -> Allocation:
+    """Return the allocation of all the IPUs; NOT_FOUND when the caller may not use it."""
+    ids: set[str] = set()
+    for position in sorted({ipu.position(cluster.machines_per_ild) for ipu in spec.ipus}):
+        agent = cluster.agents[position]
+        id = state.allocation_of.get(agent)
+        if id is None or not context.may_use(id):
+            raise RuleViolation(Code.NOT_FOUND, f"agent {quoted(agent)} is in no allocation that you may use")
+        ids.add(id)
+    if spec.allocation and ids != {spec.allocation}:
+        raise RuleViolation(
+            Code.FAILED_PRECONDITION, f"not all of its IPUs are in allocation {quoted(spec.allocation)}"
+        )
+    if len(ids) > 1:
+        first, second = sorted(ids)[:2]
+        raise RuleViolation(
+            Code.FAILED_PRECONDITION,
+            f"its IPUs are in allocations {quoted(first)} and {quoted(second)}. Only one is allowed",
+        )
+    return state.allocations[ids.pop()]
+
+
+def _check_shape(domains: dict[int, list[PlacedIpu]]) -> None:
+    """Raise RuleViolation unless the IPUs have the shape of a partition.
+
+    The shape is either the same whole, consecutive machines in consecutive domains, or an aligned block of
+    one machine.
+    """
+    ilds = sorted(domains)
+    if ilds != list(range(ilds[0], ilds[0] + len(ilds))):
+        raise invalid("its IPU-Link domains are not consecutive")
+    ids = sorted(ipu.topology_id for ipu in domains[ilds[0]])
+    if any(sorted(ipu.topology_id for ipu in domains[ild]) != ids for ild in ilds[1:]):
+        raise invalid("its IPUs are not at the same positions of all its IPU-Link domains")
+    consecutive = ids == list(range(ids[0], ids[0] + len(ids)))
+    if len(ids) >= IPUS_PER_MACHINE or len(ilds) > 1:
+        if not consecutive or ids[0] % IPUS_PER_MACHINE or len(ids) % IPUS_PER_MACHINE:
+            raise invalid("with four or more IPUs, or several segments, it must use whole, consecutive IPU-Machines")
+    elif not consecutive or ids[0] % len(ids):
+        raise invalid("two IPUs must be IPU 0 and 1, or 2 and 3, of one IPU-Machine")
+
+
+def _numbered(domains: dict[int, list[PlacedIpu]]) -> tuple[PlacedIpu, ...]:
+    """Return the IPUs by segment and routing id, numbered by the controller where all ids are zero."""
+    ilds = sorted(domains)
+    segments = {ild: {ipu.ild_routing_id for ipu in ipus} for ild, ipus in domains.items()}
+    if all(ids == {0} for ids in segments.values()):
+        segment_of = {ild: ild - ilds[0] for ild in ilds}
+    elif sorted(map(sorted, segments.values())) == [[segment] for segment in range(len(ilds))]:
+        segment_of = {ild: ids.pop() for ild, ids in segments.items()}
+    else:
+        raise invalid(f"the routing ids of its IPU-Link domains must be 0 to {len(ilds) - 1}, one for each domain")
+    choose = not any(ipu.routing_id for ipus in domains.values() for ipu in ipus)
+    numbered = []
+    for ild in sorted(ilds, key=segment_of.__getitem__):
+        ipus = domains[ild]
+        if choose:
+            ipus.sort(key=lambda ipu: (ipu.topology_id // IPUS_PER_MACHINE, -ipu.topology_id))
+        else:
+            ipus.sort(key=lambda ipu: ipu.routing_id)
+            if [ipu.routing_id for ipu in ipus] != list(range(len(ipus))):
+                raise invalid(f"the routing ids in a segment must be 0 to {len(ipus) - 1}, one for each IPU")
+        numbered += [
+            PlacedIpu(ild, segment_of[ild], ipu.topology_id, routing_id) for routing_id, ipu in enumerate(ipus)
+        ]
+    return tuple(numbered)

@@ -1,0 +1,393 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Entities of a V-IPU controller as immutable records, and the state of all records in memory. No I/O."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import TypeVar
+
+from openipu.shared.vipu import object_rules
+from openipu.shared.vipu.ports import AGENT_PORT
+
+IPUS_PER_MACHINE: int = object_rules.IPUS_PER_MACHINE
+
+_Key = TypeVar("_Key")
+
+
+class Kind(enum.StrEnum):
+    """Kinds of entities in the order of dependency, lowest first."""
+
+    AGENT = "agent"
+    CLUSTER = "cluster"
+    ALLOCATION = "allocation"
+    PARTITION = "partition"
+    USER = "user"
+
+
+class Topology(enum.StrEnum):
+    """Cabling of the IPU-Links of one IPU-Link domain."""
+
+    MESH = "mesh"
+    TORUS = "torus"
+
+
+class GwTopology(enum.StrEnum):
+    """Cabling of the GW-Links between IPU-Link domains."""
+
+    LOOPED = "looped"
+
+
+class Role(enum.StrEnum):
+    """Permissions of a user: ADMIN may do everything, USER may use its allocations only."""
+
+    USER = "user"
+    ADMIN = "admin"
+
+
+# The numbers of the next five enumerations are those of the public API.
+
+
+class Routing(enum.IntEnum):
+    """IPU-Link routing of a partition; UNDEFINED leaves the choice to the controller."""
+
+    UNDEFINED = 0
+    DNC = 1
+    SWNC = 2
+    BTNC = 3
+    RINGSWNC = 4
+
+
+class GwRouting(enum.IntEnum):
+    """GW-Link routing of a partition; UNDEFINED for a partition in one IPU-Link domain."""
+
+    UNDEFINED = 0
+    RING = 2
+    SWRING = 3
+
+
+class SyncType(enum.IntEnum):
+    """Synchronisation of a partition."""
+
+    UNDEFINED = 0
+    GS2_DEFAULT = 1
+    GS2_INDEPENDENT_RAILS = 2
+    POD_NATIVE_DEFAULT = 3
+    POD_NATIVE_REPLICATED_PIPELINE = 4
+
+
+class ReadyState(enum.IntEnum):
+    """State of a partition for its users."""
+
+    PENDING = 1
+    ACTIVE = 2
+    REMOVED = 3
+    ERROR = 4
+
+
+class Operation(enum.IntEnum):
+    """Current operation of the controller on a partition."""
+
+    IDLE = 1
+    CREATING = 2
+    REMOVING = 3
+    RESETTING = 4
+    FAILED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """V-IPU agent: the endpoint of one IPU-Machine."""
+
+    id: str
+    host: str
+    port: int = AGENT_PORT
+
+    kind = Kind.AGENT
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """IPU-Machines cabled together; ``agents`` are in rack order from the bottom, grouped by IPU-Link domain."""
+
+    id: str
+    agents: tuple[str, ...]
+    num_ilds: int = 1
+    topology: Topology = Topology.MESH
+    gw_topology: GwTopology = GwTopology.LOOPED
+
+    kind = Kind.CLUSTER
+
+    @property
+    def machines_per_ild(self) -> int:
+        """Number of IPU-Machines in each IPU-Link domain."""
+        return len(self.agents) // self.num_ilds
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """Physically consecutive IPU-Machines of one cluster, in cluster order: the tenant boundary."""
+
+    id: str
+    cluster: str
+    agents: tuple[str, ...]
+
+    kind = Kind.ALLOCATION
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedIpu:
+    """One IPU of a partition.
+
+    ``ild`` and ``topology_id`` are its location: the IPU-Link domain in the cluster, and the IPU in
+    that domain (4 × position of the machine in the domain + number of the IPU on the machine).
+    ``ild_routing_id`` and ``routing_id`` are its numbers in the partition: the IPU-Link segment, and
+    the IPU in that segment.
+    """
+
+    ild: int
+    ild_routing_id: int
+    topology_id: int
+    routing_id: int
+
+    def position(self, machines_per_ild: int) -> int:
+        """Return the position of its IPU-Machine in the agents of the cluster."""
+        return self.ild * machines_per_ild + self.topology_id // IPUS_PER_MACHINE
+
+    @property
+    def ipu(self) -> int:
+        """Number of the IPU on its machine, 0 to 3."""
+        return self.topology_id % IPUS_PER_MACHINE
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """Fabric address and versions of one IPU, as reported by its agent; in the order of ``Partition.ipus``."""
+
+    ip: str
+    server_port: int
+    rdma_port: int
+    device_id: int
+    ipu_arch_id: int
+    chip_id: str
+    gwsw_version: str
+    ipum_sw_version: str
+    ipuof_server_version: str
+
+
+@dataclass(frozen=True)
+class Partition:
+    """IPUs of one allocation, isolated from all others."""
+
+    id: str
+    allocation: str
+    cluster: str
+    ipus: tuple[PlacedIpu, ...]  # by IPU-Link segment, then routing id
+    routing: Routing = Routing.DNC
+    gw_routing: GwRouting = GwRouting.UNDEFINED
+    sync_type: SyncType = SyncType.GS2_DEFAULT
+    num_gcds: int = 1
+    num_replicas: int = 1
+    num_segments: int = 1
+    reconfigurable: bool = False
+    disable_auto_reset: bool = False
+    relocatable: bool = False
+    ready: ReadyState = ReadyState.PENDING
+    operation: Operation = Operation.CREATING
+    errors: tuple[str, ...] = ()
+    max_retries: int = 3
+    retries: int = 0
+    last_auto_reset: float | None = None  # seconds since 1970
+    devices: tuple[Device, ...] = ()  # empty until the agents report them
+
+    kind = Kind.PARTITION
+
+    @property
+    def size(self) -> int:
+        """Number of IPUs."""
+        return len(self.ipus)
+
+    def gcd_of(self, index: int) -> int:
+        """Return the graph compilation domain of ``ipus[index]``: domains are equal runs of IPUs, in order."""
+        return index * self.num_gcds // len(self.ipus)
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """User of a secure controller; the access key is stored as a salted hash only."""
+
+    id: str
+    role: Role
+    allocations: tuple[str, ...]
+    key_hash: str
+    key_salt: str
+
+    kind = Kind.USER
+
+
+Record = Agent | Cluster | Allocation | Partition | User
+_Record = TypeVar("_Record", bound=Record)
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """Change that adds a record, or replaces the record with its id."""
+
+    record: Record
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Change that removes a record."""
+
+    kind: Kind
+    id: str
+
+
+Change = Put | Delete
+
+
+@dataclass
+class State:
+    """All records by id, with the indexes that the rules need. Only ``apply`` changes it."""
+
+    agents: dict[str, Agent] = field(default_factory=dict)
+    clusters: dict[str, Cluster] = field(default_factory=dict)
+    allocations: dict[str, Allocation] = field(default_factory=dict)
+    partitions: dict[str, Partition] = field(default_factory=dict)
+    users: dict[str, User] = field(default_factory=dict)
+    # (host in lower case, port) -> agent id
+    endpoints: dict[tuple[str, int], str] = field(default_factory=dict)
+    # agent id -> cluster id, position in that cluster, allocation id, {IPU number -> partition id}
+    cluster_of: dict[str, str] = field(default_factory=dict)
+    position_of: dict[str, int] = field(default_factory=dict)
+    allocation_of: dict[str, str] = field(default_factory=dict)
+    holders: dict[str, dict[int, str]] = field(default_factory=dict)
+    # cluster id -> allocation ids, allocation id -> partition ids, allocation id -> user ids; never empty sets
+    allocations_in: dict[str, set[str]] = field(default_factory=dict)
+    partitions_in: dict[str, set[str]] = field(default_factory=dict)
+    users_of: dict[str, set[str]] = field(default_factory=dict)
+    # cluster id -> for each position, one bit for every used IPU; placement searches these
+    occupied: dict[str, bytearray] = field(default_factory=dict)
+
+    def apply(self, changes: Iterable[Change]) -> list[Change]:
+        """Apply changes of the rules without checking them again.
+
+        Returns the changes that undo them, in the order to apply them. The undone state is equal to the
+        original one; only the order of a table may differ.
+        """
+        undo: list[Change] = []
+        for change in changes:
+            if isinstance(change, Delete):
+                old = self.table(change.kind).pop(change.id, None)
+                if old is not None:
+                    self._unindex(old)
+                    undo.append(Put(old))
+            else:
+                undo.append(self._put(change.record))
+        undo.reverse()
+        return undo
+
+    def table(self, kind: Kind) -> dict[str, Record]:
+        """Return the records of one kind by id."""
+        return getattr(self, f"{kind}s")  # type: ignore[no-any-return]
+
+    def machines_of(self, partition: Partition) -> Iterator[tuple[str, int]]:
+        """Yield the agent and the IPU number of every IPU of a partition, in the order of ``ipus``."""
+        cluster = self.clusters[partition.cluster]
+        per_ild = cluster.machines_per_ild
+        for ipu in partition.ipus:
+            yield cluster.agents[ipu.position(per_ild)], ipu.ipu
+
+    def copy(self) -> State:
+        """Return an independent state with the same records."""
+        other = State()
+        for kind in Kind:
+            other.apply(Put(record) for record in self.table(kind).values())
+        return other
+
+    def _put(self, record: Record) -> Change:
+        table = self.table(record.kind)
+        old = table.get(record.id)
+        if isinstance(record, Partition) and isinstance(old, Partition) and record.ipus is old.ipus:
+            table[record.id] = record  # same IPUs: the indexes are unchanged
+            return Put(old)
+        if old is not None:
+            self._unindex(old)
+        table[record.id] = record
+        self._index(record)
+        return Delete(record.kind, record.id) if old is None else Put(old)
+
+    def _index(self, record: Record) -> None:
+        if isinstance(record, Agent):
+            self.endpoints[record.host.lower(), record.port] = record.id
+        elif isinstance(record, Cluster):
+            for position, agent in enumerate(record.agents):
+                self.cluster_of[agent] = record.id
+                self.position_of[agent] = position
+            self.occupied[record.id] = bytearray(
+                sum(1 << ipu for ipu in self.holders.get(agent, ())) for agent in record.agents
+            )
+        elif isinstance(record, Allocation):
+            self.allocation_of.update(dict.fromkeys(record.agents, record.id))
+            _link(self.allocations_in, record.cluster, record.id)
+        elif isinstance(record, Partition):
+            _link(self.partitions_in, record.allocation, record.id)
+            occupied = self.occupied[record.cluster]
+            for agent, ipu in self.machines_of(record):
+                self.holders.setdefault(agent, {})[ipu] = record.id
+                occupied[self.position_of[agent]] |= 1 << ipu
+        else:
+            for allocation in record.allocations:
+                _link(self.users_of, allocation, record.id)
+
+    def _unindex(self, record: Record) -> None:
+        if isinstance(record, Agent):
+            _drop(self.endpoints, (record.host.lower(), record.port), record.id)
+        elif isinstance(record, Cluster):
+            for agent in record.agents:
+                if _drop(self.cluster_of, agent, record.id):
+                    del self.position_of[agent]
+            del self.occupied[record.id]
+        elif isinstance(record, Allocation):
+            for agent in record.agents:
+                _drop(self.allocation_of, agent, record.id)
+            _unlink(self.allocations_in, record.cluster, record.id)
+        elif isinstance(record, Partition):
+            _unlink(self.partitions_in, record.allocation, record.id)
+            occupied = self.occupied[record.cluster]
+            for agent, ipu in self.machines_of(record):
+                held = self.holders.get(agent, {})
+                if _drop(held, ipu, record.id):
+                    occupied[self.position_of[agent]] &= ~(1 << ipu)
+                    if not held:
+                        del self.holders[agent]
+        else:
+            for allocation in record.allocations:
+                _unlink(self.users_of, allocation, record.id)
+
+
+def sorted_by_id(table: Mapping[str, _Record]) -> list[_Record]:
+    """Return the records of a table sorted by id: restarts and rejected batches do not change the order."""
+    return sorted(table.values(), key=attrgetter("id"))
+
+
+def _drop(index: dict[_Key, str], key: _Key, id: str) -> bool:
+    """Remove a key if it still refers to this record; return whether it did."""
+    if index.get(key) != id:
+        return False
+    del index[key]
+    return True
+
+
+def _link(index: dict[str, set[str]], key: str, id: str) -> None:
+    index.setdefault(key, set()).add(id)
+
+
+def _unlink(index: dict[str, set[str]], key: str, id: str) -> None:
+    ids = index[key]
+    ids.discard(id)
+    if not ids:
+        del index[key]

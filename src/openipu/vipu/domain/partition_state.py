@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""State transitions of a partition as pure functions, and the search for other IPUs. No I/O.
+
+A transition returns the record that replaces the current one. Requested transitions raise RuleViolation
+when the current state does not allow them. Times are seconds since 1970.
+
+Automatic resets are counted in ``retries``, up to ``max_retries``; after that the partition remains in
+ERROR. The status reports the count even after a success. The count restarts with a requested reset,
+and when a partition fails RETRY_EXPIRY seconds or more after its last automatic reset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from openipu.vipu.domain import placement
+from openipu.vipu.domain.capacity import occupancy_of
+from openipu.vipu.domain.errors import Code, RuleViolation
+from openipu.vipu.domain.model import Device, Operation, Partition, PlacedIpu, ReadyState, State
+
+RETRY_EXPIRY = 600.0  # seconds
+FIRST_DELAY = 0.5  # seconds from the first automatic reset to the second; doubled for every further one
+MAX_DELAY = 30.0
+MAX_ERRORS = 8  # messages stored for one failure
+
+
+def configured(current: Partition, devices: Sequence[Device]) -> Partition:
+    """Return the record after all agents have configured their IPUs."""
+    return replace(current, ready=ReadyState.ACTIVE, operation=Operation.IDLE, errors=(), devices=tuple(devices))
+
+
+def failed(current: Partition, errors: Iterable[str]) -> Partition:
+    """Return the record after its operation failed."""
+    return replace(current, ready=ReadyState.ERROR, operation=Operation.FAILED, errors=tuple(errors)[:MAX_ERRORS])
+
+
+def removal_blocked(current: Partition, errors: Iterable[str]) -> Partition:
+    """Return the record while an unreachable machine delays its removal; ``errors`` are the causes."""
+    reported = tuple(errors)[:MAX_ERRORS]
+    if current.operation is not Operation.REMOVING or current.errors == reported:
+        return current
+    return replace(current, ready=ReadyState.ERROR, errors=reported)
+
+
+def lost(current: Partition, error: str, now: float) -> Partition:
+    """Return the record after a machine or an IPU of it failed.
+
+    A failed partition keeps its earlier errors. A partition with an operation in progress is returned
+    unchanged: that operation succeeds or fails by itself.
+    """
+    if current.operation is Operation.FAILED and error not in current.errors:
+        return failed(current, (*current.errors, error))
+    if current.operation is not Operation.IDLE:
+        return current
+    record = failed(current, (error,))
+    if record.last_auto_reset is not None and now - record.last_auto_reset >= RETRY_EXPIRY:
+        record = replace(record, retries=0)
+    return record
+
+
+def reset(current: Partition, ipus: tuple[PlacedIpu, ...] | None = None) -> Partition:
+    """Return the record of a requested reset, on other IPUs when some are given.
+
+    A reset also cancels a delayed removal. Otherwise such a removal ends only with its success.
+    """
+    if current.operation is Operation.CREATING:
+        raise RuleViolation(Code.FAILED_PRECONDITION, "it is being created. Try again when it is active")
+    if current.operation is Operation.REMOVING and not current.errors:
+        raise RuleViolation(Code.FAILED_PRECONDITION, "it is being removed")
+    return _resetting(replace(current, retries=0, last_auto_reset=None), ipus)
+
+
+def auto_reset(current: Partition, now: float, ipus: tuple[PlacedIpu, ...] | None = None) -> Partition:
+    """Return the record of an automatic reset, which ``may_auto_reset`` has allowed."""
+    return _resetting(replace(current, retries=current.retries + 1, last_auto_reset=now), ipus)
+
+
+def removing(current: Partition) -> Partition:
+    """Return the record of a removal; the identical record when the removal is in progress."""
+    if current.operation is Operation.REMOVING:
+        return current
+    return replace(current, ready=ReadyState.PENDING, operation=Operation.REMOVING, errors=())
+
+
+def may_auto_reset(record: Partition) -> bool:
+    """Return whether a partition is to be reset automatically as soon as that can succeed."""
+    return (
+        record.operation is Operation.FAILED and not record.disable_auto_reset and record.retries < record.max_retries
+    )
+
+
+def auto_reset_due(record: Partition) -> float:
+    """Return the earliest time of the next automatic reset."""
+    if not record.retries or record.last_auto_reset is None:
+        return 0.0
+    return record.last_auto_reset + min(FIRST_DELAY * 2.0 ** min(record.retries - 1, 16), MAX_DELAY)
+
+
+def find_relocation(state: State, current: Partition, unavailable: frozenset[str]) -> tuple[PlacedIpu, ...] | None:
+    """Return IPUs of the same shape in its allocation, without agents that are down; may include its own.
+
+    Returns None when no place is free. The partition must be in the state.
+    """
+    occupancy = occupancy_of(state, state.allocations[current.allocation], unavailable)
+    occupied = bytearray(occupancy.occupied)
+    for agent, ipu in state.machines_of(current):
+        if agent not in unavailable:
+            occupied[state.position_of[agent] - occupancy.first] &= ~(1 << ipu)
+    block = placement.place(occupancy._replace(occupied=occupied), current.size, current.num_segments)
+    return block and block.placed()
+
+
+def ipus_by_agent(state: State, record: Partition) -> dict[str, list[int]]:
+    """Return, for each agent, the indices of ``record.ipus`` on its machine, in order.
+
+    Raises KeyError when the cluster is not, or no longer, in the state.
+    """
+    indices: dict[str, list[int]] = {}
+    for index, (agent, _) in enumerate(state.machines_of(record)):
+        indices.setdefault(agent, []).append(index)
+    return indices
+
+
+def _resetting(record: Partition, ipus: tuple[PlacedIpu, ...] | None) -> Partition:
+    record = replace(record, ready=ReadyState.PENDING, operation=Operation.RESETTING, errors=())
+    if ipus is not None and ipus != record.ipus:
+        record = replace(record, ipus=ipus, devices=())
+    return record

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Connection to one agent: one gRPC channel and one stream of heartbeats."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import grpc
+import structlog
+
+from openipu.vipu.agent_api.contract import agent as contract
+from openipu.vipu.domain.model import Agent
+from openipu.vipu.fleet.status import AgentState, AgentStatus
+
+FIRST_ANSWER = 5.0  # seconds for the first answer of an agent; longer when the heartbeat is slow
+
+# Reconnect within about a second after a machine returns. gRPC also detects connections that broke silently,
+# as in a power cut, when no heartbeat is due.
+_CHANNEL = (
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 2_000),
+    ("grpc.max_reconnect_backoff_ms", 1_000),
+    ("grpc.enable_http_proxy", 0),
+    ("grpc.max_receive_message_length", 4 << 20),
+)
+_GRPC_DETAILS = re.compile(r"(?:.*last error: )?(?:[A-Z_]+: )?(?:ipv[46]:\S+: )?(?:connect: )?(.*)", re.DOTALL)
+
+# Parts of gRPC's messages for an established connection that broke.
+_BROKEN = ("Cancelling all calls", "Socket closed", "Connection reset", "Stream removed", "Broken pipe", "RST_STREAM")
+
+_Answer = TypeVar("_Answer")
+
+_log: structlog.stdlib.BoundLogger = structlog.get_logger("vipu-server")
+
+
+def describe(error: grpc.aio.AioRpcError) -> str:
+    """Return the reason why a call failed as a clause: gRPC's details without addresses and prefixes."""
+    details = " ".join((error.details() or error.code().name.replace("_", " ").lower()).split())
+    if any(words in details for words in _BROKEN):
+        return "the connection broke"
+    match = _GRPC_DETAILS.fullmatch(details)
+    clause = match[1] if match else details
+    return clause[:200].rstrip(".") or "it refused the connection"
+
+
+@dataclass(frozen=True, slots=True)
+class AgentTls:
+    """PEM contents for mutual TLS with the agents."""
+
+    ca: bytes
+    certificate: bytes
+    key: bytes
+
+
+class AgentConnection:
+    """gRPC connection to one agent."""
+
+    def __init__(self, agent: Agent, heartbeat: float, credentials: grpc.ChannelCredentials | None) -> None:
+        """Create the channel; must run in the event loop. ``heartbeat``: interval in seconds."""
+        self.agent = agent
+        self.status = AgentStatus()
+        # State of the agent that the last reply or event reported; see AgentEvent in the contract.
+        self.boot_id = ""
+        self.revision = 0
+        self._heartbeat = heartbeat
+        address = f"[{agent.host}]:{agent.port}" if ":" in agent.host else f"{agent.host}:{agent.port}"
+        self._channel = (
+            grpc.aio.insecure_channel(address, options=_CHANNEL)
+            if credentials is None
+            else grpc.aio.secure_channel(address, credentials, options=_CHANNEL)
+        )
+        self.stub = contract.stub(self._channel, "AgentService")
+        self._status_known = asyncio.Event()  # set once the agent is up or down
+        self._calls: set[asyncio.Future[Any]] = set()
+        self._detached = False
+
+    @property
+    def id(self) -> str:
+        """Id of the agent."""
+        return self.agent.id
+
+    @property
+    def up(self) -> bool:
+        """Return whether the agent answers."""
+        return self.status.state is AgentState.UP
+
+    def record_revision(self, reply: Any) -> None:
+        """Store boot id and revision of a reply or an event."""
+        self.boot_id, self.revision = reply.boot_id, reply.revision
+
+    def is_outdated(self, event: Any) -> bool:
+        """Return whether the partitions in an event are older than the last recorded revision."""
+        return bool(event.boot_id == self.boot_id and event.revision < self.revision)
+
+    def unreachable_error(self) -> str:
+        """Return the error message of a partition that waits for this agent."""
+        reason = self.status.reason or "no answer yet"
+        return f"Agent '{self.id}' at {self.agent.host}:{self.agent.port} does not answer: {reason}."
+
+    async def watch(
+        self, max_silence: float, patient: bool, up: Callable[[Any], None], event: Callable[[Any], None]
+    ) -> None:
+        """Follow the events of the agent until TimeoutError (silence) or AioRpcError (connection lost).
+
+        ``max_silence``: longest time between two heartbeats, in seconds.
+        With ``patient``, wait until the agent listens instead of failing when the connection is refused.
+        ``up`` receives the agent's information when it answers, ``event`` each event.
+        """
+        request = contract.WatchRequest(heartbeat_milliseconds=round(self._heartbeat * 1000))
+        call = self.stub.Watch(request, wait_for_ready=patient)
+        try:
+            first = max(FIRST_ANSWER, max_silence)
+            message = await _read(call, first)
+            up(await self.stub.GetInfo(contract.GetInfoRequest(), timeout=first))
+            while True:
+                event(message)
+                message = await _read(call, max_silence)
+        finally:
+            call.cancel()
+
+    def set_status(self, status: AgentStatus) -> None:
+        """Set the status. When the agent is not up, cancel the calls of ``call_if_up``."""
+        self.status = status
+        self._status_known.set()
+        if not self.up:
+            for call in self._calls:
+                call.cancel()
+
+    def detach(self) -> None:
+        """End the supervision of the agent. Pending and later calls of ``call_if_up`` fail at once."""
+        self._detached = True
+        self._status_known.set()
+        for call in self._calls:
+            call.cancel()
+
+    async def call_if_up(self, call: Callable[[AgentConnection], Awaitable[_Answer]]) -> _Answer:
+        """Return the result of a call. Raises ConnectionError with a clause when the agent is or goes down."""
+        await self._status_known.wait()
+        if not self.up or self._detached:
+            raise ConnectionError(self._down_reason())
+        running = asyncio.ensure_future(call(self))
+        self._calls.add(running)
+        try:
+            return await running
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if (self.up and not self._detached) or (task and task.cancelling()):
+                raise
+            raise ConnectionError(self._down_reason()) from None
+        finally:
+            self._calls.discard(running)
+
+    def _down_reason(self) -> str:
+        return "it was removed, or its endpoint has changed" if self._detached else self.status.reason
+
+    async def close(self) -> None:
+        """Close the connection."""
+        await self._channel.close()
+
+
+async def _read(call: Any, seconds: float) -> Any:
+    async with asyncio.timeout(seconds):
+        message = await call.read()
+    if message is grpc.aio.EOF:
+        code, details = await call.code(), await call.details()
+        raise grpc.aio.AioRpcError(code, grpc.aio.Metadata(), grpc.aio.Metadata(), details or "it closed the stream")
+    return message

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Status of agents, as supervision and discovery report it."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import Any
+
+
+class AgentState(enum.StrEnum):
+    """Reachability of an agent."""
+
+    UNKNOWN = "unknown"  # registered, not reached yet
+    UP = "up"
+    DOWN = "down"
+
+
+@dataclass(frozen=True, slots=True)
+class AgentStatus:
+    """Result of the supervision of an agent.
+
+    ``reason``: clause that explains why it is not up. ``info``: last ``MachineInfo`` message, None until
+    the first connection. ``losses``: number of changes from Up to Down.
+    """
+
+    state: AgentState = AgentState.UNKNOWN
+    reason: str = ""
+    info: Any = None
+    losses: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DiscoveredAgent:
+    """Agent that announced itself by multicast."""
+
+    host: str
+    port: int
+    interface: str  # network interface that received the message
+    age: float  # seconds since its last message
+
+    @property
+    def auto_id(self) -> str:
+        """Id under which the agent is registered automatically."""
+        return f"{self.host}-{self.port}"

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Supervision of all agents: one task per agent, in one event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import grpc
+import structlog
+
+from openipu.vipu.domain.model import Agent
+from openipu.vipu.fleet.connection import AgentConnection, AgentTls, describe
+from openipu.vipu.fleet.status import AgentState, AgentStatus
+
+MAX_SILENT_INTERVALS = 2.5  # heartbeat intervals without a heartbeat until an agent is Down
+FIRST_RETRY = 0.1  # seconds; doubled with every failure
+LONGEST_RETRY = 2.0
+
+_log: structlog.stdlib.BoundLogger = structlog.get_logger("vipu-server")
+
+
+class Watcher(Protocol):
+    """Receiver of agent events. Calls run in the event loop and must not block."""
+
+    def agent_up(self, connection: AgentConnection) -> None:
+        """Handle an agent that answers again, or for the first time. Its first event follows at once."""
+
+    def agent_event(self, connection: AgentConnection, event: Any) -> None:
+        """Handle an ``AgentEvent`` of an agent that is up."""
+
+    def agent_down(self, connection: AgentConnection) -> None:
+        """Handle an agent that stopped answering, or did not answer the first connection."""
+
+
+class Supervisor:
+    """Connections to all agents. ``status`` works in any thread, everything else in the event loop only."""
+
+    def __init__(self, watcher: Watcher, heartbeat: float, tls: AgentTls | None) -> None:
+        """Report to ``watcher``. ``heartbeat``: interval in seconds. ``tls``: None for no TLS."""
+        self._watcher = watcher
+        self._heartbeat = heartbeat
+        self._credentials = tls and grpc.ssl_channel_credentials(tls.ca, tls.key, tls.certificate)
+        self.connections: dict[str, AgentConnection] = {}
+        self.unavailable: frozenset[str] = frozenset()
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    def status(self, agent_id: str) -> AgentStatus:
+        """Return the status of an agent, UNKNOWN for one that is not registered."""
+        connection = self.connections.get(agent_id)
+        return connection.status if connection else AgentStatus()
+
+    def add(self, agent: Agent) -> AgentConnection:
+        """Start to supervise an agent."""
+        connection = self.connections[agent.id] = AgentConnection(agent, self._heartbeat, self._credentials)
+        self._tasks[agent.id] = asyncio.get_running_loop().create_task(self._supervise(connection))
+        return connection
+
+    def drop(self, agent_id: str) -> AgentConnection | None:
+        """End the supervision and return the connection, which the caller must close."""
+        connection = self.connections.pop(agent_id, None)
+        if connection:
+            self._tasks.pop(agent_id).cancel()
+            self.unavailable -= {agent_id}
+            connection.detach()
+        return connection
+
+    async def close(self) -> None:
+        """End all supervision and close all connections."""
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*(connection.close() for connection in self.connections.values()))
+
+    async def _supervise(self, connection: AgentConnection) -> None:
+        failures = 0
+        max_silence = MAX_SILENT_INTERVALS * self._heartbeat
+
+        def up(info: Any) -> None:
+            nonlocal failures
+            failures = 0
+            connection.set_status(AgentStatus(AgentState.UP, "", info, connection.status.losses))
+            self.unavailable -= {connection.id}
+            _log.info("agent up", agent=connection.id, host=connection.agent.host, port=connection.agent.port)
+            self._watcher.agent_up(connection)
+
+        def event(message: Any) -> None:
+            self._watcher.agent_event(connection, message)
+
+        while True:
+            reason = ""
+            try:
+                # Every other attempt fails at once and so yields a new reason; the others wait for the agent.
+                patient = failures > 0 and failures % 2 == 0
+                await connection.watch(max_silence, patient, up, event)
+            except TimeoutError:
+                reason = connection.status.reason or "it sends no heartbeats"
+            except grpc.aio.AioRpcError as error:
+                reason = describe(error)
+            except Exception:  # noqa: BLE001 - an unexpected reply must not end the supervision
+                _log.exception("supervision failed", agent=connection.id)
+                reason = "the controller could not process its reply"
+            self._down(connection, reason)
+            await asyncio.sleep(min(FIRST_RETRY * 2**failures, LONGEST_RETRY) * random.uniform(0.8, 1.2))  # noqa: S311
+            failures = min(failures + 1, 16)
+
+    def _down(self, connection: AgentConnection, reason: str) -> None:
+        before = connection.status
+        losses = before.losses + (before.state is AgentState.UP)
+        connection.set_status(AgentStatus(AgentState.DOWN, reason, before.info, losses))
+        if before.state is not AgentState.DOWN:
+            self.unavailable |= {connection.id}
+            _log.warning(
+                "agent down", agent=connection.id, host=connection.agent.host, port=connection.agent.port, reason=reason
+            )
+            self._watcher.agent_down(connection)
+
+
+async def retire(connection: AgentConnection, deliver: Callable[[], Any], seconds: float) -> None:
+    """Deliver the pending releases of a removed agent within ``seconds``, then close its connection."""
+    with contextlib.suppress(TimeoutError, grpc.aio.AioRpcError):
+        async with asyncio.timeout(seconds):
+            await deliver()
+    await connection.close()

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Life of partitions: from a record to configured IPU-Machines, and from their reports to the record.
+
+``service.LifecycleService`` is the entry point. It runs one asyncio event loop in its own thread, with agent
+supervision, discovery and cluster tests. The services of the API depend on ``interface`` only.
+
+* ``driver.Driver`` receives committed changes and events of agents, and decides what to do.
+* ``agent_queue.AgentQueue`` sends shares and releases to one agent: one call at a time, with all waiting items.
+* ``result_writer.ResultWriter`` writes results as commands of the record writer, many in one command.
+
+Rules:
+
+* Work starts from committed records only. A restart continues from them.
+* State transitions are pure functions in ``domain.partition_state``.
+* A result counts only while the record that started its operation is still current.
+* Nothing may block the event loop. Other threads use the public methods of ``LifecycleService``.
+
+docs/explanation/partition-life.md has all states and transitions.
+"""

@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Delivery of shares and releases to agents: one call per agent at a time, with all waiting items."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from typing import Any, Protocol
+
+import grpc
+import structlog
+
+from openipu.vipu.agent_api.contract import agent as contract
+from openipu.vipu.agent_api.limits import MAX_PARTITIONS_PER_CALL
+from openipu.vipu.domain.model import Operation, Partition
+from openipu.vipu.fleet.connection import AgentConnection, describe
+
+CALLS = 32  # concurrent calls to all agents; items that wait for a slot travel together
+SLOT_SECONDS = 0.05  # a call frees its slot after this time, because bringing up real IPUs takes long
+RETRY = 1.0  # seconds until the next call to an agent that is up, but did not answer the last call
+
+_UNANSWERED = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED)
+
+_log: structlog.stdlib.BoundLogger = structlog.get_logger("vipu-server")
+
+
+class PartitionOperation:
+    """One attempt to bring a partition to the state in its record, on all of its agents."""
+
+    __slots__ = ("attempted", "devices", "done", "indices", "record", "refused", "timer", "waiting")
+
+    def __init__(self, record: Partition, indices: dict[str, list[int]]) -> None:
+        """``indices``: agent -> indices of the entries of ``record.ipus`` on its machine."""
+        self.record = record
+        self.indices = indices
+        self.waiting = set(indices)  # agents without a successful answer
+        self.attempted: set[str] = set()  # agents that were called, and may have configured the share
+        self.refused: set[str] = set()  # agents that refused to release it, with a scheduled retry
+        self.devices: dict[str, Any] = {}  # agent -> ShareResult
+        self.timer: asyncio.TimerHandle | None = None
+        self.done = False
+
+    @property
+    def is_removal(self) -> bool:
+        """Return whether the operation removes the partition from its machines."""
+        return self.record.operation is Operation.REMOVING
+
+    def share(self, agent_id: str) -> Any:
+        """Return the message for one agent.
+
+        The first one resets the IPUs, so that no state of an earlier partition of the same name remains.
+        """
+        record = self.record
+        share = contract.PartitionShare(
+            partition_id=record.id,
+            ipulink_routing_type=record.routing,
+            gw_routing_type=record.gw_routing,
+            sync_type=record.sync_type,
+            reconfigurable=record.reconfigurable,
+            reset=agent_id not in self.attempted,
+        )
+        for index in self.indices[agent_id]:
+            placed = record.ipus[index]
+            share.ipus.add(
+                ipu=placed.ipu,
+                routing_id=placed.routing_id,
+                ipulink_segment_id=placed.ild_routing_id,
+                gcd_id=record.gcd_of(index),
+            )
+        return share
+
+
+class ResultHandler(Protocol):
+    """Receiver of the answers of agents. An empty error means success."""
+
+    def share_answered(self, operation: PartitionOperation, agent_id: str, result: Any) -> None:
+        """Handle an agent that has configured its share, or refused it."""
+
+    def release_answered(self, partition_id: str, agent_id: str, error: str) -> None:
+        """Handle an agent that has released a partition, or refused to."""
+
+    def call_answered(self, method: str, code: grpc.StatusCode, seconds: float) -> None:
+        """Handle the end of a call, with its status code and duration."""
+
+
+class CallScheduler:
+    """Scheduler of calls to agents: first in, first out, with a limit on concurrent calls."""
+
+    def __init__(self) -> None:
+        self._queue: deque[AgentQueue] = deque()
+        self._running: dict[asyncio.Task[None], AgentQueue] = {}
+        self._slots: set[asyncio.Task[None]] = set()  # calls that count against the limit
+        self._stopped = False
+
+    def schedule(self, queue: AgentQueue) -> None:
+        """Run ``queue.deliver`` once, then ``queue.delivered``."""
+        self._queue.append(queue)
+        self._start_calls()
+
+    async def stop(self) -> None:
+        """Cancel all calls and start no more."""
+        self._stopped = True
+        tasks = list(self._running)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _start_calls(self) -> None:
+        loop = asyncio.get_running_loop()
+        while not self._stopped and self._queue and len(self._slots) < CALLS:
+            queue = self._queue.popleft()
+            queue.task = task = loop.create_task(queue.deliver())
+            self._running[task] = queue
+            self._slots.add(task)
+            task.add_done_callback(self._done)
+            loop.call_later(SLOT_SECONDS, self._free_slot, task)
+
+    def _free_slot(self, task: asyncio.Task[None]) -> None:
+        if task in self._slots:
+            self._slots.discard(task)
+            self._start_calls()
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        queue = self._running.pop(task)
+        queue.task = None
+        if not task.cancelled() and (error := task.exception()):
+            _log.error("delivery failed", exc_info=error)
+        queue.delivered()
+        self._free_slot(task)
+
+
+class AgentQueue:
+    """Shares and releases that wait for one agent."""
+
+    def __init__(
+        self, connection: AgentConnection, handler: ResultHandler, scheduler: CallScheduler, timeout: float
+    ) -> None:
+        """``timeout``: seconds for one call."""
+        self.connection = connection
+        self.task: asyncio.Task[None] | None = None  # the running call; set by ``CallScheduler``
+        self._handler = handler
+        self._scheduler = scheduler
+        self._timeout = timeout
+        self._releases: dict[str, None] = {}  # in order
+        self._operations: dict[str, PartitionOperation] = {}
+        self._scheduled = False  # or running
+        self._retry: asyncio.TimerHandle | None = None
+        self._finished: asyncio.Future[None] | None = None
+
+    def release(self, partition_id: str) -> None:
+        """Queue the release of a partition and drop its waiting share."""
+        self._operations.pop(partition_id, None)
+        self._releases[partition_id] = None
+        self.wake()
+
+    def configure(self, operation: PartitionOperation) -> None:
+        """Queue a share, to be configured after all releases."""
+        self._operations[operation.record.id] = operation
+        self.wake()
+
+    def withdraw(self, operation: PartitionOperation) -> None:
+        """Drop the share of an operation that has ended."""
+        if self._operations.get(operation.record.id) is operation:
+            del self._operations[operation.record.id]
+
+    def agent_down(self) -> None:
+        """Drop all releases and cancel the running call.
+
+        When the agent is up again, the driver queues the releases of removals again. The other ones
+        follow from the partitions that the agent then reports.
+        """
+        self._releases.clear()
+        if self.task:
+            self.task.cancel()
+
+    def wake(self) -> None:
+        """Schedule a call when the agent is up and items are waiting."""
+        if self.connection.up and not self._scheduled and self._retry is None and (self._releases or self._operations):
+            self._scheduled = True
+            self._scheduler.schedule(self)
+
+    async def deliver(self) -> None:
+        """Deliver one round: releases first, then shares."""
+        try:
+            await self._release()
+            await self._configure()
+        except grpc.aio.AioRpcError as error:
+            _log.warning("agent did not answer", agent=self.connection.id, reason=describe(error))
+            self._retry = asyncio.get_running_loop().call_later(RETRY, self.retry_now)
+
+    def delivered(self) -> None:
+        """Handle the end of a round."""
+        self._scheduled = False
+        self.wake()
+        if not self._scheduled and self._finished and not self._finished.done():
+            self._finished.set_result(None)
+
+    def retry_now(self) -> None:
+        """End the wait before the next call."""
+        if self._retry:
+            self._retry.cancel()
+            self._retry = None
+        self.wake()
+
+    async def finish(self) -> None:
+        """Deliver the waiting releases and drop all shares."""
+        self._operations.clear()
+        self.wake()
+        if self._scheduled:
+            self._finished = asyncio.get_running_loop().create_future()
+            await self._finished
+
+    async def _release(self) -> None:
+        ids = list(self._releases)[:MAX_PARTITIONS_PER_CALL]
+        if not ids:
+            return
+        reply = await self._call("Release", contract.ReleaseRequest(partition_ids=ids))
+        for index, id in enumerate(ids):
+            self._releases.pop(id, None)
+            error = reply if isinstance(reply, str) else reply.results[index].error
+            if error:
+                _log.warning("release refused", agent=self.connection.id, partition=id, reason=error)
+            self._handler.release_answered(id, self.connection.id, error)
+
+    async def _configure(self) -> None:
+        # Releases that were queued during the call go first, in the next round.
+        operations = [] if self._releases else list(self._operations.values())[:MAX_PARTITIONS_PER_CALL]
+        if not operations:
+            return
+        agent_id = self.connection.id
+        request = contract.ConfigureRequest(shares=[operation.share(agent_id) for operation in operations])
+        for operation in operations:
+            operation.attempted.add(agent_id)
+        reply = await self._call("Configure", request)
+        for index, operation in enumerate(operations):
+            if self._operations.get(operation.record.id) is operation:
+                del self._operations[operation.record.id]
+                result = contract.ShareResult(error=reply) if isinstance(reply, str) else reply.results[index]
+                self._handler.share_answered(operation, agent_id, result)
+
+    async def _call(self, method: str, request: Any) -> Any:
+        """Return the reply, or the error clause with which the agent refuses the whole call."""
+        start, code = time.perf_counter(), grpc.StatusCode.OK
+        try:
+            reply = await getattr(self.connection.stub, method)(request, timeout=self._timeout)
+        except grpc.aio.AioRpcError as error:
+            code = error.code()
+            if code in _UNANSWERED:
+                raise
+            return describe(error)
+        except asyncio.CancelledError:  # the agent went down during the call
+            code = grpc.StatusCode.CANCELLED
+            raise
+        finally:
+            self._handler.call_answered(method, code, time.perf_counter() - start)
+        if len(reply.results) != len(getattr(request, "shares", None) or request.partition_ids):
+            return "the number of results in its reply is wrong"
+        self.connection.record_revision(reply)
+        return reply

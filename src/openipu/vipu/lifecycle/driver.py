@@ -1,0 +1,405 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Driver of partitions: configures machines as the records require, and records what machines report.
+
+It reads committed records only, so every action is durable before it starts. A record that it reads may
+be newer than the change that triggered it; another call follows for the newer one. The result of an
+operation counts only while the record that started it is still current.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future
+from typing import Any
+
+import grpc
+import structlog
+
+from openipu.vipu.domain import partition_state
+from openipu.vipu.domain.errors import Code, RuleError, quoted
+from openipu.vipu.domain.model import Agent, Change, Device, Operation, Partition, Put, State
+from openipu.vipu.fleet.connection import AgentConnection
+from openipu.vipu.fleet.status import AgentState
+from openipu.vipu.fleet.supervisor import Supervisor, retire
+from openipu.vipu.lifecycle.agent_queue import AgentQueue, CallScheduler, PartitionOperation
+from openipu.vipu.lifecycle.interface import LifecycleOptions
+from openipu.vipu.lifecycle.result_writer import ResultWriter, Transition
+from openipu.vipu.metrics.catalog import CONTROLLER
+from openipu.vipu.metrics.meters import Meters
+from openipu.vipu.storage.interface import Records, StoppedError
+
+RETIRE_SECONDS = 5.0  # time for a removed agent to release its partitions
+RELEASE_RETRY = 5.0  # seconds until a refused release is retried
+
+_REMOVAL_CONTINUES = "The removal continues: use force to complete it now, or reset the partition to keep it."
+
+_log: structlog.stdlib.BoundLogger = structlog.get_logger("vipu-server")
+
+
+class Driver:
+    """Driver of all partitions and agents. Use it in the event loop, except ``supervisor.status``."""
+
+    def __init__(self, records: Records, options: LifecycleOptions, loop: asyncio.AbstractEventLoop) -> None:
+        self.meters = Meters(CONTROLLER)
+        self._calls = self.meters.histogram("vipu_agent_request_duration_seconds")
+        self.supervisor = Supervisor(self, options.heartbeat, options.agent_tls)
+        self._records = records
+        self._options = options
+        self._loop = loop
+        self._scheduler = CallScheduler()
+        self._queues: dict[str, AgentQueue] = {}
+        self._writer = ResultWriter(records, loop)
+        self._operations: dict[str, PartitionOperation] = {}
+        self._agents_of: dict[str, tuple[str, ...]] = {}  # partition -> agents that hold it, or must release it
+        self._removals: dict[str, list[Future[None]]] = {}
+        self._stopped = False
+        self._recoveries: dict[str, asyncio.TimerHandle] = {}
+        self._awaiting_relocation: set[str] = set()  # failed, relocatable, without free IPUs
+        self._retiring: set[asyncio.Task[None]] = set()
+
+    async def stop(self) -> None:
+        """End all work at once."""
+        self._stopped = True
+        self._writer.stop()
+        await self._scheduler.stop()
+        for task in self._retiring:
+            task.cancel()
+        await asyncio.gather(*self._retiring, return_exceptions=True)
+        await self.supervisor.close()
+        for waiting in self._removals.values():
+            for future in waiting:
+                future.set_exception(StoppedError())
+
+    # -- agents
+
+    def add_agent(self, agent: Agent) -> None:
+        """Supervise an agent. Connect again when its endpoint has changed."""
+        connection = self.supervisor.connections.get(agent.id)
+        if connection and connection.agent == agent:
+            return
+        if connection:
+            self.drop_agent(agent.id)
+        queue = AgentQueue(self.supervisor.add(agent), self, self._scheduler, self._options.partition_timeout)
+        self._queues[agent.id] = queue
+
+    def drop_agent(self, agent_id: str) -> None:
+        """Stop supervising an agent, after it has released the partitions that were removed with it."""
+        connection = self.supervisor.drop(agent_id)
+        if connection:
+            queue = self._queues.pop(agent_id)
+            task = self._loop.create_task(retire(connection, queue.finish, RETIRE_SECONDS))
+            self._retiring.add(task)
+            task.add_done_callback(self._retiring.discard)
+
+    def _partitions_on(self, agent_id: str) -> set[str]:
+        return set(dict(self._records.state.holders.get(agent_id, ())).values())
+
+    def agent_up(self, connection: AgentConnection) -> None:
+        """Handle an agent that answers, see ``fleet.supervisor.Watcher``."""
+        recorded = self._partitions_on(connection.id)
+        for id in recorded:
+            # The agent has lost earlier requests, or was not registered when the operation began.
+            operation = self._operations.get(id)
+            if operation and not operation.done and connection.id in operation.waiting:
+                self._enqueue(operation, connection.id)
+        self._queues[connection.id].retry_now()
+        for id in recorded | self._awaiting_relocation:
+            self._recover(id)
+
+    def agent_event(self, connection: AgentConnection, event: Any) -> None:
+        """Handle an event of an agent, see ``fleet.supervisor.Watcher``."""
+        recorded = self._partitions_on(connection.id)
+        for fault in event.faults:
+            if fault.partition_id in recorded:
+                self._mark_lost(
+                    fault.partition_id, f"IPU {fault.ipu} of agent '{connection.id}' failed: {fault.reason}."
+                )
+        if connection.is_outdated(event):
+            return
+        connection.record_revision(event)
+        held = set(event.partition_ids)
+        for id in held - recorded:
+            _log.info("unknown partition released", agent=connection.id, partition=id)
+            self._queues[connection.id].release(id)
+        for id in recorded - held:
+            record = self._records.state.partitions.get(id)
+            if record and record.operation is Operation.IDLE and id not in self._operations:
+                self._mark_lost(id, f"Agent '{connection.id}' was restarted and does not hold it any more.")
+
+    def agent_down(self, connection: AgentConnection) -> None:
+        """Handle an agent that is down, see ``fleet.supervisor.Watcher``."""
+        self._queues[connection.id].agent_down()
+        for id in self._partitions_on(connection.id):
+            operation = self._operations.get(id)
+            if operation and operation.is_removal:
+                if not operation.done and connection.id in operation.waiting:
+                    self._block_removal(operation, connection.unreachable_error())
+            else:
+                self._mark_lost(id, connection.unreachable_error())
+
+    # -- partitions
+
+    def reconcile(self, id: str) -> None:
+        """Start the operation that the committed record of a partition requires, unless it is running."""
+        state = self._records.state
+        record = state.partitions.get(id)
+        operation = self._operations.get(id)
+        if record is None or (operation and operation.record is record):
+            return
+        if operation and operation.is_removal and not operation.done and record.operation is Operation.REMOVING:
+            operation.record = record  # only its errors have changed: the removal continues
+            return
+        try:
+            indices = partition_state.ipus_by_agent(state, record)
+        except KeyError:
+            return  # already deleted; ``record_deleted`` follows
+        if operation:
+            self._finish(self._operations.pop(id))
+        self._cancel_recovery(id)
+        for agent_id in self._agents_of.get(id, ()):
+            if agent_id not in indices:
+                self._release(id, agent_id)
+        self._agents_of[id] = tuple(indices)
+        if record.operation in (Operation.CREATING, Operation.RESETTING, Operation.REMOVING):
+            self._begin(PartitionOperation(record, indices))
+        if record.operation is Operation.FAILED:
+            self._recover(id)
+        if record.operation is not Operation.REMOVING:
+            self._fail_removal(id, "It was reset during the removal.")
+
+    def record_deleted(self, id: str) -> None:
+        """Handle a deleted record: release the partition on its machines."""
+        operation = self._operations.pop(id, None)
+        if operation:
+            self._finish(operation)
+        self._cancel_recovery(id)
+        for agent_id in self._agents_of.pop(id, ()):
+            if not (operation and operation.is_removal and agent_id not in operation.waiting):
+                self._release(id, agent_id)
+        for future in self._removals.pop(id, ()):
+            future.set_result(None)
+        for other in list(self._awaiting_relocation):
+            self._recover(other)
+
+    def _begin(self, operation: PartitionOperation) -> None:
+        self._operations[operation.record.id] = operation
+        self._set_timer(operation)
+        for agent_id in operation.indices:
+            self._enqueue(operation, agent_id)
+
+    def _set_timer(self, operation: PartitionOperation) -> None:
+        if operation.timer:
+            operation.timer.cancel()
+        operation.timer = self._loop.call_later(self._options.partition_timeout, self._timed_out, operation)
+
+    def _enqueue(self, operation: PartitionOperation, agent_id: str) -> None:
+        queue = self._queues.get(agent_id)
+        if queue is None:
+            return  # its record has not arrived yet; ``agent_up`` sends the request
+        if operation.is_removal:
+            queue.release(operation.record.id)
+        else:
+            queue.configure(operation)
+
+    def _finish(self, operation: PartitionOperation) -> None:
+        """Withdraw its requests. The operation stays registered until another record replaces its own."""
+        operation.done = True
+        if operation.timer:
+            operation.timer.cancel()
+        for agent_id in operation.waiting:
+            if agent_id in self._queues:
+                self._queues[agent_id].withdraw(operation)
+
+    def _complete(self, operation: PartitionOperation, transition: Transition) -> None:
+        self._finish(operation)
+        self._writer.put(
+            operation.record.id, lambda record: transition(record) if record is operation.record else record
+        )
+
+    def _release(self, id: str, agent_id: str) -> None:
+        queue = self._queues.get(agent_id)
+        if queue and queue.connection.up:
+            queue.release(id)
+
+    def _timed_out(self, operation: PartitionOperation) -> None:
+        connections = [self.supervisor.connections.get(agent_id) for agent_id in sorted(operation.waiting)]
+        seconds = f"{self._options.partition_timeout:g} seconds"
+        errors = [
+            f"Agent '{connection.id}' did not finish within {seconds}."
+            if connection.up
+            else connection.unreachable_error()
+            for connection in connections
+            if connection
+        ]
+        if operation.is_removal:
+            self._set_timer(operation)
+            if errors:  # else its agents are not supervised yet
+                self._block_removal(operation, *errors)
+        else:
+            self._fail(operation, *errors)
+
+    def share_answered(self, operation: PartitionOperation, agent_id: str, result: Any) -> None:
+        """Handle the result of a share, see ``agent_queue.ResultHandler``."""
+        if operation.done:
+            return
+        if result.error:
+            self._fail(operation, f"Agent '{agent_id}' refused: {result.error}.")
+            return
+        if len(result.devices) != len(operation.indices[agent_id]):
+            self._fail(
+                operation, f"Agent '{agent_id}' returned {len(result.devices)} devices, not one for each of its IPUs."
+            )
+            return
+        operation.devices[agent_id] = result
+        operation.waiting.discard(agent_id)
+        if not operation.waiting:
+            devices = _devices(operation)
+            self._complete(operation, lambda record: partition_state.configured(record, devices))
+
+    def release_answered(self, partition_id: str, agent_id: str, error: str) -> None:
+        """Handle the result of a release, see ``agent_queue.ResultHandler``."""
+        operation = self._operations.get(partition_id)
+        if operation is None or operation.done or not operation.is_removal:
+            return
+        if error:
+            self._block_removal(operation, f"Agent '{agent_id}' refused to release it: {error}.")
+            if agent_id not in operation.refused:
+                operation.refused.add(agent_id)
+                self._loop.call_later(RELEASE_RETRY, self._retry_release, operation, agent_id)
+            return
+        operation.waiting.discard(agent_id)
+        if not operation.waiting:
+            self._complete(operation, lambda record: None)
+
+    def call_answered(self, method: str, code: grpc.StatusCode, seconds: float) -> None:
+        """Count a call, see ``agent_queue.ResultHandler``."""
+        self._calls.labels(method, code.name).observe(seconds)
+
+    def _retry_release(self, operation: PartitionOperation, agent_id: str) -> None:
+        operation.refused.discard(agent_id)
+        if not operation.done and agent_id in operation.waiting:
+            self._enqueue(operation, agent_id)
+
+    def _block_removal(self, operation: PartitionOperation, *errors: str) -> None:
+        """Record why a removal cannot complete, and fail the calls that wait for it. The removal continues.
+
+        The partition never becomes active again by itself.
+        """
+        _log.warning("removal blocked", partition=operation.record.id, reasons=errors)
+        self._writer.put(operation.record.id, lambda record: partition_state.removal_blocked(record, errors))
+        self._fail_removal(operation.record.id, f"{errors[0]} {_REMOVAL_CONTINUES}")
+
+    def _fail_removal(self, id: str, reason: str) -> None:
+        for future in self._removals.pop(id, ()):
+            future.set_exception(_removal_error(id, reason))
+
+    def _fail(self, operation: PartitionOperation, *errors: str) -> None:
+        _log.warning("partition failed", partition=operation.record.id, reasons=errors)
+        self._complete(operation, lambda record: partition_state.failed(record, errors))
+
+    def _mark_lost(self, id: str, error: str) -> None:
+        record = self._records.state.partitions.get(id)
+        if record and record.operation is Operation.IDLE:
+            _log.warning("partition lost", partition=id, reason=error)
+        now = time.time()
+        self._writer.put(id, lambda current: partition_state.lost(current, error, now))
+
+    def await_removal(self, record: Partition, done: Future[None]) -> None:
+        """Complete a future when the removal that this record started has ended."""
+        current = self._records.state.partitions.get(record.id)
+        if self._stopped:
+            done.set_exception(StoppedError())
+        elif current is not None and current.operation is Operation.REMOVING:
+            operation = self._operations.get(record.id)
+            if operation and not operation.done and record.id not in self._removals:
+                self._set_timer(operation)  # it may have been running for long
+            self._removals.setdefault(record.id, []).append(done)
+            connections = (
+                [self.supervisor.connections.get(agent_id) for agent_id in sorted(operation.waiting)]
+                if operation
+                else []
+            )
+            down = [
+                connection.unreachable_error()
+                for connection in connections
+                if connection and connection.status.state is AgentState.DOWN
+            ]
+            if operation and not operation.done and down:  # they went down before this call was registered
+                self._block_removal(operation, *down)
+        elif current is not None and (current.ipus is record.ipus or current.operation is Operation.RESETTING):
+            done.set_exception(_removal_error(record.id, "It was reset during the removal."))
+        else:  # deleted; another partition may have its id by now
+            done.set_result(None)
+
+    # -- recovery
+
+    def _recover(self, id: str) -> None:
+        """Reset or move a failed partition automatically, as soon as that can succeed."""
+        self._awaiting_relocation.discard(id)
+        record = self._records.state.partitions.get(id)
+        if record is None or not partition_state.may_auto_reset(record) or id in self._recoveries:
+            return
+        states = {self.supervisor.status(agent_id).state for agent_id in self._agents_of.get(id, ())}
+        if states == {AgentState.UP}:
+            delay = partition_state.auto_reset_due(record) - time.time()
+            if delay > 0:
+                self._recoveries[id] = self._loop.call_later(delay, self._recover_now, id)
+            else:
+                now = time.time()
+                self._writer.put(
+                    id, lambda current: partition_state.auto_reset(current, now) if current is record else current
+                )
+        elif record.relocatable and AgentState.DOWN in states:
+            self._awaiting_relocation.add(id)
+            self._records.submit(lambda state: self._relocation(state, record)).add_done_callback(_log_failure)
+
+    def _recover_now(self, id: str) -> None:
+        self._recoveries.pop(id, None)
+        self._recover(id)
+
+    def _cancel_recovery(self, id: str) -> None:
+        self._awaiting_relocation.discard(id)
+        timer = self._recoveries.pop(id, None)
+        if timer:
+            timer.cancel()
+
+    def _relocation(self, state: State, record: Partition) -> tuple[Sequence[Change], None]:
+        """Return the changes that move a partition, in a command that sees all earlier changes."""
+        if state.partitions.get(record.id) is not record:
+            return [], None
+        ipus = partition_state.find_relocation(state, record, self.supervisor.unavailable)
+        if ipus is None:
+            return [], None
+        _log.info("partition relocated", partition=record.id)
+        return [Put(partition_state.auto_reset(record, time.time(), ipus))], None
+
+
+def _log_failure(done: Future[None]) -> None:
+    if error := done.exception():
+        _log.error("partition not relocated", reason=str(error))
+
+
+def _removal_error(id: str, reason: str) -> RuleError:
+    return RuleError(Code.FAILED_PRECONDITION, f"Cannot remove partition {quoted(id)}: {reason}")
+
+
+def _devices(operation: PartitionOperation) -> list[Device]:
+    """Return the devices in the order of the partition's IPUs."""
+    devices: dict[int, Device] = {}
+    for agent_id, indices in operation.indices.items():
+        result = operation.devices[agent_id]
+        for index, device in zip(indices, result.devices, strict=True):
+            devices[index] = Device(
+                ip=device.ip,
+                server_port=device.server_port,
+                rdma_port=device.rdma_port,
+                device_id=device.device_id,
+                ipu_arch_id=device.ipu_arch_id,
+                chip_id=device.chip_id,
+                gwsw_version=device.gwsw_version,
+                ipum_sw_version=device.ipum_sw_version,
+                ipuof_server_version=result.ipuof_server_version,
+            )
+    return [devices[index] for index in range(len(devices))]

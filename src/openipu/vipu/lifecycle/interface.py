@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Interface between the gRPC services and the partition life. Both sides depend on this file only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from openipu.shared.vipu.ports import DISCOVERY_PORT
+from openipu.vipu.agent_api.multicast import DISCOVERY_GROUP
+from openipu.vipu.fleet.connection import AgentTls
+from openipu.vipu.fleet.status import AgentStatus, DiscoveredAgent
+
+if TYPE_CHECKING:
+    from openipu.vipu.cluster_test.model import Test
+    from openipu.vipu.cluster_test.results import Results, Run
+    from openipu.vipu.metrics.meters import Meters
+
+
+@dataclass(frozen=True, slots=True)
+class LifecycleOptions:
+    """Settings of supervision, partition life and discovery; times in seconds."""
+
+    heartbeat: float = 2.0  # interval; see ``fleet.supervisor.MAX_SILENT_INTERVALS``
+    partition_timeout: float = 60.0  # limit for agents to configure or release a partition
+    max_auto_reset_retries: int = 3
+    agent_tls: AgentTls | None = None
+    discovery_interfaces: tuple[str, ...] = ()  # empty: no discovery
+    discovery_group: str = DISCOVERY_GROUP
+    discovery_port: int = DISCOVERY_PORT
+
+
+class Lifecycle(Protocol):
+    """Partition life and agent supervision, as the services use them.
+
+    Methods may be called in any thread. Futures fail with ``RuleError`` for errors that the caller can fix.
+    """
+
+    def start(self) -> None:
+        """Start to supervise all agents and resume interrupted operations. Raises OSError with a message."""
+
+    def stop(self) -> None:
+        """End all work at once. Unfinished operations resume at the next start.
+
+        Pending futures fail with StoppedError.
+        """
+
+    def agent_status(self, agent_id: str) -> AgentStatus:
+        """Return the status of an agent, UNKNOWN for one that is not registered."""
+
+    def unavailable(self) -> frozenset[str]:
+        """Return the agents that are Down, which receive no partitions. Must be fast: every create calls it."""
+
+    def cluster_under_test(self) -> str:
+        """Return the id of the cluster under test, empty for none. Must be fast: every create calls it."""
+
+    def start_cluster_test(self, cluster_id: str, tests: tuple[Test, ...]) -> Future[Run]:
+        """Start tests in this order. The future completes once other calls can read the run."""
+
+    def cluster_test(self) -> Run | None:
+        """Return the last run of any cluster, None for none."""
+
+    @property
+    def meters(self) -> Sequence[Meters]:
+        """Instruments of the partition life."""
+
+    def cluster_test_results(self) -> Mapping[str, Results]:
+        """Return the results of all clusters that were tested since the start, by cluster."""
+
+    def wait_cluster_test(self, known: int, seconds: float) -> Run | None:
+        """Return the last run when it has ended or has more than ``known`` verdicts, or after ``seconds``."""
+
+    def stop_cluster_test(self, run_id: str = "") -> Future[Run | None]:
+        """Stop the run in progress, if its id is ``run_id`` or that is empty. Return the last run once it has ended."""
+
+    def remove_partition(self, id: str, force: bool, allowed: frozenset[str] | None = None) -> Future[None]:
+        """Remove a partition. The future completes when its IPUs are free and its record is deleted.
+
+        With ``force`` it completes when the record is deleted; agents that are up release the partition
+        afterwards. ``allowed`` as in ``domain.context.Context``: partitions of other allocations are
+        NOT_FOUND for this caller.
+        """
+
+    def reset_partition(self, id: str, relocatable: bool, allowed: frozenset[str] | None = None) -> Future[None]:
+        """Reset a partition. The future completes when the state RESETTING is durable.
+
+        With ``relocatable`` the partition moves when one of its machines is Down and other IPUs are free.
+        """
+
+    def ipu_attributes(self, agent_ids: Iterable[str]) -> Future[dict[str, dict[int, dict[str, str]]]]:
+        """Return attributes by agent, IPU number and name. Agents that do not answer are omitted."""
+
+    def discovered(self) -> list[DiscoveredAgent]:
+        """Return the agents that announced themselves recently, sorted by address and port."""

@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Partition life, agent supervision and discovery, in an event loop in a separate thread."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+import time
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future
+
+import grpc
+
+from openipu.process.limits import raise_file_limit
+from openipu.vipu.agent_api.contract import agent as contract
+from openipu.vipu.cluster_test.model import Test
+from openipu.vipu.cluster_test.results import Results, Run
+from openipu.vipu.cluster_test.runs import Runs
+from openipu.vipu.domain import partition_state, rules
+from openipu.vipu.domain.context import Context
+from openipu.vipu.domain.errors import RuleError, RuleViolation, missing_or_hidden, quoted
+from openipu.vipu.domain.model import Agent, Change, Delete, Kind, Partition, Put, State
+from openipu.vipu.domain.specs import Removal
+from openipu.vipu.fleet.connection import AgentConnection
+from openipu.vipu.fleet.discovery import Discovery
+from openipu.vipu.fleet.status import AgentStatus, DiscoveredAgent
+from openipu.vipu.lifecycle.driver import Driver
+from openipu.vipu.lifecycle.interface import LifecycleOptions
+from openipu.vipu.lifecycle.meters import LifeMeters
+from openipu.vipu.metrics.meters import Meters
+from openipu.vipu.storage.interface import Records, StoppedError
+
+ATTRIBUTES_TIMEOUT = 5.0  # seconds
+ATTRIBUTES_CALLS = 64  # concurrent
+
+Attributes = dict[str, dict[int, dict[str, str]]]
+
+
+class LifecycleService:
+    """Implementation of ``interface.Lifecycle``. Methods with a leading underscore run in the event loop."""
+
+    def __init__(self, records: Records, options: LifecycleOptions) -> None:
+        """Create all parts. ``start`` begins the work."""
+        self._records = records
+        self._options = options
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name="lifecycle", daemon=True)
+        self._driver = Driver(records, options, self._loop)
+        self._tests = Runs(self._loop, lambda: self._driver.supervisor.connections)
+        self._meters = LifeMeters()
+        self._inbox: deque[tuple[float, Sequence[Change]]] = deque()  # with the time of the commit
+        self._reading = False  # a read of the inbox is scheduled
+        self._stopped = False
+        self._discovery: Discovery | None = None
+
+    # -- for the services, in any thread
+
+    @property
+    def meters(self) -> list[Meters]:
+        """Instruments of the partition life and of the calls to agents."""
+        return [self._meters, self._driver.meters]
+
+    def start(self) -> None:
+        """Start to supervise all agents and resume interrupted operations. Raises OSError with a message."""
+        options = self._options
+        if options.discovery_interfaces:
+            self._discovery = Discovery(options.discovery_interfaces, options.discovery_group, options.discovery_port)
+        self._records.subscribe(self._committed)
+        self._thread.start()
+        self._loop.call_soon_threadsafe(self._begin)
+
+    def stop(self) -> None:
+        """End all work at once. Unfinished operations resume at the next start."""
+        self._stopped = True
+        if self._thread.is_alive():
+            asyncio.run_coroutine_threadsafe(self._tests.stop(), self._loop).result()
+            asyncio.run_coroutine_threadsafe(self._driver.stop(), self._loop).result()
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+        if self._discovery:
+            self._discovery.close()
+            self._discovery = None
+
+    def agent_status(self, agent_id: str) -> AgentStatus:
+        """Return the status of an agent, UNKNOWN for one that is not registered."""
+        return self._driver.supervisor.status(agent_id)
+
+    def unavailable(self) -> frozenset[str]:
+        """Return the agents that are Down."""
+        return self._driver.supervisor.unavailable
+
+    def cluster_under_test(self) -> str:
+        """Return the id of the cluster under test, empty for none."""
+        return self._tests.cluster_under_test
+
+    def start_cluster_test(self, cluster_id: str, tests: tuple[Test, ...]) -> Future[Run]:
+        """Start tests in this order."""
+        return self._records.submit(lambda state: ([], self._tests.begin(state, cluster_id, tests)))
+
+    def cluster_test(self) -> Run | None:
+        """Return the last run of any cluster, None for none."""
+        return self._tests.last
+
+    def cluster_test_results(self) -> Mapping[str, Results]:
+        """Return the results of all clusters that were tested since the start, by cluster."""
+        return self._tests.results
+
+    def wait_cluster_test(self, known: int, seconds: float) -> Run | None:
+        """Return the last run when it has progressed, or after ``seconds``."""
+        return self._tests.wait(known, seconds)
+
+    def stop_cluster_test(self, run_id: str = "") -> Future[Run | None]:
+        """Stop the run in progress and return the last run."""
+        return asyncio.run_coroutine_threadsafe(self._tests.stop(run_id), self._loop)
+
+    def remove_partition(self, id: str, force: bool, allowed: frozenset[str] | None = None) -> Future[None]:
+        """Remove a partition. With ``force``, agents that are up release it afterwards."""
+
+        def command(state: State) -> tuple[Sequence[Change], Partition | None]:
+            context = Context(self.unavailable(), allowed)
+            changes = rules.remove(state, Removal(Kind.PARTITION, id, force), context)
+            if force:
+                return changes, None
+            record = partition_state.removing(state.partitions[id])
+            return [] if record is state.partitions[id] else [Put(record)], record
+
+        done: Future[None] = Future()
+
+        def durable(submitted: Future[Partition | None]) -> None:
+            if error := submitted.exception():
+                done.set_exception(error)
+            elif (record := submitted.result()) is None:
+                done.set_result(None)
+            else:
+                try:
+                    self._loop.call_soon_threadsafe(self._driver.await_removal, record, done)
+                except RuntimeError:  # the loop is closed
+                    done.set_exception(StoppedError())
+
+        self._records.submit(command).add_done_callback(durable)
+        return done
+
+    def reset_partition(self, id: str, relocatable: bool, allowed: frozenset[str] | None = None) -> Future[None]:
+        """Reset a partition. With ``relocatable``, move it when one of its machines is Down and IPUs are free."""
+
+        def command(state: State) -> tuple[Sequence[Change], None]:
+            record = state.partitions.get(id)
+            context = Context(self.unavailable(), allowed)
+            try:
+                if record is None or not context.may_use(record.allocation):
+                    raise missing_or_hidden(Kind.PARTITION, id, context)
+                ipus = None
+                if relocatable and any(agent in context.unavailable for agent, _ in state.machines_of(record)):
+                    ipus = partition_state.find_relocation(state, record, context.unavailable)
+                return [Put(partition_state.reset(record, ipus))], None
+            except RuleViolation as violation:
+                message = f"Cannot reset partition {quoted(id)}: {violation.reason}."
+                raise RuleError(violation.code, message) from None
+
+        return self._records.submit(command)
+
+    def ipu_attributes(self, agent_ids: Iterable[str]) -> Future[Attributes]:
+        """Return attributes by agent, IPU number and name. Agents that do not answer are omitted."""
+        return asyncio.run_coroutine_threadsafe(self._ipu_attributes(list(agent_ids)), self._loop)
+
+    def discovered(self) -> list[DiscoveredAgent]:
+        """Return the agents that announced themselves recently."""
+        return self._discovery.discovered() if self._discovery else []
+
+    # -- the event loop
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        try:
+            self._loop.run_forever()
+            # Fail the removals that became durable during the stop.
+            self._loop.run_until_complete(asyncio.sleep(0))
+        finally:
+            self._loop.close()
+
+    def _begin(self) -> None:
+        state = self._records.state
+        raise_file_limit()
+        if self._discovery:
+            self._discovery.listen()
+        for agent in list(state.agents.values()):
+            self._driver.add_agent(agent)
+        for record in list(state.partitions.values()):
+            self._meters.put(record, time.monotonic())
+            self._driver.reconcile(record.id)
+
+    def _committed(self, changes: Sequence[Change]) -> None:
+        """Queue committed changes; the record writer calls it in its thread."""
+        self._inbox.append((time.monotonic(), changes))
+        if not self._reading and not self._stopped:
+            self._reading = True
+            with contextlib.suppress(RuntimeError):  # the loop is closed
+                self._loop.call_soon_threadsafe(self._read_inbox)
+
+    def _read_inbox(self) -> None:
+        self._reading = False
+        while self._inbox:
+            now, changes = self._inbox.popleft()
+            for change in changes:
+                if isinstance(change, Delete):
+                    if change.kind is Kind.PARTITION:
+                        self._meters.delete(change.id, now)
+                        self._driver.record_deleted(change.id)
+                    elif change.kind is Kind.AGENT:
+                        self._driver.drop_agent(change.id)
+                elif isinstance(change.record, Partition):
+                    self._meters.put(change.record, now)
+                    self._driver.reconcile(change.record.id)
+                elif isinstance(change.record, Agent):
+                    self._driver.add_agent(change.record)
+
+    async def _ipu_attributes(self, agent_ids: Sequence[str]) -> Attributes:
+        limit = asyncio.Semaphore(ATTRIBUTES_CALLS)
+
+        async def read(connection: AgentConnection) -> tuple[str, dict[int, dict[str, str]] | None]:
+            async with limit:
+                try:
+                    reply = await connection.stub.ListIpuAttributes(
+                        contract.ListIpuAttributesRequest(), timeout=ATTRIBUTES_TIMEOUT
+                    )
+                except grpc.aio.AioRpcError:
+                    return connection.id, None
+            return connection.id, {ipu: dict(entry.attributes) for ipu, entry in sorted(reply.ipus.items())}
+
+        connections = [
+            connection
+            for id in dict.fromkeys(agent_ids)
+            if (connection := self._driver.supervisor.connections.get(id)) and connection.up
+        ]
+        answers = await asyncio.gather(*map(read, connections))
+        return {id: attributes for id, attributes in answers if attributes is not None}

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Maintenance commands of ``vipu-server``: backups, certificates, health."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+
+import click
+
+from openipu.vipu.api.endpoints import ListenAddress
+from openipu.vipu.server import options
+from openipu.vipu.storage import backup
+
+_DAY = datetime.timedelta(days=1)
+
+
+@click.command("backup")
+@options.DATABASE
+@options.CERTS
+@click.option(
+    "--keep",
+    type=click.IntRange(min=1),
+    help="Number of backups to keep in the folder; older ones are removed. Omit to keep all.",
+)
+@click.argument("target", type=click.Path(path_type=Path))
+def make_backup(database: Path, certs: Path, keep: int | None, target: Path) -> None:
+    """Back up records and certificates.
+
+    The controller may run. TARGET is a file, or a folder for a file with the time in its name. A backup
+    contains private keys.
+    """
+    if keep is not None and not target.is_dir():
+        raise click.UsageError(f"--keep counts the backups of a folder, and {str(target)!r} is not a folder.")
+    file, contents = backup.create(database, certs, target)
+    click.echo(f"Backup written: {file} ({contents})")
+    if keep is not None:
+        for old in backup.prune(target, keep):
+            click.echo(f"Old backup removed: {old}")
+
+
+@click.command()
+@options.DATABASE
+@options.CERTS
+@click.option("--records-only", is_flag=True, help="Restore the records only, not the certificates.")
+@click.option("--overwrite", is_flag=True, help=f"Rename existing files to names that end with {backup.ASIDE}.")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+def restore(database: Path, certs: Path, records_only: bool, overwrite: bool, file: Path) -> None:
+    """Restore the backup FILE. Stop the controller first."""
+    contents = backup.restore(file, database, None if records_only else certs, overwrite=overwrite)
+    click.echo(f"Restored: {database} ({contents})")
+
+
+@click.command()
+@options.DATABASE
+def check(database: Path) -> None:
+    """Check the database and count its records.
+
+    The controller may run.
+    """
+    click.echo(f"Sound: {database} ({backup.check(database)})")
+
+
+@click.command()
+@options.CERTS
+@options.HOST
+@options.NAMES
+@options.DAYS
+@click.option(
+    "--within",
+    default=30,
+    show_default=True,
+    type=click.IntRange(min=0),
+    envvar="VIPU_SERVER_RENEW_WITHIN",
+    help="Days until expiry: renew certificates that expire earlier.",
+)
+@click.option("--dry-run", is_flag=True, help="Print the certificates to renew, and renew none.")
+def renew(certs: Path, host: str, names: tuple[str, ...], tls_days: int, within: int, dry_run: bool) -> None:
+    """Renew certificates before they expire.
+
+    Renew certificates of --tls-init, and with --tls-san also the server's certificate when its names change.
+    Keys are kept. A running controller uses the new certificates from the next connection on.
+    """
+    from openipu.vipu.tls import renew as tls_renewal
+
+    server_names = options.certificate_names(host, names) if names else ()
+    renewed = tls_renewal.renew(certs, within * _DAY, server_names, tls_days * _DAY, pretend=dry_run)
+    for name, end in renewed.items():
+        click.echo(f"{'Would renew' if dry_run else 'Renewed'}: {name}, until {end:%Y-%m-%d}")
+    if not renewed:
+        click.echo(f"Nothing to renew: all are valid until {tls_renewal.valid_until(certs):%Y-%m-%d} or longer")
+
+
+@click.command()
+@options.CERTS
+@options.HOST
+def certificates(certs: Path, host: str) -> None:
+    """Check certificates and print their expiry.
+
+    Check that server and clients accept each other's certificates. Print the first expiry date.
+    """
+    from openipu.vipu.tls import check as tls_check
+
+    end = tls_check.check(certs, "localhost" if options.is_wildcard(host) else host)
+    click.echo(f"Usable: {certs}, until {end:%Y-%m-%d}")
+
+
+@click.command()
+@options.HOST
+@options.PORT
+@options.SECURE
+@options.CERTS
+@click.option(
+    "--wait",
+    "seconds",
+    default=0.0,
+    show_default=True,
+    type=click.FloatRange(min=0),
+    help="Seconds to wait until the controller serves.",
+)
+def health(host: str, port: int, secure: bool, certs: Path, seconds: float) -> None:
+    """Check whether the controller serves.
+
+    Query its health service. Exit status 1: it does not serve.
+    """
+    from openipu.vipu.server.health import wait
+
+    address = ListenAddress("localhost" if options.is_wildcard(host) else host, port)
+    version = wait(address, certs if secure else None, seconds)
+    click.echo(f"vipu-server {version} serves on {address}")
+
+
+COMMANDS = (make_backup, restore, check, certificates, renew, health)

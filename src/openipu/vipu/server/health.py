@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Health check of a controller, with the standard health service of gRPC."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from openipu.shared.vipu.contract import virmgrpc
+from openipu.vipu.api.endpoints import ListenAddress
+from openipu.vipu.tls import load
+
+_PAUSE = 0.2  # seconds
+_CALL = 5.0  # seconds
+
+
+class NotServingError(Exception):
+    """Raised when a controller does not serve."""
+
+    error_code = "OPU616"
+
+
+def wait(address: ListenAddress, certs: Path | None, seconds: float) -> str:
+    """Return the version of a controller as soon as it serves.
+
+    ``certs``: folder of ``tls.issue.create`` for mutual TLS, None for no TLS. Raises NotServingError after
+    ``seconds``, and TlsError.
+    """
+    credentials = None
+    if certs is not None:
+        files = load.client_files(certs)
+        ca, certificate, key = (load.read(Path(files[name])) for name in ("ca_path", "client_cert", "client_key"))
+        credentials = grpc.ssl_channel_credentials(ca, key, certificate)
+    deadline = time.monotonic() + seconds
+    while True:
+        version, reason = _check(address, credentials)
+        if version is not None:
+            return version
+        if time.monotonic() >= deadline:
+            raise NotServingError(f"The controller on {address} does not serve after {seconds:g} s: {reason}.")
+        time.sleep(_PAUSE)
+
+
+def _check(address: ListenAddress, credentials: grpc.ChannelCredentials | None) -> tuple[str | None, str]:
+    """Check once, on a new channel. Return the version, or None and the reason."""
+    target = str(address)
+    channel = grpc.secure_channel(target, credentials) if credentials else grpc.insecure_channel(target)
+    with channel:
+        try:
+            health = health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=_CALL)
+            if health.status != health_pb2.HealthCheckResponse.SERVING:
+                return None, f"its health is {health_pb2.HealthCheckResponse.ServingStatus.Name(health.status)}"
+            reply = virmgrpc.stub(channel, "VersionService").GetVersion(virmgrpc.VersionRequest(), timeout=_CALL)
+        except grpc.RpcError as error:
+            return None, (error.details() or error.code().name).rstrip(".")
+        return reply.version, ""

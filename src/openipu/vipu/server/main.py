@@ -1,0 +1,394 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""``vipu-server``: the controller of a POD as a process."""
+
+from __future__ import annotations
+
+import datetime
+import ipaddress
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import click
+import grpc
+import structlog
+
+from openipu.process import log
+from openipu.process.failures import ProgramError, program_error
+from openipu.process.notify import notify
+from openipu.shared.vipu.client import (
+    ACCESS_KEY_METADATA,
+    USER_ID_METADATA,
+    Connection,
+)
+from openipu.shared.vipu.ports import CONTROLLER_PORT, DISCOVERY_PORT
+from openipu.vipu.agent_api.multicast import DISCOVERY_GROUP
+from openipu.vipu.api.auth import Authenticator
+from openipu.vipu.api.endpoints import EndpointOptions, Endpoints, ListenAddress, ListenError
+from openipu.vipu.fleet.connection import AgentTls
+from openipu.vipu.lifecycle import service
+from openipu.vipu.lifecycle.interface import Lifecycle, LifecycleOptions
+from openipu.vipu.metrics import exporter
+from openipu.vipu.metrics.options import metrics_address, metrics_options
+from openipu.vipu.server import options
+from openipu.vipu.server.commands import COMMANDS
+from openipu.vipu.server.health import NotServingError
+from openipu.vipu.server.initialise import first_admin, initialise
+from openipu.vipu.server.metrics import ControllerMetrics
+from openipu.vipu.storage.backup import BackupError
+from openipu.vipu.storage.interface import Records
+from openipu.vipu.storage.store import Store, StoreError
+from openipu.vipu.storage.writer import RecordWriter
+from openipu.vipu.tls import issue, load
+
+STOP_SECONDS = 5.0  # for running calls when the server stops
+
+_log = structlog.get_logger("vipu-server")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Settings of a controller. It is secure when it has ``credentials``."""
+
+    database: Path
+    user: ListenAddress
+    admin: ListenAddress | None = None
+    public_only: bool = False
+    credentials: grpc.ServerCredentials | None = None
+    default_user_id: str = ""
+    user_id_metadata: str = USER_ID_METADATA
+    access_key_metadata: str = ACCESS_KEY_METADATA
+    lifecycle: LifecycleOptions = field(default_factory=LifecycleOptions)
+    metrics: exporter.MetricsAddress | None = None
+
+
+class Server:
+    """A whole controller in this process."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        make_lifecycle: Callable[[Records, LifecycleOptions], Lifecycle] = service.LifecycleService,
+    ) -> None:
+        """Read the database. Raises StoreError. ``make_lifecycle``: factory of the partition life."""
+        self.controller = RecordWriter(Store(settings.database))
+        self.lifecycle = make_lifecycle(self.controller, settings.lifecycle)
+        authenticator = None
+        if settings.credentials is not None:
+            authenticator = Authenticator(
+                lambda: self.controller.state,
+                default_user_id=settings.default_user_id,
+                user_id_metadata=settings.user_id_metadata,
+                access_key_metadata=settings.access_key_metadata,
+            )
+        self._endpoints = Endpoints(
+            self.controller,
+            self.lifecycle,
+            EndpointOptions(
+                user=settings.user,
+                admin=settings.admin,
+                public_only=settings.public_only,
+                credentials=settings.credentials,
+                authenticator=authenticator,
+                version=metadata.version("openipu"),
+                max_retries=settings.lifecycle.max_auto_reset_retries,
+            ),
+        )
+        self.exporter: exporter.Exporter | None = None
+        if settings.metrics is not None:
+            found = ControllerMetrics(self.controller, self.lifecycle, settings.database)
+            counted = [self._endpoints.meters, self.controller.meters, *self.lifecycle.meters]
+            self.exporter = exporter.Exporter(settings.metrics, [found, *counted])
+
+    def start(self) -> list[ListenAddress]:
+        """Start to serve. Return the address of the user endpoint, then that of a separate admin endpoint.
+
+        Raises ListenError or OSError with a message. All parts are stopped then.
+        """
+        self.controller.start()
+        try:
+            bound = self._endpoints.bind()
+            if self.exporter is not None:
+                self.exporter.bind()
+            self.lifecycle.start()
+        except (ListenError, OSError):
+            self.stop(0)
+            raise
+        self._endpoints.start()
+        if self.exporter is not None:
+            self.exporter.start()
+        return bound
+
+    def stop(self, grace: float = STOP_SECONDS) -> None:
+        """Reject new calls, wait up to ``grace`` seconds for running ones, and close the database."""
+        self._endpoints.stop(grace)
+        if self.exporter is not None:
+            self.exporter.stop()
+        self.lifecycle.stop()
+        self.controller.stop()
+
+
+_DEFAULTS = LifecycleOptions()
+
+
+class _Commandline(click.Group):
+    """Command group that reports errors of users with one message and exit status 1."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except (StoreError, BackupError, NotServingError, ListenError, load.TlsError, OSError) as error:
+            raise program_error(error) from None
+
+
+@click.group(
+    cls=_Commandline,
+    invoke_without_command=True,
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "auto_envvar_prefix": "VIPU_SERVER",
+        "max_content_width": 100,
+    },
+)
+@options.HOST
+@options.PORT
+@click.option("--admin-host", help="Separate address for the admin services. --host then offers only the user API.")
+@click.option(
+    "--admin-port",
+    type=click.IntRange(0, 65535),
+    help="Separate port for the admin services, on --admin-host or --host.",
+)
+@click.option(
+    "--no-admin", is_flag=True, help="Offer only the public user API, without the extensions of this implementation."
+)
+@options.DATABASE
+@click.option("--init", is_flag=True, help="Create the database (with --secure an administrator too) and exit.")
+@options.SECURE
+@click.option(
+    "--tls-init",
+    is_flag=False,
+    flag_value="vipu-certs",
+    metavar="[DIR]",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Create certificates for --secure in DIR (default: vipu-certs) and exit.",
+)
+@options.NAMES
+@options.DAYS
+@options.CERTS
+@click.option("--insecure-network", is_flag=True, help="Allow addresses other than loopback without --secure.")
+@click.option("--default-user-id", default="", help="User of calls without a user id (--secure). Omit to reject them.")
+@click.option("--metadata-user-id-key", default=USER_ID_METADATA, show_default=True, help="Metadata key of user ids.")
+@click.option(
+    "--metadata-access-key-key", default=ACCESS_KEY_METADATA, show_default=True, help="Metadata key of access keys."
+)
+@click.option(
+    "-a",
+    "--autodiscovery-listen-interfaces",
+    "interfaces",
+    default="",
+    metavar="IF[,IF]",
+    help="Network interfaces on which to discover agents. Omit for no discovery.",
+)
+@click.option("--discovery-group", default=DISCOVERY_GROUP, show_default=True, help="Multicast group for discovery.")
+@click.option(
+    "--discovery-port",
+    default=DISCOVERY_PORT,
+    show_default=True,
+    type=click.IntRange(1, 65535),
+    help="UDP port for discovery.",
+)
+@click.option(
+    "--partition-timeout",
+    default=_DEFAULTS.partition_timeout,
+    show_default=True,
+    type=click.FloatRange(min=0, min_open=True),
+    help="Seconds that agents may take to configure or release a partition.",
+)
+@click.option(
+    "--max-auto-reset-retries",
+    default=_DEFAULTS.max_auto_reset_retries,
+    show_default=True,
+    type=click.IntRange(0, 1000),
+    help="Limit of automatic resets for each new partition.",
+)
+@click.option(
+    "--agent-tls-ca", type=click.Path(dir_okay=False, path_type=Path), help="CA certificate of the agents, PEM."
+)
+@click.option(
+    "--agent-tls-certificate",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Client certificate for calls to agents, PEM.",
+)
+@click.option(
+    "--agent-tls-key",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Private key of --agent-tls-certificate, PEM.",
+)
+@metrics_options
+@click.option(
+    "--log-format",
+    default="text",
+    show_default=True,
+    type=click.Choice(["text", "json"]),
+    help="Format of the log on standard error.",
+)
+@click.option(
+    "--log-level",
+    default="info",
+    show_default=True,
+    type=click.Choice(log.LEVELS),
+    help="Lowest level of logged events.",
+)
+@click.version_option(package_name="openipu", prog_name="vipu-server", message="%(prog)s %(version)s")
+@click.pass_context
+def main(
+    context: click.Context,
+    /,
+    host: str,
+    port: int,
+    admin_host: str | None,
+    admin_port: int | None,
+    no_admin: bool,
+    database: Path,
+    init: bool,
+    secure: bool,
+    tls_init: Path | None,
+    names: tuple[str, ...],
+    tls_days: int,
+    certs: Path,
+    insecure_network: bool,
+    default_user_id: str,
+    metadata_user_id_key: str,
+    metadata_access_key_key: str,
+    interfaces: str,
+    discovery_group: str,
+    discovery_port: int,
+    partition_timeout: float,
+    max_auto_reset_retries: int,
+    agent_tls_ca: Path | None,
+    agent_tls_certificate: Path | None,
+    agent_tls_key: Path | None,
+    log_format: log.LogFormat,
+    log_level: str,
+    **metrics: Any,
+) -> None:
+    """Run the controller of an IPU-POD until SIGTERM or SIGINT.
+
+    Environment variables set the same options: VIPU_SERVER_LOG_LEVEL sets --log-level, and so on.
+    """
+    log.configure(log_format, log_level)
+    if context.invoked_subcommand:
+        return
+    if tls_init is not None:
+        if options.is_wildcard(host) and not names:
+            raise ProgramError(
+                f"Cannot create certificates for {host}: clients cannot use that address. Set the names and addresses "
+                "of this server with --tls-san."
+            )
+        issue.create(tls_init, options.certificate_names(host, names), datetime.timedelta(days=tls_days))
+        click.echo(f"Certificates written: {tls_init / 'server'} and {tls_init / 'client'}")
+    if init:
+        _initialise(database, host, port, certs if secure else None)
+    if init or tls_init is not None:
+        return
+    admin = None
+    if admin_host is not None or admin_port is not None:
+        if no_admin:
+            raise click.UsageError("--no-admin excludes --admin-host and --admin-port.")
+        admin = ListenAddress(admin_host or host, CONTROLLER_PORT if admin_port is None else admin_port)
+    if not secure:
+        if default_user_id:
+            raise click.UsageError("--default-user-id requires --secure.")
+        _check_exposure([host, *([admin.host] if admin else [])], insecure_network)
+    agent_tls = _agent_tls(agent_tls_ca, agent_tls_certificate, agent_tls_key)
+    settings = Settings(
+        database=database,
+        user=ListenAddress(host, port),
+        admin=admin,
+        public_only=no_admin,
+        credentials=load.server_credentials(certs) if secure else None,
+        default_user_id=default_user_id,
+        user_id_metadata=metadata_user_id_key.lower(),
+        access_key_metadata=metadata_access_key_key.lower(),
+        lifecycle=LifecycleOptions(
+            partition_timeout=partition_timeout,
+            max_auto_reset_retries=max_auto_reset_retries,
+            agent_tls=agent_tls,
+            discovery_interfaces=tuple(name.strip() for name in interfaces.split(",") if name.strip()),
+            discovery_group=discovery_group,
+            discovery_port=discovery_port,
+        ),
+        metrics=metrics_address(**metrics),
+    )
+    _serve(settings)
+
+
+def _serve(settings: Settings) -> None:
+    # Block the signals before any thread starts, so that only ``sigwait`` below receives them.
+    stop_signals = {signal.SIGTERM, signal.SIGINT}
+    signal.pthread_sigmask(signal.SIG_BLOCK, stop_signals)
+    server = Server(settings)
+    bound = server.start()
+    version = metadata.version("openipu")
+    addresses = f"{bound[0]}, for administrators on {bound[1]}" if len(bound) > 1 else f"{bound[0]}"
+    if settings.credentials is None:
+        _log.warning("not secure: every client that reaches this controller has all rights; see --secure")
+    if server.exporter is not None:
+        _log.info("serving metrics", url=server.exporter.listen.url)
+    # Scripts wait for this line.
+    click.echo(f"vipu-server {version} listening on {addresses}")
+    notify("READY=1")
+    number = signal.sigwait(stop_signals)
+    notify("STOPPING=1")
+    _log.info("stopping", signal=signal.Signals(number).name)
+    server.stop()
+    _log.info("stopped")
+
+
+def _initialise(database: Path, host: str, port: int, certs: Path | None) -> None:
+    new = initialise(database)
+    click.echo(f"{'Initialised storage' if new else 'Storage is initialised already'}: {database}")
+    if certs is None:
+        return
+    # Certificates of another authority are not in this folder. The user adds them to the file then.
+    files: dict[str, Any] = dict(load.client_files(certs)) if (certs / "client").is_dir() else {}
+    connection = Connection("localhost" if options.is_wildcard(host) else host, port, **files)
+    path = first_admin(database, connection)
+    if path is not None:
+        click.echo(f"vipu configuration file for the user 'admin' written: {path}")
+
+
+def _check_exposure(hosts: list[str], insecure_network: bool) -> None:
+    """Reject addresses other than loopback without --secure, unless --insecure-network allows them."""
+    for host in hosts:
+        try:
+            loopback = host == "localhost" or ipaddress.ip_address(host).is_loopback
+        except ValueError:
+            loopback = False
+        if not loopback and not insecure_network:
+            raise ProgramError(
+                f"Cannot listen on {host}: without --secure only loopback addresses are allowed. Use --secure, or "
+                "--insecure-network if every host of that network may control the POD."
+            )
+
+
+def _agent_tls(ca: Path | None, certificate: Path | None, key: Path | None) -> AgentTls | None:
+    if ca and certificate and key:
+        return AgentTls(ca.read_bytes(), certificate.read_bytes(), key.read_bytes())
+    if ca or certificate or key:
+        raise click.UsageError(
+            "Cannot start the controller: --agent-tls-ca, --agent-tls-certificate and --agent-tls-key belong together. "
+            "Set all three or none."
+        )
+    return None
+
+
+for _command in COMMANDS:
+    main.add_command(_command)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Options shared by ``vipu-server`` and its commands, each with an environment variable."""
+
+from __future__ import annotations
+
+import ipaddress
+from pathlib import Path
+
+import click
+
+from openipu.shared.vipu.ports import CONTROLLER_PORT
+from openipu.vipu.tls import issue
+
+HOST = click.option(
+    "--host", default="127.0.0.1", show_default=True, envvar="VIPU_SERVER_HOST", help="Address of the controller."
+)
+PORT = click.option(
+    "--port",
+    default=CONTROLLER_PORT,
+    show_default=True,
+    type=click.IntRange(0, 65535),
+    envvar="VIPU_SERVER_PORT",
+    help="Port of the controller.",
+)
+DATABASE = click.option(
+    "--database",
+    default="vipu-server.db",
+    show_default=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    envvar="VIPU_SERVER_DATABASE",
+    help="Database file.",
+)
+SECURE = click.option(
+    "--secure", is_flag=True, envvar="VIPU_SERVER_SECURE", help="Use mutual TLS, users and access keys."
+)
+CERTS = click.option(
+    "--certs",
+    default="vipu-certs",
+    show_default=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    envvar="VIPU_SERVER_CERTS",
+    help="Directory of the certificates of --tls-init.",
+)
+NAMES = click.option(
+    "--tls-san",
+    "names",
+    multiple=True,
+    envvar="VIPU_SERVER_TLS_SAN",
+    help="Further name or address of this server in its certificate. May be repeated.",
+)
+DAYS = click.option(
+    "--tls-days",
+    default=issue.VALIDITY.days,
+    show_default=True,
+    type=click.IntRange(min=1),
+    envvar="VIPU_SERVER_TLS_DAYS",
+    help="Validity of new certificates in days.",
+)
+
+
+def is_wildcard(host: str) -> bool:
+    """Return whether a host is the wildcard address, which clients cannot use."""
+    try:
+        return ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return False
+
+
+def certificate_names(host: str, names: tuple[str, ...]) -> list[str]:
+    """Return the names in a certificate of this server: its address, the loopback names, and ``names``."""
+    own = [] if is_wildcard(host) else [host]
+    return list(dict.fromkeys([*own, "localhost", "127.0.0.1", "::1", *names]))

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Durable storage of the controller's records.
+
+``writer.RecordWriter`` is the entry point and the only writer. Its thread collects all waiting commands and runs each
+one on the working state. It writes their changes in one SQLite transaction, publishes them, and then resolves the
+futures of the callers. So an acknowledged change survives ``kill -9``, readers see only durable changes, and
+concurrent callers share one flush of the disk.
+
+``store`` is the database file, ``rows`` maps records to rows, ``migrations`` has its versions, and ``backup`` creates
+and restores archives.
+
+Rules:
+
+* A command is a function from the state to changes and a result. It must not block or change the state.
+* A new field of a record needs a column in ``rows`` and a migration; never change a released migration.
+* SQL is written by hand. An object-relational mapper would take more time than the rest of ``CreatePartition``.
+"""

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Versions of the controller's database.
+
+The import of Alembic takes a second, so it is imported only for a migration.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+HEAD = "0001"
+
+
+class UnknownVersionError(Exception):
+    """Raised for a database with an unknown version, which a newer release has written."""
+
+
+def version(connection: sqlite3.Connection) -> str | None:
+    """Return the version of a database; None when it is empty.
+
+    Raises sqlite3.DatabaseError for the database of another program.
+    """
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+    if not tables:
+        return None
+    row = "alembic_version" in tables and connection.execute("SELECT version_num FROM alembic_version").fetchone()
+    if not row:
+        raise sqlite3.DatabaseError("it belongs to another program")
+    return str(row[0])
+
+
+def upgrade(connection: sqlite3.Connection) -> None:
+    """Migrate a database to ``HEAD`` in one transaction; an empty one gets all tables.
+
+    The connection must be in autocommit mode (``isolation_level=None``) and not enforce foreign keys,
+    because SQLite changes a table by creating a new one.
+    """
+    current = version(connection)
+    if current == HEAD:
+        return
+    import sqlalchemy
+    from alembic import command
+    from alembic.config import Config
+    from alembic.script import ScriptDirectory
+
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent))
+    if current is not None:
+        known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
+        if current not in known:
+            raise UnknownVersionError(current)
+    engine = sqlalchemy.create_engine("sqlite://", creator=lambda: connection, poolclass=sqlalchemy.StaticPool)
+
+    # The driver itself would begin a transaction only before the first INSERT, after the tables are created.
+    @sqlalchemy.event.listens_for(engine, "begin")
+    def begin(connection: sqlalchemy.Connection) -> None:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    with engine.connect() as shared:
+        config.attributes["connection"] = shared
+        command.upgrade(config, "head")

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""SQLite database of the controller's records: one file, one process, durable transactions."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from openipu.vipu.domain import invariants
+from openipu.vipu.domain.model import Change, Delete, Kind, Partition, Put, State
+from openipu.vipu.storage import migrations, rows
+
+
+class StoreError(Exception):
+    """Raised when the database cannot be opened, read or written."""
+
+    error_code = "OPU612"
+
+
+class Store:
+    """Database of one controller, locked for exclusive writing while open.
+
+    Call ``load`` first. Then use one ``transaction`` at a time, from one thread at a time.
+    """
+
+    def __init__(self, path: Path, *, create: bool = False) -> None:
+        """Open a database and migrate it to the version of this release; raises StoreError.
+
+        With ``create``, a missing database is created, readable by its owner only.
+        """
+        self.path = path
+        self._partitions: dict[str, Partition] = {}  # as stored in the database
+        if not create and not path.exists():
+            raise StoreError(
+                f"Cannot open database {str(path)!r}: it does not exist. "
+                f"Create it with 'vipu-server --init --database {path}'."
+            )
+        try:
+            self._lock = lock(path)
+        except OSError as error:
+            raise _open_error(path, error) from None
+        try:
+            self._connection = self._open(create)
+        except StoreError:
+            self._lock.close()
+            raise
+
+    def _open(self, create: bool) -> sqlite3.Connection:
+        try:
+            # SQLite itself would create the file with permissions that let others read it.
+            os.close(os.open(self.path, os.O_RDWR | (os.O_CREAT if create else 0), 0o600))
+            connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+        except OSError as error:
+            raise _open_error(self.path, error) from None
+        except sqlite3.Error as error:
+            raise StoreError(f"Cannot open database {str(self.path)!r}: {error}.") from None
+        try:
+            if not create and migrations.version(connection) is None:
+                raise StoreError(
+                    f"Cannot open database {str(self.path)!r}: it is empty. "
+                    f"Create it with 'vipu-server --init --database {self.path}'."
+                )
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+            migrations.upgrade(connection)
+            connection.execute("PRAGMA foreign_keys = ON")
+        except migrations.UnknownVersionError as error:
+            connection.close()
+            raise StoreError(
+                f"Cannot open database {str(self.path)!r}: it was written by a newer release (version {error}, "
+                f"this release supports {migrations.HEAD}). Start that release, or restore an older backup."
+            ) from None
+        except sqlite3.Error as error:
+            connection.close()
+            raise StoreError(f"Cannot use database {str(self.path)!r}: {error}.") from None
+        except StoreError:
+            connection.close()
+            raise
+        return connection
+
+    def load(self) -> State:
+        """Return the state of all records; raises StoreError when they are inconsistent."""
+        try:
+            records = list(rows.read(self._connection))
+        except (sqlite3.Error, LookupError, ValueError, TypeError, ZeroDivisionError) as error:
+            raise StoreError(f"Cannot read database {str(self.path)!r}: {error}. Restore a backup.") from None
+        state, wrong = invariants.rebuild(records)
+        if wrong:
+            more = f" (and {len(wrong) - 1} more faults)" if len(wrong) > 1 else ""
+            raise StoreError(
+                f"Cannot read database {str(self.path)!r}: it is damaged. {wrong[0][:-1]}{more}. Restore a backup."
+            )
+        self._partitions = dict(state.partitions)
+        return state
+
+    def transaction(self) -> Transaction:
+        """Return an empty transaction, which uses the database only when it is committed."""
+        return Transaction(self._connection, self._partitions)
+
+    def close(self) -> None:
+        """Write everything into the one file, and unlock it."""
+        self._connection.close()
+        self._lock.close()
+
+
+class Transaction:
+    """Changes that are written together, in the order of their addition."""
+
+    def __init__(self, connection: sqlite3.Connection, partitions: dict[str, Partition]) -> None:
+        """Use a connection, and the partitions that its database stores now."""
+        self._connection = connection
+        self._stored = partitions
+        self._pending: dict[str, Partition | None] = {}
+        # Groups of consecutive changes of the same sort, each object once, so that a group takes few statements.
+        self._runs: list[tuple[type[Change], Kind, dict[str, Any]]] = []
+
+    def add(self, changes: Sequence[Change], state: State) -> None:
+        """Add changes that have just been applied to ``state``."""
+        for change in changes:
+            if isinstance(change, Delete):
+                if change.kind is Kind.PARTITION:
+                    self._pending[change.id] = None
+                self._append(Delete, change.kind, change.id, None)
+            else:
+                record = change.record
+                value = self._partition(record, state) if isinstance(record, Partition) else record
+                self._append(Put, record.kind, record.id, value)
+
+    def _append(self, sort: type[Change], kind: Kind, id: str, value: Any) -> None:
+        if not self._runs or self._runs[-1][:2] != (sort, kind) or id in self._runs[-1][2]:
+            self._runs.append((sort, kind, {}))
+        self._runs[-1][2][id] = value
+
+    def _partition(self, record: Partition, state: State) -> tuple[Partition, Partition | None, list[rows.Place]]:
+        old = self._pending[record.id] if record.id in self._pending else self._stored.get(record.id)
+        self._pending[record.id] = record
+        in_place = old is not None and old.ipus is record.ipus and old.devices is record.devices
+        # Resolved now: a later change of the transaction may remove its cluster.
+        return record, old, [] if in_place else list(state.machines_of(record))
+
+    def commit(self) -> None:
+        """Write all changes to disk, or none of them.
+
+        Raises StoreError, and other exceptions for records that do not fit the database or lack of memory.
+        """
+        if not self._runs:
+            return
+        connection = self._connection
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            for sort, kind, items in self._runs:
+                if sort is Delete:
+                    rows.delete(connection, kind, list(items))
+                else:
+                    _PUT[kind](connection, list(items.values()))
+            connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            self._roll_back(error)
+            raise StoreError(f"Cannot write to the database: {error}. Nothing was changed.") from error
+        except BaseException as error:
+            self._roll_back(error)
+            raise
+        for id, partition in self._pending.items():
+            if partition is None:
+                self._stored.pop(id, None)
+            else:
+                self._stored[id] = partition
+
+    def _roll_back(self, error: BaseException) -> None:
+        try:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+        except sqlite3.Error as worse:
+            raise StoreError(f"Cannot write to the database: {error}. The rollback failed too: {worse}.") from worse
+
+
+_PUT: dict[Kind, Any] = {
+    Kind.AGENT: rows.put_agents,
+    Kind.CLUSTER: rows.put_clusters,
+    Kind.ALLOCATION: rows.put_allocations,
+    Kind.PARTITION: rows.put_partitions,
+    Kind.USER: rows.put_users,
+}
+
+
+def _open_error(path: Path, error: OSError) -> StoreError:
+    """Return the error for a database file that the operating system cannot open or create."""
+    if isinstance(error, FileNotFoundError) and not path.parent.exists():
+        cause, remedy = f"folder {str(path.parent)!r} does not exist", "Create the folder, or give another --database"
+    else:
+        cause, remedy = str(error.strerror), "Check the path and its permissions, or give another --database"
+    return StoreError(f"Cannot open database {str(path)!r}: {cause}. {remedy}.")
+
+
+def lock(path: Path) -> BinaryIO:
+    """Lock a database against other processes until the returned file is closed; raises StoreError, OSError.
+
+    The lock is a separate file: closing any descriptor of the database file itself would release the
+    locks that SQLite holds on it.
+    """
+    file = os.fdopen(os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT, 0o600), "rb+")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        raise StoreError(
+            f"Cannot open database {str(path)!r}: another vipu-server uses it. "
+            "Stop that one, or give another --database."
+        ) from None
+    return file

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Single writer of all records: every change is durable before it is visible."""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+
+from openipu.vipu.domain.model import Change, Delete, Partition, State
+from openipu.vipu.metrics.catalog import CONTROLLER
+from openipu.vipu.metrics.meters import Meters
+from openipu.vipu.storage.interface import Command, Result, StoppedError
+from openipu.vipu.storage.store import Store, Transaction
+
+_log = structlog.get_logger("openipu.vipu.storage.writer")
+
+_MAX_BATCH = 512  # bounds the time that the first caller of a batch waits for the last one
+_MAX_LOGGED = 8  # changes of one transaction in the log
+
+
+@dataclass(slots=True)
+class _Task:
+    command: Command[Any]
+    future: Future[Any]
+
+
+class RecordWriter:
+    """Records, and the only thread that changes them.
+
+    Commands that wait at the same time share a transaction, so many callers share one flush of the
+    disk. Each command sees the changes of earlier ones. Readers see durable changes only.
+    """
+
+    def __init__(self, store: Store) -> None:
+        """Read all records; raises StoreError."""
+        self._store = store
+        self._committed = store.load()
+        self._working = self._committed.copy()
+        self._tasks: queue.SimpleQueue[_Task | None] = queue.SimpleQueue()
+        self._callbacks: list[Callable[[Sequence[Change]], None]] = []
+        self.meters = Meters(CONTROLLER)
+        self._commits = self.meters.histogram("vipu_store_commit_duration_seconds")
+        self._failures = self.meters.counter("vipu_store_commit_failures_total")
+        self._changes = self.meters.counter("vipu_store_changes_total")
+        self._lock = threading.Lock()
+        self._submitting = threading.Lock()
+        self._stopped = False
+        self._closed = False
+        self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
+
+    @property
+    def state(self) -> State:
+        """Committed records. Single lookups and ``list(table.values())`` need no lock."""
+        return self._committed
+
+    @property
+    def waiting(self) -> int:
+        """Number of commands that wait for the writer now."""
+        return self._tasks.qsize()
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[State]:
+        """Return a context for consistent reads of the committed records, which blocks commits: keep it short."""
+        with self._lock:
+            yield self._committed
+
+    def start(self) -> None:
+        """Start the writer thread."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Finish all submitted commands, end the writer thread and close the store. Repeated calls have no effect."""
+        with self._submitting:
+            self._stopped = True
+            self._tasks.put(None)
+        if self._thread.is_alive():
+            self._thread.join()
+        with self._submitting:
+            if not self._closed:
+                self._closed = True
+                self._store.close()
+
+    def submit(self, command: Command[Result]) -> Future[Result]:
+        """Run a command in the writer thread; the future is done when its changes are durable.
+
+        It fails with the exception of the command, which then changes nothing; with StoreError when the
+        changes could not be written; and with StoppedError after ``stop``.
+        """
+        future: Future[Result] = Future()
+        with self._submitting:
+            if not self._stopped:
+                self._tasks.put(_Task(command, future))
+                return future
+        future.set_exception(StoppedError())
+        return future
+
+    def subscribe(self, callback: Callable[[Sequence[Change]], None]) -> None:
+        """Register a callback for the changes of each commit, in the writer thread, before its futures are done.
+
+        It must return at once and not raise.
+        """
+        self._callbacks.append(callback)
+
+    def _run(self) -> None:
+        stopping = False
+        while not stopping:
+            tasks = []
+            task = self._tasks.get()
+            while task is not None:
+                tasks.append(task)
+                if len(tasks) == _MAX_BATCH:
+                    break
+                try:
+                    task = self._tasks.get_nowait()
+                except queue.Empty:
+                    break
+            stopping = task is None
+            self._commit([task for task in tasks if task.future.set_running_or_notify_cancel()])
+
+    def _commit(self, tasks: list[_Task]) -> None:
+        transaction = self._store.transaction()
+        changes: list[Change] = []
+        done: list[tuple[_Task, Any]] = []
+        failed: list[tuple[_Task, Exception]] = []
+        try:
+            for task in tasks:
+                try:
+                    made, result = task.command(self._working)
+                except Exception as error:  # noqa: BLE001 - passed on to the caller
+                    failed.append((task, error))
+                else:
+                    self._apply(made, transaction)
+                    changes += made
+                    done.append((task, result))
+            start = time.perf_counter()
+            transaction.commit()
+        except Exception as error:  # noqa: BLE001 - the writer must not end
+            self._working = self._committed.copy()
+            for task in tasks:
+                task.future.set_exception(error)
+            self._failures.inc()
+            _log.error("transaction failed", error=str(error), commands=len(tasks))
+            return
+        committed = time.perf_counter()
+        if changes:
+            with self._lock:
+                self._committed.apply(changes)
+            self._notify(changes)
+        for task, result in done:
+            task.future.set_result(result)
+        for task, reason in failed:
+            task.future.set_exception(reason)
+        if changes:
+            self._commits.observe(committed - start)
+            self._changes.inc(len(changes))
+            # The services log the requests and their users.
+            _log.debug("committed", changes=_summary(changes))
+
+    def _apply(self, changes: Sequence[Change], transaction: Transaction) -> None:
+        if changes:
+            self._working.apply(changes)
+            transaction.add(changes, self._working)
+
+    def _notify(self, changes: Sequence[Change]) -> None:
+        for callback in self._callbacks:
+            try:
+                callback(changes)
+            except Exception:  # noqa: BLE001 - the writer must not end
+                _log.exception("subscriber failed")
+
+
+def _summary(changes: Sequence[Change]) -> list[str]:
+    """Return a few words for each of the first changes, and the number of the others."""
+    words = []
+    for change in changes[:_MAX_LOGGED]:
+        if isinstance(change, Delete):
+            words.append(f"{change.kind} {change.id} removed")
+        elif isinstance(change.record, Partition):
+            record = change.record
+            words.append(f"partition {record.id} {record.ready.name} {record.operation.name}")
+        else:
+            words.append(f"{change.record.kind} {change.record.id}")
+    if len(changes) > _MAX_LOGGED:
+        words.append(f"{len(changes) - _MAX_LOGGED} more")
+    return words

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Certificates for mutual TLS, created by ``vipu-server --tls-init``."""
+
+from __future__ import annotations
+
+import datetime
+import ipaddress
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from openipu.vipu.tls.load import CA, CLIENT, SERVER, TlsError
+
+if TYPE_CHECKING:  # imported inside functions, so that a controller without TLS does not load it
+    from cryptography import x509
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.hazmat.primitives.asymmetric.types import CertificatePublicKeyTypes as PublicKeyTypes
+
+VALIDITY = datetime.timedelta(days=825)
+AUTHORITY_VALIDITY = datetime.timedelta(days=3650)
+
+
+def create(directory: Path, names: Iterable[str], validity: datetime.timedelta = VALIDITY) -> None:
+    """Create an authority, a server certificate for these names, and a client certificate.
+
+    ``validity`` applies to the two certificates; ``renew`` replaces them before they expire.
+    ``directory`` gets the folders ``ca``, ``server`` and ``client``. The files of ``client`` permit
+    connections; the key of ``ca`` permits new certificates. ``directory`` appears only when it is
+    complete. Raises TlsError, also when it exists.
+    """
+    ca_key = _new_key()
+    ca = authority(ca_key, max(validity, AUTHORITY_VALIDITY))
+    names = list(names)
+    folder = None
+    try:
+        if os.path.lexists(directory):
+            raise FileExistsError
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(prefix=f".{directory.name}.", dir=directory.parent))
+        draft = folder / directory.name
+        draft.mkdir()
+        _write(draft / "ca", "ca", ca, ca, ca_key)
+        for role in (SERVER, CLIENT):
+            key = _new_key()
+            certificate = issue(role, names, key.public_key(), ca, ca_key, validity)
+            _write(draft / role, role, ca, certificate, key)
+        draft.rename(directory)
+    except FileExistsError:
+        raise TlsError(
+            f"Cannot create certificates in {str(directory)!r}: it already exists. Remove it first."
+        ) from None
+    except OSError as error:
+        raise TlsError(f"Cannot write certificates to {str(directory)!r}: {error.strerror}.") from None
+    finally:
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def authority(key: ec.EllipticCurvePrivateKey, validity: datetime.timedelta) -> x509.Certificate:
+    """Return the certificate of an authority with this key. Another one with the same key may replace it."""
+    from cryptography import x509
+    from cryptography.x509.oid import NameOID
+
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "vipu-server authority")])
+    extensions: list[tuple[x509.ExtensionType, bool]] = [(x509.BasicConstraints(ca=True, path_length=0), True)]
+    return _sign(name, key.public_key(), name, key, validity, extensions)
+
+
+def issue(
+    role: str,
+    names: Iterable[str],
+    key: PublicKeyTypes,
+    ca: x509.Certificate,
+    ca_key: ec.EllipticCurvePrivateKey,
+    validity: datetime.timedelta,
+) -> x509.Certificate:
+    """Return a certificate for SERVER, with these names, or CLIENT, without names; raises TlsError."""
+    from cryptography import x509
+    from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+    usage = {SERVER: ExtendedKeyUsageOID.SERVER_AUTH, CLIENT: ExtendedKeyUsageOID.CLIENT_AUTH}[role]
+    extensions: list[tuple[x509.ExtensionType, bool]] = [(x509.ExtendedKeyUsage([usage]), False)]
+    if role == SERVER:
+        alternatives = [_general_name(name) for name in dict.fromkeys(names)]
+        extensions.append((x509.SubjectAlternativeName(alternatives), False))
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"vipu {role}")])
+    return _sign(subject, key, ca.subject, ca_key, validity, extensions)
+
+
+def _new_key() -> ec.EllipticCurvePrivateKey:
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    return ec.generate_private_key(ec.SECP256R1())
+
+
+def _general_name(name: str) -> x509.GeneralName:
+    from cryptography import x509
+
+    try:
+        return x509.IPAddress(ipaddress.ip_address(name))
+    except ValueError:
+        pass
+    try:
+        return x509.DNSName(name)
+    except ValueError:
+        raise TlsError(
+            f"Cannot issue a certificate for {name!r}: it is neither an IP address nor a DNS name in ASCII."
+        ) from None
+
+
+def _sign(
+    subject: x509.Name,
+    key: PublicKeyTypes,
+    issuer: x509.Name,
+    issuer_key: ec.EllipticCurvePrivateKey,
+    validity: datetime.timedelta,
+    extensions: list[tuple[x509.ExtensionType, bool]],
+) -> x509.Certificate:
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes
+
+    end = datetime.datetime.now(datetime.UTC) + validity
+    # The start tolerates clock differences. A certificate with an end in the past must start before it.
+    start = min(datetime.datetime.now(datetime.UTC), end) - datetime.timedelta(hours=1)
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(start)
+        .not_valid_after(end)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), False)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key()), False)
+    )
+    for extension, critical in extensions:
+        builder = builder.add_extension(extension, critical)
+    return builder.sign(issuer_key, hashes.SHA256())
+
+
+def _write(
+    directory: Path, name: str, ca: x509.Certificate, certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey
+) -> None:
+    from cryptography.hazmat.primitives import serialization
+
+    directory.mkdir(mode=0o700)
+    pem = serialization.Encoding.PEM
+    (directory / CA).write_bytes(ca.public_bytes(pem))
+    if certificate is not ca:
+        (directory / f"{name}.crt").write_bytes(certificate.public_bytes(pem))
+    with os.fdopen(os.open(directory / f"{name}.key", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(
+            key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()),
+        )

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Loading and checking of certificate files."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+
+import grpc
+import structlog
+
+CA = "ca.crt"
+CLIENT, SERVER = "client", "server"
+
+_log = structlog.get_logger("tls")
+
+
+class TlsError(Exception):
+    """Raised when certificates cannot be created, read or used."""
+
+    error_code = "OPU614"
+
+
+def server_credentials(directory: Path) -> grpc.ServerCredentials:
+    """Return credentials for mutual TLS with ``directory/server``.
+
+    Clients need a certificate of its authority. Raises TlsError.
+    """
+    server = directory / "server"
+    return mutual(
+        server / CA, server / "server.crt", server / "server.key", remedy="Create one with 'vipu-server --tls-init'"
+    )
+
+
+def client_files(directory: Path) -> dict[str, str]:
+    """Return the client files of ``issue.create``, by the options of a connection."""
+    client = directory / "client"
+    files = {"ca_path": client / CA, "client_cert": client / "client.crt", "client_key": client / "client.key"}
+    return {name: str(path) for name, path in files.items()}
+
+
+def mutual(ca_file: Path, certificate_file: Path, key_file: Path, remedy: str = "") -> grpc.ServerCredentials:
+    """Return credentials for mutual TLS with PEM files; ``remedy`` ends the message of a TlsError.
+
+    Replaced files apply to the next connection. If they are invalid, the reason is logged and the
+    previous ones remain in use.
+    """
+    files = (ca_file, certificate_file, key_file)
+    seen = file_stamps(files)
+
+    def renewed() -> grpc.ServerCertificateConfiguration | None:
+        nonlocal seen
+        now = file_stamps(files)
+        if now == seen:
+            return None
+        seen = now
+        try:
+            configuration = _configuration(files, remedy)
+        except TlsError as error:
+            _log.warning("cannot use new certificates", reason=str(error))
+            return None
+        _log.info("new certificates loaded", file=str(certificate_file))
+        return configuration
+
+    return grpc.dynamic_ssl_server_credentials(_configuration(files, remedy), renewed, True)
+
+
+def file_stamps(files: tuple[Path, ...]) -> list[tuple[int, int] | None]:
+    """Return values that differ after a file is replaced: inode and modification time, None for a missing file."""
+    stamps: list[tuple[int, int] | None] = []
+    for file in files:
+        try:
+            status = file.stat()
+        except OSError:
+            stamps.append(None)
+        else:
+            stamps.append((status.st_ino, status.st_mtime_ns))
+    return stamps
+
+
+def _configuration(files: tuple[Path, Path, Path], remedy: str) -> grpc.ServerCertificateConfiguration:
+    """Return the certificate of a server and the authority of its clients; raises TlsError."""
+    ca, certificate, key = check(files, remedy)
+    return grpc.ssl_server_certificate_configuration([(key, certificate)], root_certificates=ca)
+
+
+def check(files: tuple[Path, Path, Path], remedy: str = "") -> tuple[bytes, bytes, bytes]:
+    """Return authority, certificate and key after checking that they are valid now; raises TlsError."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import serialization
+
+    ca_file, certificate_file, key_file = files
+    ca, certificate, key = (read(file, remedy) for file in files)
+    try:
+        x509.load_pem_x509_certificates(ca)
+        parsed = x509.load_pem_x509_certificate(certificate)
+        private = serialization.load_pem_private_key(key, None)
+    except (ValueError, TypeError):
+        raise TlsError(
+            f"Cannot use {str(ca_file)!r}, {str(certificate_file)!r} and {str(key_file)!r}: "
+            "they are not PEM certificates and an unencrypted key."
+        ) from None
+    if parsed.public_key() != private.public_key():
+        raise TlsError(f"Cannot use key {str(key_file)!r}: it does not match certificate {str(certificate_file)!r}.")
+    now = datetime.datetime.now(datetime.UTC)
+    if not parsed.not_valid_before_utc <= now <= parsed.not_valid_after_utc:
+        raise TlsError(
+            f"Cannot use certificate {str(certificate_file)!r}: it is valid only from "
+            f"{parsed.not_valid_before_utc:%Y-%m-%d} to {parsed.not_valid_after_utc:%Y-%m-%d}.{_suffix(remedy)}"
+        )
+    return ca, certificate, key
+
+
+def read(file: Path, remedy: str = "") -> bytes:
+    """Return the contents of a file; raises TlsError, whose message ends with ``remedy``."""
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise TlsError(f"Cannot read {str(file)!r}: {error.strerror}.{_suffix(remedy)}") from None
+
+
+def _suffix(remedy: str) -> str:
+    return f" {remedy}." if remedy else ""

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The prose check measures sentences of Markdown pages and reports placeholders."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tools import prose
+
+WORDS = " ".join(["word"] * 13)
+
+
+@pytest.mark.parametrize(
+    ("page", "found"),
+    [
+        pytest.param(f"{WORDS}\n{WORDS}.\nNext.", [1], id="two lines"),
+        pytest.param(f"Short. Short.\n\nShort.\n{WORDS} `a b c\nd` {WORDS}.", [4], id="a code span is one word"),
+        pytest.param(f"* {WORDS}\n  {WORDS}\n* {WORDS}", [1], id="list item"),
+        pytest.param(f"{WORDS}.\n{WORDS}.\n\n1. {WORDS}\n2. {WORDS}", [], id="short sentences and items"),
+        pytest.param(f"```\n{WORDS} {WORDS}\n```\n| {WORDS} {WORDS} |", [], id="code and tables"),
+        pytest.param(f"````\n```\n{WORDS} {WORDS}\n```\n````\n{WORDS} {WORDS}", [6], id="nested fences"),
+        pytest.param(f'{WORDS} {WORDS[:-15]} [a](b.md "c d") [e](f.md).', [], id="targets of links"),
+    ],
+)
+def test_long_sentences(page: str, found: list[int]) -> None:
+    assert [number for number, _ in prose.long_sentences(page.split("\n"))] == found
+
+
+@pytest.mark.parametrize(("line", "count"), [("TABLE_OF_SCORES", 1), ("A TABLE", 0), ("table", 0)])
+def test_placeholders(line: str, count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prose, "ROOT", tmp_path)
+    page = tmp_path / "docs" / "page.md"
+    page.parent.mkdir()
+    page.write_text(f"# Page\n\n{line}\n")
+    assert len(list(prose.problems(page))) == count
+
+
+def test_files_without_a_known_suffix_are_read() -> None:
+    names = {path.relative_to(prose.ROOT).as_posix() for path in prose.files([])}
+    assert {"Makefile", ".ci/run", "plugins/plugin_utils/rack_report.html.j2"} <= names

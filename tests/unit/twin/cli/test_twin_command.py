@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The ``twin`` command without a running twin."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from openipu.shared.pod.load import load
+from openipu.twin.cli import summary
+from openipu.twin.cli.main import main
+from openipu.twin.launch.generate import PodSize
+from openipu.twin.rack import fault_script
+from tests import ROOT
+
+
+def twin(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def failed(*arguments: object) -> str:
+    done = twin(*arguments)
+    assert done.exit_code == 1
+    assert done.exception is None or isinstance(done.exception, SystemExit)
+    assert done.output.count("\n") <= 2, done.output
+    return done.output
+
+
+@pytest.mark.parametrize(
+    "command", ["up", "down", "status", "stop-machine", "start-machine", "fault", "faults", "heal", "generate"]
+)
+def test_every_command_has_help(command):
+    done = twin(command, "--help")
+    assert done.exit_code == 0
+    assert "--help" in done.output
+
+
+def test_a_real_pod_is_rejected(tmp_path):
+    output = failed("up", "--inventory", ROOT / "inventory/pod64/pod.yml", "--state-dir", tmp_path / "state")
+    assert output.startswith("Error OPU800: Cannot start a twin")
+    assert "the address 10.1.3.101 is not on loopback (127.x.y.z), so this is a real POD. Use" in output
+    assert not (tmp_path / "state").exists()
+
+
+def test_an_error_in_the_pod_is_reported_with_its_line(tmp_path):
+    assert twin("generate", tmp_path / "pod").exit_code == 0
+    path = tmp_path / "pod" / "pod.yml"
+    path.write_text(path.read_text().replace("size: 32", "size: 33"))
+    output = failed("up", "--inventory", path, "--state-dir", tmp_path / "state")
+    assert output.startswith(f"Error OPU300: {path}, line ")
+    assert "the size must be a power of two" in output
+    assert "Error OPU300: nowhere.yml: the file does not exist" in failed(
+        "up", "--inventory", "nowhere.yml", "--state-dir", tmp_path / "state"
+    )
+    assert not (tmp_path / "state").exists()
+
+
+def test_a_pod_without_machines_is_an_invalid_pod(tmp_path):
+    assert twin("generate", tmp_path / "pod").exit_code == 0
+    path = tmp_path / "pod" / "pod.yml"
+    top = yaml.safe_load(path.read_text())
+    path.write_text(yaml.safe_dump({**top, "clusters": [], "allocations": [], "partitions": []}))
+    table = path.with_name("machines.csv")
+    table.write_text(table.read_text().splitlines()[0] + "\n")
+    output = failed("up", "--inventory", path, "--state-dir", tmp_path / "state")
+    assert output == f"Error OPU300: {table} lists no machines: add at least one line.\n"
+
+
+def test_a_folder_with_other_files_is_not_changed(tmp_path):
+    (tmp_path / "thesis.txt").write_text("years of work")
+    pod = tmp_path.parent / f"{tmp_path.name}-pod"
+    assert twin("generate", "--offset", 240, pod).exit_code == 0
+    assert "it contains files that do not belong to a twin." in failed(
+        "up", "--inventory", pod / "pod.yml", "--state-dir", tmp_path
+    )
+    done = twin("down", "--state-dir", tmp_path)
+    assert done.exit_code == 0
+    assert "nothing to stop" in done.output
+    assert (tmp_path / "thesis.txt").read_text() == "years of work"
+
+
+def test_a_path_too_long_for_a_socket_is_rejected(tmp_path):
+    pod = tmp_path / "pod"
+    assert twin("generate", "--offset", 240, pod).exit_code == 0
+    output = failed("up", "--inventory", pod / "pod.yml", "--state-dir", tmp_path / ("x" * 100))
+    assert "too long for a socket" in output
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["status"], ["stop-machine", "ag01"], ["start-machine"], ["fault", "hang", "ag01"], ["faults"], ["heal"]],
+)
+def test_commands_fail_without_a_twin(tmp_path, command):
+    assert "Error OPU800: No twin runs in" in failed(*command, "--state-dir", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("ipu", "ag01"), "Cannot apply 'ipu ag01': its arguments do not fit. Write ipu AGENT IPU."),
+        (("swap", "ag01:5"), "Cannot apply 'swap ag01:5': its arguments do not fit. Write swap PORT PORT."),
+        (("stop",), "Cannot apply 'stop': its arguments do not fit. Write stop AGENT|DEVICE…."),
+        (
+            ("unplug", "ag01:5", "ag01:6"),
+            "Cannot apply 'unplug ag01:5 ag01:6': its arguments do not fit. Write unplug PORT.",
+        ),
+    ],
+)
+def test_a_fault_with_a_wrong_number_of_arguments(tmp_path, words, message):
+    done = twin("fault", *words, "--state-dir", tmp_path)
+    assert (done.exit_code, done.output.strip()) == (1, f"Error OPU801: {message}")
+
+
+def test_a_fault_file_is_validated_before_the_start(tmp_path):
+    file = tmp_path / "faults.txt"
+    file.write_text("# all is well but this\nunplug ag01:5  # loose\n\nunplugg ag01:6\n")
+    state = tmp_path / "state"
+    done = twin("up", "--machines", "2", "--faults", file, "--state-dir", state)
+    assert done.exit_code == 1
+    assert done.output.startswith(
+        f"Error OPU801: {file} line 4: Cannot apply fault 'unplugg': it is unknown. Choose from unplug, plug,"
+    )
+    assert not state.exists()
+    missing = twin("up", "--faults", tmp_path / "none", "--state-dir", state)
+    assert (
+        missing.output.strip()
+        == f"Error OPU801: Cannot read the faults in {tmp_path / 'none'}: No such file or directory."
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "- unplug ag01:5\n\n- unplugg ag01:6\n",
+            "line 3: Cannot apply fault 'unplugg': it is unknown. Choose from unplug, plug,",
+        ),
+        ("- unplug ag01: 5\n", "line 1: Write a list with one fault per item, like: - unplug ag03:7"),
+        ("faults:\n  - unplug ag01:5\n", "line 1: Write a list with one fault per item, like: - unplug ag03:7"),
+        ("- hang ag01\n- [swap\n", "line 3: Invalid YAML: "),
+        ("- hang ag01\n- \x00\n", "line 1: Invalid YAML: it is not YAML."),
+    ],
+)
+def test_a_yaml_fault_file_is_validated_before_the_start(tmp_path, text, message):
+    file = tmp_path / "faults.yml"
+    file.write_text(text)
+    state = tmp_path / "state"
+    output = failed("up", "--machines", "2", "--faults", file, "--state-dir", state)
+    assert output.startswith(f"Error OPU801: {file} {message}")
+    assert not state.exists()
+
+
+def test_yaml_and_text_fault_files_are_equivalent(tmp_path):
+    lines = ["swap ag01:5 ag01:6", "version ag02 'IPU firmware' 2.4.3", "pfc ag02 eth1 0,2"]
+    yaml, text = tmp_path / "faults.yaml", tmp_path / "faults"
+    yaml.write_text("---\n# on purpose\n" + "".join(f"- {line}  # why\n" for line in lines))
+    text.write_text("# on purpose\n\n" + "\n".join(lines))
+    assert (
+        [entry.line for entry in fault_script.read(yaml)] == [entry.line for entry in fault_script.read(text)] == lines
+    )
+    assert [entry.place for entry in fault_script.read(yaml)] == [f"{yaml} line {number}" for number in (3, 4, 5)]
+    yaml.write_text("")
+    assert fault_script.read(yaml) == []
+
+
+@pytest.mark.parametrize("option", ["--machines", "--ilds", "--clusters", "--offset"])
+def test_an_inventory_excludes_options_of_a_generated_pod(tmp_path, option):
+    done = twin("up", "--inventory", "inventory/twin/pod.yml", option, "2", "--state-dir", tmp_path)
+    assert done.exit_code == 2
+    assert f"--inventory already defines the POD: omit {option}." in done.output
+
+
+def test_the_largest_generated_pod_loads(tmp_path):
+    pod = load(str(PodSize(racks=16, machines=32, ilds=16).write(tmp_path)))
+    (cluster,) = pod.clusters
+    assert (len(cluster.machines), cluster.num_ilds) == (512, 16)
+    assert pod.allocations[0].size == 512
+
+
+def test_generate_does_not_overwrite_a_pod(tmp_path):
+    assert twin("generate", "--racks", 2, "--machines", 4, tmp_path).exit_code == 0
+    assert len((tmp_path / "machines.csv").read_text().splitlines()) == 9
+    assert "it already holds one. Name another folder." in failed("generate", tmp_path)
+
+
+SUMMARY = summary.Summary(
+    controller="127.3.1.101:8090",
+    version="1.0",
+    agents=(
+        summary.Agent("ag01", "127.2.1.1:8080", "Up", ""),
+        summary.Agent("ag02", "127.2.1.2:8080", "Down", "it does not answer"),
+    ),
+    clusters=(summary.Cluster("cl0", 2, 1, "torus"),),
+    allocations=(summary.Allocation("a", "cl0", 2, 4, (1,)),),
+    partitions=(
+        summary.Partition("p", "a", 4, 1, "DNC", True, "ACTIVE", "IDLE", ()),
+        summary.Partition("q", "a", 4, 1, "", False, "ERROR", "FAILED", ("ag02 is down.",)),
+    ),
+)
+
+
+def test_the_summary_as_text():
+    text = SUMMARY.text()
+    assert "1 of 2 up" in text
+    assert "ag02 (127.2.1.2:8080) is Down: it does not answer" in text
+    assert "ERROR (FAILED)" in text
+    assert "ACTIVE (" not in text
+    assert text.endswith("q: ag02 is down.")
+
+
+def test_the_summary_as_data():
+    data = json.loads(json.dumps(SUMMARY.as_json()))
+    assert data["partitions"][1]["errors"] == ["ag02 is down."]
+    assert data["allocations"][0]["free_ipus"] == 4
+
+
+def test_the_summary_of_an_empty_controller():
+    empty = summary.Summary("127.3.1.101:8090", "1.0", (), (), (), ())
+    assert "No partitions." in empty.text()

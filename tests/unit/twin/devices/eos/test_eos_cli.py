@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Command line of the twin: abbreviations, errors with their codes, and filters after a bar."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from openipu.twin.devices.eos.cli import Cli
+from openipu.twin.devices.eos.config.grammar import CliError
+from openipu.twin.devices.eos.eapi import handle
+from tests.unit.twin.devices.eos.switch_lines import Console
+
+
+@pytest.fixture
+def console() -> Console:
+    return Console()
+
+
+def refusal(console: Console, command: str) -> tuple[int, str]:
+    """Return code and text of the error of a command."""
+    with pytest.raises(CliError) as refused:
+        console.type(command)
+    return refused.value.code, refused.value.text
+
+
+@pytest.mark.parametrize(
+    ("short", "whole"),
+    [
+        ("sh ver", "show version"),
+        ("sh run", "show running-config"),
+        ("sh int Et1/1 st", "show interfaces Ethernet1/1 status"),
+        ("sh int ethernet 1/1 st", "show interfaces Ethernet1/1 status"),
+        ("sh lldp nei", "show lldp neighbors"),
+        ("sh mac addr", "show mac address-table"),
+    ],
+)
+def test_abbreviated_commands(console: Console, short: str, whole: str) -> None:
+    abbreviating = Console(complete=True)
+    assert abbreviating.type(short) == console.type(whole)
+    assert refusal(console, short)[0] == 1002  # eAPI needs autoComplete for abbreviations
+
+
+def test_abbreviated_lines() -> None:
+    console = Console(complete=True)
+    new = console.configure("int et9/1", "desc ipum01 rnic", "sw mo trunk", "sw tr al vl 11", "chan 4 mo act")
+    assert [line.strip() for line in new] == [
+        "interface Port-Channel4",
+        "description ipum01 rnic",
+        "switchport trunk allowed vlan 11",
+        "switchport mode trunk",
+        "channel-group 4 mode active",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "text"),
+    [
+        ("show nothing", 1002, "Invalid input (at token 1: 'nothing')"),
+        ("show", 1002, "Incomplete command (at token 0: 'show')"),
+        ("show ver", 1002, "Incomplete token (at token 1: 'ver')"),
+        ("show version please", 1002, "Invalid input (at token 2: 'please')"),
+        ("show interfaces Ethernet99/1 status", 1002, "Invalid input (at token 2: 'Ethernet99/1')"),
+        ("show vlan 4095", 1002, "Invalid input (at token 2: '4095')"),
+        ("show vlan 999", 1000, "VLAN 999 not found in current VLAN database"),
+        ("vlan 11", 1002, "Invalid input (at token 0: 'vlan')"),  # not in configuration mode
+        ("commit", 1002, "Invalid input (at token 0: 'commit')"),  # not in a session
+        ("configure session absent commit", 1000, "Session absent does not exist"),
+    ],
+)
+def test_refused_commands(console: Console, command: str, code: int, text: str) -> None:
+    assert refusal(console, command) == (code, text)
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ("mtu 67", "Invalid input (at token 1: '67')"),
+        ("mtu 9215", "Invalid input (at token 1: '9215')"),
+        ("mtu", "Incomplete command (at token 0: 'mtu')"),
+        ("switchport access vlan 0", "Invalid input (at token 3: '0')"),
+        ("channel-group 1 mode sometimes", "Invalid input (at token 3: 'sometimes')"),
+        ("frobnicate", "Invalid input (at token 0: 'frobnicate')"),
+    ],
+)
+def test_invalid_lines(console: Console, line: str, text: str) -> None:
+    before = console.lines
+    console.type("configure", "interface Ethernet9/1")
+    assert refusal(console, line) == (1002, text)
+    assert console.lines == before
+
+
+def test_unprivileged_mode() -> None:
+    console = Console()
+    cli = Cli(console.switch, "admin")
+    assert "tor1" in cli.run("show hostname")["output"]
+    with pytest.raises(CliError, match="privileged mode required") as refused:
+        cli.run("show running-config")
+    assert refused.value.code == 1002
+    cli.run("enable")
+    cli.run("show running-config")
+    cli.run("disable")
+    with pytest.raises(CliError):
+        cli.run("configure")
+
+
+@pytest.mark.parametrize("command", ["configure", "configure session x", "write memory", "no vlan 3"])
+def test_read_only_users(console: Console, command: str) -> None:
+    viewer = Cli(console.switch, "viewer")
+    viewer.run("enable")
+    viewer.run("show running-config")
+    with pytest.raises(CliError) as refused:
+        viewer.run(command)
+    assert refused.value.code == 1005
+
+
+def test_filters(console: Console) -> None:
+    console.configure("interface Ethernet9/1", "description ipum01 rnic", "vlan 11", "name data")
+    assert console.type("show running-config | section Ethernet9/1") == (
+        "interface Ethernet9/1\n   description ipum01 rnic\n"
+    )
+    assert console.type("show running-config | include ^vlan") == "vlan 11\n"
+    assert console.type("show running-config | grep name d") == "   name data\n"
+    assert "!" not in console.type("show running-config | exclude !")
+    assert console.type("show running-config | begin ^interface Management1").splitlines()[0] == "interface Management1"
+    assert console.type("show running-config | section interface | include rnic") == "   description ipum01 rnic\n"
+    assert console.type("show version | include nothing of the kind") == ""
+    assert refusal(console, "show version | include [")[0] == 1000
+    assert refusal(console, "show version | frobnicate")[0] == 1002
+
+
+def test_the_json_filter(console: Console) -> None:
+    assert json.loads(console.type("show version | json")) == console.show_json("show version")
+    for command in ("show logging | json", "show running-config | section vlan | json"):
+        assert refusal(console, command)[0] == 1003
+    with pytest.raises(CliError) as refused:
+        console.show_json("show running-config | include vlan")
+    assert refused.value.code == 1003
+
+
+def test_a_configuration_as_json(console: Console) -> None:
+    console.configure("interface Ethernet9/1", "mtu 9214")
+    found = console.show_json("show running-config")["cmds"]
+    assert found["hostname tor1"] is None
+    assert found["interface Ethernet9/1"] == {"comments": [], "cmds": {"mtu 9214": None}}
+    assert list(found) == [line for line in console.lines if not line.startswith((" ", "!"))]
+
+
+def call(console: Console, *commands: str, user: str = "admin", **params: object) -> dict[str, object]:
+    """Return the response of eAPI."""
+    body = {
+        "jsonrpc": "2.0",
+        "id": 7,
+        "method": "runCmds",
+        "params": {"version": 1, "cmds": ["enable", *commands], **params},
+    }
+    found: dict[str, object] = handle(console.switch, user, json.dumps(body).encode())
+    return found
+
+
+@pytest.mark.parametrize(
+    ("commands", "user", "code", "words"),
+    [
+        (["show vlan 999"], "admin", 1000, "could not run command"),
+        (["show nothing"], "admin", 1002, "invalid command"),
+        (["show logging"], "admin", 1003, "unconverted command"),
+        (["configure"], "viewer", 1005, "permission to run command denied"),
+    ],
+)
+def test_error_codes_of_eapi(console: Console, commands: list[str], user: str, code: int, words: str) -> None:
+    found = call(console, "show hostname", *commands, "show version", user=user)
+    error = found["error"]
+    assert isinstance(error, dict)
+    assert error["code"] == code
+    assert error["message"] == f"CLI command 3 of 4 '{commands[0]}' failed: {words}"
+    # The data has the results of the commands before it and the error; the commands after it did not run.
+    assert [set(item) for item in error["data"]] == [set(), {"hostname", "fqdn"}, {"errors"}]
+
+
+def test_continuing_after_an_error(console: Console) -> None:
+    found = call(console, "show nothing", "show hostname", stopOnError=False)
+    error = found["error"]
+    assert isinstance(error, dict)
+    assert (error["code"], len(error["data"])) == (1002, 3)
+    assert error["data"][-1]["hostname"] == "tor1"
+
+
+def test_modes_end_with_their_request(console: Console) -> None:
+    assert "result" in call(console, "configure", "vlan 30")
+    assert "error" in call(console, "vlan 31")
+    assert "vlan 30" in console.lines

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Configuration files with several clusters: no cable connects two of them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from openipu.twin.rack import config_file
+
+
+def write(path, *clusters):
+    path.write_text(json.dumps({"clusters": list(clusters)}))
+    return path
+
+
+def cluster(first, machines, topology="mesh"):
+    rows = [{"agent_id": f"m{n}", "host": "127.0.0.1", "port": 0} for n in range(first, first + machines)]
+    return {"topology": topology, "machines": rows}
+
+
+def cables(found, ids):
+    """Return the serial ids of the cables of machines."""
+    plugged = (port.serial for id in ids for port in asyncio.run(found.machines[id].hardware.cables()))
+    return {serial for serial in plugged if serial}
+
+
+def test_clusters_share_no_cable(tmp_path):
+    found = config_file.load(write(tmp_path / "rack.json", cluster(1, 2), cluster(3, 4, "torus")))
+    assert list(found.machines) == [f"m{n}" for n in range(1, 7)]
+    first, second = cables(found, ["m1", "m2"]), cables(found, ["m3", "m4", "m5", "m6"])
+    assert first
+    assert second
+    assert not first & second
+
+
+def test_an_id_in_two_clusters_is_rejected(tmp_path):
+    with pytest.raises(ValueError, match="Two machines have the ID 'm2'"):
+        config_file.load(write(tmp_path / "rack.json", cluster(1, 2), cluster(2, 2)))
+
+
+def test_an_unknown_key_of_a_cluster_is_rejected(tmp_path):
+    with pytest.raises(ValueError, match="unknown key 'colour' in a cluster"):
+        config_file.load(write(tmp_path / "rack.json", {**cluster(1, 1), "colour": "red"}))

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Faults by their lines: their effects, invalid lines, and healing of all faults."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+from openipu.twin.machine.machine import MachineSpec
+from openipu.twin.rack.faults import VERBS, FaultError, parse
+from openipu.twin.rack.rack import Rack
+from openipu.vipu.domain.model import Topology
+
+
+@pytest.fixture
+def rack() -> Rack:
+    specs = [MachineSpec(f"ag{number:02}", "127.0.0.1", 0) for number in (1, 2, 3)]
+    return Rack(specs, topology=Topology.TORUS)
+
+
+class Running:
+    """A running rack with its own event loop, and its faults."""
+
+    def __init__(self, rack: Rack) -> None:
+        self._runner = asyncio.Runner()
+        self.rack = rack
+        self.faults = rack.faults
+        self._runner.run(rack.start())
+
+    def apply(self, *lines: str) -> list[str]:
+        for line in lines:
+            self._runner.run(self.faults.apply(line))
+        return list(map(str, self.faults.defects()))
+
+    def close(self) -> None:
+        self._runner.run(self.rack.stop())
+        self._runner.close()
+
+
+@pytest.fixture
+def running(rack: Rack) -> Iterator[Running]:
+    made = Running(rack)
+    yield made
+    made.close()
+
+
+def test_every_fault_is_reported_and_healed(running: Running) -> None:
+    faults = {
+        "unplug ag01:5": "IPU-Link cable ag01:5 <-> ag02:1: not plugged in at ag01:5.",
+        "move ag01:6 ag01:gw1": "IPU-Link cable ag01:6 <-> ag02:2: in ag01:gw1 instead of ag01:6.",
+        "swap ag02:sync6 ag02:sync7": "Sync-Link cable ag02:sync6 <-> ag03:sync2: in ag02:sync7 instead of ag02:sync6.",
+        "break ag03:8": "IPU-Link cable ag03:8 <-> ag01:4: broken.",
+        "break ag03:internal4": "ag03: the link internal4 is broken.",
+        "errors ag02:7 327": "IPU-Link cable ag02:7 <-> ag03:3: 327 corrected errors in every run of traffic.",
+        "version ag02 'IPU firmware' 2.4.3": "ag02: IPU firmware has the version 2.4.3 instead of 2.4.4.",
+        "pfc ag02 eth1 0,2": "ag02: the PFC classes of eth1 are [0, 2].",
+        "pfc ag03 eth1 none": "ag03: the PFC classes of eth1 are [].",
+        "versions ag03 Agent=1.5.1 Virm=1.18.0": "ag03: GWSW 2.0.5 is missing.",
+        "slow ag01 0.5": "ag01: responds 0.5 s late.",
+        "hot ag01 30": "ag01: is 30 °C warmer than normal.",
+        "refuse ag01": "ag01: refuses to bring up IPUs.",
+        "hang ag02": "ag02: does not respond.",
+        "ipu ag03 2": "ag03: IPU 2 has failed.",
+    }
+    for line, defect in faults.items():
+        assert defect in running.apply(line), line
+    remaining = running.apply("plug ag01:5", "heal ag01")
+    assert remaining
+    assert not any("ag01" in defect for defect in remaining)
+    assert "ag03: has no power." in running.apply("stop ag03")
+    assert running.apply("start ag03", "heal") == []
+    tested = {line.split()[0] for line in faults} | {"plug", "heal", "stop", "start"}
+    assert tested == set(VERBS) - {"login", "sessions", "drop"}  # test_rack_devices tests these
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("", "Cannot read a fault from '': it is empty. Write a verb and its arguments."),
+        ("explode ag01", "Cannot apply fault 'explode': it is unknown. Choose from unplug, plug, move, swap,"),
+        ("unplug ag01:gw1", "Cannot find a cable in 'ag01:gw1': the port is empty. Name a port with a cable."),
+        ("unplug ag09:1", "Cannot find machine 'ag09': it is not in this rack. Check the name."),
+        ("hang ag09", "Cannot find machine 'ag09': it is not in this rack. Check the name."),
+        ("stop ag01 ag09", "Cannot find machine 'ag09': it is not in this rack. Check the name."),
+        (
+            "break ag01:internal16",
+            "Cannot find link 'ag01:internal16': the machine does not have it. Choose from internal0 to internal15.",
+        ),
+        (
+            "errors ag01:5 many",
+            "Cannot apply 'errors ag01:5 many': the count is invalid. Write a number from 0 to 999999999.",
+        ),
+        ("version ag01 Kernel 6", "Cannot find component 'Kernel': machine 'ag01' does not have it. Choose from GWSW,"),
+        (
+            "versions ag01 Virm",
+            "Cannot set versions of 'ag01': a component has no version. Write each as COMPONENT=VERSION,",
+        ),
+        ("pfc ag01 eth9 0,2", "Cannot find RNIC interface 'eth9': machine 'ag01' does not have it. Choose from eth1."),
+        (
+            "errors ag01:sync6 400",
+            "Cannot apply 'errors ag01:sync6 400': only IPU-Links run traffic. Name an IPU-Link port, like ag03:5.",
+        ),
+        (
+            "errors ag01:internal16 400",
+            "Cannot find link 'ag01:internal16': the machine does not have it. Choose from internal0 to internal15.",
+        ),
+        (
+            "pfc ag01 eth1 all",
+            "Cannot apply 'pfc ag01 eth1 all': the classes are invalid. Write classes from 0 to 7, like 0,2, or none.",
+        ),
+        ("slow ag01 soon", "Cannot apply 'slow ag01 soon': the time is invalid. Write seconds from 0 to 3600."),
+        ("slow ag01 nan", "Cannot apply 'slow ag01 nan': the time is invalid. Write seconds from 0 to 3600."),
+        ("hot ag01 -1", "Cannot apply 'hot ag01 -1': the temperature is invalid. Write degrees Celsius from 0 to 200."),
+        ("ipu ag01 4", "Cannot find IPU '4': machine 'ag01' does not have it. Choose 0 to 3."),
+        ("version ag01 'IPU", 'Cannot parse "version ag01 \'IPU": a quotation mark is missing. Add it.'),
+    ],
+)
+def test_an_invalid_fault_changes_nothing(running: Running, line: str, message: str) -> None:
+    with pytest.raises(FaultError) as error:
+        running.apply(line)
+    assert str(error.value).startswith(message)
+    assert running.apply() == []
+
+
+def test_defects_have_machine_readable_fields(running: Running) -> None:
+    running.apply(
+        "move ag01:6 ag01:gw1",
+        "unplug ag02:sync6",
+        "errors ag02:7 327",
+        "errors ag02:internal4 500",
+        "pfc ag02 eth1 0,2",
+        "versions ag03 Agent=1.5.1",
+    )
+    found = {(item.fault, item.where): item for item in running.faults.defects()}
+    moved = found["move", "ag01:6"]
+    assert (moved.found, moved.expected, moved.cable) == ("ag01:gw1", "ag01:6", ("ag01:6", "ag02:2"))
+    assert found["unplug", "ag02:sync6"].found == ""
+    assert (found["errors", "ag02:7"].found, found["errors", "ag02:7"].expected) == ("327", "0")
+    assert found["errors", "ag02:internal4"].found == "500"
+    assert found["pfc", "ag02:eth1"].found == "[0, 2]"
+    assert (found["version", "ag03:Agent"].found, found["version", "ag03:Agent"].expected) == ("1.5.1", "")
+    assert (found["version", "ag03:Virm"].found, found["version", "ag03:Virm"].expected) == ("", "1.18.0")
+    assert {fault for fault, _ in found} <= set(VERBS)
+
+
+def test_a_machine_without_power_cannot_hang(running: Running) -> None:
+    running.apply("stop ag01")
+    with pytest.raises(FaultError, match=r"Cannot use machine 'ag01': it is stopped\. Start it first"):
+        running.apply("hang ag01")
+    assert running.apply("start ag01") == []
+
+
+def test_words_may_be_in_quotation_marks() -> None:
+    assert parse("version ag01 'IPU firmware' 1  # old") == ["version", "ag01", "IPU firmware", "1"]

@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Check the prose of the repository against a list of words and patterns to avoid.
+
+It reads Markdown, YAML, templates, scripts, changelog fragments and, in Python files, comments, strings
+and docstrings. In README, CONTRIBUTING and docs, it also reports sentences of more than 25 words, and
+placeholders. Arguments are files or folders; the default is every tracked file. ``--count`` prints one
+line per file and the total. A line that quotes the output of another program ends with ``prose: quote``.
+
+The package of Vale, a similar tool, downloads its program at run time. CI without internet access cannot do that.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import io
+import re
+import subprocess
+import sys
+import tokenize
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+# The empty suffix selects Makefile, .ci/run and scripts.
+SUFFIXES = {
+    "",
+    ".py",
+    ".md",
+    ".yml",
+    ".yaml",
+    ".j2",
+    ".html",
+    ".js",
+    ".rst",
+    ".sh",
+    ".service",
+    ".proto",
+    ".toml",
+    ".txt",
+    ".in",
+    ".cfg",
+    ".conf",
+}
+# Other people's words, lock files, and files that list the patterns themselves.
+SKIPPED = re.compile(
+    r"LICENSE|LICENSES/.*|proto/virmgrpc/.*|requirements/.*\.txt|roles/openipu/files/requirements\.txt|tools/prose\.py|.*/contract\.py"
+)
+QUOTE = "prose: quote"
+# Pages whose sentences are measured, and the words that a sentence may have.
+PAGES = re.compile(r"(?:.*/)?README\.md|CONTRIBUTING\.md|docs/.*\.md")
+LONGEST = 25
+PLACEHOLDER = re.compile(r"[A-Z_]{2,}")
+
+# Words and phrases to avoid, and what to write.
+WORDS = {
+    r"anew": "again, or new",
+    r"(?:un)?told|tells?": "report, return, receive, print",
+    r"hears?|heard": "receive",
+    r"forgets?|forgotten|forgot": "expire, drop, omit",
+    r"stands?(?!-|\s(?:alone|by|in|for)\b)|stood": "is",
+    r"of before": "previous",
+    r"who(?:m|se)?ever": "name the reader or the program",
+    r"nobody|somebody|anybody|everybody": "name the user or the program",
+    r"mend(?:s|ed|ing)?": "fix, repair",
+    r"deeds?": "operation, action",
+    r"wish(?:es)?": "request",
+    r"good-?bye": "close",
+    r"without a word": "silently",
+    r"in the same breath": "in the same request",
+    r"look(?:s|ed)? before": "run preflight checks",
+    r"none of .{1,20} business": "not managed",
+    r"lets? (?:\w+ ){1,3}in": "allow, accept",
+    r"carr(?:y|ies|ied) along": "include",
+    r"(?:is|are|was|were) there already|there already (?:is|are)": "already exists",
+    r"(?:all|everything) that there is": "everything",
+    r"makes? (?:\w+ )?good": "restore",
+    r"who asks": "the caller",
+    r"what (?:is|was|are|were) (?:wanted|asked|missing|there)": "name the thing",
+    r"yonder|thither|henceforth|therein|whereby|wherein|hereby|save for": "a plain word",
+}
+BANNED = re.compile(r"\b(?:" + "|".join(f"(?:{pattern})" for pattern in WORDS) + r")\b", re.IGNORECASE)
+OPENERS = re.compile(
+    r"(?:What|See|Who|Whom|Whose|Where|When|How|Which|That|Whether|Why|Let|Have|Be|As|If|It|The same)\b"
+)
+TASK = re.compile(
+    r"^\s*- name: [\"']?((?:See|Say|Let|Look|Have|Tell|Know|Ask|Mend|Do now|What|Who|Give|Take|Bring|Put|Be) .*)"
+)
+
+
+def advice(word: str) -> str:
+    """Return what to write instead of a banned word."""
+    return next(text for pattern, text in WORDS.items() if re.match(pattern, word, re.IGNORECASE))
+
+
+def python_text(source: str) -> Iterator[tuple[int, str]]:
+    """Yield comments and the lines of strings of a Python file, each with its line number."""
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type in (tokenize.COMMENT, tokenize.STRING) or token.type == getattr(tokenize, "FSTRING_MIDDLE", -1):
+            for offset, line in enumerate(token.string.splitlines()):
+                yield token.start[0] + offset, line
+
+
+def openers(source: str) -> Iterator[tuple[int, str]]:
+    """Yield docstrings that do not open with a verb in the imperative or a noun phrase."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            text = ast.get_docstring(node)
+            if text and OPENERS.match(text):
+                yield node.body[0].lineno, text.splitlines()[0]
+
+
+def paragraphs(lines: list[str]) -> Iterator[tuple[int, str]]:
+    """Yield first line number and text of each paragraph and list item of a Markdown page, without code and tables."""
+    start, text, fence = 0, "", ""
+    for number, line in enumerate([*lines, ""], 1):
+        content = line.strip()
+        mark = re.match(r"`{3,}|~{3,}", content)
+        skipped = bool(fence or mark) or re.match(r"[|#]|<!--|$", content) is not None
+        if mark:
+            fence = "" if fence and content.startswith(fence) else fence or mark[0]
+        item = re.match(r"(?:[-*+>]|\d+\.)\s+", content)
+        if text and (skipped or item):
+            yield start, text
+            text = ""
+        if not skipped:
+            start = start if text else number
+            text += re.sub(r"^(?:[-*+>]|\d+\.)\s+", "", content) + "\n"
+
+
+def long_sentences(lines: list[str]) -> Iterator[tuple[int, str]]:
+    """Yield line number and length of each sentence with too many words. A code span is one word."""
+    for start, text in paragraphs(lines):
+        text = re.sub(r"`[^`]*`", lambda span: "code" + "\n" * span[0].count("\n"), text)
+        text = re.sub(r"\]\([^)]*\)", "]", text)
+        line = start
+        for sentence in re.split(r"(?<=[.!?])(?=[\"')*_\]]*\s)", text):
+            words = re.findall(r"\S*\w\S*", sentence)
+            if len(words) > LONGEST:
+                first = line + sentence[: len(sentence) - len(sentence.lstrip())].count("\n")
+                yield first, f"sentence of {len(words)} words: write at most {LONGEST}"
+            line += sentence.count("\n")
+
+
+def problems(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield line number and message for each finding in a file."""
+    source = path.read_text(errors="replace")
+    lines = source.splitlines()
+    python = path.suffix == ".py"
+    for number, text in python_text(source) if python else enumerate(lines, 1):
+        if lines[number - 1].rstrip().endswith(QUOTE):
+            continue
+        for match in BANNED.finditer(text):
+            yield number, f"{match[0].strip()!r}: write {advice(match[0])}"
+    if python:
+        for number, text in openers(source):
+            yield number, f"docstring opens with a clause: {text!r}"
+    elif PAGES.fullmatch(path.relative_to(ROOT).as_posix()):
+        yield from long_sentences(lines)
+        for number, line in enumerate(lines, 1):
+            if PLACEHOLDER.fullmatch(line.strip()):
+                yield number, f"placeholder {line.strip()!r}: write the text"
+    elif path.suffix in (".yml", ".yaml"):
+        for number, line in enumerate(lines, 1):
+            if task := TASK.match(line):
+                yield number, f"name without verb and object: {task[1]!r}"
+
+
+def files(arguments: list[str]) -> list[Path]:
+    """Return the tracked and new text files below the arguments."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *arguments]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\n")  # noqa: S603
+    chosen = [name for name in listed if Path(name).suffix in SUFFIXES and not SKIPPED.fullmatch(name)]
+    return [ROOT / name for name in sorted(set(chosen)) if (ROOT / name).is_file()]
+
+
+def main() -> int:
+    """Print all findings; return 1 when there are any."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("paths", nargs="*", metavar="PATH")
+    parser.add_argument("--count", action="store_true", help="print one line per file")
+    options = parser.parse_args()
+    counts: Counter[str] = Counter()
+    for path in files(options.paths):
+        name = str(path.relative_to(ROOT))
+        for number, message in problems(path):
+            counts[name] += 1
+            if not options.count:
+                print(f"{name}:{number}: {message}")
+    if options.count:
+        for name, count in counts.most_common():
+            print(f"{count:6} {name}")
+    print(f"{counts.total()} findings in {len(counts)} files", file=sys.stderr)
+    return 1 if counts else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

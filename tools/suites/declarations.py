@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The test suites of the project, each with its inputs. Pure.
+
+Inputs are patterns of tracked files as ``fnmatch`` reads them, where ``*`` also matches ``/``. A suite
+fails when it reads a tracked file that is not declared: see ``trace``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+# Files that every suite depends on: the environment, the Makefile, what all tests share.
+COMMON = (
+    "Makefile",
+    "README.md",  # part of the wheel
+    "ansible.cfg",
+    "galaxy.yml",
+    "meta/*",
+    "pyproject.toml",
+    "requirements/bootstrap.txt",
+    "requirements/dev.txt",
+    "tests/__init__.py",
+    "tests/conftest.py",
+    "tools/bootstrap.sh",
+    "tools/commandline.py",
+    "tools/suites/*",
+)
+PRODUCT = ("src/*", "plugins/*", "playbooks/*", "inventory/*")
+# Files that the archive of the collection contains and that no test of an installed collection depends on.
+ARCHIVE = (
+    "docs/*",
+    "changelogs/*",
+    "extensions/*",
+    "LICENSES/*",
+    ".*",
+    "*.md",
+    "*.rst",
+    "*.toml",
+    "LICENSE",
+    "roles/*",
+)
+# Programs that tools/hosts installs itself when they are missing.
+CONTAINERS = ("aardvark-dns", "catatonit", "iproute2", "iptables", "mmdebstrap", "netavark", "podman", "runc")
+# Support code of tests that start a twin.
+OWN_TWIN = (
+    "tests/integration/__init__.py",
+    "tests/integration/bringup/__init__.py",
+    "tests/integration/bringup/own_twin.py",
+    "tests/integration/waiting.py",
+)
+HOSTS = (
+    "tools/hosts/*",
+    "tools/guest/*",
+    "tools/locks.py",
+    "extensions/molecule/*",
+    "roles/*",
+    "tests/roles/*",
+    "tests/integration/upgrade/rack_tool.py",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """One target of the Makefile that runs tests.
+
+    ``name`` is the target. ``always``: ``.ci/run`` calls the target itself each time. ``packages`` are
+    Debian packages that it needs. ``seconds`` is the expected duration until a record exists. ``skips`` are
+    regular expressions of reasons for which tests may be skipped; any other skip means that the suite has
+    not passed.
+    ``ignored`` are patterns of files that it may read although its result does not depend on them.
+    ``sessions``: it runs pytest, so a run without a passed test proves nothing.
+    ``before`` is a target that stops services of earlier runs, which may belong to another commit.
+    """
+
+    name: str
+    summary: str
+    inputs: tuple[str, ...]
+    seconds: int
+    always: bool = False
+    root: bool = False
+    packages: tuple[str, ...] = ()
+    skips: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+    sessions: bool = True
+    variables: tuple[str, ...] = ()  # assignments on the command line of make
+    target: str = ""  # of the Makefile, when it differs from the name
+    before: str = ""
+
+    @property
+    def filter(self) -> str:
+        """The filter of pytest that belongs to the suite itself."""
+        return next((each.partition("=")[2] for each in self.variables if each.startswith("ROLE=")), "")
+
+    @property
+    def command(self) -> list[str]:
+        """The command that runs the suite."""
+        return ["make", "--no-print-directory", self.target or self.name, *self.variables]
+
+    @property
+    def commands(self) -> list[list[str]]:
+        """The commands of a run, in order: that of ``before``, if any, and that of the suite."""
+        return [*([["make", "--no-print-directory", self.before]] if self.before else []), self.command]
+
+    def reads(self, path: str) -> bool:
+        """Return whether a tracked file is a declared input."""
+        return any(fnmatchcase(path, pattern) for pattern in (*COMMON, *self.inputs))
+
+
+SUITES = (
+    Suite(
+        "test",
+        "static checks, unit and integration tests: only Python",
+        ("*",),
+        460,
+        always=True,
+        # Two of the tests need network namespaces, one needs IPv6.
+        skips=("network namespaces", "virtual Ethernet pairs", "no IPv6"),
+    ),
+    Suite(
+        "test-newcomer",
+        "a clone, make bring-up twice, make twin-down",
+        (*PRODUCT, "roles/*", "tools/newcomer.sh"),
+        60,
+        always=True,
+        sessions=False,
+    ),
+    Suite(
+        "test-oldest",
+        "the oldest releases that pyproject.toml allows",
+        (
+            *PRODUCT,
+            "requirements/oldest.txt",
+            "roles/*",
+            "tools/*",
+            "tests/unit/*",
+            "tests/integration/*",
+            "docs/*",
+            "extensions/*",
+        ),
+        180,
+        ignored=ARCHIVE,
+    ),
+    Suite(
+        "test-browser",
+        "the rack report in Chromium",
+        (
+            *PRODUCT,
+            "requirements/browser.txt",
+            "tests/browser/*",
+            "tests/unit/__init__.py",
+            "tests/unit/report/*",
+            "tests/unit/vipu/__init__.py",
+            "tests/unit/vipu/cluster_test/*",
+        ),
+        30,
+        packages=("chromium", "fonts-dejavu-core"),
+    ),
+    Suite(
+        "test-peers",
+        "arista.eos, Net-SNMP, Prometheus and a BMC emulator",
+        (
+            *PRODUCT,
+            "requirements/peers.txt",
+            "requirements/redfish.txt",
+            "tests/peers/*",
+            *OWN_TWIN,
+            "tests/integration/eos_switches.py",
+            "tests/integration/pdu_agents.py",
+            "tests/unit/roles/monitoring/exported.yml",
+            "roles/monitoring/*",
+            "roles/virm_agent/*",
+            "extensions/molecule/monitoring/*",
+            "docs/how-to/monitoring.md",
+        ),
+        100,
+        packages=(
+            "snmp",
+            "prometheus",
+            "prometheus-alertmanager",
+            "prometheus-node-exporter",
+            "prometheus-snmp-exporter",
+            "prometheus-ipmi-exporter",
+            "snmpd",
+            "openipmi",
+        ),
+    ),
+    Suite(
+        "test-openstack",
+        "a real OpenStack on loopback",
+        (
+            *PRODUCT,
+            "requirements/openstack.txt",
+            "requirements/kolla.txt",
+            "requirements/peers.txt",
+            "requirements/peers-openstack.txt",
+            "tests/openstack/*",
+            *OWN_TWIN,
+            "tests/integration/cli/__init__.py",
+            "tests/integration/cli/cli_support.py",
+            "tests/integration/vipu_servers.py",
+            "tools/locks.py",
+            "tools/openstack/*",
+            "roles/openstack_*",
+            "roles/kolla_config/*",
+        ),
+        1500,
+        root=True,
+        packages=(
+            "mariadb-server",
+            "rabbitmq-server",
+            "openvswitch-switch",
+            "dnsmasq-base",
+            "iproute2",
+            "iptables",
+            "ethtool",
+            "udhcpc",
+            "bind9-dnsutils",
+        ),
+        before="openstack-down",  # the tests use a running cloud
+    ),
+    Suite(
+        "test-roles",
+        "Molecule scenarios on systemd hosts, but for the emulated guest",
+        (*PRODUCT, *HOSTS, "requirements/*"),
+        1300,
+        root=True,
+        packages=CONTAINERS,
+        variables=("ROLE=not poplar_server",),
+        ignored=ARCHIVE,
+    ),
+    Suite(
+        "test-poplar-server",
+        "the scenario of poplar_server in an emulated guest",
+        (*PRODUCT, *HOSTS, "requirements/*"),
+        900,
+        root=True,
+        packages=CONTAINERS,
+        target="test-roles",
+        ignored=ARCHIVE,
+        variables=("ROLE=poplar_server",),
+    ),
+    Suite(
+        "rack-rehearsal",
+        "site.yml from bare hosts to a monitored rack",
+        (*PRODUCT, *HOSTS, "tools/rehearsal/*", "requirements/*"),
+        420,
+        root=True,
+        packages=CONTAINERS,
+        ignored=ARCHIVE,
+        sessions=False,
+    ),
+)
+
+
+def select_by_name(names: Iterable[str]) -> list[Suite]:
+    """Return the suites with these names, in the declared order; all when there are none.
+
+    Raises:
+        ValueError: a name is unknown; the message lists the known ones.
+    """
+    chosen = list(names)
+    known = [suite.name for suite in SUITES]
+    for name in chosen:
+        if name not in known:
+            raise ValueError(f"Cannot run suite '{name}': it does not exist. Choose from {', '.join(known)}.")
+    return [suite for suite in SUITES if not chosen or suite.name in chosen]
+
+
+def undeclared(suite: Suite, paths: Sequence[str]) -> list[str]:
+    """Return the paths that a suite may not read."""
+    return [
+        path for path in paths if not suite.reads(path) and not any(fnmatchcase(path, each) for each in suite.ignored)
+    ]
