@@ -100,6 +100,14 @@ class Step:
     desired: Object | None = None
 
     @property
+    def changed_fields(self) -> list[Field]:
+        """Fields whose actual value differs from the desired one; empty for an object to create or delete."""
+        before, desired = self.before, self.desired
+        if before is None or desired is None:
+            return []
+        return [f for f in self.family.fields if f.differs(desired, before)]
+
+    @property
     def after(self) -> Object | None:
         """Object after the change, as far as it can be predicted; None after a deletion."""
         if self.action is Action.DELETE or self.desired is None:
@@ -218,21 +226,23 @@ def _step(family: Family, desired: Object, actual: Object | None, recreate: bool
     key = desired[family.key]
     if actual is None:
         return Step(family, key, Action.CREATE, desired=desired)
-    changed = [f for f in family.fields if f.differs(desired, actual)]
+    unchanged = Step(family, key, Action.NONE, before=actual, desired=desired)
+    changed = unchanged.changed_fields
     if not changed:
-        return Step(family, key, Action.NONE, before=actual, desired=desired)
+        return unchanged
     fixed = [f for f in changed if f.immutable]
     if fixed and not recreate:
         name = fixed[0].name
         raise PlanError(
             "Cannot change %s of %s '%s' from %s to %s: the field is immutable. Set recreate to remove the object and "
             "create it again, or remove it first."
-            % (name, family.kind, key, _shown(actual.get(name)), _shown(desired[name]))
+            % (name, family.kind, key, format_value(actual.get(name)), format_value(desired[name]))
         )
     return Step(family, key, Action.RECREATE if fixed else Action.CHANGE, before=actual, desired=desired)
 
 
-def _shown(value: t.Any) -> str:
+def format_value(value: t.Any) -> str:
+    """Return the value of a field as messages show it."""
     if isinstance(value, (list, tuple)):
         return "[%s]" % ", ".join(map(str, value))
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -10,7 +10,7 @@ import typing as t
 from pathlib import Path
 
 from ..atomic_files import write_private
-from ..reconcile import Action, ItemError, Object, Step, UserError, converge, plan
+from ..reconcile import Action, ItemError, Object, Step, UserError, converge, format_value, plan
 from ..runner import Run, Task
 from . import rollback
 from .backends import BACKENDS, Backend
@@ -19,7 +19,8 @@ from .links import bond_object, check_members, fetch_links, mellanox_ports, read
 from .network import BOND, FILE, SERVICE, VLAN, Bond, desired_bond
 
 _POLL_SECONDS = 0.3
-_RELOAD_SECONDS = 10  # time for interfaces to come up after the reload, before each is activated
+_DELETION_SECONDS = 10  # time for the service to notice that an interface was deleted
+_ACTIVATION_SECONDS = 10  # time for interfaces to come up after the reload, before each is activated
 
 
 def _poplar_network(run: Run[Host]) -> Object:
@@ -94,7 +95,9 @@ class _Writer:
         existing = [str(path) for path in self._backend.existing_files(self._bond.name)]
         after = [("touch", *existing)] if existing else []
         after += [self._backend.reload, *map(self._backend.activate, self._interfaces())]
-        rollback.schedule(self._host, paths, self._bond.interfaces, after, self._rollback_timeout)
+        created = self._bond.interfaces
+        known = self._backend.known(created)
+        rollback.schedule(self._host, paths, created, known, after, self._rollback_timeout)
         try:
             self._write(files)
             self._apply(steps)
@@ -120,14 +123,22 @@ class _Writer:
         deleted = self._interfaces_to_delete(steps)
         for name in deleted:
             self._host.succeeds("ip", "link", "delete", name)
-        for path in self._backend.existing_files(self._bond.name) if deleted else ():
-            path.touch()
+        self._wait_until_forgotten(deleted)
         if any(step.family is SERVICE for step in steps):
             self._host.run("systemctl", "enable", "--now", self._backend.service)
+        self._reload(all_files=bool(deleted))
+
+    def _reload(self, all_files: bool) -> None:
+        for path in self._backend.existing_files(self._bond.name) if all_files else ():
+            path.touch()
         self._host.run(*self._backend.reload)
-        if self._differences_after(min(self._wait_timeout, _RELOAD_SECONDS)):
-            for interface in self._interfaces():
-                self._host.succeeds(*self._backend.activate(interface))
+
+    def _wait_until_forgotten(self, interfaces: list[str]) -> None:
+        """Wait until the service has noticed the deletion of these interfaces, at most a few seconds."""
+        deadline = time.monotonic() + _DELETION_SECONDS
+        for command in self._backend.known(interfaces):
+            while self._host.succeeds(*command) and time.monotonic() < deadline:
+                time.sleep(_POLL_SECONDS)
 
     def _interfaces(self) -> list[str]:
         return [*self._bond.members, *self._bond.interfaces]
@@ -149,16 +160,23 @@ class _Writer:
         return list(dict.fromkeys(deleted))
 
     def _verify(self) -> None:
-        differences = self._differences_after(self._wait_timeout)
+        """Wait for the desired state, and apply the files again at growing intervals until it is reached."""
+        deadline, interval = time.monotonic() + self._wait_timeout, _ACTIVATION_SECONDS
+        differences = self._differences_at(min(deadline, time.monotonic() + interval))
+        while differences and time.monotonic() < deadline:
+            self._reload(all_files=True)
+            for interface in self._interfaces():
+                self._host.succeeds(*self._backend.activate(interface))
+            interval *= 2  # an activation interrupts what is coming up
+            differences = self._differences_at(min(deadline, time.monotonic() + interval))
         if differences:
             raise UserError(
                 "After %d s these interfaces differ from the desired state: %s. See journalctl -u %s."
-                % (self._wait_timeout, ", ".join(step.key for step in differences), self._backend.service)
+                % (self._wait_timeout, "; ".join(map(describe, differences)), self._backend.service)
             )
 
-    def _differences_after(self, seconds: float) -> list[Step]:
-        """Return the remaining changes of interfaces after this time; empty as soon as there are none."""
-        deadline = time.monotonic() + seconds
+    def _differences_at(self, deadline: float) -> list[Step]:
+        """Return the remaining changes of interfaces at this monotonic time; empty as soon as there are none."""
         while True:
             remaining = _changes(_link_steps(self._host, self._bond))
             if not remaining or time.monotonic() > deadline:
@@ -171,8 +189,19 @@ def _changes(steps: list[Step]) -> list[Step]:
 
 
 def _differs(step: Step, names: tuple[str, ...]) -> bool:
-    before, desired = step.before or {}, step.desired or {}
-    return any(field.differs(desired, before) for field in step.family.fields if field.name in names)
+    return any(field.name in names for field in step.changed_fields)
+
+
+def describe(step: Step) -> str:
+    """Return an interface that differs from the desired state, with the differences."""
+    if step.before is None or step.desired is None:
+        return "%s does not exist" % step.key
+    before, desired = step.before, step.desired
+    fields = [
+        "%s is %s instead of %s" % (f.name, format_value(before[f.name]), format_value(desired[f.name]))
+        for f in step.changed_fields
+    ]
+    return "%s (%s)" % (step.key, ", ".join(fields))
 
 
 _VLAN_OPTIONS = {

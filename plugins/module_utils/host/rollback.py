@@ -18,12 +18,18 @@ UNIT = "openipu-network-rollback"
 
 
 def schedule(
-    host: Host, files: t.Collection[str], links: t.Sequence[str], after: t.Sequence[t.Sequence[str]], seconds: int
+    host: Host,
+    files: t.Collection[str],
+    links: t.Sequence[str],
+    known: t.Sequence[t.Sequence[str]],
+    after: t.Sequence[t.Sequence[str]],
+    seconds: int,
 ) -> None:
     """Save the present files and schedule their restoration after this number of seconds.
 
     ``files`` are the paths that are about to be written or removed. ``links`` are the interfaces that they create,
-    which the rollback deletes. ``after`` are the commands that apply the restored files; all run even if one fails.
+    which the rollback deletes. ``known`` are commands that succeed until the service has noticed the deletions.
+    ``after`` are the commands that apply the restored files; all run even if one fails.
     """
     cancel(host)
     FOLDER.mkdir(mode=0o700, parents=True)
@@ -39,6 +45,8 @@ def schedule(
         else:
             lines.append("rm -f %s" % shlex.quote(path))
     lines += ["ip link delete %s 2>/dev/null" % shlex.quote(name) for name in links]
+    wait = "n=0; while [ $n -lt 20 ] && %s >/dev/null 2>&1; do sleep 0.5; n=$((n + 1)); done"
+    lines += [wait % shlex.join(query) for query in known]
     lines += [*map(shlex.join, after), "rm -r %s" % FOLDER]
     _SCRIPT.write_text("\n".join(lines) + "\n")
     command = ["systemd-run", "--quiet", "--collect", "--unit=%s" % UNIT, "--on-active=%d" % seconds]

@@ -17,6 +17,7 @@ from ansible_collections.openipu.pod.plugins.module_utils.host.network import (
     networkd,
     networkmanager,
 )
+from ansible_collections.openipu.pod.plugins.module_utils.host.network_task import describe
 from ansible_collections.openipu.pod.plugins.module_utils.reconcile import Action, UserError, plan
 
 
@@ -131,6 +132,14 @@ def changes(actual: dict[str, Link], **more: Any) -> dict[str, Action]:
     steps = plan(BOND, [desired], bond_object(actual, "bond0"))
     steps += plan(VLAN, desired_vlans, vlan_objects(actual, "bond0"))
     return {step.key: step.action for step in steps if step.action is not Action.NONE}
+
+
+def test_differences_name_the_fields() -> None:
+    desired, desired_vlans = bond(mtu=1500).objects()
+    lost = Link("eth1", "", "", "", 9000, (), {})
+    bonds = plan(BOND, [desired], bond_object(links(eth1=lost), "bond0"))
+    assert describe(bonds[0]) == "bond0 (mtu is 9000 instead of 1500, members is [eth0] instead of [eth0, eth1])"
+    assert describe(plan(VLAN, desired_vlans, [])[0]) == "bond0.11 does not exist"
 
 
 def test_running_interfaces_are_compared() -> None:
