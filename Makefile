@@ -59,7 +59,7 @@ lint: venv ## style, imports, licences, prose, changelog, stale generated files
 	antsibull-changelog lint
 
 types: venv ## mypy in strict mode
-	mypy src/openipu tools/commandline.py tools/suites tools/openstack tools/hosts tools/guest tools/rehearsal
+	mypy src/openipu tools
 
 unit: venv ## unit and property tests
 	pytest tests/unit -n 2

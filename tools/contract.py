@@ -64,7 +64,9 @@ def module(target: str, protos: tuple[str, ...]) -> str:
         text = base64.b64encode(file.SerializeToString(deterministic=True)).decode()
         lines = "".join(f'        "{line}"\n' for line in textwrap.wrap(text, 100))
         needs = "    requires=(virmgrpc,),\n" if "virmgrpc/user.proto" in file.dependency else ""
-        parts.append(f'\n{NAMES[file.package]} = Package(\n    "{file.package}",\n    (\n{lines.rstrip()},\n    ),\n{needs})\n')
+        parts.append(
+            f'\n{NAMES[file.package]} = Package(\n    "{file.package}",\n    (\n{lines.rstrip()},\n    ),\n{needs})\n'
+        )
     return "".join(parts)
 
 

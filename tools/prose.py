@@ -46,7 +46,8 @@ SUFFIXES = {
 }
 # Other people's words, lock files, and files that list the patterns themselves.
 SKIPPED = re.compile(
-    r"LICENSE|LICENSES/.*|proto/virmgrpc/.*|requirements/.*\.txt|roles/openipu/files/requirements\.txt|tools/prose\.py|.*/contract\.py"
+    r"LICENSE|LICENSES/.*|proto/virmgrpc/.*|requirements/.*\.txt|roles/openipu/files/requirements\.txt|tools/prose\.py"
+    r"|(?:plugins|src)/.*/contract\.py"
 )
 QUOTE = "prose: quote"
 # Pages whose sentences are measured, and the words that a sentence may have.
@@ -78,6 +79,7 @@ WORDS = {
     r"(?:all|everything) that there is": "everything",
     r"makes? (?:\w+ )?good": "restore",
     r"who asks": "the caller",
+    r"(?<!connection )refus\w+": "reject",
     r"what (?:is|was|are|were) (?:wanted|asked|missing|there)": "name the thing",
     r"yonder|thither|henceforth|therein|whereby|wherein|hereby|save for": "a plain word",
 }

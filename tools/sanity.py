@@ -18,6 +18,7 @@ import sys
 import tarfile
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 HOME = ROOT / ".cache" / "sanity"
@@ -59,7 +60,8 @@ def prepare() -> None:
     run("ansible-galaxy", "collection", "build", "--force", "--output-path", build, ROOT)
     with tarfile.open(next(build.glob("*.tar.gz"))) as archive:
         # A trusted archive; the Python of Debian 12 has no extraction filters.
-        archive.extractall(TREE, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))  # noqa: S202
+        options: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
+        archive.extractall(TREE, **options)  # noqa: S202
     for entry in (
         "init --quiet",
         "add --all",

@@ -19,6 +19,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from tests import ROOT
+from tools import contract, prose
 from tools.suites import declarations
 
 MAKEFILE = (ROOT / "Makefile").read_text()
@@ -91,6 +92,19 @@ def test_pre_commit_runs_the_checks_of_make_lint() -> None:
 def test_the_hook_of_the_contracts_runs_on_its_inputs(path: str, expected: bool) -> None:
     hooks = {hook["id"]: hook for repo in load(".pre-commit-config.yaml")["repos"] for hook in repo["hooks"]}
     assert bool(re.search(hooks["contracts"]["files"], path)) is expected
+
+
+def test_only_generated_contracts_are_not_checked() -> None:
+    generated = set(contract.CONTRACTS)
+    paths = sorted(generated | {"tools/contract.py"})
+    shown = subprocess.run(
+        ["ruff", "check", "--show-files", *paths], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    linted = {Path(line).relative_to(ROOT).as_posix() for line in shown.stdout.splitlines()}
+    checked = {path.relative_to(ROOT).as_posix() for path in prose.files(paths)}
+    [excluded, _] = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mypy"]["exclude"]
+    typed = {path for path in paths if not re.search(excluded, path)}
+    assert linted == checked == typed == {"tools/contract.py"}
 
 
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
