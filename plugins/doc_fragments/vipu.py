@@ -71,7 +71,7 @@ options:
       - V(cli) runs the command lines C(vipu-admin) and C(vipu) on the host of the task and parses their output. Use it for agents, clusters,
         allocations and users of Graphcore's controller.
       - V(cli) has no transactions. Commands run one by one, removals first. The task ends at the first failure, and reports changed, failed and
-        untried objects. Changes without a command, such as those of existing objects, are refused before the first
+        untried objects. Changes without a command, such as those of existing objects, are rejected before the first
         command runs. Commands run in a temporary home folder, so configuration files that they write do not remain.
       - V(cli) compares only printed values. Values that the list of partitions omits, such as sync type, GCD replicas and reconfigurability, are read
         from C(vipu get partition). When they are missing there too, a warning names the partition and the options.

@@ -33,27 +33,27 @@ ERRORS: dict[str, ErrorClass] = {
         "Plan rejected", "The desired objects contradict each other or the actual ones.", "Correct the named object."
     ),
     "OPU102": ErrorClass(
-        "Objects not written", "Some objects were refused; the others may have changed.", "See errors in the result."
+        "Objects not written", "Some objects were rejected; the others may have changed.", "See errors in the result."
     ),
     "OPU200": ErrorClass(
         "Call to the V-IPU controller failed",
-        "The controller is not reachable, or refused the call without a code of its own.",
+        "The controller is not reachable, or rejected the call without a code of its own.",
         "Check host, port, TLS options and credentials.",
     ),
     "OPU300": ErrorClass(
         "Invalid POD definition", "pod.yml or machines.csv has an error.", "Correct the named file and line."
     ),
     "OPU400": ErrorClass(
-        "Switch failed", "The switch is not reachable, or refused the configuration.", "Check eAPI and credentials."
+        "Switch failed", "The switch is not reachable, or rejected the configuration.", "Check eAPI and credentials."
     ),
     "OPU401": ErrorClass(
-        "PDU failed", "The PDU is not reachable, or refused a value.", "Check SNMP version, user and keys."
+        "PDU failed", "The PDU is not reachable, or rejected a value.", "Check SNMP version, user and keys."
     ),
     "OPU402": ErrorClass(
         "Command on a host failed", "A program on the host is missing or failed.", "Run the named command by hand."
     ),
     "OPU500": ErrorClass(
-        "OpenStack request failed", "A service is not reachable, or refused the request.", "Check cloud and role."
+        "OpenStack request failed", "A service is not reachable, or rejected the request.", "Check cloud and role."
     ),
     "OPU603": ErrorClass("Invalid request", "A value or a combination of values is invalid.", "Follow the message."),
     "OPU605": ErrorClass(
@@ -89,7 +89,7 @@ ERRORS: dict[str, ErrorClass] = {
     "OPU619": ErrorClass("Invalid option", "An option of the program is invalid or unsafe.", "Follow the message."),
     "OPU620": ErrorClass(
         "System call failed",
-        "The operating system refused access to a file or another resource.",
+        "The operating system denied access to a file or another resource.",
         "Check that it exists, its permissions and free disk space.",
     ),
     "OPU700": ErrorClass(

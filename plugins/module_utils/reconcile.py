@@ -150,8 +150,8 @@ class PlanError(UserError):
 class Failure(enum.Enum):
     """Effect of a failed step."""
 
-    REFUSED = "refused"  # nothing changed
-    NOT_TRIED = "not tried"  # an earlier step or the whole batch was refused
+    REJECTED = "rejected"  # nothing changed
+    NOT_TRIED = "not tried"  # an earlier step or the whole batch was rejected
     HALF_DONE = "half done"  # removed, but not created again
     MISSING = "missing"  # validation failed: a referenced object is missing, but may exist before the real run
 
@@ -163,7 +163,7 @@ class ItemError:
     kind: str
     key: str
     message: str
-    failure: Failure = Failure.REFUSED
+    failure: Failure = Failure.REJECTED
     error_code: str = UserError.error_code
 
     @classmethod
@@ -171,7 +171,7 @@ class ItemError:
         cls,
         step: Step,
         message: str,
-        failure: Failure = Failure.REFUSED,
+        failure: Failure = Failure.REJECTED,
         error_code: str = UserError.error_code,
     ) -> ItemError:
         """Return the error of a step. For HALF_DONE, the message also states that the object was removed."""

@@ -20,7 +20,7 @@ description:
   - Settings that O(config) omits stay unchanged.
   - The task checks O(config) before it writes anything. It rejects contradictions and exceeded quotas. It also rejects MACs, addresses and VLANs
     of other objects, and removals of objects that ports of other owners use.
-  - If Neutron refuses an object afterwards, only this object fails, and all others are written. Run the task again to write the rest.
+  - If Neutron rejects an object afterwards, only this object fails, and all others are written. Run the task again to write the rest.
 extends_documentation_fragment:
   - openipu.pod.openstack
   - openipu.pod.attributes

@@ -236,7 +236,7 @@ def test_a_port_of_a_tenant_blocks_all_removals(
             f"Cannot remove network '{network.name}': port 'vm' of project '{tenant_port.project_id}' uses it. Remove "
             "that one first, or keep the network."
         )
-        # Neutron itself refuses to remove its share.
+        # Neutron itself rejects the removal of its share.
         remaining = [share for share in options["config"]["shares"] if share["name"] != network.name]
         result = run(pod=plan.name, config={"shares": remaining}, prune=["shares"])
         assert result["failed"]

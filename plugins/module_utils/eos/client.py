@@ -68,7 +68,7 @@ class EosError(UserError):
         message: error message.
         lost: whether the response is missing, so that the outcome is unknown.
         reason: short cause, for use in other messages.
-        refused: index of the command that the switch refused, after it ran the previous ones; None for other errors.
+        rejected: index of the command that the switch rejected, after it ran the previous ones; None for other errors.
         changed: whether the configuration was changed nevertheless.
     """
 
@@ -79,14 +79,14 @@ class EosError(UserError):
         message: str,
         lost: bool = False,
         reason: str = "",
-        refused: int | None = None,
+        rejected: int | None = None,
         changed: bool = False,
     ) -> None:
         super().__init__(message)
         self.lost = lost
         self.changed = changed
         self.reason = reason or message
-        self.refused = refused
+        self.rejected = rejected
 
 
 class Switch:
@@ -164,10 +164,10 @@ class Switch:
                 self._run(commands, "text", timeout=self._time_left(deadline))
             except EosError as error:
                 self.close()
-                if error.refused == _CONFIRMED:
+                if error.rejected == _CONFIRMED:
                     raise self._unsaved(error) from None
                 # An earlier attempt has confirmed it, and only its response was lost.
-                if lost and error.refused is not None and self._state(session) == "completed":
+                if lost and error.rejected is not None and self._state(session) == "completed":
                     if save:
                         self._save()
                     return
@@ -227,7 +227,7 @@ class Switch:
                 if error.lost and time.monotonic() + _PAUSE < deadline:
                     time.sleep(_PAUSE)
                     continue
-                if error.refused is not None:  # the session no longer exists
+                if error.rejected is not None:  # the session no longer exists
                     changed = not timed
                     result = "The change was rolled back" if timed else "The change was committed nevertheless"
                 elif not timed:
@@ -257,14 +257,14 @@ class Switch:
         try:
             return list(self._channel.execute([enable, *commands], encoding=format)["result"][1:])
         except eapilib.CommandError as error:
-            raise self._refusal(error, ["enable", *commands]) from None
+            raise self._rejection(error, ["enable", *commands]) from None
         except eapilib.ConnectionError as error:
             raise self._unreachable(error) from None
         except (http.client.HTTPException, UnicodeError) as error:
             raise self._no_eapi(str(error) or type(error).__name__) from None
 
-    def _refusal(self, error: t.Any, commands: t.Sequence[Command]) -> EosError:
-        """Return the error for a refused command; the number of results before it is its index."""
+    def _rejection(self, error: t.Any, commands: t.Sequence[Command]) -> EosError:
+        """Return the error for a rejected command; the number of results before it is its index."""
         index = max(len(error.output or [None]) - 1, 0)
         command = commands[index] if index < len(commands) else commands[-1]
         reason = error.error_text
@@ -281,7 +281,7 @@ class Switch:
             reason,
             remedy,
         )
-        return EosError(message, reason=reason, refused=index)
+        return EosError(message, reason=reason, rejected=index)
 
     def _user(self) -> str:
         username = self.connection.username

@@ -96,7 +96,7 @@ class Writer:
             read_error.message,
         )
         keys = dict.fromkeys((write.family.kind, write.key) for write in requested)
-        return [ItemError(kind, key, message, Failure.REFUSED, read_error.error_code) for kind, key in keys]
+        return [ItemError(kind, key, message, Failure.REJECTED, read_error.error_code) for kind, key in keys]
 
     def _errors(self, requested: list[Write], missing: list[Write], error: PduError | None) -> list[ItemError]:
         """Return one error for each object with missing values, all with the same complete message."""
@@ -115,7 +115,7 @@ class Writer:
         found = []
         for kind, key in keys:
             first = (kind, key) == (failed.family.kind, failed.key)
-            failure = Failure.REFUSED if first else Failure.NOT_TRIED
+            failure = Failure.REJECTED if first else Failure.NOT_TRIED
             if (kind, key) in touched:
                 failure = Failure.HALF_DONE
             found.append(ItemError(kind, key, message, failure, PduError.error_code))

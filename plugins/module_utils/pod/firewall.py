@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Firewall of a host by its kinds: the table of `allowed_traffic` as nftables rules. Pure.
 
-Incoming traffic is refused unless a rule accepts it. Outgoing traffic is refused only on networks for which the
+Incoming traffic is blocked unless a rule accepts it. Outgoing traffic is rejected only on networks for which the
 table has destinations, so other hosts may connect to any address.
 """
 
@@ -42,7 +42,7 @@ _PROTOCOLS = ("tcp", "udp")
 _FAR = {"in": ("input", "saddr", "sources"), "out": ("output", "daddr", "destinations")}
 Subnets = t.Mapping[str, t.Any]  # by network, the subnet or None
 Peers = t.Mapping[str, t.Any]
-_REFUSE = "reject with icmpx admin-prohibited"
+_REJECT = "reject with icmpx admin-prohibited"
 _ANY = "0.0.0.0/0"  # any address as a remote, as in Neutron
 
 
@@ -66,7 +66,7 @@ def firewall(
     for kind in kinds:
         _check_management_network(kind, places)
     lines: dict[str, list[str]] = {"input": [], "output": []}
-    refused = []  # rules at the end of the output chain
+    rejected = []  # rules at the end of the output chain
     free, bound = set(), []  # networks without and with restrictions of outgoing traffic
     for name, place in places.items():
         tables = [table for kind in kinds if (table := KINDS[kind](name, _subnets(networks), peers)) is not None]
@@ -83,16 +83,16 @@ def firewall(
             free.add(name)
         else:
             bound.append(name)
-            refused.append('%s %s comment "%s: reject the rest"' % (place["output"], _REFUSE, name))
+            rejected.append('%s %s comment "%s: reject the rest"' % (place["output"], _REJECT, name))
     # The table covers IPv4. Interfaces with restrictions only must not send IPv6 either.
-    refused += [
-        'oifname "%s" meta nfproto ipv6 %s' % (interface, _REFUSE)
+    rejected += [
+        'oifname "%s" meta nfproto ipv6 %s' % (interface, _REJECT)
         for interface in dict.fromkeys(interfaces[name] for name in bound if name in interfaces)
         if interface not in {interfaces.get(name) for name in free}
     ]
     for number, extra in enumerate(allow, 1):
         _append_extra(lines, places, number, extra)
-    lines["output"] += refused
+    lines["output"] += rejected
     return {chain: list(dict.fromkeys(made)) for chain, made in lines.items()}
 
 

@@ -251,7 +251,7 @@ class MappingSchema:
         return checked
 
     def _check_form(self, block: Block, name: str) -> None:
-        """Refuse values of another type that the validator would convert."""
+        """Reject values of another type that the validator would convert."""
         kind = self.spec[name].get("type", "str")
         form, expected = _FORMS.get(kind, (None, "a single value"))
         value = block[name]

@@ -250,7 +250,7 @@ _HANDSHAKES = (
         "has a certificate for another name. Use a name or address that the certificate lists.",
     ),
     ("CERTIFICATE_VERIFY_FAILED", "has a certificate that is not signed by the given CA. Check ca_path."),
-    ("Tls handshake failed", "refused the TLS handshake. Check ca_path, client_cert and client_key."),
+    ("Tls handshake failed", "rejected the TLS handshake. Check ca_path, client_cert and client_key."),
 )
 
 

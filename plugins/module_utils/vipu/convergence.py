@@ -79,7 +79,7 @@ def apply_steps(run: Run, steps: list[Step], force: bool, validate_in_check_mode
 
     def validate(work: list[Step]) -> list[ItemError]:
         errors = run.transport.validate(work, force)
-        if any(error.failure is Failure.REFUSED for error in errors):
+        if any(error.failure is Failure.REJECTED for error in errors):
             return errors
         run.warnings.extend(
             "This task fails unless an earlier task creates the missing object: %s" % error.message

@@ -49,9 +49,9 @@ def test_metrics_count_calls_and_partitions(agent: Any) -> None:
         reply = stub.Configure(contract.ConfigureRequest(shares=[share]), timeout=10)
         assert not reply.results[0].error
         garbage = channel.unary_unary(f"/{SERVICE}/Configure")
-        with pytest.raises(grpc.RpcError) as refused:
+        with pytest.raises(grpc.RpcError) as rejected:
             garbage(b"\xff\xff", timeout=10)
-        assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+        assert rejected.value.code() is grpc.StatusCode.INVALID_ARGUMENT
         scrape = check(url, MACHINE)
         assert scrape.get("ipum_controllers") == 1
         assert scrape.get("ipum_partitions") == 1

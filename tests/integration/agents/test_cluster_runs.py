@@ -131,14 +131,14 @@ def test_operations_that_a_running_test_blocks(make_server: Any, rack: RackProce
         ),
     ]
     for attempt, message in attempts:
-        with pytest.raises(grpc.RpcError) as refused:
+        with pytest.raises(grpc.RpcError) as rejected:
             attempt()
-        assert (refused.value.code(), refused.value.details()) == (grpc.StatusCode.FAILED_PRECONDITION, message)
+        assert (rejected.value.code(), rejected.value.details()) == (grpc.StatusCode.FAILED_PRECONDITION, message)
     batch = admin.ApplyRequest(clusters=[admin.ClusterSpec(id="cl0", agent_ids=["ag01"], ipu_link_topology=1)])
     assert not server.admin.Apply(batch, timeout=10).applied
-    with pytest.raises(grpc.RpcError) as refused:
+    with pytest.raises(grpc.RpcError) as rejected:
         server.admin.StopClusterTest(admin.StopClusterTestRequest(run_id="another"), timeout=10)
-    assert refused.value.code() is grpc.StatusCode.NOT_FOUND
+    assert rejected.value.code() is grpc.StatusCode.NOT_FOUND
     assert last(server)["state"] == "running"
     stopped = server.admin.StopClusterTest(admin.StopClusterTestRequest(run_id=begun.run_id), timeout=10).run
     assert stopped.state == admin.ClusterTestRun.STOPPED

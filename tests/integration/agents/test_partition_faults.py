@@ -66,12 +66,14 @@ def test_a_silent_machine_is_down(plane: Plane) -> None:
     assert plane.partition("p").retries == 1
 
 
-def test_refused_shares_are_retried_up_to_the_limit(plane: Plane) -> None:
-    plane.rack.fault("refuse ag01")
+def test_rejected_shares_are_retried_up_to_the_limit(plane: Plane) -> None:
+    plane.rack.fault("reject ag01")
     plane.create("p", 4)
     assert plane.agents_of("p") == ["ag01"]
     until(lambda: plane.partition("p").retries == 3 and plane.partition("p").ready is ReadyState.ERROR)
-    assert plane.partition("p").errors == ("Agent 'ag01' refused: the IPUs do not come up (fault of the twin).",)
+    assert plane.partition("p").errors == (
+        "Agent 'ag01' rejected its share: the IPUs do not come up (fault of the twin).",
+    )
     seen = len(plane.history)
     plane.wait_events("ag01", 3)
     assert len(plane.history) == seen, "the record does not change"
@@ -174,9 +176,9 @@ def test_removal_without_force_needs_all_machines(plane: Plane) -> None:
     agents = active(plane, "p8", 8, disable_auto_reset=True)
     plane.rack.stop_machines(agents[0])
     plane.wait_error("p8")
-    with pytest.raises(rules.RuleError, match=f"agent '{agents[0]}' is down") as refusal:
+    with pytest.raises(rules.RuleError, match=f"agent '{agents[0]}' is down") as rejection:
         plane.lifecycle.remove_partition("p8", force=False).result(15)
-    assert refusal.value.code is rules.Code.FAILED_PRECONDITION
+    assert rejection.value.code is rules.Code.FAILED_PRECONDITION
     assert plane.partition("p8").ready is ReadyState.ERROR
     assert plane.rack.held(agents[1]) == ["p8"]
     plane.lifecycle.remove_partition("p8", force=True).result(15)
@@ -198,10 +200,10 @@ def removal_blocked(plane: Plane, id: str, size: int = 4) -> list[str]:
     """Create a partition whose removal failed because its first machine does not answer; return its agents."""
     agents = active(plane, id, size)
     plane.rack.fault(f"hang {agents[0]}")
-    refused = f"Cannot remove partition '{id}': Agent '{agents[0]}' at .* does not answer.*The removal continues"
-    with pytest.raises(rules.RuleError, match=refused) as refusal:
+    rejected = f"Cannot remove partition '{id}': Agent '{agents[0]}' at .* does not answer.*The removal continues"
+    with pytest.raises(rules.RuleError, match=rejected) as rejection:
         plane.lifecycle.remove_partition(id, force=False).result(15)
-    assert refusal.value.code is rules.Code.FAILED_PRECONDITION
+    assert rejection.value.code is rules.Code.FAILED_PRECONDITION
     until(lambda: plane.partition(id).ready is ReadyState.ERROR)
     record = plane.partition(id)
     assert record.operation is Operation.REMOVING

@@ -131,9 +131,9 @@ def test_mutual_tls(start: Start, make_lifecycle: Any, tmp_path: Path) -> None:
 
     assert status(pki, 1).state is AgentState.UP
     for number, folder in ((2, None), (3, other_pki)):
-        refused = status(folder, number)
-        assert refused.state is AgentState.DOWN
-        assert refused.reason
+        rejected = status(folder, number)
+        assert rejected.state is AgentState.DOWN
+        assert rejected.reason
 
 
 def announced(port: int, group_port: int, interface: str = "lo", host: str = "127.84.0.4") -> tuple[str, ...]:

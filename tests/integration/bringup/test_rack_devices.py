@@ -119,12 +119,12 @@ def test_a_switch_without_power_does_not_respond_and_keeps_its_startup_config(me
 @pytest.mark.parametrize(
     ("fault", "defect"),
     [
-        ("refuse tor1", "tor1: refuses all connections."),
+        ("reject tor1", "tor1: rejects all connections."),
         ("login tor1", "tor1: rejects all of its users."),
         ("sessions tor1", "tor1: rejects new configuration sessions: all are in use."),
         ("drop tor1 before", "tor1: drops the connection in the next commit, before it takes effect."),
         ("slow tor1 0.3", "tor1: responds 0.3 s late."),
-        ("refuse pdu1", "pdu1: ignores all requests."),
+        ("reject pdu1", "pdu1: ignores all requests."),
         ("login pdu1", "pdu1: rejects all of its users."),
         ("slow pdu1 0.3", "pdu1: responds 0.3 s late."),
     ],
@@ -138,7 +138,7 @@ def test_every_fault_of_a_device_is_reported_and_healed(metered, fault, defect):
     assert metered.load("pdu1") > 0
 
 
-@pytest.mark.parametrize("fault", ["refuse", "login", "sessions", "drop"])
+@pytest.mark.parametrize("fault", ["reject", "login", "sessions", "drop"])
 def test_a_failed_configuration_changes_nothing_on_the_switch(metered, fault):
     before = metered.get(lambda: metered.rack.devices.switches["tor1"].switch.running.lines())
     metered.fault(f"{fault} tor1{' before' if fault == 'drop' else ''}")

@@ -42,7 +42,7 @@ def results(folder: Path, tasks: list[dict[str, Any]], *options: str, **variable
     return results_by_host(folder, {}, tasks, *options, **variables)["localhost"]
 
 
-def refusals(folder: Path, tasks: list[dict[str, Any]]) -> list[str]:
+def rejections(folder: Path, tasks: list[dict[str, Any]]) -> list[str]:
     """Return the messages of tasks that all fail."""
     done = results(folder, [{**task, "ignore_errors": True} for task in tasks])
     assert [result["failed"] for result in done] == [True] * len(tasks)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""gRPC proxy that records all calls and refuses writes of the read-only user."""
+"""gRPC proxy that records all calls and rejects writes of the read-only user."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ def test_both_transports_discover_the_same_agents(
     assert [agent["agent"] for agent in cli.discovered()] == ["ag01", None]
 
 
-def test_a_batch_stops_at_the_first_refused_step(
+def test_a_batch_stops_at_the_first_rejected_step(
     vipu_server: Callable[..., InProcess], connect: Callable[..., Transport]
 ) -> None:
     server = vipu_server(life=InstantLife)
@@ -135,7 +135,7 @@ def test_a_batch_stops_at_the_first_refused_step(
         force=False,
     )
     assert [(error.kind, error.key, error.failure) for error in errors] == [
-        ("cluster", "cl0", Failure.REFUSED),
+        ("cluster", "cl0", Failure.REJECTED),
         ("allocation", "a1", Failure.NOT_TRIED),
     ]
     assert errors[0].message.startswith("Cannot create cluster 'cl0': ")

@@ -56,14 +56,14 @@ def test_a_rack_over_the_command_lines(
 
     holder = next(agent.id for agent in rack.agents if rack.held(agent.id))
     (other,) = (agent.id for agent in rack.agents if agent.id != holder)
-    rack.fault(f"refuse {other}")
+    rack.fault(f"reject {other}")
     (failed,) = run(partition("p2", size=4))
     assert "Partition 'p2' is in state ERROR: " in failed["msg"]
     assert failed["changed"], "it was created, although it is in ERROR"
     assert until(lambda: partition_states(run(task("vipu_partition_info", id="p2"))[0]) == [("p2", "ERROR")], 60)
-    info, refused = run(task("vipu_partition_info"), partition("p2", size=4, routing="swnc", wait=False))
+    info, rejected = run(task("vipu_partition_info"), partition("p2", size=4, routing="swnc", wait=False))
     assert sorted(partition_states(info)) == [("p1", "ACTIVE"), ("p2", "ERROR")]
-    assert "from dnc to swnc" in refused["msg"]
+    assert "from dnc to swnc" in rejected["msg"]
     rack.fault(f"heal {other}")
     reset, removed, info = run(
         partition("p2", state="reset"), partition("p1", state="absent"), task("vipu_partition_info")

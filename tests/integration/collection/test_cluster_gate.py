@@ -221,7 +221,7 @@ def test_starting_stopping_and_waiting(
     controller.run(GATE)  # from now on all agents are known to be up
     machines.slow("ag02", 30.0)
     try:
-        started, refused, running, planned_stop, stopped, second_stop, missing = controller.run(
+        started, rejected, running, planned_stop, stopped, second_stop, missing = controller.run(
             task("vipu_cluster_test", cluster="cl0", state="started", force=True),
             task("vipu_cluster_test", cluster="cl0", force=True),
             task("vipu_cluster_test_info"),
@@ -235,8 +235,8 @@ def test_starting_stopping_and_waiting(
     finally:
         machines.slow("ag02", 0.0)
     assert (started["changed"], started["run"]["state"]) == (True, "running")
-    assert refused["failed"]
-    assert "a test of cluster 'cl0' is in progress, and only one can run at a time" in refused["msg"]
+    assert rejected["failed"]
+    assert "a test of cluster 'cl0' is in progress, and only one can run at a time" in rejected["msg"]
     assert running["run"]["state"] == "running"
     assert (planned_stop["changed"], planned_stop["run"]["state"]) == (True, "running")
     assert (stopped["changed"], stopped["run"]["state"]) == (True, "stopped")

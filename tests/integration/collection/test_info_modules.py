@@ -154,9 +154,9 @@ def test_a_controller_with_the_public_api_only(vipu_server: Callable[..., InProc
         found = results(
             tmp_path, [block(tasks, transport, fast_path=True)], controller={"api_host": host, "api_port": int(port)}
         )
-        partitions, config, info, refused = found
+        partitions, config, info, rejected = found
         assert len(partitions["partitions"][0]["ipuof"][0]["devices"]) == 4
         assert config["changed"] is (transport == "grpc"), "both write the same file"
         assert [item["id"] for item in info["partitions"]] == ["vision"]
         assert list(info["ipu_attributes"]) == ["ag01"]
-        assert "offers only the public user API, which cannot list" in refused["msg"]
+        assert "offers only the public user API, which cannot list" in rejected["msg"]

@@ -115,9 +115,9 @@ def test_absent_does_not_contact_the_controller(perform: Perform, tmp_path: Path
 def test_check_mode_accepts_a_missing_partition(perform: Perform, tmp_path: Path) -> None:
     dest = str(tmp_path / "new.conf")
     assert perform(check_mode=True, id="new", dest=dest) == {"changed": True, "dest": dest}
-    refused = perform(id="new", dest=dest)
-    assert refused["failed"]
-    assert "'new'" in refused["msg"]
+    rejected = perform(id="new", dest=dest)
+    assert rejected["failed"]
+    assert "'new'" in rejected["msg"]
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_check_mode_accepts_a_missing_partition(perform: Perform, tmp_path: Path
         ({"id": "vision", "mode": 1000}, "Invalid mode 1000. Use octal digits in quotes, such as '0600'."),
     ],
 )
-def test_invalid_options_are_refused(perform: Perform, tmp_path: Path, options: dict[str, Any], message: str) -> None:
+def test_invalid_options_are_rejected(perform: Perform, tmp_path: Path, options: dict[str, Any], message: str) -> None:
     result = perform(dest=str(tmp_path / "file.conf"), **options)
     assert (result["failed"], result["changed"], result["msg"]) == (True, False, message)
     assert not list(tmp_path.glob("file.conf*"))

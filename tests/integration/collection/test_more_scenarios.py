@@ -61,7 +61,7 @@ def test_resets_and_changes(server: InProcess, tmp_path: Path, transport: str, f
         missing,
         created,
         reset,
-        refused,
+        rejected,
         recreated,
         unchanged,
         agent_change,
@@ -90,20 +90,20 @@ def test_resets_and_changes(server: InProcess, tmp_path: Path, transport: str, f
     assert missing["msg"] == "Cannot reset partition 'vision': it does not exist. Create it with state present."
     assert outcome(created) == outcome(reset) == (False, True)
     assert reset["partition"]["state"] == "ACTIVE"
-    assert outcome(refused) == (True, False)
+    assert outcome(rejected) == (True, False)
     assert (
-        "Cannot change size of partition 'vision' from 4 to 2: the field is immutable. Set recreate" in refused["msg"]
+        "Cannot change size of partition 'vision' from 4 to 2: the field is immutable. Set recreate" in rejected["msg"]
     )
     assert outcome(recreated) == (False, True), recreated
     assert (recreated["partition"]["size"], recreated["partition"]["state"]) == (2, "ACTIVE")
     assert outcome(unchanged) == (False, False)
     if transport == "cli":
-        for refused in (agent_change, allocation_change):
-            assert outcome(refused) == (True, False)
+        for rejected in (agent_change, allocation_change):
+            assert outcome(rejected) == (True, False)
             assert re.fullmatch(
                 r"Cannot change (agent 'ag02'|allocation 'team-a') over the command line: .* or use transport grpc\.",
-                refused["msg"],
-            ), refused
+                rejected["msg"],
+            ), rejected
         return
     assert (outcome(agent_change), outcome(agent_repeated)) == ((False, True), (False, False)), agent_change
     assert agent_change["agent"]["port"] == 8181
@@ -119,7 +119,7 @@ def test_partitions_that_do_not_become_active(
 ) -> None:
     server.life.configures = False
     run(server, tmp_path, [task("vipu_partition", **NOTEBOOK, wait=False)])
-    fail(server, "notebook", "Agent 'ag01' refused: the IPUs do not come up.")
+    fail(server, "notebook", "Agent 'ag01' rejected its share: the IPUs do not come up.")
     timed_out, failed = run(
         server,
         tmp_path,
@@ -135,7 +135,7 @@ def test_partitions_that_do_not_become_active(
     assert outcome(failed) == (True, False)
     assert failed["msg"].startswith("Partition 'notebook' is in state ERROR: ")
     assert failed["msg"].endswith(" Fix the cause and use state reset.")
-    assert "Agent 'ag01' refused: the IPUs do not come up." in failed["msg"]
+    assert "Agent 'ag01' rejected its share: the IPUs do not come up." in failed["msg"]
     assert failed["partitions"]["notebook"]["state"] == "ERROR"
 
 
@@ -152,7 +152,7 @@ def fail(server: InProcess, id: str, error: str) -> None:
 @transports
 def test_the_files_of_two_gcds(server: InProcess, tmp_path: Path, transport: str, fast_path: bool) -> None:
     first, second = (task("vipu_ipuof_config", id="split", gcd=gcd, dest=f"gcd{gcd}.conf") for gcd in (0, 1))
-    created, written, second_written, unchanged, refused = run(
+    created, written, second_written, unchanged, rejected = run(
         server,
         tmp_path,
         [
@@ -167,9 +167,9 @@ def test_the_files_of_two_gcds(server: InProcess, tmp_path: Path, transport: str
     )
     assert outcome(created) == outcome(written) == outcome(second_written) == (False, True)
     assert outcome(unchanged) == (False, False)
-    assert outcome(refused) == (True, False)
+    assert outcome(rejected) == (True, False)
     assert (
-        refused["msg"]
+        rejected["msg"]
         == "Cannot write the IPUoF configuration of partition 'split': it has 2 GCDs. Select one with gcd."
     )
     configs = [json.loads((tmp_path / f"gcd{gcd}.conf").read_text()) for gcd in (0, 1)]

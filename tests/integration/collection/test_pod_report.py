@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests import ROOT
-from tests.integration.collection.playbook import refusals, results
+from tests.integration.collection.playbook import rejections, results
 from tests.unit.report.report_support import failing, info, passing
 
 POD = str(ROOT / "inventory/twin/pod.yml")
@@ -87,7 +87,7 @@ def test_errors_are_reported(tmp_path: Path) -> None:
     result = {"test": "Version", "ok": False, "failures": [failure]}
     (tmp_path / "versions.json").write_text(json.dumps({"ok": False, "results": [result]}))
     dest = {"dest": str(tmp_path / "rack.html")}
-    messages = refusals(
+    messages = rejections(
         tmp_path, [{"name": "Draw", "openipu.pod.pod_report": {**dest, **given}} for given, _message in MISTAKES]
     )
     assert [

@@ -58,9 +58,9 @@ def test_the_public_api_is_enough_for_partitions(
         task("vipu_pod", partitions=[NOTEBOOK], prune=["partitions"]),
     ]
     assert play(tmp_path, removal, **variables).changed == 2
-    refused = play(tmp_path, [task("vipu_agent", **AGENTS[0])], **variables)
-    assert refused.failed == 1
-    assert "offers only the public user API, which cannot list agents" in " ".join(refused.output.split())
+    rejected = play(tmp_path, [task("vipu_agent", **AGENTS[0])], **variables)
+    assert rejected.failed == 1
+    assert "offers only the public user API, which cannot list agents" in " ".join(rejected.output.split())
 
 
 @pytest.fixture

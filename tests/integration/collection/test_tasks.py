@@ -108,9 +108,9 @@ def test_check_mode_reports_errors_of_the_controller(server: InProcess, perform:
     dependent = {"id": "astray", "allocation": "team-b", "size": 1}
     assert predicted(VISION)["changed"]
     assert "warnings" not in predicted(VISION)
-    refused = predicted(big)
-    assert (refused["failed"], refused["changed"]) == (True, False)
-    assert refused["msg"].startswith("Cannot create partition 'big': allocation 'team-a' has")
+    rejected = predicted(big)
+    assert (rejected["failed"], rejected["changed"]) == (True, False)
+    assert rejected["msg"].startswith("Cannot create partition 'big': allocation 'team-a' has")
     assert predicted(big, validate=False)["changed"]
     missing = predicted(dependent)  # an earlier task may create the allocation
     assert missing["changed"]
@@ -123,7 +123,7 @@ def test_check_mode_reports_errors_of_the_controller(server: InProcess, perform:
 
 
 @pytest.mark.parametrize("module", ["vipu_partition", "vipu_pod"])
-def test_a_refused_object_has_the_code_of_the_controller(perform: Perform, module: str) -> None:
+def test_a_rejected_object_has_the_code_of_the_controller(perform: Perform, module: str) -> None:
     big = {"id": "big", "allocation": "team-a", "size": 16}
     failed = perform(module, **(big if module == "vipu_partition" else {"partitions": [big]}))
     assert failed["error_code"] == "OPU608"
@@ -220,7 +220,7 @@ def test_timeout_reports_the_last_state(server: InProcess, perform: Perform) -> 
     assert not perform("vipu_pod", partitions=[VISION, NOTEBOOK], wait=False)["changed"]
 
 
-def test_a_refused_batch_has_an_error_for_each_object(server: InProcess, perform: Perform) -> None:
+def test_a_rejected_batch_has_an_error_for_each_object(server: InProcess, perform: Perform) -> None:
     server.admin.RemoveAgent(admin.RemoveRequest(id="ag02", force=True))
     failed = perform(
         "vipu_pod",
@@ -235,7 +235,7 @@ def test_a_refused_batch_has_an_error_for_each_object(server: InProcess, perform
         ("allocation", "team-a"),
     }
     assert failed["msg"].count("Cannot create agent 'ag03'") == 1
-    assert "batch was refused" not in failed["msg"]
+    assert "batch was rejected" not in failed["msg"]
     assert failed["agents"]["unchanged"] == ["ag01"]
     assert failed["clusters"]["created"] == []
 
@@ -253,7 +253,7 @@ def test_a_refused_batch_has_an_error_for_each_object(server: InProcess, perform
         ("vipu_agent", {"id": "ag09", "host": "127.2.1.9", "api_access_key": "päss", "api_user_id": "a"}),
     ],
 )
-def test_invalid_values_are_refused(perform: Perform, module: str, options: dict[str, Any]) -> None:
+def test_invalid_values_are_rejected(perform: Perform, module: str, options: dict[str, Any]) -> None:
     failed = perform(module, **options)
     assert failed["failed"]
     assert re.fullmatch(r"(Cannot|The user id) [^\n]*\.", failed["msg"]), failed["msg"]
@@ -289,8 +289,8 @@ def test_omitted_kinds_stay_unchanged(perform: Perform) -> None:
 
 def test_prune_requires_a_list(perform: Perform) -> None:
     for check in (True, False):
-        refused = perform("vipu_pod", agents=AGENTS[:1], prune=["agents", "partitions"], check=check)
-        assert refused["msg"] == (
+        rejected = perform("vipu_pod", agents=AGENTS[:1], prune=["agents", "partitions"], check=check)
+        assert rejected["msg"] == (
             "Cannot prune partitions: the list of partitions to keep is missing. Set partitions; "
             "an empty list removes all."
         )
@@ -306,9 +306,9 @@ def test_force_recreates_desired_dependents(perform: Perform) -> None:
         "partitions": [NOTEBOOK],
         "recreate": True,
     }
-    refused = perform("vipu_pod", **desired)
-    assert (refused["failed"], refused["changed"]) == (True, False)
-    assert "Cannot remove allocation 'team-a': partitions 'notebook', 'scratch' are in it" in refused["msg"]
+    rejected = perform("vipu_pod", **desired)
+    assert (rejected["failed"], rejected["changed"]) == (True, False)
+    assert "Cannot remove allocation 'team-a': partitions 'notebook', 'scratch' are in it" in rejected["msg"]
     predicted = perform("vipu_pod", **desired, force=True, check=True)
     applied = perform("vipu_pod", **desired, force=True)
     assert applied["allocations"]["recreated"] == ["team-a"]

@@ -73,5 +73,5 @@ def test_the_key_file_is_sufficient_for_a_client(
     assert listed.returncode == 0, listed.stderr
     assert json.loads(listed.stdout) == []
     # The caller is alice, who is not an administrator.
-    refused = subprocess.run([BIN / "vipu-admin", "--config", file, "list", "users"], capture_output=True, timeout=30)
-    assert refused.returncode == 1
+    rejected = subprocess.run([BIN / "vipu-admin", "--config", file, "list", "users"], capture_output=True, timeout=30)
+    assert rejected.returncode == 1

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.collection.playbook import play, refusals, results
+from tests.integration.collection.playbook import play, rejections, results
 
 ME = {"owner": pwd.getpwuid(os.geteuid()).pw_name, "group": grp.getgrgid(os.getegid()).gr_name}
 MODULE = re.compile(r"Using module file \S+/(\w+)\.py")
@@ -77,9 +77,9 @@ def test_links_and_blocking_files_are_handled_as_by_copy(tmp_path: Path) -> None
     assert [write(tmp_path, link)["changed"] for _time in range(2)] == [True, False]
     assert not (tmp_path / "link").is_symlink()
     (tmp_path / "file").write_text("")
-    refused = write(tmp_path, [{"path": str(tmp_path / "file"), "state": "directory"}])
-    assert refused["failed"]
-    assert refused["msg"].startswith(f"Cannot write '{tmp_path}/file': ")
+    rejected = write(tmp_path, [{"path": str(tmp_path / "file"), "state": "directory"}])
+    assert rejected["failed"]
+    assert rejected["msg"].startswith(f"Cannot write '{tmp_path}/file': ")
 
 
 def test_files_equal_those_of_template_and_copy(tmp_path: Path, desired_files: list[dict[str, Any]]) -> None:
@@ -175,10 +175,10 @@ def test_invalid_content_is_not_written_and_ends_the_task(tmp_path: Path) -> Non
         {"path": str(tmp_path / "second"), "content": "2\n", "validate": "ls %s/sub"},
         {"path": str(tmp_path / "third"), "content": "3\n"},
     ]
-    refused = write(tmp_path, files)
-    assert (refused["failed"], refused["files"]["created"]) == (True, [str(tmp_path / "first")])
-    assert refused["msg"].startswith(f"Cannot write '{tmp_path}/second': failed to validate: ls: cannot access ")
-    assert refused["msg"].endswith("Not a directory.")
+    rejected = write(tmp_path, files)
+    assert (rejected["failed"], rejected["files"]["created"]) == (True, [str(tmp_path / "first")])
+    assert rejected["msg"].startswith(f"Cannot write '{tmp_path}/second': failed to validate: ls: cannot access ")
+    assert rejected["msg"].endswith("Not a directory.")
     assert (tmp_path / "second").read_text() == "as before\n"
     assert not (tmp_path / "third").exists()
 
@@ -205,7 +205,7 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
 
 def test_invalid_options_are_reported_in_one_message(tmp_path: Path) -> None:
     (tmp_path / "undefined.j2").write_text("{{ nobody_knows }}\n")
-    messages = refusals(tmp_path, [task([file]) for file, _message in MISTAKES])
+    messages = rejections(tmp_path, [task([file]) for file, _message in MISTAKES])
     assert [
         (expected, msg) for (_file, expected), msg in zip(MISTAKES, messages, strict=True) if expected not in msg
     ] == []

@@ -98,7 +98,7 @@ def test_a_connection_that_breaks_in_the_confirmation(switch: ServedSwitch, mome
     assert switch.requests == 5 + (moment == "after") * 2  # read the state of the session, then save
 
 
-def test_a_confirmation_that_is_refused(switch: ServedSwitch) -> None:
+def test_a_confirmation_that_is_rejected(switch: ServedSwitch) -> None:
     before = switch.config()
     sessions = switch.switch.sessions
     commit = sessions.commit
@@ -169,7 +169,7 @@ def test_a_full_session_table(switch: ServedSwitch) -> None:
     assert (switch.config(), switch.sessions()) == (before, others)
 
 
-def test_a_command_that_is_refused_leaves_no_session(switch: ServedSwitch) -> None:
+def test_a_command_that_is_rejected_leaves_no_session(switch: ServedSwitch) -> None:
     before = switch.config()
     for check in (True, False):
         message = message_of(switch, {**CONFIG, "interfaces": [{"name": "Ethernet9/1", "mtu": 9999}]}, check=check)

@@ -36,8 +36,8 @@ def test_a_wrong_password(switch: ServedSwitch) -> None:
     assert message_of(switch) == f"Cannot log in to SWITCH as 'admin': {advice}"
 
 
-def test_a_refused_connection(switch: ServedSwitch) -> None:
-    switch.fault(refusing=True)
+def test_a_rejected_connection(switch: ServedSwitch) -> None:
+    switch.fault(rejecting=True)
     assert message_of(switch) == (
         "Cannot reach SWITCH: connection refused. Check host and port, and that eAPI is enabled "
         "(management api http-commands)."

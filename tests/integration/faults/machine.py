@@ -70,52 +70,52 @@ class ControllerMachine(RuleBasedStateMachine):
         self.server.stop()
         self.folder.cleanup()
 
-    def agree(self, refusals: set[grpc.StatusCode], method: Any, request: Any) -> Any:
+    def agree(self, rejections: set[grpc.StatusCode], method: Any, request: Any) -> Any:
         """Make a call that must fail with one of these codes, or succeed when there are none."""
         try:
             reply = method(request, timeout=10)
         except grpc.RpcError as error:
-            assert error.code() in refusals, f"{error.code()} instead of {refusals or 'success'}: {error.details()}"
+            assert error.code() in rejections, f"{error.code()} instead of {rejections or 'success'}: {error.details()}"
             assert error.details().endswith("."), error.details()
             return None
-        assert not refusals, f"succeeded instead of failing with {refusals}: {request}"
+        assert not rejections, f"succeeded instead of failing with {rejections}: {request}"
         return reply
 
     @rule(id=agent_ids, port=st.integers(1, 9))
     def create_agent(self, id: str, port: int) -> None:
-        refusals = self.model.create_agent(id, "127.0.0.9", port)
+        rejections = self.model.create_agent(id, "127.0.0.9", port)
         spec = admin.AgentSpec(id=id, host="127.0.0.9", port=port)
-        self.agree(refusals, self.server.admin.CreateAgent, admin.CreateAgentRequest(spec=spec))
+        self.agree(rejections, self.server.admin.CreateAgent, admin.CreateAgentRequest(spec=spec))
 
     @rule(id=cluster_ids, agents=agent_lists, ilds=st.sampled_from([1, 1, 2]))
     def create_cluster(self, id: str, agents: list[str], ilds: int) -> None:
-        refusals = self.model.create_cluster(id, agents, ilds)
+        rejections = self.model.create_cluster(id, agents, ilds)
         spec = admin.ClusterSpec(id=id, agent_ids=agents, num_ilds=ilds)
-        self.agree(refusals, self.server.admin.CreateCluster, admin.CreateClusterRequest(spec=spec))
+        self.agree(rejections, self.server.admin.CreateCluster, admin.CreateClusterRequest(spec=spec))
 
     @rule(id=allocation_ids, cluster=cluster_ids, agents=agent_lists)
     def create_allocation(self, id: str, cluster: str, agents: list[str]) -> None:
         if not agents:
             return
-        refusals = self.model.create_allocation(id, cluster, agents)
+        rejections = self.model.create_allocation(id, cluster, agents)
         spec = admin.AllocationSpec(id=id, cluster_id=cluster, agent_ids=agents)
-        self.agree(refusals, self.server.admin.CreateAllocation, admin.CreateAllocationRequest(spec=spec))
+        self.agree(rejections, self.server.admin.CreateAllocation, admin.CreateAllocationRequest(spec=spec))
 
     @rule(id=partition_ids, allocation=allocation_ids, size=sizes)
     def create_partition(self, id: str, allocation: str, size: int) -> None:
-        refusals = self.model.create_partition(id, allocation, size)
-        self.agree(refusals, self.server.user.CreatePartition, partition(id, size, allocation))
+        rejections = self.model.create_partition(id, allocation, size)
+        self.agree(rejections, self.server.user.CreatePartition, partition(id, size, allocation))
 
     @rule(what=removals, force=st.booleans())
     def remove(self, what: tuple[str, str], force: bool) -> None:
         kind, id = what
-        refusals = self.model.remove(kind, id, force)
+        rejections = self.model.remove(kind, id, force)
         if kind == "partition":
             request = virmgrpc.RemovePartitionRequest(partition_id=id, force=force)
-            self.agree(refusals, self.server.user.RemovePartition, request)
+            self.agree(rejections, self.server.user.RemovePartition, request)
         else:
             method = getattr(self.server.admin, f"Remove{kind.capitalize()}")
-            self.agree(refusals, method, admin.RemoveRequest(id=id, force=force))
+            self.agree(rejections, method, admin.RemoveRequest(id=id, force=force))
 
     @rule(first=st.sampled_from([0, 4]), count=st.sampled_from([2, 4]), with_partition=st.booleans())
     def apply_rack(self, first: int, count: int, with_partition: bool) -> None:
@@ -128,29 +128,29 @@ class ControllerMachine(RuleBasedStateMachine):
             if expected.agents.get(name) != ("127.0.0.9", port):
                 if name in expected.agents:
                     return None  # the model does not cover changes of agents
-                refused = expected.create_agent(name, "127.0.0.9", port)
-                if refused:
-                    return self.refused(request)
+                rejected = expected.create_agent(name, "127.0.0.9", port)
+                if rejected:
+                    return self.rejected(request)
         if cluster in expected.clusters or allocation in expected.allocations:
             return None
         request.clusters.append(admin.ClusterSpec(id=cluster, agent_ids=names))
         request.allocations.append(admin.AllocationSpec(id=allocation, cluster_id=cluster, agent_ids=names))
-        refused = expected.create_cluster(cluster, names, 1) or expected.create_allocation(allocation, cluster, names)
-        if with_partition and not refused:
+        rejected = expected.create_cluster(cluster, names, 1) or expected.create_allocation(allocation, cluster, names)
+        if with_partition and not rejected:
             requirements = virmgrpc.PartitionRequirements(id="p0", size=4, allocation_id=allocation)
             request.partitions.append(admin.PartitionSpec(requirements=requirements))
             if "p0" in expected.partitions:
-                refused = {grpc.StatusCode.FAILED_PRECONDITION}  # it exists in another allocation
+                rejected = {grpc.StatusCode.FAILED_PRECONDITION}  # it exists in another allocation
             else:
-                refused = expected.create_partition("p0", allocation, 4)
-        if refused:
-            return self.refused(request)
+                rejected = expected.create_partition("p0", allocation, 4)
+        if rejected:
+            return self.rejected(request)
         reply = self.server.admin.Apply(request, timeout=10)
         assert reply.applied, reply.results
         self.model = expected
         return None
 
-    def refused(self, request: Any) -> None:
+    def rejected(self, request: Any) -> None:
         """Apply a batch of which an item must fail."""
         reply = self.server.admin.Apply(request, timeout=10)
         assert not reply.applied
@@ -159,13 +159,13 @@ class ControllerMachine(RuleBasedStateMachine):
     @rule(what=st.lists(removals, min_size=1, max_size=4, unique=True))
     def apply_removals(self, what: list[tuple[str, str]]) -> None:
         """Apply many removals of existing and missing objects in one batch, all or none."""
-        expected, refused = self.model.copy(), False
+        expected, rejected = self.model.copy(), False
         order = ["partition", "allocation", "cluster", "agent"]
         for kind, id in sorted(what, key=lambda item: order.index(item[0])):
-            refused |= bool(expected.remove(kind, id, force=False))
+            rejected |= bool(expected.remove(kind, id, force=False))
         request = admin.ApplyRequest(removals=[admin.ObjectRef(kind=KINDS[kind], id=id) for kind, id in what])
-        if refused:
-            self.refused(request)
+        if rejected:
+            self.rejected(request)
         else:
             assert self.server.admin.Apply(request, timeout=10).applied
             self.model = expected

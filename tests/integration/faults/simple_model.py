@@ -44,53 +44,53 @@ class Model:
         )
 
     def create_agent(self, id: str, host: str, port: int) -> set[StatusCode]:
-        refusals = {EXISTS} if id in self.agents or (host, port) in self.agents.values() else set()
-        if not refusals:
+        rejections = {EXISTS} if id in self.agents or (host, port) in self.agents.values() else set()
+        if not rejections:
             self.agents[id] = host, port
-        return refusals
+        return rejections
 
     def create_cluster(self, id: str, agents: Sequence[str], ilds: int) -> set[StatusCode]:
         taken = {agent for cluster in self.clusters.values() for agent in cluster.agents}
-        refusals = {EXISTS} if id in self.clusters else set()
+        rejections = {EXISTS} if id in self.clusters else set()
         if not agents or len(set(agents)) < len(agents) or len(agents) % ilds:
-            refusals.add(INVALID)
+            rejections.add(INVALID)
         if not self.agents.keys() >= set(agents):
-            refusals.add(MISSING)
+            rejections.add(MISSING)
         if taken & set(agents):
-            refusals.add(WAIT)
-        if not refusals:
+            rejections.add(WAIT)
+        if not rejections:
             self.clusters[id] = ClusterModel(tuple(agents), ilds)
-        return refusals
+        return rejections
 
     def create_allocation(self, id: str, cluster: str, agents: Sequence[str]) -> set[StatusCode]:
         taken = {agent for _, held in self.allocations.values() for agent in held}
-        refusals = {EXISTS} if id in self.allocations else set()
+        rejections = {EXISTS} if id in self.allocations else set()
         if cluster not in self.clusters:
-            return refusals | {MISSING}
+            return rejections | {MISSING}
         order = list(self.clusters[cluster].agents)
         if not self.agents.keys() >= set(agents):
-            refusals.add(MISSING)
+            rejections.add(MISSING)
         if not set(order) >= set(agents) & self.agents.keys():
-            refusals.add(WAIT)
+            rejections.add(WAIT)
         if taken & set(agents):
-            refusals.add(WAIT)
+            rejections.add(WAIT)
         if not agents or not any(order[first : first + len(agents)] == list(agents) for first in range(len(order))):
-            refusals.add(INVALID)
-        if not refusals:
+            rejections.add(INVALID)
+        if not rejections:
             self.allocations[id] = cluster, tuple(agents)
-        return refusals
+        return rejections
 
     def create_partition(self, id: str, allocation: str, size: int) -> set[StatusCode]:
-        refusals = {EXISTS} if id in self.partitions else set()
+        rejections = {EXISTS} if id in self.partitions else set()
         if size < 1 or size & (size - 1):
-            refusals.add(INVALID)
+            rejections.add(INVALID)
         if allocation not in self.allocations:
-            refusals.add(MISSING)
-        if not refusals and not self.fits(allocation, size):
-            refusals.add(FULL)
-        if not refusals:
+            rejections.add(MISSING)
+        if not rejections and not self.fits(allocation, size):
+            rejections.add(FULL)
+        if not rejections:
             self.partitions[id] = allocation, size
-        return refusals
+        return rejections
 
     def remove(self, kind: str, id: str, force: bool) -> set[StatusCode]:
         table = getattr(self, f"{kind}s")

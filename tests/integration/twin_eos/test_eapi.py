@@ -159,35 +159,35 @@ def test_a_configuration_session_of_pyeapi(switch: ServedSwitch) -> None:
         ("configure session no-such abort", 1000, "Session no-such does not exist"),
     ],
 )
-def test_refused_commands(switch: ServedSwitch, command: str, code: int, words: str) -> None:
+def test_rejected_commands(switch: ServedSwitch, command: str, code: int, words: str) -> None:
     node = switch.node()
-    with pytest.raises(CommandError) as refused:
+    with pytest.raises(CommandError) as rejected:
         node.run_commands(["show hostname", command, "show version"])
-    assert refused.value.error_code == code
+    assert rejected.value.error_code == code
     # The output has the results of the commands before it; the commands after it did not run.
-    enabled, hostname, last = refused.value.output
+    enabled, hostname, last = rejected.value.output
     assert (enabled, hostname["hostname"]) == ({}, "tor1")
     assert words in last["errors"][0]
-    assert f"CLI command 3 of 4 '{command}' failed" in str(refused.value)
+    assert f"CLI command 3 of 4 '{command}' failed" in str(rejected.value)
 
 
 def test_commands_without_json_form(switch: ServedSwitch) -> None:
-    with pytest.raises(CommandError) as refused:
+    with pytest.raises(CommandError) as rejected:
         show(switch.node(), "show session-config named x diffs")
-    assert refused.value.error_code == 1000
-    with pytest.raises(CommandError) as refused:
+    assert rejected.value.error_code == 1000
+    with pytest.raises(CommandError) as rejected:
         switch.node().run_commands(["show logging"])
-    assert refused.value.error_code == 1003
-    assert "format='text'" in str(refused.value.output[-1]["errors"])
+    assert rejected.value.error_code == 1003
+    assert "format='text'" in str(rejected.value.output[-1]["errors"])
 
 
 def test_read_only_users_and_rejected_logins(rack: Rack) -> None:
     switch = rack.switch(operators=frozenset({"viewer"}))
     viewer = switch.node("viewer")
     assert show(viewer, "show hostname")["hostname"] == "tor1"
-    with pytest.raises(CommandError) as refused:
+    with pytest.raises(CommandError) as rejected:
         viewer.config(["vlan 11"])
-    assert refused.value.error_code == 1005
+    assert rejected.value.error_code == 1005
     with pytest.raises(ConnectionError, match="Unauthorized"):
         switch.node(password="wrong").enable("show version")
     with pytest.raises(ConnectionError, match="Unauthorized"):
@@ -199,9 +199,9 @@ def test_read_only_users_and_rejected_logins(rack: Rack) -> None:
 
 def test_the_enable_password(rack: Rack) -> None:
     switch = rack.switch(enable="s3cret")
-    with pytest.raises(CommandError) as refused:
+    with pytest.raises(CommandError) as rejected:
         switch.node().enable("show running-config", encoding="text")
-    assert "Bad secret" in str(refused.value.output)
+    assert "Bad secret" in str(rejected.value.output)
     node = switch.node()
     node.enable_authentication("s3cret")
     assert "hostname tor1" in show_text(node, "show running-config")
@@ -326,11 +326,11 @@ def test_a_slow_switch(switch: ServedSwitch) -> None:
     assert show(switch.node(), "show hostname")["hostname"] == "tor1"
 
 
-def test_a_switch_that_refuses_connections(switch: ServedSwitch) -> None:
+def test_a_switch_that_rejects_connections(switch: ServedSwitch) -> None:
     node = switch.node()
     show(node, "show hostname")
-    switch.fault(refusing=True)
-    with pytest.raises(ConnectionError, match=r"refused|reset"):
+    switch.fault(rejecting=True)
+    with pytest.raises(ConnectionError, match=r"Connection refused|reset"):
         show(node, "show hostname")
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", switch.port), timeout=5)
@@ -352,9 +352,9 @@ def test_a_connection_that_breaks_in_a_commit(switch: ServedSwitch, moment: str,
 
 def test_a_full_session_table(switch: ServedSwitch) -> None:
     switch.fault(full_sessions=True)
-    with pytest.raises(CommandError) as refused:
+    with pytest.raises(CommandError) as rejected:
         switch.node().run_commands(["configure session a", "vlan 40"])
-    assert "Maximum number of pending sessions" in str(refused.value.output)
+    assert "Maximum number of pending sessions" in str(rejected.value.output)
     switch.fault()
     switch.node().run_commands(["configure session a", "vlan 40", "commit"])
     assert "vlan 40" in switch.config()

@@ -182,10 +182,10 @@ def test_invalid_datagrams_are_ignored(agents: Agents) -> None:
         assert bytes(manager.get(NAME).values[0][1]) == b"pdu1"
 
 
-def test_the_faults_refusing_and_slow(agents: Agents) -> None:
+def test_the_faults_rejecting_and_slow(agents: Agents) -> None:
     served = agents.pdu(credentials=WITH_V2C)
     with Manager(served.port, community(READS), timeout=0.3) as manager:
-        served.fault(refusing=True)
+        served.fault(rejecting=True)
         assert "before timeout" in manager.get(NAME).error
         served.fault(slow=3.0)
         assert "before timeout" in manager.get(NAME).error

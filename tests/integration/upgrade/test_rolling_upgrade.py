@@ -145,7 +145,7 @@ def test_machines_are_upgraded_one_at_a_time_and_only_once(upgrades: Upgrades) -
 
 def test_a_failure_stops_the_upgrade_and_the_next_run_resumes_there(upgrades: Upgrades) -> None:
     one, two, three = upgrades.machines
-    upgrades.release(NEW, **{two: "refuses"})
+    upgrades.release(NEW, **{two: "rejects"})
     done = upgrades.run(NEW)
     assert done.returncode == 2
     assert (
@@ -171,8 +171,8 @@ def test_a_machine_that_does_not_return_is_named(upgrades: Upgrades) -> None:
         output(done)
     )
     assert upgrades.calls == [f"upgrade {one}", f"upgrade {two}"]
-    refused = upgrades.run(NEW)
-    assert f"Cannot upgrade IPU-Machines: {two} is Down" in output(refused)
+    rejected = upgrades.run(NEW)
+    assert f"Cannot upgrade IPU-Machines: {two} is Down" in output(rejected)
 
 
 def test_missing_versions_are_reported(upgrades: Upgrades) -> None:
@@ -190,8 +190,8 @@ def test_cluster_tests_gate_every_machine(upgrades: Upgrades) -> None:
     assert f"({one}): the machines are upgraded and up, but cluster 'cl1' did not pass its tests: " in output(done)
     assert f"{one}" in upgrades.calls[0]
     assert len(upgrades.calls) == 1
-    refused = upgrades.run(NEW)
-    assert "Cannot upgrade IPU-Machines: cluster 'cl1' did not pass its tests: " in output(refused)
+    rejected = upgrades.run(NEW)
+    assert "Cannot upgrade IPU-Machines: cluster 'cl1' did not pass its tests: " in output(rejected)
     assert len(upgrades.calls) == 1
 
 
@@ -199,10 +199,10 @@ def test_a_partition_that_must_not_move_blocks_the_upgrade(upgrades: Upgrades) -
     upgrades.twin.playbook("partitions.yml")
     # The controller never resets this partition automatically.
     upgrades.create_partition("quiet", disable_auto_reset=True)
-    refused = upgrades.run(NEW)
-    assert refused.returncode == 2
-    assert "Cannot upgrade IPU-Machines: Partition 'p1-1' is on " in output(refused)
-    assert "make it relocatable, or interrupt it with virm_agent_upgrade_partitions=interrupt." in output(refused)
+    rejected = upgrades.run(NEW)
+    assert rejected.returncode == 2
+    assert "Cannot upgrade IPU-Machines: Partition 'p1-1' is on " in output(rejected)
+    assert "make it relocatable, or interrupt it with virm_agent_upgrade_partitions=interrupt." in output(rejected)
     assert upgrades.calls == []
 
     done = upgrades.run(NEW, virm_agent_upgrade_partitions="interrupt")

@@ -23,7 +23,7 @@ def main(folder: Path, command: str, name: str) -> None:
     with (folder / "calls").open("a") as calls:
         calls.write(f"{command} {name}\n")
     fault = json.loads((folder / "faults.json").read_text()).get(name)
-    if fault == "refuses":
+    if fault == "rejects":
         sys.exit("the standby image cannot be written")
     if command == "upgrade":
         for component, version in json.loads((folder / "release.json").read_text()).items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A machine that answers but refuses to release a partition."""
+"""A machine that responds but rejects the release of a partition."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.integration.vipu_servers import InProcess, Machines, partition, pod, 
 from tests.integration.waiting import until
 
 
-def test_a_refused_release_is_retried(
+def test_a_rejected_release_is_retried(
     vipu_server: Callable[..., InProcess], machines: Machines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(driver, "RELEASE_RETRY", 0.05)
@@ -25,7 +25,7 @@ def test_a_refused_release_is_retried(
     wait_active(server, "p1")
     attempts, may_release = 0, False
 
-    def refuse_first(real: Callable[[str], object]) -> Callable[[str], object]:
+    def reject_first(real: Callable[[str], object]) -> Callable[[str], object]:
         async def release(partition_id: str) -> None:
             nonlocal attempts
             attempts += 1
@@ -36,12 +36,12 @@ def test_a_refused_release_is_retried(
         return release
 
     for machine in machines._rack.machines.values():
-        monkeypatch.setattr(machine.hardware, "release", refuse_first(machine.hardware.release))
+        monkeypatch.setattr(machine.hardware, "release", reject_first(machine.hardware.release))
     request = virmgrpc.RemovePartitionRequest(partition_id="p1")
-    with pytest.raises(grpc.RpcError) as refused:
+    with pytest.raises(grpc.RpcError) as rejected:
         server.user.RemovePartition(request, timeout=10)
-    assert refused.value.code() is grpc.StatusCode.FAILED_PRECONDITION
-    assert "refused to release it: the IPUs do not answer." in refused.value.details()
+    assert rejected.value.code() is grpc.StatusCode.FAILED_PRECONDITION
+    assert "rejected the release: the IPUs do not answer." in rejected.value.details()
     status = virmgrpc.GetPartitionStatusRequest(partition_id="p1")
     until(lambda: server.user.GetPartitionStatus(status).status.errors)
     reported = server.user.GetPartitionStatus(status).status

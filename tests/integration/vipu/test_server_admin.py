@@ -15,7 +15,7 @@ from openipu.vipu.fleet.status import DiscoveredAgent
 from tests.integration.vipu_servers import Client, InProcess, InstantLife, partition, pod, wait_active
 
 
-def refusal(call: Callable[[], object]) -> tuple[grpc.StatusCode, str]:
+def rejection(call: Callable[[], object]) -> tuple[grpc.StatusCode, str]:
     with pytest.raises(grpc.RpcError) as caught:
         call()
     return caught.value.code(), caught.value.details()
@@ -29,7 +29,7 @@ def test_agents(instant_server: InProcess) -> None:
     api = instant_server.admin
     api.CreateAgent(admin.CreateAgentRequest(spec=admin.AgentSpec(id="ag01", host="127.2.1.1")))
     api.CreateAgent(admin.CreateAgentRequest(spec=admin.AgentSpec(id="ag02", host="127.2.1.2", port=8081)))
-    assert refusal(
+    assert rejection(
         lambda: api.CreateAgent(admin.CreateAgentRequest(spec=admin.AgentSpec(id="ag03", host="127.2.1.1", port=8080)))
     ) == (
         grpc.StatusCode.ALREADY_EXISTS,
@@ -41,7 +41,7 @@ def test_agents(instant_server: InProcess) -> None:
     agent = api.GetAgent(admin.GetAgentRequest(id="ag02")).agent
     assert (agent.state, agent.reason, agent.cluster_id) == (admin.AGENT_STATE_DOWN, "no answer", "")
     api.RemoveAgent(admin.RemoveRequest(id="ag01"))
-    assert refusal(lambda: api.GetAgent(admin.GetAgentRequest(id="ag01"))) == (
+    assert rejection(lambda: api.GetAgent(admin.GetAgentRequest(id="ag01"))) == (
         grpc.StatusCode.NOT_FOUND,
         "Cannot get agent 'ag01': agent 'ag01' does not exist.",
     )
@@ -65,15 +65,15 @@ def test_clusters_and_allocations(instant_server: InProcess) -> None:
     assert [each.spec.id for each in tenant.ListAllocations(admin.ListAllocationsRequest()).allocations] == ["a1", "a2"]
     fits = tenant.CountFits(admin.CountFitsRequest(allocation_id="a1", sizes=[1, 2, 4, 8, 16, 1])).fits
     assert [(fit.size, fit.count) for fit in fits] == [(1, 10), (2, 5), (4, 2), (8, 1), (16, 0)]
-    assert refusal(lambda: tenant.CountFits(admin.CountFitsRequest(allocation_id="a1", sizes=[3])))[0] == (
+    assert rejection(lambda: tenant.CountFits(admin.CountFitsRequest(allocation_id="a1", sizes=[3])))[0] == (
         grpc.StatusCode.INVALID_ARGUMENT
     )
     cluster = api.GetCluster(admin.GetClusterRequest(id="cl0")).cluster
     assert (cluster.spec.num_ilds, cluster.spec.ipu_link_topology) == (1, admin.IPU_LINK_TOPOLOGY_TORUS)
     assert list(cluster.allocation_ids) == ["a1", "a2"]
     assert api.ListClusters(admin.ListClustersRequest()).clusters == [cluster]
-    assert refusal(lambda: api.RemoveCluster(admin.RemoveRequest(id="cl0")))[0] is grpc.StatusCode.FAILED_PRECONDITION
-    assert refusal(lambda: api.RemoveAllocation(admin.RemoveRequest(id="a1")))[1] == (
+    assert rejection(lambda: api.RemoveCluster(admin.RemoveRequest(id="cl0")))[0] is grpc.StatusCode.FAILED_PRECONDITION
+    assert rejection(lambda: api.RemoveAllocation(admin.RemoveRequest(id="a1")))[1] == (
         "Cannot remove allocation 'a1': partitions 'p1', 'p2' are in it. Remove the partitions first, or use force."
     )
     api.RemoveAllocation(admin.RemoveRequest(id="a1", force=True))
@@ -154,7 +154,7 @@ def test_unknown_enum_numbers_are_rejected(instant_server: InProcess) -> None:
         lambda: instant_server.user.CreatePartition(partition("p1", ipulink_routing_type=77)),
         lambda: instant_server.user.CreatePartition(partition("p1", sync_type=-1)),
     ):
-        assert refusal(call)[0] in (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.NOT_FOUND)
+        assert rejection(call)[0] in (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.NOT_FOUND)
     assert [each.spec.id for each in api.ListClusters(admin.ListClustersRequest()).clusters] == ["cl0"]
     assert not api.ListUsers(admin.ListUsersRequest()).users
 
@@ -164,7 +164,7 @@ def test_users(instant_server: InProcess) -> None:
     api = instant_server.admin
     key = api.CreateUser(admin.CreateUserRequest(spec=admin.UserSpec(id="alice", allocation_ids=["a1"]))).access_key
     assert len(key) == 11
-    assert refusal(lambda: api.CreateUser(admin.CreateUserRequest(spec=admin.UserSpec(id="alice"))))[0] == (
+    assert rejection(lambda: api.CreateUser(admin.CreateUserRequest(spec=admin.UserSpec(id="alice"))))[0] == (
         grpc.StatusCode.ALREADY_EXISTS
     )
     assert api.ListUsers(admin.ListUsersRequest()).users == [
@@ -190,7 +190,7 @@ def test_discovered_agents(instant_server: InProcess) -> None:
 
 def test_a_separate_admin_endpoint(vipu_server: Callable[..., InProcess]) -> None:
     server = vipu_server(life=InstantLife, admin=ListenAddress("127.0.0.2", 0))
-    assert refusal(lambda: server.admin.ListAgents(admin.ListAgentsRequest()))[0] is grpc.StatusCode.UNIMPLEMENTED
+    assert rejection(lambda: server.admin.ListAgents(admin.ListAgentsRequest()))[0] is grpc.StatusCode.UNIMPLEMENTED
     other = Client(str(server.endpoints[1]))
     assert other.address.startswith("127.0.0.2:")
     pod(other, 4)
@@ -233,10 +233,10 @@ def test_lists_have_one_order(vipu_server: Callable[..., InProcess], tmp_path: P
     assert server.admin.Apply(request).applied
     expected = {kind: ["a", "b", "c"] for kind in ids()}
     assert ids() == expected
-    refused = admin.ApplyRequest(
+    rejected = admin.ApplyRequest(
         removals=[admin.ObjectRef(kind=admin.KIND_PARTITION, id="a"), admin.ObjectRef(kind=admin.KIND_AGENT, id="a")]
     )
-    assert not server.admin.Apply(refused).applied
+    assert not server.admin.Apply(rejected).applied
     assert ids() == expected
     server.stop()
     server = vipu_server(database, life=InstantLife)

@@ -101,9 +101,9 @@ def test_keep_removes_old_backups_only(busy: InProcess, certs: Path, tmp_path: P
     files = [backup.create(tmp_path / "vipu-server.db", certs, folder)[0] for _ in range(3)]
     assert backup.prune(folder, 2) == files[:1]
     assert sorted(folder.iterdir()) == sorted([folder / "notes.txt", *files[1:]])
-    refused = run("backup", "--database", str(tmp_path / "vipu-server.db"), "--keep", "3", str(folder / "one.tar.gz"))
-    assert refused.returncode == 2
-    assert "--keep counts the backups of a folder" in refused.stderr
+    rejected = run("backup", "--database", str(tmp_path / "vipu-server.db"), "--keep", "3", str(folder / "one.tar.gz"))
+    assert rejected.returncode == 2
+    assert "--keep counts the backups of a folder" in rejected.stderr
 
 
 def test_restore_overwrites_only_on_request_and_keeps_the_old_files(
@@ -113,9 +113,9 @@ def test_restore_overwrites_only_on_request_and_keeps_the_old_files(
     file, _ = backup.create(database, certs, tmp_path)
     busy.user.CreatePartition(partition("later", 4, "a1"))
     options = ("--database", str(database), "--certs", str(certs))
-    refused = run("restore", *options, str(file))
-    assert refused.returncode == 1
-    assert refused.stderr == (
+    rejected = run("restore", *options, str(file))
+    assert rejected.returncode == 1
+    assert rejected.stderr == (
         f"Error OPU613: Cannot restore '{file}': '{database}' already exists. Nothing was restored. "
         "Give --overwrite to replace it, or another --database and --certs.\n"
     )
@@ -303,9 +303,9 @@ def test_certificates_are_checked_before_use(certs: Path, tmp_path: Path) -> Non
 
 def test_certificates_of_other_authorities_are_not_renewed(certs: Path) -> None:
     shutil.rmtree(certs / "ca")
-    refused = run("renew", "--certs", str(certs))
-    assert refused.returncode == 1
-    assert refused.stderr == (
+    rejected = run("renew", "--certs", str(certs))
+    assert rejected.returncode == 1
+    assert rejected.stderr == (
         f"Error OPU614: Cannot read '{certs / 'ca' / 'ca.key'}': No such file or directory. Only certificates of "
         "'vipu-server --tls-init' can be renewed here. Renew others at their issuer.\n"
     )
@@ -358,7 +358,7 @@ def test_options_of_commands_come_from_the_same_environment(tmp_path: Path) -> N
     assert done.stdout.startswith(f"Sound: {database} (0 agents"), done.stderr
 
 
-def test_an_unknown_command_is_refused() -> None:
-    refused = run("bakup")
-    assert refused.returncode == 2
-    assert "No such command 'bakup'" in refused.stderr
+def test_an_unknown_command_is_rejected() -> None:
+    rejected = run("bakup")
+    assert rejected.returncode == 2
+    assert "No such command 'bakup'" in rejected.stderr

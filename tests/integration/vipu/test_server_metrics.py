@@ -38,7 +38,7 @@ def url(port: int) -> str:
     return f"http://{HOST}:{port}/metrics"
 
 
-def refused(call: Callable[[], object]) -> grpc.StatusCode:
+def rejected(call: Callable[[], object]) -> grpc.StatusCode:
     with pytest.raises(grpc.RpcError) as error:
         call()
     code: grpc.StatusCode = error.value.code()
@@ -51,7 +51,7 @@ def test_metrics_of_a_busy_controller(vipu_process: Callable[..., Process], mach
     pod(server, machines, {"a1": 30, "a2": 2})
     for number in range(4):
         server.user.CreatePartition(partition(f"p{number}", 16))
-    assert refused(lambda: server.user.CreatePartition(partition("p0", 1))) is grpc.StatusCode.ALREADY_EXISTS
+    assert rejected(lambda: server.user.CreatePartition(partition("p0", 1))) is grpc.StatusCode.ALREADY_EXISTS
     for number in range(4):
         wait_active(server, f"p{number}")
     server.user.RemovePartition(virmgrpc.RemovePartitionRequest(partition_id="p3"))
@@ -156,7 +156,7 @@ def test_metrics_contain_no_secrets(vipu_process: Callable[..., Process], port: 
     credentials = grpc.ssl_channel_credentials(files["ca.crt"], files["client.key"], files["client.crt"])
     server = vipu_process("--secure", "--certs", str(certs), *options(port), channel=credentials)
     metadata = (("x-user-id", "mallory"), ("x-access-key", "guessed-key"))
-    assert refused(lambda: server.user.ListPartitions(virmgrpc.ListPartitionsRequest(), metadata=metadata)) in (
+    assert rejected(lambda: server.user.ListPartitions(virmgrpc.ListPartitionsRequest(), metadata=metadata)) in (
         grpc.StatusCode.UNAUTHENTICATED,
     )
     scrape = check(url(port), CONTROLLER)

@@ -26,7 +26,7 @@ from openipu.vipu.storage import writer
 from openipu.vipu.tls import issue, load
 from tests.integration.vipu_servers import Client, InProcess, InstantLife, partition, pod
 
-Refusal = tuple[grpc.StatusCode, str]
+Rejection = tuple[grpc.StatusCode, str]
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ class User:
     def __call__(self, stub: str, method: str, request: object) -> object:
         return getattr(getattr(self.client, stub), method)(request, metadata=self.metadata, timeout=10)
 
-    def refused(self, stub: str, method: str, request: object) -> Refusal:
+    def rejected(self, stub: str, method: str, request: object) -> Rejection:
         with pytest.raises(grpc.RpcError) as caught:
             self(stub, method, request)
         return caught.value.code(), caught.value.details()
@@ -131,7 +131,7 @@ def test_objects_of_other_tenants_are_hidden(tenants: tuple[User, User, User]) -
         ("tenant", "GetAllocation", admin.GetAllocationRequest(id="a2")),
         ("tenant", "CountFits", admin.CountFitsRequest(allocation_id="a2", sizes=[1])),
     ):
-        code, message = alice.refused(stub, method, request)
+        code, message = alice.rejected(stub, method, request)
         assert code is grpc.StatusCode.NOT_FOUND, method
         assert "does not exist, or you may not use it" in message, message
     assert root.listed() == ["pa", "pb"]
@@ -145,7 +145,7 @@ def test_the_admin_api_is_for_administrators(tenants: tuple[User, User, User]) -
     root, alice, _ = tenants
     for method in admin.service("AdminService").methods:
         request = getattr(admin, method.input_type.name)()
-        assert alice.refused("admin", method.name, request) == (
+        assert alice.rejected("admin", method.name, request) == (
             grpc.StatusCode.PERMISSION_DENIED,
             "Only an administrator may do that.",
         )
@@ -157,7 +157,7 @@ def test_removed_rights_end_at_once(tenants: tuple[User, User, User]) -> None:
     root("admin", "Apply", admin.ApplyRequest(users=[admin.UserSpec(id="alice", allocation_ids=["a2"])]))
     assert alice.listed() == ["pb"]
     root("admin", "RemoveUser", admin.RemoveRequest(id="bob"))
-    assert bob.refused("user", "ListPartitions", virmgrpc.ListPartitionsRequest())[0] is (
+    assert bob.rejected("user", "ListPartitions", virmgrpc.ListPartitionsRequest())[0] is (
         grpc.StatusCode.UNAUTHENTICATED
     )
 
@@ -177,7 +177,7 @@ def test_credentials_are_needed_and_must_be_right(tenants: tuple[User, User, Use
             ("admin", "ListUsers", admin.ListUsersRequest()),
             ("tenant", "ListAllocations", admin.ListAllocationsRequest()),
         ):
-            assert user.refused(*call) == (grpc.StatusCode.UNAUTHENTICATED, message)
+            assert user.rejected(*call) == (grpc.StatusCode.UNAUTHENTICATED, message)
     # Clients with a certificate may read the version without credentials.
     assert User(server)("version", "GetVersion", virmgrpc.VersionRequest()).version
 
@@ -186,7 +186,7 @@ def test_keys_are_neither_stored_nor_logged(
     tenants: tuple[User, User, User], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     keys = [user.metadata[1][1] for user in tenants]
-    tenants[1].refused("user", "CreatePartition", partition("pa", 1, "a1"))
+    tenants[1].rejected("user", "CreatePartition", partition("pa", 1, "a1"))
     stored = b"".join(file.read_bytes() for file in tmp_path.glob("vipu-server.db*"))
     captured = capfd.readouterr()
     for key in keys:
@@ -205,12 +205,12 @@ def test_the_log_names_rejected_callers_and_writers(
         monkeypatch.setattr(
             module, "_log", structlog.wrap_logger(None, processors=[capture], wrapper_class=logger_class)
         )
-    User(root.client, "mallory" + "y" * 100, key).refused("user", "CreatePartition", partition("x", 1, "a1"))
-    alice.refused("admin", "ListUsers", admin.ListUsersRequest())
+    User(root.client, "mallory" + "y" * 100, key).rejected("user", "CreatePartition", partition("x", 1, "a1"))
+    alice.rejected("admin", "ListUsers", admin.ListUsersRequest())
     alice("user", "RemovePartition", virmgrpc.RemovePartitionRequest(partition_id="pa"))
     alice.create("pa", "a1")
     alice.listed()
-    alice.refused("user", "CreatePartition", partition("pa", 1, "a1"))
+    alice.rejected("user", "CreatePartition", partition("pa", 1, "a1"))
     root("admin", "Apply", admin.ApplyRequest(users=[admin.UserSpec(id="carol")], validate_only=True))
     root("admin", "CreateUser", admin.CreateUserRequest(spec=admin.UserSpec(id="carol")))
     logs = capture.entries
@@ -237,7 +237,7 @@ def test_default_user(secure: Callable[..., InProcess]) -> None:
     server = secure(default_user_id="root")
     pod(server, 2)
     assert User(server).listed() == []
-    assert User(server, "root", "wrong").refused("user", "ListPartitions", virmgrpc.ListPartitionsRequest())[0] is (
+    assert User(server, "root", "wrong").rejected("user", "ListPartitions", virmgrpc.ListPartitionsRequest())[0] is (
         grpc.StatusCode.UNAUTHENTICATED
     )
 
@@ -284,14 +284,14 @@ def test_only_valid_client_certificates_are_accepted(
         channel(certs, outdated(certs, tmp_path / "late")),
     ):
         other_client = Client(server.address, credentials)
-        assert User(other_client).refused("version", "GetVersion", virmgrpc.VersionRequest())[0] is (
+        assert User(other_client).rejected("version", "GetVersion", virmgrpc.VersionRequest())[0] is (
             grpc.StatusCode.UNAVAILABLE
         )
         other_client.close()
     assert User(server)("version", "GetVersion", virmgrpc.VersionRequest()).version
 
 
-def test_certificates_that_cannot_be_used_are_refused(certs: Path, tmp_path: Path) -> None:
+def test_certificates_that_cannot_be_used_are_rejected(certs: Path, tmp_path: Path) -> None:
     with pytest.raises(load.TlsError, match=r"No such file or directory\. Create one with 'vipu-server --tls-init'\.$"):
         load.server_credentials(tmp_path / "nothing")
     issue.create(tmp_path / "old", ["localhost"], datetime.timedelta(days=-1))

@@ -12,7 +12,7 @@ from openipu.shared.vipu.contract import admin, virmgrpc
 from tests.integration.vipu_servers import Client, InProcess, InstantLife, partition, pod, ready_state, wait_active
 
 
-def refusal(call: Callable[[], object]) -> tuple[grpc.StatusCode, str]:
+def rejection(call: Callable[[], object]) -> tuple[grpc.StatusCode, str]:
     with pytest.raises(grpc.RpcError) as caught:
         call()
     return caught.value.code(), caught.value.details()
@@ -59,7 +59,7 @@ def test_partition_from_create_to_remove(instant_server: InProcess) -> None:
     assert [(ipu.topology_id % 4, ipu.routing_id) for ipu in spec.ipus] == [(3, 0), (2, 1), (1, 2), (0, 3)]
     remove(instant_server, "p1")
     assert listed(instant_server) == []
-    code, message = refusal(lambda: ready_state(instant_server, "p1"))
+    code, message = rejection(lambda: ready_state(instant_server, "p1"))
     assert code is grpc.StatusCode.NOT_FOUND
     assert message == "Cannot get the status of partition 'p1': partition 'p1' does not exist."
 
@@ -92,7 +92,7 @@ def test_ipuof_config_has_every_ipu_in_exactly_one_gcd(instant_server: InProcess
     for gcd in range(4):
         (one,) = config(instant_server, "p1", gcd).gcd_configs
         assert one == whole.gcd_configs[gcd]
-    code, message = refusal(lambda: config(instant_server, "p1", 4))
+    code, message = rejection(lambda: config(instant_server, "p1", 4))
     assert code is grpc.StatusCode.INVALID_ARGUMENT
     assert message == (
         "Cannot get the IPUoF configuration of partition 'p1': there is no GCD 4; it has 4, counted from 0."
@@ -106,7 +106,7 @@ def test_no_ipuof_config_before_active(vipu_server: Callable[..., InProcess]) ->
     server = vipu_server(life=Slow)
     pod(server)
     server.user.CreatePartition(partition("p1"))
-    code, message = refusal(lambda: config(server, "p1"))
+    code, message = rejection(lambda: config(server, "p1"))
     assert code is grpc.StatusCode.FAILED_PRECONDITION
     assert message == "Cannot get the IPUoF configuration of partition 'p1': it is PENDING, not ACTIVE."
 
@@ -139,7 +139,7 @@ def test_options_that_are_not_in_the_public_api(instant_server: InProcess) -> No
     tenant.SetPartitionOptions(admin.SetPartitionOptionsRequest(partition_id="p1", disable_auto_reset=True))
     assert options_of("p1") == [("p1", True, False)]
     assert ready_state(instant_server, "p1") == virmgrpc.PS_ACTIVE  # without a reset
-    assert refusal(lambda: tenant.SetPartitionOptions(admin.SetPartitionOptionsRequest(partition_id="p3"))) == (
+    assert rejection(lambda: tenant.SetPartitionOptions(admin.SetPartitionOptionsRequest(partition_id="p3"))) == (
         grpc.StatusCode.NOT_FOUND,
         "Cannot change partition 'p3': partition 'p3' does not exist.",
     )
@@ -153,7 +153,9 @@ def test_attributes_of_ipus(instant_server: InProcess) -> None:
     assert reply.entries[0].ipu_attributes[3].attributes["ipu"] == "3"
     reply = instant_server.user.ListIPUAttributes(virmgrpc.ListIPUAttributesRequest(agents=["ag03", "ag03"]))
     assert [entry.agent for entry in reply.entries] == ["ag03"]
-    assert refusal(lambda: instant_server.user.ListIPUAttributes(virmgrpc.ListIPUAttributesRequest(agents=["x"]))) == (
+    assert rejection(
+        lambda: instant_server.user.ListIPUAttributes(virmgrpc.ListIPUAttributesRequest(agents=["x"]))
+    ) == (
         grpc.StatusCode.NOT_FOUND,
         "Cannot list IPU attributes: agent 'x' does not exist.",
     )
@@ -163,15 +165,15 @@ def test_rules_become_status_codes(instant_server: InProcess) -> None:
     pod(instant_server, 4)
     create = instant_server.user.CreatePartition
     create(partition("p1", 16))
-    assert refusal(lambda: create(partition("p1"))) == (
+    assert rejection(lambda: create(partition("p1"))) == (
         grpc.StatusCode.ALREADY_EXISTS,
         "Cannot create partition 'p1': a partition with this id already exists.",
     )
-    assert refusal(lambda: create(partition("p2")))[0] is grpc.StatusCode.RESOURCE_EXHAUSTED
-    assert refusal(lambda: create(partition("p2", 3)))[0] is grpc.StatusCode.INVALID_ARGUMENT
-    assert refusal(lambda: create(partition("p2", 1, "nowhere")))[0] is grpc.StatusCode.NOT_FOUND
+    assert rejection(lambda: create(partition("p2")))[0] is grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert rejection(lambda: create(partition("p2", 3)))[0] is grpc.StatusCode.INVALID_ARGUMENT
+    assert rejection(lambda: create(partition("p2", 1, "nowhere")))[0] is grpc.StatusCode.NOT_FOUND
     instant_server.life.down = frozenset({"ag01"})
-    assert refusal(lambda: remove(instant_server, "p1"))[0] is grpc.StatusCode.FAILED_PRECONDITION
+    assert rejection(lambda: remove(instant_server, "p1"))[0] is grpc.StatusCode.FAILED_PRECONDITION
     remove(instant_server, "p1", force=True)
 
 
@@ -182,4 +184,4 @@ def test_public_services_only(vipu_server: Callable[..., InProcess]) -> None:
         lambda: server.admin.ListAgents(admin.ListAgentsRequest()),
         lambda: server.tenant.ListAllocations(admin.ListAllocationsRequest()),
     ):
-        assert refusal(call)[0] is grpc.StatusCode.UNIMPLEMENTED
+        assert rejection(call)[0] is grpc.StatusCode.UNIMPLEMENTED

@@ -59,7 +59,7 @@ def failures(errors: list[ItemError]) -> list[tuple[str, str, Failure]]:
     return [(error.kind, error.key, error.failure) for error in errors]
 
 
-def refusal(call: Callable[[], Any]) -> str:
+def rejection(call: Callable[[], Any]) -> str:
     """Return the message of a call that fails."""
     with pytest.raises(VipuError) as caught:
         call()

@@ -116,7 +116,7 @@ def test_table_with_one_column() -> None:
         (" Some | thing\n User | Role\n alice | user\n", r"no column 'user': 'Some \| thing'"),
     ],
 )
-def test_invalid_table_is_refused_and_quoted(text: str, message: str) -> None:
+def test_invalid_table_is_rejected_and_quoted(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         cli_output.table(text, "user")
 
@@ -164,7 +164,7 @@ def test_invalid_agent(text: str, message: str) -> None:
 PARTITION = """\
 -----------------------------
 Partition     | p1
-Errors        | Agent 'ag01' refused: no link.
+Errors        | Agent 'ag01' rejected its share: no link.
               | Agent 'ag02' is down.
 Auto Resets   | 3 of 3
 -----------------------------
@@ -177,7 +177,7 @@ Segment | Id | ILD | Topology Id
 
 def test_value_with_several_lines() -> None:
     facts, ipus = cli_output.block(PARTITION, "partition", "segment")
-    assert facts["errors"] == "Agent 'ag01' refused: no link.\nAgent 'ag02' is down."
+    assert facts["errors"] == "Agent 'ag01' rejected its share: no link.\nAgent 'ag02' is down."
     assert (facts["auto resets"], ipus) == ("3 of 3", [{"segment": "0", "id": "0", "ild": "0", "topology id": "3"}])
     with pytest.raises(ValueError, match="neither name nor value"):
         cli_output.block("  | goes on with nothing\n", "partition", "segment")
@@ -306,7 +306,7 @@ def test_printed_table_is_parsed(printed: tuple[str, str, list[dict[str, str]]])
 
 
 @given(tables(), st.data())
-def test_truncated_line_is_refused(printed: tuple[str, str, list[dict[str, str]]], data: st.DataObject) -> None:
+def test_truncated_line_is_rejected(printed: tuple[str, str, list[dict[str, str]]], data: st.DataObject) -> None:
     text, key, _rows = printed
     lines = text.splitlines()
     rows = [n for n, line in enumerate(lines) if line.count("|") > 1][1:]
@@ -318,7 +318,7 @@ def test_truncated_line_is_refused(printed: tuple[str, str, list[dict[str, str]]
 
 
 @given(st.text())
-def test_any_text_is_parsed_or_refused_with_a_message(text: str) -> None:
+def test_any_text_is_parsed_or_rejected_with_a_message(text: str) -> None:
     for read in (
         lambda: cli_output.table(text, "user"),
         lambda: cli_output.ipu_attributes(text),

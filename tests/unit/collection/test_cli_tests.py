@@ -189,6 +189,6 @@ def test_runs_without_results(reason: str, state: str, cluster: str | None) -> N
 
 @pytest.mark.parametrize("reason", [None, "Some tests failed."])
 @pytest.mark.parametrize("text", ["", "what?", PASSING.replace("14/14", "many"), PASSING.replace("153.96s", "long")])
-def test_unreadable_output_is_refused(text: str, reason: str | None) -> None:
+def test_unreadable_output_is_rejected(text: str, reason: str | None) -> None:
     with pytest.raises(ValueError, match=r"."):
         cli_tests.status(text, reason)

@@ -64,7 +64,7 @@ def test_every_error_class_has_a_known_code() -> None:
 
 
 @pytest.mark.parametrize("code", Code)
-def test_refusals_of_the_rules_have_a_code_for_each_status(code: Code) -> None:
+def test_rejections_of_the_rules_have_a_code_for_each_status(code: Code) -> None:
     assert RuleError(code, "Cannot do it.").error_code in ERRORS
 
 
@@ -107,8 +107,8 @@ def test_errors_of_the_operating_system_have_a_code(error: Exception, code: str)
     assert program_error(error).error_code == code
 
 
-class Refusal(grpc.RpcError):
-    """Refusal of a call by a controller that sends the code."""
+class Rejection(grpc.RpcError):
+    """Rejection of a call by a controller that sends the code."""
 
     def __init__(self, code: str) -> None:
         super().__init__()
@@ -126,11 +126,11 @@ class Refusal(grpc.RpcError):
 
 @pytest.mark.parametrize(("sent", "code"), [("OPU605", "OPU605"), ("OPU699", "OPU200"), ("", "OPU200")])
 def test_the_client_accepts_known_codes_only(sent: str, code: str) -> None:
-    def refuse(*_: Any, **__: Any) -> None:
-        raise Refusal(sent)
+    def reject(*_: Any, **__: Any) -> None:
+        raise Rejection(sent)
 
     with pytest.raises(VipuError) as raised:
-        Client(Connection()).call(refuse, virmgrpc.VersionRequest())
+        Client(Connection()).call(reject, virmgrpc.VersionRequest())
     assert raised.value.error_code == code
 
 

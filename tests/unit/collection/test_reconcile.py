@@ -72,7 +72,7 @@ def test_change_of_an_immutable_field_requires_recreate() -> None:
     assert plan(FAMILY, desired, actual, recreate=True)[0].action is Action.RECREATE
 
 
-def test_duplicate_key_is_refused_with_both_indexes() -> None:
+def test_duplicate_key_is_rejected_with_both_indexes() -> None:
     with pytest.raises(PlanError, match=r"Lamp 'a' is listed twice, at lamps\[0\] and lamps\[2\]"):
         plan(FAMILY, [lamp("a"), lamp("b"), lamp("a")], [])
 
@@ -253,11 +253,11 @@ def test_order_of_actual_objects_is_ignored(desired: list[dict[str, Any]], actua
     ],
 )
 def test_the_result_has_the_code_on_which_all_reported_errors_agree(codes: dict[str, str], code: str) -> None:
-    def refuse(steps: list[Step]) -> list[ItemError]:
+    def reject(steps: list[Step]) -> list[ItemError]:
         errors = [ItemError.of(step, "no.", error_code=codes[step.key]) for step in steps if step.key in codes]
         rest = [step for step in steps if step.key not in codes]
         return errors + [ItemError.of(step, "not tried.", Failure.NOT_TRIED) for step in rest]
 
-    result = converge(plan(FAMILY, [lamp("a"), lamp("b"), lamp("c")], []), refuse, False, False).result()
+    result = converge(plan(FAMILY, [lamp("a"), lamp("b"), lamp("c")], []), reject, False, False).result()
     assert result["error_code"] == code
     assert {error["id"]: error["error_code"] for error in result["errors"]} == {"b": "OPU100", "c": "OPU100", **codes}

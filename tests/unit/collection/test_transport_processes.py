@@ -12,7 +12,7 @@ import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.client import Connection
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.transport.command_line import CliTransport
 
-from tests.unit.collection.cli_steps import OLDER_PARTITIONS, made, refusal, step
+from tests.unit.collection.cli_steps import OLDER_PARTITIONS, made, rejection, step
 from tests.unit.collection.recorded import Recorded
 
 
@@ -57,7 +57,7 @@ def test_environment_of_commands(recorded: Recorded, monkeypatch: pytest.MonkeyP
 def test_no_option_value_becomes_a_flag(recorded: Recorded, connection: dict[str, Any], message: str) -> None:
     recorded.prints("list users", "")
     for transport in made(recorded, **connection):
-        assert message in refusal(lambda transport=transport: transport.read("user"))
+        assert message in rejection(lambda transport=transport: transport.read("user"))
     assert recorded.lines == []
 
 
@@ -66,7 +66,7 @@ def test_command_is_killed_with_its_children_after_the_timeout(recorded: Recorde
     # The child keeps the pipes of its parent open, as a tool behind a wrapper does.
     recorded.does("list agents", f"sleep 600 & echo $! > {pid}; wait")
     for transport in made(recorded, host="10.3.1.101", timeout=1.0):
-        assert refusal(lambda transport=transport: transport.read("agent")) == (
+        assert rejection(lambda transport=transport: transport.read("agent")) == (
             "The command 'vipu-admin list agents' did not end within 1 seconds. Check that the controller at "
             "10.3.1.101:8090 answers, or increase timeout."
         )
@@ -110,7 +110,7 @@ def test_commands_that_cannot_run(recorded: Recorded, tmp_path: Path) -> None:
         (str(tmp_path), ": permission denied. Check the file and its mode."),
     ):
         transport = CliTransport(Connection(), path, recorded.vipu)
-        assert message in refusal(lambda transport=transport: transport.read("agent"))
+        assert message in rejection(lambda transport=transport: transport.read("agent"))
         transport.close()
 
 

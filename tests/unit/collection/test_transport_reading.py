@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.transport.command_line import CliTransport
 
-from tests.unit.collection.cli_steps import AGENT_1, NEWER_PARTITIONS, OLDER_PARTITIONS, refusal
+from tests.unit.collection.cli_steps import AGENT_1, NEWER_PARTITIONS, OLDER_PARTITIONS, rejection
 from tests.unit.collection.recorded import Recorded
 
 
@@ -61,27 +61,27 @@ def test_clusters_allocations_and_users(recorded: Recorded, transport: CliTransp
 
 def test_unreadable_output_is_not_an_empty_list(recorded: Recorded, transport: CliTransport) -> None:
     recorded.prints("list agents", "rpc error: connection closed\n")
-    assert refusal(lambda: transport.read("agent")) == (
+    assert rejection(lambda: transport.read("agent")) == (
         "Cannot read the list of agents from the output of the command: no column 'agent id' or 'agent': 'rpc error: "
         "connection closed'. Check that the command and the controller are of the same release."
     )
     recorded.prints("list partitions", OLDER_PARTITIONS.replace("64   | 2 ", "many | 2 "))
-    assert "not a number: 'many'" in refusal(lambda: transport.read("partition"))
+    assert "not a number: 'many'" in rejection(lambda: transport.read("partition"))
 
 
 def test_failed_result_line_counts_with_any_exit_status(recorded: Recorded, transport: CliTransport) -> None:
     recorded.prints("list agents", "list agents (all): failed: no permission.\n")
-    assert refusal(lambda: transport.read("agent")) == "Cannot list agents: no permission."
+    assert rejection(lambda: transport.read("agent")) == "Cannot list agents: no permission."
     recorded.prints("list agents", "", "list (agents): failed: Cannot list agents: no permission.\n", status=1)
-    assert refusal(lambda: transport.read("agent")) == "Cannot list agents: no permission."
+    assert rejection(lambda: transport.read("agent")) == "Cannot list agents: no permission."
 
 
 def test_exit_status_without_result_line_counts(recorded: Recorded, transport: CliTransport) -> None:
     recorded.prints("list agents", " Agent ID\n ag1\n", "panic: out of memory\n", status=2)
-    assert refusal(lambda: transport.read("agent")) == "Cannot list agents: panic: out of memory."
-    assert refusal(lambda: transport.read("cluster")) == "Cannot list clusters: unknown command 'list clusters'."
+    assert rejection(lambda: transport.read("agent")) == "Cannot list agents: panic: out of memory."
+    assert rejection(lambda: transport.read("cluster")) == "Cannot list clusters: unknown command 'list clusters'."
     recorded.prints("list agents", "", "", status=3)
-    assert "it ended with status 3 and without a message" in refusal(lambda: transport.read("agent"))
+    assert "it ended with status 3 and without a message" in rejection(lambda: transport.read("agent"))
 
 
 def test_version(recorded: Recorded, transport: CliTransport) -> None:
@@ -94,14 +94,14 @@ def test_status_has_none_for_unknown_values(recorded: Recorded, transport: CliTr
     status = transport.partition_status("p64")
     assert (status["state"], status["operation"], status["errors"], status["retries"]) == ("ACTIVE", None, [], None)
     assert list(transport.partition_statuses(["p64", "gone"])) == ["p64"]
-    assert refusal(lambda: transport.partition_status("gone")).endswith("partition 'gone': it does not exist.")
+    assert rejection(lambda: transport.partition_status("gone")).endswith("partition 'gone': it does not exist.")
 
 
 ONE_PARTITION = """\
 Partition         | p64
 State             | ERROR
 Operation         | FAILED
-Errors            | Agent 'ag01' refused: no link.
+Errors            | Agent 'ag01' rejected its share: no link.
                   | Agent 'ag02' is down.
 Auto Resets       | 1 of 3
 Last Auto Reset   | 2024-01-01T00:00:00Z
@@ -121,7 +121,7 @@ def test_details_come_from_get_partition(recorded: Recorded, transport: CliTrans
         "id": "p64",
         "state": "ERROR",
         "operation": "FAILED",
-        "errors": ["Agent 'ag01' refused: no link.", "Agent 'ag02' is down."],
+        "errors": ["Agent 'ag01' rejected its share: no link.", "Agent 'ag02' is down."],
         "max_retries": 3,
         "retries": 1,
         "last_auto_reset": "2024-01-01T00:00:00Z",
@@ -153,7 +153,7 @@ def test_ipuof_configuration_of_all_gcds(recorded: Recorded, transport: CliTrans
     )
     assert [config["attributes"]["GCD Id"] for config in transport.ipuof_config("p64")] == ["0", "1"]
     recorded.prints("get partition p64 --gcd 1 --ipuof-configs", "not ready\n")
-    assert "of partition 'p64' from the output of the command: no JSON in 'not ready'" in refusal(
+    assert "of partition 'p64' from the output of the command: no JSON in 'not ready'" in rejection(
         lambda: transport.ipuof_config("p64")
     )
 

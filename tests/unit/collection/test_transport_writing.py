@@ -7,7 +7,7 @@ import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.reconcile import Action, Failure, Step
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.transport.command_line import CliTransport
 
-from tests.unit.collection.cli_steps import OLDER_PARTITIONS, failures, refusal, step
+from tests.unit.collection.cli_steps import OLDER_PARTITIONS, failures, rejection, step
 from tests.unit.collection.recorded import Recorded
 
 
@@ -67,7 +67,7 @@ def test_first_failure_ends_the_batch(recorded: Recorded, transport: CliTranspor
     ]
     errors = transport.write(steps, force=False)
     assert failures(errors) == [
-        ("agent", "ag2", Failure.REFUSED),
+        ("agent", "ag2", Failure.REJECTED),
         ("agent", "ag3", Failure.NOT_TRIED),
         ("cluster", "cl0", Failure.NOT_TRIED),
     ]
@@ -132,12 +132,12 @@ def test_removed_but_not_recreated_is_half_done(recorded: Recorded, transport: C
         (step("user", "eve", allocations=["a1", "-f"]), "Cannot create user 'eve': '-f' is not a valid allocation id"),
     ],
 )
-def test_impossible_step_is_refused_before_the_first_command(
+def test_impossible_step_is_rejected_before_the_first_command(
     recorded: Recorded, transport: CliTransport, impossible: Step, message: str
 ) -> None:
     errors = transport.write([step("agent", "ag0", host="h0"), impossible], force=False)
     assert failures(errors) == [
-        (impossible.family.kind, impossible.key, Failure.REFUSED),
+        (impossible.family.kind, impossible.key, Failure.REJECTED),
         ("agent", "ag0", Failure.NOT_TRIED),
     ]
     assert message in errors[0].message
@@ -176,13 +176,13 @@ def test_created_partition_that_is_not_active_is_no_error(
 def test_reset(recorded: Recorded, transport: CliTransport) -> None:
     recorded.prints("reset partition p64", "reset partition (p64): success.")
     transport.reset_partition("p64", relocatable=False)
-    assert "no flag for it" in refusal(lambda: transport.reset_partition("p64", relocatable=True))
-    assert "'--help' is not a valid partition id" in refusal(
+    assert "no flag for it" in rejection(lambda: transport.reset_partition("p64", relocatable=True))
+    assert "'--help' is not a valid partition id" in rejection(
         lambda: transport.reset_partition("--help", relocatable=False)
     )
     recorded.prints("reset partition p64", "reset partition (p64): failed: no answer.")
     recorded.prints("list partitions", OLDER_PARTITIONS)
-    assert "no answer" in refusal(lambda: transport.reset_partition("p64", relocatable=False))
+    assert "no answer" in rejection(lambda: transport.reset_partition("p64", relocatable=False))
     recorded.prints("list partitions", OLDER_PARTITIONS.replace("ACTIVE", "ERROR"))
     transport.reset_partition("p64", relocatable=False)
 

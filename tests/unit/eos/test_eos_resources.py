@@ -169,9 +169,9 @@ def test_replacing_resets_omitted_options_of_named_objects() -> None:
 )
 def test_invalid_options(options: dict[str, Any], message: str) -> None:
     options = {"vlans": [{"name": None, **vlan} for vlan in options.pop("vlans", [])], **options}
-    with pytest.raises(UserError) as refused:
+    with pytest.raises(UserError) as rejected:
         needed(options)
-    assert refused.value.message.startswith(message)
+    assert rejected.value.message.startswith(message)
 
 
 def test_rendered_commands_need_no_switch() -> None:

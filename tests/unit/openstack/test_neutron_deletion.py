@@ -59,9 +59,9 @@ def first(found: list[Any]) -> dict[str, bool]:
 )
 @pytest.mark.parametrize("kind", ["networks", "subnets"])
 def test_a_used_network_blocks_all_removals(raw: Any, user: str, kind: str) -> None:
-    with pytest.raises(UserError) as refused:
+    with pytest.raises(UserError) as rejected:
         plan({kind: [], "ports": []}, state_with(raw), prune=True)
-    assert str(refused.value) == (
+    assert str(rejected.value) == (
         f"Cannot remove {kind[:-1]} 'data': {user} uses it. Remove that one first, or keep the {kind[:-1]}."
     )
     with pytest.raises(UserError, match=r"Cannot remove .* uses it"):
@@ -106,7 +106,7 @@ def test_used_shares_block_the_removal_of_other_objects_only() -> None:
 
 
 @pytest.mark.parametrize(
-    ("shares", "kept", "refused"),
+    ("shares", "kept", "rejected"),
     [
         (("ida", "idb"), "b", True),
         (("ida", "idb"), "a", False),  # the project of the removed share has no port
@@ -115,10 +115,10 @@ def test_used_shares_block_the_removal_of_other_objects_only() -> None:
         (("*", "idb"), "b", True),
     ],
 )
-def test_a_share_is_used_by_projects_without_another_one(shares: tuple[str, ...], kept: str, refused: bool) -> None:
+def test_a_share_is_used_by_projects_without_another_one(shares: tuple[str, ...], kept: str, rejected: bool) -> None:
     desired = {"shares": [{"kind": "network", "name": "data", "project": kept}], "ports": []}
     found = state_with(TENANTS_VM, shares=shares)
-    if refused:
+    if rejected:
         with pytest.raises(UserError, match="Cannot remove share 'network/data/"):
             plan(desired, found, prune=True)
     else:

@@ -140,9 +140,9 @@ def test_an_untagged_port_of_the_same_name_is_adopted():
     ],
 )
 def test_macs_and_addresses_of_other_ports_are_rejected(other, message):
-    with pytest.raises(UserError) as refused:
+    with pytest.raises(UserError) as rejected:
         plan({"ports": [machine("m1", A, "10.5.0.1")]}, state_with(other))
-    assert message in str(refused.value)
+    assert message in str(rejected.value)
 
 
 @pytest.mark.parametrize(
@@ -158,9 +158,9 @@ def test_macs_and_addresses_of_other_ports_are_rejected(other, message):
 )
 def test_a_bound_port_keeps_its_fixed_fields(requested, message):
     bound = port("m1", A, "10.5.0.1", device_owner="compute:nova", device_id="vm1")
-    with pytest.raises(UserError) as refused:
+    with pytest.raises(UserError) as rejected:
         plan({"ports": [requested]}, state_with(bound), prune=True)
-    assert message in str(refused.value)
+    assert message in str(rejected.value)
     # Fields that Nova does not depend on may change.
     same = machine("m1", A, "10.5.0.1", description="for the VM")
     assert changes(plan({"ports": [same]}, state_with(bound))) == [("port", "m1", "change")]
@@ -189,9 +189,9 @@ def test_addresses_outside_all_subnets_are_rejected():
     ],
 )
 def test_contradictory_ports_are_rejected(other, message):
-    with pytest.raises(UserError) as refused:
+    with pytest.raises(UserError) as rejected:
         plan({"ports": [machine("m1", A, "10.5.0.1"), other]}, state_with())
-    assert message in str(refused.value)
+    assert message in str(rejected.value)
 
 
 # Networks and subnets
@@ -380,9 +380,9 @@ def test_quotas():
         "security_group_rule": 3,
     }
     check_quotas(found, {"port": {"limit": 5, "used": 3, "reserved": 0}, "network": {"limit": -1, "used": 9}}, "p1")
-    with pytest.raises(UserError) as refused:
+    with pytest.raises(UserError) as rejected:
         check_quotas(found, {"port": {"limit": 5, "used": 3, "reserved": 1}}, "p1")
-    assert str(refused.value) == (
+    assert str(rejected.value) == (
         "Cannot create 2 more ports: the quota of the project is 5, and 4 are used. Raise it to at least 6 "
         "(openstack quota set --ports 6 p1)."
     )

@@ -143,7 +143,7 @@ def test_server_is_created_after_its_ports() -> None:
     assert (again["changed"], again["servers"]["unchanged"]) == (False, ["vm"])
 
 
-def test_server_that_is_refused_keeps_the_result_of_its_ports() -> None:
+def test_server_that_is_rejected_keeps_the_result_of_its_ports() -> None:
     cloud = FakeCloud(
         {
             **NETWORKS,

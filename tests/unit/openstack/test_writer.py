@@ -64,7 +64,7 @@ def failure(*plans: list[Step], **options: Any) -> tuple[str, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("error", [UserError("two have this name."), CloudError("Neutron returned an error: no.", 409)])
-def test_a_refused_step_fails_alone(error: UserError) -> None:
+def test_a_rejected_step_fails_alone(error: UserError) -> None:
     message, result = failure(steps(error, None))
     assert message == f"Cannot create network 'n0': {error.message}"
     code = error.error_code

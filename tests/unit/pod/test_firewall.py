@@ -77,10 +77,10 @@ def test_storage_is_not_restricted_without_known_servers() -> None:
 
 
 def test_restricted_interfaces_do_not_send_ipv6() -> None:
-    refused = 'oifname "eno1" meta nfproto ipv6 reject with icmpx admin-prohibited'
-    assert rules("controller")["output"].count(refused) == 1
+    rejected = 'oifname "eno1" meta nfproto ipv6 reject with icmpx admin-prohibited'
+    assert rules("controller")["output"].count(rejected) == 1
     shared = {**INTERFACES, "management": "eno1"}  # without restrictions of outgoing traffic
-    assert refused not in rules("controller", interfaces=shared)["output"]
+    assert rejected not in rules("controller", interfaces=shared)["output"]
 
 
 def test_dhcp_requests_are_broadcasts() -> None:
@@ -96,8 +96,8 @@ def test_multicast_of_agents_is_accepted() -> None:
     assert 'iifname "eno1" ip saddr 10.1.2.0/24 udp dport 8091 accept comment "gw: presence of agents"' in made["input"]
     accept_rule = 'oifname "eno1" meta l4proto igmp accept comment "gw: multicast"'
     assert accept_rule in made["output"]
-    refused = [number for number, line in enumerate(made["output"]) if " reject " in line]
-    assert made["output"].index(accept_rule) < refused[0]
+    rejected = [number for number, line in enumerate(made["output"]) if " reject " in line]
+    assert made["output"].index(accept_rule) < rejected[0]
 
 
 def test_a_host_whose_only_network_is_that_of_agents_reaches_mirrors_and_time() -> None:
@@ -121,7 +121,7 @@ def test_agents_accept_what_controllers_send() -> None:
     ("kind", "network"),
     [("controller", "management"), ("poplar", "management"), ("management", "management"), ("agent", "gw")],
 )
-def test_host_without_management_access_is_refused(kind: str, network: str) -> None:
+def test_host_without_management_access_is_rejected(kind: str, network: str) -> None:
     others = {name: settings for name, settings in NETWORKS.items() if name != network}
     message = f"network '{network}', on which hosts of kind '{kind}' are managed, has neither a subnet nor an interface"
     with pytest.raises(ValueError, match=re.escape(message)):
@@ -141,8 +141,8 @@ def test_additional_rules() -> None:
         'udp dport { 53 } accept comment "additional rule"',
     ]
     out = 'oifname "eno1" ip saddr 10.1.2.0/24 ip daddr 10.1.2.7/32 udp dport { 123 } accept comment "additional rule"'
-    refused = next(number for number, line in enumerate(made["output"]) if " reject " in line)
-    assert made["output"].index(out) < refused
+    rejected = next(number for number, line in enumerate(made["output"]) if " reject " in line)
+    assert made["output"].index(out) < rejected
 
 
 @pytest.mark.parametrize(

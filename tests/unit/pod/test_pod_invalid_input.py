@@ -400,7 +400,7 @@ def test_unreadable_files_are_named(pod, tmp_path):
         ["networks", "racks", "clusters", "allocations", "partitions", "users", "controller", "name", "machines"]
     ),
 )
-def test_any_value_is_accepted_or_refused(tmp_path_factory, value, key):
+def test_any_value_is_accepted_or_rejected(tmp_path_factory, value, key):
     import json
 
     folder = tmp_path_factory.mktemp("any")
@@ -424,7 +424,7 @@ def test_any_value_is_accepted_or_refused(tmp_path_factory, value, key):
 
 @settings(max_examples=100, deadline=None)
 @given(st.text(max_size=200))
-def test_any_text_is_refused(tmp_path_factory, text):
+def test_any_text_is_rejected(tmp_path_factory, text):
     folder = tmp_path_factory.mktemp("text")
     (folder / "pod.yml").write_text(text, encoding="utf-8", errors="replace")
     with pytest.raises(PodError):

@@ -47,7 +47,7 @@ def parse(path: Path, *options: str) -> Inventory:
     return Inventory(json.loads(done.stdout, object_hook=lambda item: item.get("__ansible_unsafe", item)))
 
 
-def refusal(path: Path) -> str:
+def rejection(path: Path) -> str:
     done = ansible_inventory(path)
     assert done.returncode != 0, done.stdout
     assert "Traceback" not in done.stderr
@@ -121,7 +121,7 @@ def test_other_files_are_not_accepted(pod, tmp_path):
     (tmp_path / "north.pod.yml").write_text(text)
     assert len(parse(tmp_path / "north.pod.yml").hosts("machines")) == 4
     (tmp_path / "machines.yml").write_text(text)
-    refusal(tmp_path / "machines.yml")
+    rejection(tmp_path / "machines.yml")
 
 
 def test_constructed_groups_and_variables(pod):
@@ -137,16 +137,16 @@ def test_constructed_groups_and_variables(pod):
 
 def test_errors_have_file_and_line(pod):
     path = pod.write(tail="partitions:\n  - {id: p, allocation: a, size: 3}\n")
-    assert f"{path}, line 10: unknown allocation 'a'" in refusal(path)
+    assert f"{path}, line 10: unknown allocation 'a'" in rejection(path)
     path.write_text("plugin: openipu.pod.pod\nname: x\n")
-    assert f"{path}, line 1: pod 'x': missing required arguments: racks" in refusal(path)
+    assert f"{path}, line 1: pod 'x': missing required arguments: racks" in rejection(path)
 
 
-def test_rack_with_the_name_of_a_group_is_refused(pod):
+def test_rack_with_the_name_of_a_group_is_rejected(pod):
     path = pod.write(cluster=None)
     for file in (pod.pod_yml, pod.machines_csv):
         file.write_text(file.read_text().replace("rack1", "machines"))
-    assert "Cannot create the group of rack 'machines': the name is reserved. Rename the rack." in refusal(path)
+    assert "Cannot create the group of rack 'machines': the name is reserved. Rename the rack." in rejection(path)
 
 
 def test_cache_is_used_until_a_file_changes(pod, tmp_path):

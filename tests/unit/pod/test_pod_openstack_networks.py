@@ -288,10 +288,10 @@ def test_an_address_scope_for_all_subnets(pod):
         ("{tenants: [{project: a, vlan: 21, allocation: size}]}", "unknown allocation 'size': did you mean 'sized'?"),
     ],
 )
-def test_refusals(pod, openstack, message):
-    with pytest.raises(PodError) as refused:
+def test_rejections(pod, openstack, message):
+    with pytest.raises(PodError) as rejected:
         config(pod, openstack, tail="allocations: [{id: sized, cluster: cl, size: 2}]")
-    assert message in str(refused.value)
+    assert message in str(rejected.value)
 
 
 def test_management_may_not_share_the_vlan_of_bmc(pod):

@@ -57,7 +57,7 @@ def test_minimal_run() -> None:
         ),
     ],
 )
-def test_invalid_run_is_refused(run: Any, message: str) -> None:
+def test_invalid_run_is_rejected(run: Any, message: str) -> None:
     with pytest.raises(ValueError, match=f"^{message}$"):
         checked(run)
 
@@ -108,7 +108,7 @@ def test_failures_with_missing_values(failure: dict[str, Any]) -> None:
         (("results", 1, "failures", 0, "versions"), {"ag01": ["1", "2"]}),
     ],
 )
-def test_values_of_a_wrong_type_are_refused(place: tuple[Any, ...], value: Any) -> None:
+def test_values_of_a_wrong_type_are_rejected(place: tuple[Any, ...], value: Any) -> None:
     run: Any = failing()
     *path, last = place
     inner = run
@@ -146,7 +146,7 @@ def corrupted(data: st.DataObject, given: Any, values: list[Any]) -> Any:
 
 @settings(deadline=None)
 @given(st.data(), REPLACEMENTS, st.sampled_from([failing, domains, passing]))
-def test_wrong_and_missing_values_are_refused_or_drawn(
+def test_wrong_and_missing_values_are_rejected_or_drawn(
     data: st.DataObject, values: list[Any], made: Callable[[], Any]
 ) -> None:
     try:
@@ -159,7 +159,7 @@ def test_wrong_and_missing_values_are_refused_or_drawn(
 
 @settings(deadline=None)
 @given(st.data(), REPLACEMENTS)
-def test_wrong_controller_states_are_refused_or_drawn(data: st.DataObject, values: list[Any]) -> None:
+def test_wrong_controller_states_are_rejected_or_drawn(data: st.DataObject, values: list[Any]) -> None:
     try:
         state = vipu_info.checked(corrupted(data, info(), values))
     except ValueError as error:

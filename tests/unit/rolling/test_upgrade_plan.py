@@ -83,7 +83,7 @@ def test_selected_machines() -> None:
     ]
 
 
-def test_unknown_versions_are_refused() -> None:
+def test_unknown_versions_are_rejected() -> None:
     assert "virm_agent_upgrade_versions" in plan(rack(), versions={})["problems"][0]
     assert plan(rack(), versions={"Gateway": "1"})["problems"] == [
         "No agent reports the version of 'Gateway'. In virm_agent_upgrade_versions, choose from GWSW."

@@ -31,7 +31,7 @@ _UNAVAILABLE = (502, 503, 504)
 
 
 class CloudError(UserError):
-    """Raised when a service refuses a request or sends no response.
+    """Raised when a service rejects a request or sends no response.
 
     ``status`` is the HTTP status, None without a response. ``kind`` is the type of the error as the service names it.
     """
@@ -135,7 +135,7 @@ class Cloud:
             proxy = getattr(self.connection, service)
             response = proxy.request(path, method, raise_exc=False, **options)
         if response.status_code >= 400:
-            raise _refusal(_PRODUCTS.get(service, service), response)
+            raise _rejection(_PRODUCTS.get(service, service), response)
         return response.json() if response.content else None
 
     @contextlib.contextmanager
@@ -191,7 +191,7 @@ def _cause(error: Exception) -> str:
     return " ".join(str(error).split()).partition(": (")[0].partition(": HTTP")[0].rstrip(".")
 
 
-def _refusal(service: str, response: t.Any) -> CloudError:
+def _rejection(service: str, response: t.Any) -> CloudError:
     """Return the error in the body of a response, in any of the usual formats."""
     kind, message = "", ""
     try:

@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Base classes of writers: a refused step fails alone, and an unreachable cloud ends all steps."""
+"""Base classes of writers: a rejected step fails alone, and an unreachable cloud ends all steps."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class StepWriter(abc.ABC):
             message = self._fatal.message
         else:
             message = "Cannot %s %s: %s" % (_VERBS[step.action], step_name(step), error.message)
-        effect = Failure.HALF_DONE if id in self.removed else Failure.REFUSED
+        effect = Failure.HALF_DONE if id in self.removed else Failure.REJECTED
         self.failed[id] = ItemError.of(step, message, effect, error.error_code)
 
     def write(self, method: str, path: str, service: str = "", **options: t.Any) -> t.Any:

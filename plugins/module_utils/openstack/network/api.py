@@ -225,7 +225,7 @@ class NetworkWriter(StepWriter):
             self.for_each([step for step in steps if step_id(step) not in self.failed], self._tag_created)
 
     def _post(self, chunk: list[tuple[Step, Object]]) -> None:
-        """Create the objects of one request. When Neutron refuses it, split it in halves to find the cause."""
+        """Create the objects of one request. When Neutron rejects it, split it in halves to find the cause."""
         if [step for step, _body in chunk if self.is_skipped(step)]:
             return
         family = chunk[0][0].family

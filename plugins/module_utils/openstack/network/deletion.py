@@ -48,7 +48,7 @@ def _vlan(network: Object) -> tuple[t.Any, t.Any]:
 def check_remaining_ports(steps: list[Step], state: NetworkState) -> None:
     """Raise UserError when a port remains on a network, subnet or share to remove.
 
-    Neutron would refuse that too, but only after other objects were removed.
+    Neutron would reject that too, but only after other objects were removed.
     """
     removals = [step for step in steps if step.action in REMOVALS and step.before]
     remaining = _RemainingPorts(steps, removals, state)
@@ -60,7 +60,7 @@ def check_remaining_ports(steps: list[Step], state: NetworkState) -> None:
             found = remaining.on_subnet(step)
         elif step.family is SHARE and any(other.family is not SHARE for other in removals):
             found = remaining.dependent_on_share(before["uuid"])
-        else:  # without other removals, Neutron refuses single shares and nothing else is lost
+        else:  # without other removals, Neutron rejects single shares and nothing else is lost
             continue
         if found:
             kind = step.family.kind

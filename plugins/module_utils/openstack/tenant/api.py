@@ -144,7 +144,7 @@ class TenantWriter(StepWriter):
         return "%s%s:%s:" % (_LENT, item["role"], item["user"])
 
     def _add(self, tag: str) -> None:
-        """Add a tag that the project does not have: Keystone refuses duplicates."""
+        """Add a tag that the project does not have: Keystone rejects duplicates."""
         if tag not in self._state.tags:
             self.write("PUT", self._tag(tag))
 

@@ -4,7 +4,7 @@
 """Conversion of rows that the command lines print to objects, and of objects to flags. Pure.
 
 Columns and flags are those of Graphcore's documents. Fields that a release does not print are missing from
-the object and are not compared. Fields without a flag are refused before any command runs.
+the object and are not compared. Fields without a flag are rejected before any command runs.
 """
 
 from __future__ import annotations

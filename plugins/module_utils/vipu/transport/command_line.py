@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Transport over the command lines vipu-admin and vipu, for operations without an API in Graphcore's controller.
 
-It uses documented flags and outputs only. There are no transactions. Steps without a command are refused before
+It uses documented flags and outputs only. There are no transactions. Steps without a command are rejected before
 the first command runs. Then the commands run one by one in the order of dependencies. The first failure ends the
 run, and later steps are reported as not tried.
 """

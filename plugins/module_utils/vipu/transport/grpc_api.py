@@ -22,7 +22,7 @@ _NO_ANSWER = ("UNAVAILABLE", "DEADLINE_EXCEEDED", "UNAUTHENTICATED")
 _REMOVING = (Action.DELETE, Action.RECREATE)
 _INVALID_ARGUMENT = 3  # this and the next are numbers of gRPC status codes
 _NOT_FOUND = 5
-_REFUSALS = range(3, 10)  # status codes with a code of errors of their own
+_REJECTIONS = range(3, 10)  # status codes with a code of errors of their own
 _MOST_NAMED = 100  # partitions named in a request; above that, all are requested
 
 
@@ -89,17 +89,17 @@ class GrpcTransport:
                 try:
                     _ADD[step.family.kind](request, step.full_object)
                 except ValueError as error:
-                    return _refused(steps, [_invalid_value(step, error)])
+                    return _rejected(steps, [_invalid_value(step, error)])
         reply = self._client.call(self._client.admin.Apply, request, "apply the batch")
         self._access_keys.update(reply.access_keys)
-        return _refused(
+        return _rejected(
             steps,
             [
                 ItemError(
                     KIND.text(result.kind),
                     result.id,
                     result.error,
-                    Failure.MISSING if validate_only and result.code == _NOT_FOUND else Failure.REFUSED,
+                    Failure.MISSING if validate_only and result.code == _NOT_FOUND else Failure.REJECTED,
                     _error_code(result.code),
                 )
                 for result in reply.results
@@ -112,7 +112,7 @@ class GrpcTransport:
         errors: list[ItemError] = []
         ordered = sorted(steps, key=lambda step: step.action not in _REMOVING)
         for index, step in enumerate(ordered, 1):
-            failure = Failure.REFUSED
+            failure = Failure.REJECTED
             try:
                 if step.action in _REMOVING:
                     self._remove_partition(step.key, force)
@@ -222,22 +222,22 @@ class GrpcTransport:
 def _error_code(status: int) -> str:
     """Return the code of an item's error; ``status`` is its gRPC status code, 0 if there is none."""
     code = "OPU%d" % (600 + status)
-    return code if status in _REFUSALS and code in ERRORS else OBJECTS_NOT_WRITTEN
+    return code if status in _REJECTIONS and code in ERRORS else OBJECTS_NOT_WRITTEN
 
 
-def _invalid_value(step: Step, error: ValueError, failure: Failure = Failure.REFUSED) -> ItemError:
+def _invalid_value(step: Step, error: ValueError, failure: Failure = Failure.REJECTED) -> ItemError:
     """Return the error of a value that the API cannot represent, such as a negative number."""
     message = "Cannot create %s '%s': %s." % (step.family.kind, step.key, str(error).rstrip("."))
     return ItemError.of(step, message, failure, _error_code(_INVALID_ARGUMENT))
 
 
-def _refused(steps: list[Step], errors: list[ItemError]) -> list[ItemError]:
+def _rejected(steps: list[Step], errors: list[ItemError]) -> list[ItemError]:
     """Return the errors of a batch with one NOT_TRIED error for each other step; empty without errors."""
     if not errors:
         return []
     failed = {(error.kind, error.key) for error in errors}
     rest = [step for step in steps if (step.family.kind, step.key) not in failed]
-    message = "Not applied because the batch was refused: %s" % errors[0].message
+    message = "Not applied because the batch was rejected: %s" % errors[0].message
     return errors + _not_tried(rest, message, errors[0].error_code)
 
 

@@ -18,7 +18,7 @@ READER = "reader"
 _USERS = Credentials([User(USER, AUTH_KEY, PRIV_KEY, write=True), User(READER, AUTH_KEY, PRIV_KEY)])
 # Fault verb -> settings of PduFaults, and the description of the defect.
 FAULTS: Mapping[str, tuple[dict[str, Any], str]] = {
-    "refuse": ({"refusing": True}, "ignores all requests"),
+    "reject": ({"rejecting": True}, "ignores all requests"),
     "login": ({"wrong_credentials": True}, "rejects all of its users"),
 }
 

@@ -20,7 +20,7 @@ from openipu.twin.devices.logins import PASSWORD, USER
 
 # Fault verb -> settings of SwitchFaults, and the description of the defect.
 FAULTS: Mapping[str, tuple[dict[str, Any], str]] = {
-    "refuse": ({"refusing": True}, "refuses all connections"),
+    "reject": ({"rejecting": True}, "rejects all connections"),
     "login": ({"wrong_credentials": True}, "rejects all of its users"),
     "sessions": ({"full_sessions": True}, "rejects new configuration sessions: all are in use"),
 }

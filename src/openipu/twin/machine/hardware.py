@@ -70,7 +70,7 @@ class TwinHardware(Hardware):
         self._callbacks: list[Callable[[PartitionFault], None]] = []
         self._responsive = asyncio.Event()
         self._responsive.set()
-        self.refusal = ""  # reason for refusing to bring up IPUs; empty: it brings them up
+        self.rejection = ""  # reason for rejecting the bring-up of IPUs; empty: it brings them up
         self.reboot()
 
     def reboot(self) -> None:
@@ -83,8 +83,8 @@ class TwinHardware(Hardware):
         self.heal()
 
     def heal(self) -> None:
-        """Undo ``refusal`` and ``hang``; a failed IPU recovers when it is brought up again."""
-        self.refusal = ""
+        """Undo ``rejection`` and ``hang``; a failed IPU recovers when it is brought up again."""
+        self.rejection = ""
         self._responsive.set()
 
     def hang(self) -> None:
@@ -197,8 +197,8 @@ class TwinHardware(Hardware):
             for id, other in list(self._shares.items()):
                 if any(placed.ipu in ipus for placed in other.ipus):
                     del self._shares[id]
-            if self.refusal:
-                raise HardwareError(self.refusal)
+            if self.rejection:
+                raise HardwareError(self.rejection)
             boot_id = self._boot_id
             await asyncio.sleep(self.bring_up)
             await self._responsive.wait()

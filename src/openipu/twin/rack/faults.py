@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from openipu.twin.machine.machine import Machine
 
 # Reason for which "configure" fails: a clause, as HardwareError requires.
-REFUSAL = "the IPUs do not come up (fault of the twin)"
+REJECTION = "the IPUs do not come up (fault of the twin)"
 IPU_FAILURE = "uncorrectable memory error (fault of the twin)"
 SLOWEST = 3600.0  # seconds
 HOTTEST = 200.0  # degrees Celsius
@@ -66,7 +66,7 @@ VERBS = {
     "pfc": Verb("AGENT INTERFACE CLASSES", "set the PFC classes of an interface: 0,2 or none"),
     "slow": Verb("AGENT|DEVICE SECONDS", "delay every response by SECONDS"),
     "hot": Verb("AGENT DEGREES", "raise the temperature of a machine by DEGREES (°C)"),
-    "refuse": Verb("AGENT|DEVICE", "make a machine refuse to bring up IPUs, or a device refuse to respond"),
+    "reject": Verb("AGENT|DEVICE", "make a machine reject the bring-up of IPUs, or a device reject requests"),
     "hang": Verb("AGENT", "make a machine stop responding, with all connections open"),
     "ipu": Verb("AGENT IPU", "make an IPU fail now, also while a partition uses it"),
     "login": Verb("DEVICE", "make a switch or PDU reject all of its users"),
@@ -113,7 +113,7 @@ class RackFaults:
             "pfc": self._pfc,
             "slow": self._slow,
             "hot": self._hot,
-            "refuse": self._refuse,
+            "reject": self._reject,
             "hang": lambda agent: self._running_hardware(agent).hang(),
             "ipu": self._ipu,
             "login": lambda device: self._device(device).inject("login"),
@@ -278,11 +278,11 @@ class RackFaults:
             )
         self.machine(agent).hardware.temperature_offset = value
 
-    def _refuse(self, agent: str) -> None:
+    def _reject(self, agent: str) -> None:
         if device := self._find_device(agent):
-            device.inject("refuse")
+            device.inject("reject")
         else:
-            self._running_hardware(agent).refusal = REFUSAL
+            self._running_hardware(agent).rejection = REJECTION
 
     def _ipu(self, agent: str, ipu: str) -> None:
         if ipu not in map(str, range(IPUS_PER_MACHINE)):
@@ -333,8 +333,8 @@ def _machine_defects(machine: Machine) -> Iterator[Defect]:
         yield defect("stop", "has no power")
     elif hardware.hanging:
         yield defect("hang", "does not respond")
-    if hardware.refusal:
-        yield defect("refuse", "refuses to bring up IPUs")
+    if hardware.rejection:
+        yield defect("reject", "rejects the bring-up of IPUs")
     if hardware.response_delay:
         seconds = f"{hardware.response_delay:g}"
         yield defect("slow", f"responds {seconds} s late", found=seconds, expected="0")

@@ -99,7 +99,7 @@ class AgentService:
                     devices = await self._hardware.configure(_share(message), message.reset)
                     results.append(_result(message, devices))
                 except (HardwareError, ValueError) as error:
-                    _log.warning("share refused", partition=message.partition_id, reason=str(error))
+                    _log.warning("share rejected", partition=message.partition_id, reason=str(error))
                     results.append(agent.ShareResult(partition_id=message.partition_id, error=str(error)))
             return agent.ConfigureReply(results=results, boot_id=self._hardware.boot_id, revision=self._next_revision())
 
@@ -112,8 +112,8 @@ class AgentService:
                 error = ""
                 try:
                     await self._hardware.release(id)
-                except HardwareError as refusal:
-                    error = str(refusal)
+                except HardwareError as rejection:
+                    error = str(rejection)
                 results.append(agent.ShareResult(partition_id=id, error=error))
             return agent.ReleaseReply(results=results, boot_id=self._hardware.boot_id, revision=self._next_revision())
 

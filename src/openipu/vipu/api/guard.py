@@ -27,7 +27,7 @@ _log = structlog.get_logger("openipu.vipu.api.endpoints")
 _MAX_REQUEST = 1 << 20
 
 _READS = ("Get", "List", "Count")  # prefixes of the names of read-only methods
-_REFUSED = (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED)
+_REJECTED = (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED)
 _LONGEST_ID = 63  # characters of an unverified user id in the log
 
 _CODES = {code.value[0]: code for code in grpc.StatusCode}
@@ -127,7 +127,7 @@ class RequestGuard(grpc.GenericRpcHandler):  # type: ignore[misc]
                     user = error.user[:_LONGEST_ID]  # not verified
             seconds = time.perf_counter() - start
             count(code.name, seconds)
-            if code in _REFUSED:
+            if code in _REJECTED:
                 _log.warning("request rejected", method=method, user=user, peer=context.peer(), reason=message)
             elif writes and code is grpc.StatusCode.OK and _changed(request, reply):
                 _log.info(

@@ -44,7 +44,7 @@ def describe(error: grpc.aio.AioRpcError) -> str:
         return "the connection broke"
     match = _GRPC_DETAILS.fullmatch(details)
     clause = match[1] if match else details
-    return clause[:200].rstrip(".") or "it refused the connection"
+    return clause[:200].rstrip(".") or "it rejected the connection"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class AgentConnection:
         """Follow the events of the agent until TimeoutError (silence) or AioRpcError (connection lost).
 
         ``max_silence``: longest time between two heartbeats, in seconds.
-        With ``patient``, wait until the agent listens instead of failing when the connection is refused.
+        With ``patient``, wait until the agent listens instead of failing when the connection is rejected.
         ``up`` receives the agent's information when it answers, ``event`` each event.
         """
         request = contract.WatchRequest(heartbeat_milliseconds=round(self._heartbeat * 1000))

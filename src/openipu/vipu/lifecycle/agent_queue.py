@@ -28,7 +28,7 @@ _log: structlog.stdlib.BoundLogger = structlog.get_logger("vipu-server")
 class PartitionOperation:
     """One attempt to bring a partition to the state in its record, on all of its agents."""
 
-    __slots__ = ("attempted", "devices", "done", "indices", "record", "refused", "timer", "waiting")
+    __slots__ = ("attempted", "devices", "done", "indices", "record", "rejected", "timer", "waiting")
 
     def __init__(self, record: Partition, indices: dict[str, list[int]]) -> None:
         """``indices``: agent -> indices of the entries of ``record.ipus`` on its machine."""
@@ -36,7 +36,7 @@ class PartitionOperation:
         self.indices = indices
         self.waiting = set(indices)  # agents without a successful answer
         self.attempted: set[str] = set()  # agents that were called, and may have configured the share
-        self.refused: set[str] = set()  # agents that refused to release it, with a scheduled retry
+        self.rejected: set[str] = set()  # agents that rejected its release, with a scheduled retry
         self.devices: dict[str, Any] = {}  # agent -> ShareResult
         self.timer: asyncio.TimerHandle | None = None
         self.done = False
@@ -75,10 +75,10 @@ class ResultHandler(Protocol):
     """Receiver of the answers of agents. An empty error means success."""
 
     def share_answered(self, operation: PartitionOperation, agent_id: str, result: Any) -> None:
-        """Handle an agent that has configured its share, or refused it."""
+        """Handle an agent that has configured its share, or rejected it."""
 
     def release_answered(self, partition_id: str, agent_id: str, error: str) -> None:
-        """Handle an agent that has released a partition, or refused to."""
+        """Handle an agent that has released a partition, or rejected that."""
 
     def call_answered(self, method: str, code: grpc.StatusCode, seconds: float) -> None:
         """Handle the end of a call, with its status code and duration."""
@@ -220,7 +220,7 @@ class AgentQueue:
             self._releases.pop(id, None)
             error = reply if isinstance(reply, str) else reply.results[index].error
             if error:
-                _log.warning("release refused", agent=self.connection.id, partition=id, reason=error)
+                _log.warning("release rejected", agent=self.connection.id, partition=id, reason=error)
             self._handler.release_answered(id, self.connection.id, error)
 
     async def _configure(self) -> None:
@@ -240,7 +240,7 @@ class AgentQueue:
                 self._handler.share_answered(operation, agent_id, result)
 
     async def _call(self, method: str, request: Any) -> Any:
-        """Return the reply, or the error clause with which the agent refuses the whole call."""
+        """Return the reply, or the error clause with which the agent rejects the whole call."""
         start, code = time.perf_counter(), grpc.StatusCode.OK
         try:
             reply = await getattr(self.connection.stub, method)(request, timeout=self._timeout)

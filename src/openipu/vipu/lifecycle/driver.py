@@ -31,7 +31,7 @@ from openipu.vipu.metrics.meters import Meters
 from openipu.vipu.storage.interface import Records, StoppedError
 
 RETIRE_SECONDS = 5.0  # time for a removed agent to release its partitions
-RELEASE_RETRY = 5.0  # seconds until a refused release is retried
+RELEASE_RETRY = 5.0  # seconds until a rejected release is retried
 
 _REMOVAL_CONTINUES = "The removal continues: use force to complete it now, or reset the partition to keep it."
 
@@ -245,7 +245,7 @@ class Driver:
         if operation.done:
             return
         if result.error:
-            self._fail(operation, f"Agent '{agent_id}' refused: {result.error}.")
+            self._fail(operation, f"Agent '{agent_id}' rejected its share: {result.error}.")
             return
         if len(result.devices) != len(operation.indices[agent_id]):
             self._fail(
@@ -264,9 +264,9 @@ class Driver:
         if operation is None or operation.done or not operation.is_removal:
             return
         if error:
-            self._block_removal(operation, f"Agent '{agent_id}' refused to release it: {error}.")
-            if agent_id not in operation.refused:
-                operation.refused.add(agent_id)
+            self._block_removal(operation, f"Agent '{agent_id}' rejected the release: {error}.")
+            if agent_id not in operation.rejected:
+                operation.rejected.add(agent_id)
                 self._loop.call_later(RELEASE_RETRY, self._retry_release, operation, agent_id)
             return
         operation.waiting.discard(agent_id)
@@ -278,7 +278,7 @@ class Driver:
         self._calls.labels(method, code.name).observe(seconds)
 
     def _retry_release(self, operation: PartitionOperation, agent_id: str) -> None:
-        operation.refused.discard(agent_id)
+        operation.rejected.discard(agent_id)
         if not operation.done and agent_id in operation.waiting:
             self._enqueue(operation, agent_id)
 

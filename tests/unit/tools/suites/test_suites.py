@@ -183,7 +183,7 @@ def test_a_run_with_uncommitted_changes_is_not_recorded(root: Path) -> None:
     assert not (root / RECORD).exists()
 
 
-def test_a_filter_of_the_caller_is_refused(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_filter_of_the_caller_is_rejected(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTEST_ADDOPTS", "-k fast")
     assert execute(suite(), root).state is State.UNVERIFIED
 
@@ -248,6 +248,6 @@ def test_every_suite_has_inputs_and_a_target() -> None:
             assert any(probe.reads(path) for path in listed.splitlines()), f"{each.name}: {pattern} matches no file"
 
 
-def test_an_unknown_suite_is_refused() -> None:
+def test_an_unknown_suite_is_rejected() -> None:
     with pytest.raises(ValueError, match=r"^Cannot run suite 'tset': it does not exist\. Choose from test, "):
         select_by_name(["tset"])

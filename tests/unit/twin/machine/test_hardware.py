@@ -92,7 +92,7 @@ def test_devices_are_in_the_order_of_the_share_which_is_not_brought_up_twice() -
         assert [device.device_id for device in devices] == [3, 2]
         assert {device.ip for device in devices} == {"127.5.1.1"}
         assert len({(device.server_port, device.rdma_port) for device in devices}) == 2
-        hardware.refusal = "no"  # a share in place is not brought up again
+        hardware.rejection = "no"  # a share in place is not brought up again
         assert await hardware.configure(share("p", 3, 2), reset=False) == devices
         with pytest.raises(HardwareError, match="no"):
             await hardware.configure(share("p", 3, 2), reset=True)
@@ -134,7 +134,7 @@ def test_a_failed_ipu_is_reported_and_recovers_when_brought_up() -> None:
         hardware.fail_ipu(0, "broken")
         assert faults == [PartitionFault("p", 0, "broken")]
         assert (await hardware.ipu_attributes())[0]["ipu state"] == "failed"
-        hardware.refusal = "it stays dead"
+        hardware.rejection = "it stays dead"
         with pytest.raises(HardwareError, match="it stays dead"):
             await hardware.configure(share("p", 1, 0), reset=False)
         hardware.heal()

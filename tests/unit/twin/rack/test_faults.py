@@ -60,7 +60,7 @@ def test_every_fault_is_reported_and_healed(running: Running) -> None:
         "versions ag03 Agent=1.5.1 Virm=1.18.0": "ag03: GWSW 2.0.5 is missing.",
         "slow ag01 0.5": "ag01: responds 0.5 s late.",
         "hot ag01 30": "ag01: is 30 °C warmer than normal.",
-        "refuse ag01": "ag01: refuses to bring up IPUs.",
+        "reject ag01": "ag01: rejects the bring-up of IPUs.",
         "hang ag02": "ag02: does not respond.",
         "ipu ag03 2": "ag03: IPU 2 has failed.",
     }

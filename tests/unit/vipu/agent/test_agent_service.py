@@ -239,7 +239,7 @@ def test_cables_pulses_links_and_traffic_between_machines() -> None:
         ("TrainLinks", agent.TrainLinksRequest(kinds=[99]), "Cannot train the links: it has no cables of kind 99."),
     ],
 )
-def test_a_missing_port_is_refused(method: str, request_: Any, message: str) -> None:
+def test_a_missing_port_is_rejected(method: str, request_: Any, message: str) -> None:
     async def body(hardware: TwinHardware, stub: Any) -> None:
         with pytest.raises(grpc.aio.AioRpcError) as error:
             await getattr(stub, method)(request_)
@@ -249,7 +249,7 @@ def test_a_missing_port_is_refused(method: str, request_: Any, message: str) -> 
     scenario(body)
 
 
-def test_a_call_with_too_many_partitions_is_refused() -> None:
+def test_a_call_with_too_many_partitions_is_rejected() -> None:
     async def body(hardware: TwinHardware, stub: Any) -> None:
         ids = [f"p{number}" for number in range(MAX_PARTITIONS_PER_CALL + 1)]
         with pytest.raises(grpc.aio.AioRpcError) as error:

@@ -40,7 +40,7 @@ def test_the_right_key_gives_role_and_rights() -> None:
 
 
 @pytest.mark.parametrize("id", ["alice", "bob", "", "\x00", "x" * 10_000])
-def test_every_wrong_pair_is_refused_with_the_same_message(id: str) -> None:
+def test_every_wrong_pair_is_rejected_with_the_same_message(id: str) -> None:
     alice, key = auth.new_user("alice", Role.USER, ())
     authenticate = Authenticator(lambda: state_with(alice))
     for wrong in ("", key[:-1], key + "x", key.swapcase(), "x" * 10_000):
@@ -52,7 +52,7 @@ def test_every_wrong_pair_is_refused_with_the_same_message(id: str) -> None:
             authenticate(credentials(id, wrong))
 
 
-def test_a_removed_user_is_refused_at_once() -> None:
+def test_a_removed_user_is_rejected_at_once() -> None:
     alice, key = auth.new_user("alice", Role.USER, ())
     state = state_with(alice)
     authenticate = Authenticator(lambda: state)
@@ -89,6 +89,6 @@ def test_metadata_keys_are_configurable() -> None:
         authenticate(credentials("alice", key))
 
 
-def test_binary_metadata_is_refused() -> None:
+def test_binary_metadata_is_rejected() -> None:
     with pytest.raises(AuthError, match="user id or access key is binary metadata"):
         Authenticator(State)([(USER_ID_METADATA, b"alice"), (ACCESS_KEY_METADATA, "key")])

@@ -90,8 +90,8 @@ def test_result_lines() -> None:
 
 @pytest.mark.parametrize("id", ["ag1", None])
 def test_the_collection_reads_the_result_line(id: str | None) -> None:
-    line = output.failure(output.subject("list", "ipu-attrs", id), "no answer (refused): try: again.")
-    assert cli_output.result(line) == cli_output.Result("list", id or "ipu-attrs", "no answer (refused): try: again")
+    line = output.failure(output.subject("list", "ipu-attrs", id), "no answer (rejected): try: again.")
+    assert cli_output.result(line) == cli_output.Result("list", id or "ipu-attrs", "no answer (rejected): try: again")
     done = output.success(output.subject("remove", "agent", id))
     assert cli_output.result(done) == cli_output.Result("remove", id or "agent", None)
 

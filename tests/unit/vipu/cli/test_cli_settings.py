@@ -198,6 +198,6 @@ def test_check_config(text: str, message: str | None, tmp_path: Path) -> None:
     if message is None:
         check_config.main(str(file))
         return
-    with pytest.raises(SystemExit) as refused:
+    with pytest.raises(SystemExit) as rejected:
         check_config.main(str(file))
-    assert str(refused.value).startswith(message.format(file))
+    assert str(rejected.value).startswith(message.format(file))

@@ -65,8 +65,8 @@ def user(id: str, *allocations: str, role: Role = Role.USER) -> User:
     return User(id, role, allocations, "hash", "salt")
 
 
-def refusal(act: Callable[[], object]) -> tuple[Code, str]:
-    """Return the code and the message of a refusal."""
+def rejection(act: Callable[[], object]) -> tuple[Code, str]:
+    """Return the code and the message of a rejection."""
     with pytest.raises(RuleError) as caught:
         act()
     assert caught.value.message.endswith(".")
@@ -74,16 +74,16 @@ def refusal(act: Callable[[], object]) -> tuple[Code, str]:
     return caught.value.code, caught.value.message
 
 
-def refused(state: State, spec: Spec, context: Context = UNRESTRICTED) -> tuple[Code, str]:
-    """Return the code and the message of a refused create. An upsert of a new id must fail with the same message."""
-    result = refusal(lambda: rules.create(state, spec, context))
+def rejected(state: State, spec: Spec, context: Context = UNRESTRICTED) -> tuple[Code, str]:
+    """Return the code and the message of a rejected create. An upsert of a new id must fail with the same message."""
+    result = rejection(lambda: rules.create(state, spec, context))
     if spec.id not in state.table(spec.kind):
-        assert refusal(lambda: rules.upsert(state, spec, context)) == result
+        assert rejection(lambda: rules.upsert(state, spec, context)) == result
     return result
 
 
-def refused_change(state: State, spec: Spec, context: Context = UNRESTRICTED) -> tuple[Code, str]:
-    return refusal(lambda: rules.upsert(state, spec, context))
+def rejected_change(state: State, spec: Spec, context: Context = UNRESTRICTED) -> tuple[Code, str]:
+    return rejection(lambda: rules.upsert(state, spec, context))
 
 
 def machines(state: State, id: str) -> list[tuple[str, int]]:

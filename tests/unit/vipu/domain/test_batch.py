@@ -12,7 +12,7 @@ from openipu.vipu.domain.model import Agent, Cluster, Kind, Role, State, Topolog
 from openipu.vipu.domain.rules import Code, Context
 from openipu.vipu.domain.specs import AllocationSpec, Outcome, PartitionSpec, Removal, UserSpec
 from openipu.vipu.domain.validation import MAX_BATCH_ITEMS
-from tests.unit.vipu.domain.rules_support import agents, create, names, partition, pod, refusal, user
+from tests.unit.vipu.domain.rules_support import agents, create, names, partition, pod, rejection, user
 
 
 def apply(state: State, batch: Batch, context: Context | None = None) -> BatchResult:
@@ -194,7 +194,7 @@ def test_known_users_need_no_key() -> None:
 
 def test_batches_are_bounded() -> None:
     batch = Batch(agents=(Agent("ag01", "h"),) * (MAX_BATCH_ITEMS + 1))
-    code, message = refusal(lambda: apply_batch(State(), batch, Context()))
+    code, message = rejection(lambda: apply_batch(State(), batch, Context()))
     assert code is Code.INVALID_ARGUMENT
     assert str(MAX_BATCH_ITEMS) in message
 

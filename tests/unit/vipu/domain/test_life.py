@@ -77,9 +77,9 @@ def test_retries_expire_after_a_long_time_without_failures() -> None:
 
 @pytest.mark.parametrize("operation", [Operation.CREATING, Operation.REMOVING])
 def test_a_creation_or_removal_cannot_be_reset(operation: Operation) -> None:
-    with pytest.raises(RuleViolation) as refusal:
+    with pytest.raises(RuleViolation) as rejection:
         partition_state.reset(in_operation(operation))
-    assert refusal.value.code is rules.Code.FAILED_PRECONDITION
+    assert rejection.value.code is rules.Code.FAILED_PRECONDITION
 
 
 @pytest.mark.parametrize("operation", [Operation.IDLE, Operation.FAILED, Operation.RESETTING])

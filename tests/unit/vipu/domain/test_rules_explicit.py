@@ -12,7 +12,7 @@ from openipu.vipu.domain.invariants import violations
 from openipu.vipu.domain.model import PlacedIpu, State
 from openipu.vipu.domain.rules import Code, Context
 from openipu.vipu.domain.specs import PartitionSpec
-from tests.unit.vipu.domain.rules_support import create, machines, names, partition, pod, refused
+from tests.unit.vipu.domain.rules_support import create, machines, names, partition, pod, rejected
 
 
 def listed(*topology_ids: int, ild: int = 0) -> tuple[PlacedIpu, ...]:
@@ -81,13 +81,13 @@ def test_segments_follow_from_the_list() -> None:
 )
 def test_invalid_lists(ipus: tuple[PlacedIpu, ...], reason: str) -> None:
     state = pod(8, ilds=2)
-    code, message = refused(state, explicit(*ipus))
+    code, message = rejected(state, explicit(*ipus))
     assert (code, reason in message) == (Code.INVALID_ARGUMENT, True), message
 
 
 def test_domains_are_consecutive() -> None:
     ipus = listed(*range(8)) + listed(*range(8), ild=2)
-    assert "domains are not consecutive" in refused(pod(6, ilds=3), explicit(*ipus))[1]
+    assert "domains are not consecutive" in rejected(pod(6, ilds=3), explicit(*ipus))[1]
 
 
 def test_contradictions_with_other_fields() -> None:
@@ -103,10 +103,10 @@ def test_contradictions_with_other_fields() -> None:
         (explicit(*listed(*range(4, 12))), Code.FAILED_PRECONDITION, "allocations 'a1' and 'a2'. Only one is allowed"),
         (explicit(*listed(12)), Code.NOT_FOUND, "agent 'ag04' is in no allocation that you may use"),
     ):
-        actual, message = refused(state, spec)
+        actual, message = rejected(state, spec)
         assert (actual, reason in message) == (code, True), message
     tenant = Context(allowed=frozenset({"a1"}))
-    assert refused(state, explicit(*listed(8)), tenant)[0] is Code.NOT_FOUND
+    assert rejected(state, explicit(*listed(8)), tenant)[0] is Code.NOT_FOUND
     create(state, explicit(*listed(4)), tenant)
 
 

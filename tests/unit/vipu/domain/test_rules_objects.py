@@ -14,8 +14,8 @@ from tests.unit.vipu.domain.rules_support import (
     names,
     partition,
     pod,
-    refused,
-    refused_change,
+    rejected,
+    rejected_change,
     remove,
     upsert,
     user,
@@ -31,7 +31,7 @@ def test_common_ids_are_valid(id: str) -> None:
     "id", ["", ".", "..", "../x", "a/b", "a\0", "a b", "-a", ".a", "é", "a\n", "a" * 64, "x" * 10_000, "١"]
 )
 @pytest.mark.parametrize("kind", Kind)
-def test_other_ids_are_refused(id: str, kind: Kind) -> None:
+def test_other_ids_are_rejected(id: str, kind: Kind) -> None:
     specs: dict[Kind, Spec] = {
         Kind.AGENT: Agent(id, "localhost"),
         Kind.CLUSTER: Cluster(id, ("ag01",)),
@@ -39,7 +39,7 @@ def test_other_ids_are_refused(id: str, kind: Kind) -> None:
         Kind.PARTITION: PartitionSpec(id, 1, "a1"),
         Kind.USER: user(id),
     }
-    code, message = refused(State(), specs[kind])
+    code, message = rejected(State(), specs[kind])
     assert code is Code.INVALID_ARGUMENT
     assert "1 to 63 letters" in message
     assert message.isprintable()
@@ -77,26 +77,26 @@ def test_hosts_are_addresses_or_names(host: str) -> None:
         "a." * 500_000,
     ],
 )
-def test_other_hosts_are_refused(host: str) -> None:
-    code, message = refused(State(), Agent("ag01", host))
+def test_other_hosts_are_rejected(host: str) -> None:
+    code, message = rejected(State(), Agent("ag01", host))
     assert code is Code.INVALID_ARGUMENT
     assert message.startswith("Cannot create agent 'ag01': ")
 
 
 @pytest.mark.parametrize("port", [-1, 0, 65536, 2**32])
 def test_ports_are_bounded(port: int) -> None:
-    assert refused(State(), Agent("ag01", "h", port))[0] is Code.INVALID_ARGUMENT
+    assert rejected(State(), Agent("ag01", "h", port))[0] is Code.INVALID_ARGUMENT
 
 
 def test_agents_do_not_share_an_endpoint() -> None:
     state = State()
     create(state, Agent("ag01", "Host", 8080))
-    assert refused(state, Agent("ag02", "hOST", 8080)) == (
+    assert rejected(state, Agent("ag02", "hOST", 8080)) == (
         Code.ALREADY_EXISTS,
         "Cannot create agent 'ag02': agent 'ag01' already uses hOST:8080.",
     )
     create(state, Agent("ag02", "host", 8081))
-    assert refused_change(state, Agent("ag02", "host", 8080))[0] is Code.ALREADY_EXISTS
+    assert rejected_change(state, Agent("ag02", "host", 8080))[0] is Code.ALREADY_EXISTS
 
 
 def test_an_agent_may_move_even_under_a_partition() -> None:
@@ -107,7 +107,7 @@ def test_an_agent_may_move_even_under_a_partition() -> None:
     create(state, Agent("ag05", "10.1.2.1"))  # the endpoint that it left
 
 
-def test_create_refuses_what_exists() -> None:
+def test_create_rejects_what_exists() -> None:
     state = pod(2)
     create(state, user("alice"))
     for spec in (
@@ -116,7 +116,7 @@ def test_create_refuses_what_exists() -> None:
         AllocationSpec("a1", "cl0", 2),
         user("alice"),
     ):
-        code, message = refused(state, spec)
+        code, message = rejected(state, spec)
         assert code is Code.ALREADY_EXISTS
         article = "an" if spec.kind in (Kind.AGENT, Kind.ALLOCATION) else "a"
         assert message == f"Cannot create {spec.kind} {spec.id!r}: {article} {spec.kind} with this id already exists."
@@ -124,11 +124,11 @@ def test_create_refuses_what_exists() -> None:
 
 def test_clusters_take_existing_free_agents() -> None:
     state = pod(4)
-    assert refused(state, Cluster("c", ("ag09",))) == (
+    assert rejected(state, Cluster("c", ("ag09",))) == (
         Code.NOT_FOUND,
         "Cannot create cluster 'c': agent 'ag09' does not exist.",
     )
-    assert refused(state, Cluster("c", ("ag01",))) == (
+    assert rejected(state, Cluster("c", ("ag01",))) == (
         Code.FAILED_PRECONDITION,
         "Cannot create cluster 'c': agent 'ag01' is already in cluster 'cl0'.",
     )
@@ -152,7 +152,7 @@ def test_invalid_clusters(cluster: Cluster, reason: str) -> None:
     state = State()
     for agent in agents(3):
         create(state, agent)
-    code, message = refused(state, cluster)
+    code, message = rejected(state, cluster)
     assert code is Code.INVALID_ARGUMENT
     assert reason in message
 
@@ -171,14 +171,14 @@ def test_a_cluster_changes_while_no_partition_is_in_it() -> None:
     assert upsert(state, replace(cluster, agents=names(4, 1, 2))) is Outcome.CHANGED
     assert upsert(state, replace(cluster, agents=names(1, 2, 3, 4))) is Outcome.CHANGED
     for lost in (names(1, 3, 2), names(1, 3, 4), names(2, 1, 3, 4)):
-        assert refused_change(state, replace(cluster, agents=lost)) == (
+        assert rejected_change(state, replace(cluster, agents=lost)) == (
             Code.FAILED_PRECONDITION,
             "Cannot change cluster 'cl0': the agents of allocation 'a1' would no longer be consecutive. "
             "Remove the allocation first.",
         )
     partition(state, "p1", 4)
     assert upsert(state, state.clusters["cl0"]) is Outcome.UNCHANGED
-    assert refused_change(state, replace(cluster, num_ilds=2)) == (
+    assert rejected_change(state, replace(cluster, num_ilds=2)) == (
         Code.FAILED_PRECONDITION,
         "Cannot change cluster 'cl0': partition 'p1' is in it. Remove the partition first.",
     )
@@ -189,7 +189,7 @@ def test_agents_leave_and_join_a_cluster() -> None:
     cluster = state.clusters["cl0"]
     assert upsert(state, replace(cluster, agents=names(1, 2))) is Outcome.CHANGED
     create(state, Cluster("cl1", names(3, 4), gw_topology=GwTopology.LOOPED))
-    assert refused_change(state, cluster)[0] is Code.FAILED_PRECONDITION
+    assert rejected_change(state, cluster)[0] is Code.FAILED_PRECONDITION
 
 
 def test_allocations_by_size_take_the_smallest_free_run() -> None:
@@ -199,12 +199,12 @@ def test_allocations_by_size_take_the_smallest_free_run() -> None:
     remove(state, Kind.ALLOCATION, "a2")
     create(state, AllocationSpec("a4", "cl0", 1))
     assert state.allocations["a4"].agents == names(3)
-    assert refused(state, AllocationSpec("a5", "cl0", 3)) == (
+    assert rejected(state, AllocationSpec("a5", "cl0", 3)) == (
         Code.RESOURCE_EXHAUSTED,
         "Cannot create allocation 'a5': cluster 'cl0' has 2 free IPU-Machines, at most 2 of them consecutive.",
     )
     create(state, AllocationSpec("a5", "cl0", 2))
-    assert refused(state, AllocationSpec("a6", "cl0", 1))[0] is Code.RESOURCE_EXHAUSTED
+    assert rejected(state, AllocationSpec("a6", "cl0", 1))[0] is Code.RESOURCE_EXHAUSTED
 
 
 def test_allocations_by_size_avoid_borders_of_domains() -> None:
@@ -233,11 +233,11 @@ def test_allocations_of_listed_agents() -> None:
         ("a3", names(6, 7), Code.NOT_FOUND, "agent 'ag07' does not exist"),
         ("a3", tuple(map(str, range(1_000_000))), Code.INVALID_ARGUMENT, "lists 1000000 agents"),
     ):
-        actual, message = refused(state, AllocationSpec(id, "cl0", agents=listed))
+        actual, message = rejected(state, AllocationSpec(id, "cl0", agents=listed))
         assert (actual, reason in message) == (code, True), message
-    assert refused(state, AllocationSpec("a3", "cl0", 3, names(5, 6)))[0] is Code.INVALID_ARGUMENT
+    assert rejected(state, AllocationSpec("a3", "cl0", 3, names(5, 6)))[0] is Code.INVALID_ARGUMENT
     create(state, Agent("ag07", "h"))
-    assert "is not in cluster 'cl0'" in refused(state, AllocationSpec("a3", "cl0", agents=names(7)))[1]
+    assert "is not in cluster 'cl0'" in rejected(state, AllocationSpec("a3", "cl0", agents=names(7)))[1]
     create(state, AllocationSpec("a3", "cl0", 2, names(5, 6)))
 
 
@@ -252,7 +252,7 @@ def test_allocations_of_listed_agents() -> None:
     ],
 )
 def test_invalid_allocations(spec: AllocationSpec, code: Code) -> None:
-    assert refused(pod(4, allocations={"a1": 2}), spec)[0] is code
+    assert rejected(pod(4, allocations={"a1": 2}), spec)[0] is code
 
 
 def test_an_allocation_grows_and_shrinks_around_its_partitions() -> None:
@@ -265,7 +265,7 @@ def test_an_allocation_grows_and_shrinks_around_its_partitions() -> None:
         assert upsert(state, spec) is Outcome.UNCHANGED
     assert upsert(state, AllocationSpec("a1", "cl0", 7)) is Outcome.CHANGED
     assert state.allocations["a1"].agents == names(2, 3, 4, 5, 6, 7, 8)
-    assert refused_change(state, AllocationSpec("a1", "cl0", 8)) == (
+    assert rejected_change(state, AllocationSpec("a1", "cl0", 8)) == (
         Code.RESOURCE_EXHAUSTED,
         "Cannot change allocation 'a1': it can grow to at most 7 consecutive IPU-Machines, not to 8: "
         "the adjacent IPU-Machines in cluster 'cl0' are not free.",
@@ -278,12 +278,12 @@ def test_an_allocation_grows_and_shrinks_around_its_partitions() -> None:
     assert state.allocations["a1"].agents == names(3, 4, 5, 6, 7, 8)
     assert upsert(state, AllocationSpec("a1", "cl0", 2)) is Outcome.CHANGED
     assert state.allocations["a1"].agents == names(5, 6)
-    for refused_spec in (AllocationSpec("a1", "cl0", 1), AllocationSpec("a1", "cl0", agents=names(7, 8))):
-        code, message = refused_change(state, refused_spec)
+    for rejected_spec in (AllocationSpec("a1", "cl0", 1), AllocationSpec("a1", "cl0", agents=names(7, 8))):
+        code, message = rejected_change(state, rejected_spec)
         assert code is Code.FAILED_PRECONDITION
         assert "partitions 'p1', 'p2' use machines" in message
-    assert refused_change(state, AllocationSpec("a1", "cl0", -1))[0] is Code.INVALID_ARGUMENT
-    assert refused_change(state, AllocationSpec("a1", "cl1", 2))[1] == (
+    assert rejected_change(state, AllocationSpec("a1", "cl0", -1))[0] is Code.INVALID_ARGUMENT
+    assert rejected_change(state, AllocationSpec("a1", "cl1", 2))[1] == (
         "Cannot change allocation 'a1': it is in cluster 'cl0'. To move it, remove it and create it again."
     )
 
@@ -293,18 +293,18 @@ def test_an_allocation_grows_to_the_ends_of_its_cluster() -> None:
     create(state, AllocationSpec("a1", "cl0", agents=names(3)))
     assert upsert(state, AllocationSpec("a1", "cl0", 4)) is Outcome.CHANGED
     assert state.allocations["a1"].agents == names(1, 2, 3, 4)
-    assert refused_change(state, AllocationSpec("a1", "cl0", 5))[0] is Code.RESOURCE_EXHAUSTED
+    assert rejected_change(state, AllocationSpec("a1", "cl0", 5))[0] is Code.RESOURCE_EXHAUSTED
 
 
 def test_users_have_rights_to_existing_allocations() -> None:
     state = pod(4, allocations={"a1": 2, "a2": 2})
     create(state, user("root", role=Role.ADMIN))
     create(state, user("alice", "a1"))
-    assert refused(state, UserSpec("bob", Role.USER))[0] is Code.INVALID_ARGUMENT
-    assert refused(state, user("bob", "a3"))[0] is Code.NOT_FOUND
-    assert refused(state, user("bob", "a1", "a1"))[0] is Code.INVALID_ARGUMENT
-    assert refused(state, user("bob", *map(str, range(1_000_000))))[0] is Code.INVALID_ARGUMENT
-    assert refused(state, user("bob", role="root"))[0] is Code.INVALID_ARGUMENT  # type: ignore[arg-type]
+    assert rejected(state, UserSpec("bob", Role.USER))[0] is Code.INVALID_ARGUMENT
+    assert rejected(state, user("bob", "a3"))[0] is Code.NOT_FOUND
+    assert rejected(state, user("bob", "a1", "a1"))[0] is Code.INVALID_ARGUMENT
+    assert rejected(state, user("bob", *map(str, range(1_000_000))))[0] is Code.INVALID_ARGUMENT
+    assert rejected(state, user("bob", role="root"))[0] is Code.INVALID_ARGUMENT  # type: ignore[arg-type]
     assert upsert(state, UserSpec("alice", Role.USER, ("a1",))) is Outcome.UNCHANGED
     assert upsert(state, UserSpec("alice", Role.ADMIN, ("a2", "a1"))) is Outcome.CHANGED
     assert upsert(state, UserSpec("alice", Role.ADMIN, ("a1", "a2"))) is Outcome.UNCHANGED  # a set
@@ -316,7 +316,7 @@ def test_the_last_administrator_keeps_its_role() -> None:
     state = pod(4, allocations={"a1": 2})
     create(state, user("root", role=Role.ADMIN))
     create(state, user("alice"))
-    assert refused_change(state, UserSpec("root", Role.USER)) == (
+    assert rejected_change(state, UserSpec("root", Role.USER)) == (
         Code.FAILED_PRECONDITION,
         "Cannot change user 'root': it is the last administrator. Make another user administrator first.",
     )
@@ -329,4 +329,4 @@ def test_only_administrators_manage_objects_other_than_partitions() -> None:
     state = pod(2)
     restricted = Context(allowed=frozenset({"a1"}))
     for spec in (Agent("ag09", "h"), Cluster("c", ("ag01",)), AllocationSpec("a2", "cl0", 1), user("bob")):
-        assert refused(state, spec, restricted)[0] is Code.PERMISSION_DENIED
+        assert rejected(state, spec, restricted)[0] is Code.PERMISSION_DENIED

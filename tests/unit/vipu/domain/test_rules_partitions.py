@@ -27,9 +27,9 @@ from tests.unit.vipu.domain.rules_support import (
     names,
     partition,
     pod,
-    refusal,
-    refused,
-    refused_change,
+    rejected,
+    rejected_change,
+    rejection,
     upsert,
 )
 
@@ -57,7 +57,7 @@ def test_defaults() -> None:
 
 @pytest.mark.parametrize("size", [0, -1, -4, 3, 6, 12, 2**31 + 1, 2**32 - 1])
 def test_sizes_are_powers_of_two(size: int) -> None:
-    code, message = refused(pod(4), PartitionSpec("p", size, "a1"))
+    code, message = rejected(pod(4), PartitionSpec("p", size, "a1"))
     assert code is Code.INVALID_ARGUMENT
     assert message == (
         f"Cannot create partition 'p': the size must be a power of two (1, 2, 4, 8, … IPUs), not {size}."
@@ -65,9 +65,9 @@ def test_sizes_are_powers_of_two(size: int) -> None:
 
 
 @pytest.mark.parametrize("size", [32, 64, 2**31, 2**62])
-def test_a_refused_size_reports_the_free_ipus(size: int) -> None:
+def test_a_rejected_size_reports_the_free_ipus(size: int) -> None:
     state = pod(4)
-    assert refused(state, PartitionSpec("p", size, "a1")) == (
+    assert rejected(state, PartitionSpec("p", size, "a1")) == (
         Code.RESOURCE_EXHAUSTED,
         "Cannot create partition 'p': allocation 'a1' has 16 free IPUs in blocks of at most 16.",
     )
@@ -78,12 +78,12 @@ def test_an_exhausted_allocation_reports_its_fragmentation() -> None:
     for id in ("p1", "p2", "p3"):
         partition(state, id, 4)
     partition(state, "p4", 1)
-    assert refused(state, PartitionSpec("p5", 4, "a1"))[1] == (
+    assert rejected(state, PartitionSpec("p5", 4, "a1"))[1] == (
         "Cannot create partition 'p5': allocation 'a1' has 3 free IPUs in blocks of at most 2."
     )
     partition(state, "p5", 2)
     partition(state, "p6", 1)
-    assert refused(state, PartitionSpec("p7", 1, "a1"))[1] == (
+    assert rejected(state, PartitionSpec("p7", 1, "a1"))[1] == (
         "Cannot create partition 'p7': allocation 'a1' has no free IPUs."
     )
 
@@ -98,23 +98,23 @@ def test_partitions_of_four_ipus_or_more_use_whole_machines() -> None:
     assert {agent for agent, _ in machines(state, "p2") + machines(state, "p3")} == {"ag03"}
     partition(state, "p4", 16)
     assert {agent for agent, _ in machines(state, "p4")} == set(names(4, 5, 6, 7))
-    assert refused(state, PartitionSpec("p5", 8, "a1"))[0] is Code.RESOURCE_EXHAUSTED
+    assert rejected(state, PartitionSpec("p5", 8, "a1"))[0] is Code.RESOURCE_EXHAUSTED
     partition(state, "p5", 4)
 
 
 def test_a_partition_needs_an_allocation_or_a_cluster() -> None:
     state = pod(4)
     for spec in (PartitionSpec("p", 1), PartitionSpec("p", 1, "a1", "cl0")):
-        assert refused(state, spec) == (
+        assert rejected(state, spec) == (
             Code.INVALID_ARGUMENT,
             "Cannot create partition 'p': it needs either an allocation or (deprecated) a cluster.",
         )
-    assert refused(state, PartitionSpec("p", 1, "a9")) == (
+    assert rejected(state, PartitionSpec("p", 1, "a9")) == (
         Code.NOT_FOUND,
         "Cannot create partition 'p': allocation 'a9' does not exist.",
     )
-    assert refused(state, PartitionSpec("p", 1, cluster="cl9"))[0] is Code.NOT_FOUND
-    assert refused(pod(4, allocations={}), PartitionSpec("p", 1, cluster="cl0")) == (
+    assert rejected(state, PartitionSpec("p", 1, cluster="cl9"))[0] is Code.NOT_FOUND
+    assert rejected(pod(4, allocations={}), PartitionSpec("p", 1, cluster="cl0")) == (
         Code.FAILED_PRECONDITION,
         "Cannot create partition 'p': cluster 'cl0' has no allocation. Create one first.",
     )
@@ -125,7 +125,7 @@ def test_a_cluster_selects_its_best_fitting_allocation() -> None:
     for id, size, allocation in (("p1", 4, "a3"), ("p2", 8, "a2"), ("p3", 1, "a1"), ("p4", 8, "a1")):
         create(state, PartitionSpec(id, size, cluster="cl0"))
         assert state.partitions[id].allocation == allocation
-    assert refused(state, PartitionSpec("p5", 16, cluster="cl0"))[1] == (
+    assert rejected(state, PartitionSpec("p5", 16, cluster="cl0"))[1] == (
         "Cannot create partition 'p5': the allocations 'a1', 'a2', 'a3' have 11 free IPUs in blocks of at most 8."
     )
     # A fragmented machine fits better than a whole one.
@@ -136,7 +136,7 @@ def test_a_cluster_selects_its_best_fitting_allocation() -> None:
 def test_a_partition_stays_in_its_allocation() -> None:
     state = pod(4, allocations={"a1": 2, "a2": 2})
     partition(state, "p1", 8, "a1")
-    assert refused(state, PartitionSpec("p2", 1, "a1"))[0] is Code.RESOURCE_EXHAUSTED
+    assert rejected(state, PartitionSpec("p2", 1, "a1"))[0] is Code.RESOURCE_EXHAUSTED
     partition(state, "p2", 8, "a2")
 
 
@@ -162,7 +162,7 @@ def test_gcds_and_replicas(gcds: int, replicas: int, expected: tuple[int, int]) 
     ],
 )
 def test_gcds_and_replicas_divide_evenly(gcds: int, replicas: int, reason: str) -> None:
-    code, message = refused(pod(2), PartitionSpec("p", 8, "a1", num_gcds=gcds, num_replicas=replicas))
+    code, message = rejected(pod(2), PartitionSpec("p", 8, "a1", num_gcds=gcds, num_replicas=replicas))
     assert code is Code.INVALID_ARGUMENT
     assert reason in message
 
@@ -171,7 +171,9 @@ def test_reconfigurable_implies_its_sync_type() -> None:
     state = pod(2)
     assert partition(state, "p1", 1, reconfigurable=True).sync_type is SyncType.GS2_DEFAULT
     assert partition(state, "p2", 1, reconfigurable=True, sync_type=SyncType.GS2_DEFAULT).reconfigurable
-    assert refused(state, PartitionSpec("p3", 1, "a1", reconfigurable=True, sync_type=SyncType.POD_NATIVE_DEFAULT)) == (
+    assert rejected(
+        state, PartitionSpec("p3", 1, "a1", reconfigurable=True, sync_type=SyncType.POD_NATIVE_DEFAULT)
+    ) == (
         Code.INVALID_ARGUMENT,
         "Cannot create partition 'p3': a reconfigurable partition needs the sync type c2-compatible. "
         "Omit the sync type.",
@@ -198,19 +200,19 @@ def test_routing_is_chosen(topology: Topology, size: int, routing: Routing) -> N
 def test_requested_routing() -> None:
     state = pod(4)
     assert partition(state, "p1", 4, routing=Routing.BTNC).routing is Routing.BTNC
-    code, message = refused(state, PartitionSpec("p2", 8, "a1", routing=Routing.RINGSWNC))
+    code, message = rejected(state, PartitionSpec("p2", 8, "a1", routing=Routing.RINGSWNC))
     assert code is Code.INVALID_ARGUMENT
     assert "needs a whole IPU-Link domain of a torus (cluster 'cl0' is a torus with 4 machines per domain)" in message
     assert partition(pod(4), "p", 16, routing=Routing.RINGSWNC).routing is Routing.RINGSWNC
-    assert refused(pod(4, topology=Topology.MESH), PartitionSpec("p", 16, "a1", routing=Routing.RINGSWNC))[0] is (
+    assert rejected(pod(4, topology=Topology.MESH), PartitionSpec("p", 16, "a1", routing=Routing.RINGSWNC))[0] is (
         Code.INVALID_ARGUMENT
     )
 
 
 @pytest.mark.parametrize("field", ["routing", "gw_routing", "sync_type"])
 @pytest.mark.parametrize("number", [-1, 9, 2**31])
-def test_unknown_numbers_of_the_api_are_refused(field: str, number: int) -> None:
-    code, message = refused(pod(4), replace(PartitionSpec("p", 4, "a1"), **{field: number}))
+def test_unknown_numbers_of_the_api_are_rejected(field: str, number: int) -> None:
+    code, message = rejected(pod(4), replace(PartitionSpec("p", 4, "a1"), **{field: number}))
     assert code is Code.INVALID_ARGUMENT
     assert f"{number} is not a valid" in message
 
@@ -225,18 +227,18 @@ def test_partitions_across_domains() -> None:
     assert (made.num_segments, made.gw_routing) == (2, GwRouting.SWRING)
     assert {agent for agent, _ in machines(state, "p2")} == set(names(5, 7))
     assert [ipu.ild for ipu in made.ipus] == [2] * 4 + [3] * 4
-    assert refused(state, PartitionSpec("p3", 16, "a1"))[1] == (
+    assert rejected(state, PartitionSpec("p3", 16, "a1"))[1] == (
         "Cannot create partition 'p3': allocation 'a1' has 8 free IPUs in blocks of at most 4."
     )
     partition(state, "p3", 4)
-    assert refused(state, PartitionSpec("p4", 8, "a1", num_segments=2))[0] is Code.RESOURCE_EXHAUSTED
+    assert rejected(state, PartitionSpec("p4", 8, "a1", num_segments=2))[0] is Code.RESOURCE_EXHAUSTED
     assert partition(pod(8, ilds=2), "p", 32).routing is Routing.RINGSWNC
 
 
 def test_a_missing_common_position_is_reported() -> None:
     state = pod(4, ilds=2, allocations={"a1": 1, "a2": 3})
     partition(state, "p1", 4, "a2")  # the one machine of the first domain, or a flush one of the second
-    assert refused(state, PartitionSpec("p2", 8, "a2", num_segments=2)) == (
+    assert rejected(state, PartitionSpec("p2", 8, "a2", num_segments=2)) == (
         Code.RESOURCE_EXHAUSTED,
         "Cannot create partition 'p2': allocation 'a2' has 8 free IPUs, but not 4 at the same positions of "
         "2 consecutive IPU-Link domains.",
@@ -257,13 +259,13 @@ def test_a_missing_common_position_is_reported() -> None:
     ],
 )
 def test_invalid_segments(size: int, segments: int, reason: str) -> None:
-    code, message = refused(pod(8, ilds=2), PartitionSpec("p", size, "a1", num_segments=segments))
+    code, message = rejected(pod(8, ilds=2), PartitionSpec("p", size, "a1", num_segments=segments))
     assert code is Code.INVALID_ARGUMENT
     assert reason in message
 
 
 def test_gw_routing_needs_several_domains() -> None:
-    assert refused(pod(8, ilds=2), PartitionSpec("p", 16, "a1", gw_routing=GwRouting.RING)) == (
+    assert rejected(pod(8, ilds=2), PartitionSpec("p", 16, "a1", gw_routing=GwRouting.RING)) == (
         Code.INVALID_ARGUMENT,
         "Cannot create partition 'p': a partition in one IPU-Link domain has no GW-Link routing. Omit it.",
     )
@@ -275,14 +277,14 @@ def test_machines_that_are_down_are_not_chosen() -> None:
     create(state, PartitionSpec("p1", 8, "a1"), down)
     assert {agent for agent, _ in machines(state, "p1")} == set(names(2, 3))
     create(state, PartitionSpec("p2", 4, "a1"), down)
-    assert refused(state, PartitionSpec("p3", 4, "a1"), down) == (
+    assert rejected(state, PartitionSpec("p3", 4, "a1"), down) == (
         Code.RESOURCE_EXHAUSTED,
         "Cannot create partition 'p3': allocation 'a1' has no free IPUs. A block that would fit is on 'ag01', "
         "which is down.",
     )
     all_down = Context(unavailable=frozenset(f"ag{n:02}" for n in range(100)))
-    assert "'ag01', which is down" in refused(state, PartitionSpec("p3", 1, "a1"), all_down)[1]
-    assert "is down" not in refused(state, PartitionSpec("p3", 8, "a1"), all_down)[1]
+    assert "'ag01', which is down" in rejected(state, PartitionSpec("p3", 1, "a1"), all_down)[1]
+    assert "is down" not in rejected(state, PartitionSpec("p3", 8, "a1"), all_down)[1]
     create(state, PartitionSpec("p3", 4, "a1"))
 
 
@@ -291,23 +293,23 @@ def test_callers_see_their_own_allocations_only() -> None:
     tenant = Context(allowed=frozenset({"a1", "gone"}))
     partition(state, "p2", 4, "a2")
     create(state, PartitionSpec("p1", 1, "a1"), tenant)
-    hidden = refused(state, PartitionSpec("p3", 1, "a2"), tenant)
-    absent = refused(state, PartitionSpec("p3", 1, "a9"), tenant)
+    hidden = rejected(state, PartitionSpec("p3", 1, "a2"), tenant)
+    absent = rejected(state, PartitionSpec("p3", 1, "a9"), tenant)
     assert hidden == (absent[0], absent[1].replace("a9", "a2"))
     assert absent == (
         Code.NOT_FOUND,
         "Cannot create partition 'p3': allocation 'a9' does not exist, or you may not use it.",
     )
-    assert refused(state, PartitionSpec("p2", 1, "a1"), tenant)[0] is Code.ALREADY_EXISTS
-    assert refused_change(state, PartitionSpec("p2", 0, relocatable=True), tenant)[0] is Code.ALREADY_EXISTS
+    assert rejected(state, PartitionSpec("p2", 1, "a1"), tenant)[0] is Code.ALREADY_EXISTS
+    assert rejected_change(state, PartitionSpec("p2", 0, relocatable=True), tenant)[0] is Code.ALREADY_EXISTS
     # By cluster: the best fit would be in a3, but the caller may use only a1.
     create(state, PartitionSpec("p3", 2, cluster="cl0"), tenant)
     assert state.partitions["p3"].allocation == "a1"
-    code, message = refused(state, PartitionSpec("p4", 4, cluster="cl0"), tenant)
+    code, message = rejected(state, PartitionSpec("p4", 4, cluster="cl0"), tenant)
     assert (code, "a3" in message) == (Code.RESOURCE_EXHAUSTED, False)
     without_allocations = Context(allowed=frozenset())
     for cluster in ("cl0", "cl9"):
-        assert refused(state, PartitionSpec("p4", 1, cluster=cluster), without_allocations)[0] is Code.NOT_FOUND
+        assert rejected(state, PartitionSpec("p4", 1, cluster=cluster), without_allocations)[0] is Code.NOT_FOUND
 
 
 def test_omitted_fields_stay_unchanged() -> None:
@@ -333,7 +335,7 @@ def test_only_reset_and_relocation_may_change() -> None:
     assert state.partitions["p1"] == replace(live, relocatable=True, disable_auto_reset=True)
     assert upsert(state, PartitionSpec("p1", 8)) is Outcome.CHANGED
     assert state.partitions["p1"] == live
-    assert refused_change(state, PartitionSpec("p1", 16, "a1")) == (
+    assert rejected_change(state, PartitionSpec("p1", 16, "a1")) == (
         Code.FAILED_PRECONDITION,
         "Cannot change partition 'p1': its size is 8 and cannot become 16. Remove the partition and create it again.",
     )
@@ -351,7 +353,7 @@ def test_only_reset_and_relocation_may_change() -> None:
         ({"ipus": tuple(PlacedIpu(0, 0, n, 0) for n in range(8, 16))}, "list of IPUs"),
         ({"ipus": tuple(PlacedIpu(0, 0, n, n) for n in range(8))}, "list of IPUs"),
     ):
-        code, message = refused_change(state, PartitionSpec("p1", 8, **fields))  # type: ignore[arg-type]
+        code, message = rejected_change(state, PartitionSpec("p1", 8, **fields))  # type: ignore[arg-type]
         assert (code, reason in message) == (Code.FAILED_PRECONDITION, True), message
 
 
@@ -359,7 +361,7 @@ def test_a_partition_under_removal_is_not_changed() -> None:
     state = pod(2)
     made = partition(state, "p1", 4)
     state.apply([Put(replace(made, operation=Operation.REMOVING))])
-    assert refused_change(state, PartitionSpec("p1", 4)) == (
+    assert rejected_change(state, PartitionSpec("p1", 4)) == (
         Code.FAILED_PRECONDITION,
         "Cannot change partition 'p1': it is being removed. Try again after its removal.",
     )
@@ -374,13 +376,28 @@ def test_number_of_partitions_that_fit() -> None:
     assert [rules.fits(state, "a1", size, tenant) for size in sizes] == [23, 11, 5, 2, 1, 0, 0, 0]
     down = Context(unavailable=frozenset(names(1, 6)))
     assert [rules.fits(state, "a1", size, down) for size in sizes] == [15, 7, 3, 1, 0, 0, 0, 0]
-    assert refusal(lambda: rules.fits(state, "a2", 1, tenant)) == (
+    assert rejection(lambda: rules.fits(state, "a2", 1, tenant)) == (
         Code.NOT_FOUND,
         "Cannot count partitions that fit in allocation 'a2': allocation 'a2' does not exist, or you may not use it.",
     )
-    assert refusal(lambda: rules.fits(state, "a9", 1, Context()))[0] is Code.NOT_FOUND
+    assert rejection(lambda: rules.fits(state, "a9", 1, Context()))[0] is Code.NOT_FOUND
     for size in (0, -1, 3, 2**32 - 1):
-        assert refusal(lambda size=size: rules.fits(state, "a1", size, down))[0] is Code.INVALID_ARGUMENT  # type: ignore[misc]
+        assert rejection(lambda size=size: rules.fits(state, "a1", size, down))[0] is Code.INVALID_ARGUMENT  # type: ignore[misc]
+
+
+def test_a_partition_of_the_whole_allocation_fits_once() -> None:
+    state = pod(8, ilds=2)  # a domain has 16 IPUs
+    assert [rules.fits(state, "a1", size, Context()) for size in (4, 16, 32, 64)] == [8, 2, 1, 0]
+    partition(state, "p1", 1)
+    assert rules.fits(state, "a1", 32, Context()) == 0
+
+
+def test_machines_that_are_down_count_in_their_own_allocation() -> None:
+    state = pod(8, allocations={"a1": 4, "a2": 4})
+    down = Context(unavailable=frozenset(names(5)))
+    assert [rules.fits(state, id, 4, down) for id in ("a1", "a2")] == [4, 3]
+    create(state, PartitionSpec("p1", 8, "a2"), down)
+    assert {agent for agent, _ in machines(state, "p1")} == set(names(6, 7))
 
 
 def test_a_whole_cluster_of_domains_is_one_block() -> None:

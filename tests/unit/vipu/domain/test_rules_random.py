@@ -131,7 +131,7 @@ def has_admin(state: State) -> bool:
 
 
 def one_by_one(state: State, batch: Batch, context: Context) -> list[Outcome] | None:
-    """Return the outcomes of the items of a batch applied one by one, None when an item is refused."""
+    """Return the outcomes of the items of a batch applied one by one, None when an item is rejected."""
     order = [Kind.PARTITION, Kind.ALLOCATION, Kind.CLUSTER, Kind.AGENT, Kind.USER]
     outcomes = [Outcome.REMOVED] * len(batch.removals)
     kept = frozenset(spec.id for spec in batch.allocations)

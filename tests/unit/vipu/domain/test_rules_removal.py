@@ -7,11 +7,11 @@ from openipu.vipu.domain import rules
 from openipu.vipu.domain.model import Cluster, Delete, Kind, Put, Role, State
 from openipu.vipu.domain.rules import Code, Context
 from openipu.vipu.domain.specs import AllocationSpec, PartitionSpec, Removal
-from tests.unit.vipu.domain.rules_support import create, names, partition, pod, refusal, remove, user
+from tests.unit.vipu.domain.rules_support import create, names, partition, pod, rejection, remove, user
 
 
-def refused(state: State, kind: Kind, id: str, context: Context | None = None) -> tuple[Code, str]:
-    return refusal(lambda: rules.remove(state, Removal(kind, id), context or Context()))
+def rejected(state: State, kind: Kind, id: str, context: Context | None = None) -> tuple[Code, str]:
+    return rejection(lambda: rules.remove(state, Removal(kind, id), context or Context()))
 
 
 @pytest.fixture
@@ -24,18 +24,18 @@ def state() -> State:
 
 
 def test_dependents_are_named(state: State) -> None:
-    assert refused(state, Kind.ALLOCATION, "a1") == (
+    assert rejected(state, Kind.ALLOCATION, "a1") == (
         Code.FAILED_PRECONDITION,
         "Cannot remove allocation 'a1': partitions 'p0', 'p1', 'p2' and 2 more are in it. Remove the partitions first, "
         "or use force.",
     )
-    assert refused(state, Kind.ALLOCATION, "a2")[1] == (
+    assert rejected(state, Kind.ALLOCATION, "a2")[1] == (
         "Cannot remove allocation 'a2': partition 'q' is in it. Remove the partition first, or use force."
     )
-    assert refused(state, Kind.CLUSTER, "cl0")[1] == (
+    assert rejected(state, Kind.CLUSTER, "cl0")[1] == (
         "Cannot remove cluster 'cl0': allocations 'a1', 'a2' are in it. Remove the allocations first, or use force."
     )
-    assert refused(state, Kind.AGENT, "ag08")[1] == (
+    assert rejected(state, Kind.AGENT, "ag08")[1] == (
         "Cannot remove agent 'ag08': cluster 'cl0' contains it. Remove the cluster first, or use force."
     )
 
@@ -43,7 +43,7 @@ def test_dependents_are_named(state: State) -> None:
 @pytest.mark.parametrize("kind", Kind)
 def test_missing_objects_cannot_be_removed(state: State, kind: Kind) -> None:
     for force in (False, True):
-        assert refusal(lambda force=force: rules.remove(state, Removal(kind, "x" * 9999, force), Context()))[0] is (  # type: ignore[misc]
+        assert rejection(lambda force=force: rules.remove(state, Removal(kind, "x" * 9999, force), Context()))[0] is (  # type: ignore[misc]
             Code.NOT_FOUND
         )
 
@@ -96,11 +96,11 @@ def test_force_removes_dependents(state: State) -> None:
 
 def test_a_machine_that_is_down_blocks_a_removal(state: State) -> None:
     down = Context(unavailable=frozenset(names(5, 6, 7)))
-    assert refused(state, Kind.PARTITION, "q", down) == (
+    assert rejected(state, Kind.PARTITION, "q", down) == (
         Code.FAILED_PRECONDITION,
         "Cannot remove partition 'q': agents 'ag05', 'ag06' are down. Bring them up first, or use force.",
     )
-    assert "agent 'ag05' is down" in refused(state, Kind.PARTITION, "q", Context(unavailable=frozenset(names(5))))[1]
+    assert "agent 'ag05' is down" in rejected(state, Kind.PARTITION, "q", Context(unavailable=frozenset(names(5))))[1]
     remove(state, Kind.PARTITION, "p1", context=down)
     remove(state, Kind.PARTITION, "q", force=True, context=down)
 
@@ -117,10 +117,10 @@ def test_users_lose_a_removed_allocation(state: State) -> None:
 
 def test_callers_remove_their_own_partitions_only(state: State) -> None:
     tenant = Context(allowed=frozenset({"a1"}))
-    hidden, absent = refused(state, Kind.PARTITION, "q", tenant), refused(state, Kind.PARTITION, "z", tenant)
+    hidden, absent = rejected(state, Kind.PARTITION, "q", tenant), rejected(state, Kind.PARTITION, "z", tenant)
     assert hidden == (absent[0], absent[1].replace("'z'", "'q'"))
     assert hidden[0] is Code.NOT_FOUND
     for kind, id in ((Kind.AGENT, "ag08"), (Kind.CLUSTER, "cl0"), (Kind.ALLOCATION, "a1"), (Kind.USER, "absent")):
-        assert refused(state, kind, id, tenant)[0] is Code.PERMISSION_DENIED
+        assert rejected(state, kind, id, tenant)[0] is Code.PERMISSION_DENIED
     remove(state, Kind.PARTITION, "p1", context=tenant)
     create(state, PartitionSpec("p1", 1, "a1"), tenant)

@@ -156,10 +156,10 @@ def test_requests_run_in_parallel_up_to_a_limit(start: Callable[..., str], answe
 def test_a_port_in_use_is_reported(answer: Answer) -> None:
     with socket.create_server((HOST, 0)) as other:
         port = other.getsockname()[1]
-        with pytest.raises(OSError, match="the port is in use") as refused:
+        with pytest.raises(OSError, match="the port is in use") as rejected:
             Exporter(MetricsAddress(HOST, port), [answer]).bind()
-        assert f"{HOST}:{port}" in str(refused.value)
-        assert "--metrics-port" in str(refused.value)
+        assert f"{HOST}:{port}" in str(rejected.value)
+        assert "--metrics-port" in str(rejected.value)
     for host in ("192.0.2.1", "no.such.host.invalid", "a" * 300):
         with pytest.raises(OSError, match="Cannot serve metrics on"):
             Exporter(MetricsAddress(host, 0), [answer]).bind()
@@ -272,9 +272,9 @@ def test_invalid_files(certs: Path, tmp_path: Path) -> None:
             "no certificate or crl found|it is not PEM|no start line",
         ),
     ):
-        with pytest.raises(HttpsError, match=message) as refused:
+        with pytest.raises(HttpsError, match=message) as rejected:
             Https(certificate, key, ca)
-        assert re.fullmatch(r"Cannot use the (certificate|authority) '.*\.", str(refused.value))
+        assert re.fullmatch(r"Cannot use the (certificate|authority) '.*\.", str(rejected.value))
 
 
 def test_options(certs: Path) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Database: stored records, refused changes, locking and permissions."""
+"""Database: stored records, rejected changes, locking and permissions."""
 
 from __future__ import annotations
 
@@ -324,7 +324,7 @@ def spoil(path: Path, *statements: str) -> None:
     connection.close()
 
 
-def test_a_newer_database_is_refused(path: Path) -> None:
+def test_a_newer_database_is_rejected(path: Path) -> None:
     initialise(path)
     spoil(path, "UPDATE alembic_version SET version_num = '9999'")
     before = path.read_bytes()
@@ -335,7 +335,7 @@ def test_a_newer_database_is_refused(path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_a_file_that_is_no_database_of_the_controller_is_refused(path: Path) -> None:
+def test_a_file_that_is_no_database_of_the_controller_is_rejected(path: Path) -> None:
     spoil(path, "CREATE TABLE notes (text)")
     with pytest.raises(StoreError, match="it belongs to another program"):
         Store(path)
@@ -371,7 +371,7 @@ def test_a_database_in_a_missing_folder_is_not_created(path: Path) -> None:
         ("DROP TABLE devices", "no such table: devices"),
     ],
 )
-def test_a_damaged_database_is_refused(store: Store, damage: str, message: str) -> None:
+def test_a_damaged_database_is_rejected(store: Store, damage: str, message: str) -> None:
     write(store, State(), *all_records(rack()))
     spoil(store.path, damage)
     with pytest.raises(StoreError) as caught:

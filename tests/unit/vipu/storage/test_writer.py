@@ -125,9 +125,9 @@ def test_commands_see_earlier_changes(controller: RecordWriter, store: Tracing) 
     recreated = controller.submit(create(Agent("ag01", "10.0.0.4")))
     store.gate.set()
     first.result(10)
-    with pytest.raises(RuleError) as refused:
+    with pytest.raises(RuleError) as rejected:
         duplicate.result(10)
-    assert refused.value.code is Code.ALREADY_EXISTS
+    assert rejected.value.code is Code.ALREADY_EXISTS
     removed.result(10)
     recreated.result(10)
     assert controller.state.agents["ag01"].host == "10.0.0.4"
@@ -227,7 +227,7 @@ def test_a_cancelled_command_is_not_run(controller: RecordWriter, store: Tracing
     assert list(controller.state.agents) == ["first", "ag02"]
 
 
-def test_stop_finishes_what_was_submitted_and_refuses_the_rest(store: Tracing) -> None:
+def test_stop_finishes_what_was_submitted_and_rejects_the_rest(store: Tracing) -> None:
     controller = RecordWriter(store)
     controller.start()
     first = hold(controller, store)

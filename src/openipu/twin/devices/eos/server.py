@@ -72,7 +72,7 @@ class SwitchServer:
     async def start(self) -> None:
         """Start listening. Raises OSError."""
         _bind(self.host, self.port, shared=False).close()
-        # This socket reserves the port while the switch does not listen, so that connections are refused.
+        # This socket reserves the port while the switch does not listen, so that connections are rejected.
         self._holder = _bind(self.host, self.port)
         self.port = self._holder.getsockname()[1]
         self.switch.add_fault_listener(self.refresh)
@@ -103,7 +103,7 @@ class SwitchServer:
             self._reachable.set()
         else:
             self._reachable.clear()
-        if self.switch.faults.refusing:
+        if self.switch.faults.rejecting:
             self._stop_listening()
             for connection in self._server.connections:
                 _abort(connection.transport)

@@ -40,7 +40,7 @@ class SwitchFaults:
 
     Args:
         slow: delay of each response in seconds.
-        refusing: refuse all connections.
+        rejecting: reject all connections.
         drop_commit: `before` or `after`: break the connection in the next commit, before or after it takes
             effect; empty for none. This fault ends with that commit.
         wrong_credentials: reject all users.
@@ -48,7 +48,7 @@ class SwitchFaults:
     """
 
     slow: float = 0.0
-    refusing: bool = False
+    rejecting: bool = False
     drop_commit: str = ""
     wrong_credentials: bool = False
     full_sessions: bool = False

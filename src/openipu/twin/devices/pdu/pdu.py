@@ -34,7 +34,7 @@ class PduFaults:
     """Injected faults of a PDU."""
 
     slow: float = 0.0  # s, added to each response
-    refusing: bool = False  # drop every request
+    rejecting: bool = False  # drop every request
     wrong_credentials: bool = False  # reject all configured keys and communities
 
 

@@ -87,8 +87,8 @@ class Responder:
             if bytes(context_name):  # the only context is the one without a name
                 raise SnmpError(Status.NO_ACCESS, 1)
             bindings = self._bindings(request, bindings, security_model, str(security_name), room)
-        except SnmpError as refusal:
-            status, index = refusal.status, refusal.index
+        except SnmpError as rejection:
+            status, index = rejection.status, rejection.index
             if status == Status.TOO_BIG:
                 bindings = []
         v2c.apiPDU.set_error_status(response, int(status))

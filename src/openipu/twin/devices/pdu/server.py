@@ -157,7 +157,7 @@ class _Transport(udp.UdpAsyncioTransport):  # type: ignore[misc]  # pysnmp has n
     def datagram_received(self, datagram: bytes, address: Any) -> None:
         """Pass a datagram to the engine; asyncio calls this."""
         faults = self._server.pdu.faults
-        if faults.refusing:
+        if faults.rejecting:
             return
         if faults.slow > 0:
             self.loop.call_later(faults.slow, self._process, datagram, address)

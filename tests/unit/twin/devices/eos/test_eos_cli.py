@@ -18,11 +18,11 @@ def console() -> Console:
     return Console()
 
 
-def refusal(console: Console, command: str) -> tuple[int, str]:
+def rejection(console: Console, command: str) -> tuple[int, str]:
     """Return code and text of the error of a command."""
-    with pytest.raises(CliError) as refused:
+    with pytest.raises(CliError) as rejected:
         console.type(command)
-    return refused.value.code, refused.value.text
+    return rejected.value.code, rejected.value.text
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def refusal(console: Console, command: str) -> tuple[int, str]:
 def test_abbreviated_commands(console: Console, short: str, whole: str) -> None:
     abbreviating = Console(complete=True)
     assert abbreviating.type(short) == console.type(whole)
-    assert refusal(console, short)[0] == 1002  # eAPI needs autoComplete for abbreviations
+    assert rejection(console, short)[0] == 1002  # eAPI needs autoComplete for abbreviations
 
 
 def test_abbreviated_lines() -> None:
@@ -69,8 +69,8 @@ def test_abbreviated_lines() -> None:
         ("configure session absent commit", 1000, "Session absent does not exist"),
     ],
 )
-def test_refused_commands(console: Console, command: str, code: int, text: str) -> None:
-    assert refusal(console, command) == (code, text)
+def test_rejected_commands(console: Console, command: str, code: int, text: str) -> None:
+    assert rejection(console, command) == (code, text)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_refused_commands(console: Console, command: str, code: int, text: str) 
 def test_invalid_lines(console: Console, line: str, text: str) -> None:
     before = console.lines
     console.type("configure", "interface Ethernet9/1")
-    assert refusal(console, line) == (1002, text)
+    assert rejection(console, line) == (1002, text)
     assert console.lines == before
 
 
@@ -95,9 +95,9 @@ def test_unprivileged_mode() -> None:
     console = Console()
     cli = Cli(console.switch, "admin")
     assert "tor1" in cli.run("show hostname")["output"]
-    with pytest.raises(CliError, match="privileged mode required") as refused:
+    with pytest.raises(CliError, match="privileged mode required") as rejected:
         cli.run("show running-config")
-    assert refused.value.code == 1002
+    assert rejected.value.code == 1002
     cli.run("enable")
     cli.run("show running-config")
     cli.run("disable")
@@ -110,9 +110,9 @@ def test_read_only_users(console: Console, command: str) -> None:
     viewer = Cli(console.switch, "viewer")
     viewer.run("enable")
     viewer.run("show running-config")
-    with pytest.raises(CliError) as refused:
+    with pytest.raises(CliError) as rejected:
         viewer.run(command)
-    assert refused.value.code == 1005
+    assert rejected.value.code == 1005
 
 
 def test_filters(console: Console) -> None:
@@ -126,17 +126,17 @@ def test_filters(console: Console) -> None:
     assert console.type("show running-config | begin ^interface Management1").splitlines()[0] == "interface Management1"
     assert console.type("show running-config | section interface | include rnic") == "   description ipum01 rnic\n"
     assert console.type("show version | include nothing of the kind") == ""
-    assert refusal(console, "show version | include [")[0] == 1000
-    assert refusal(console, "show version | frobnicate")[0] == 1002
+    assert rejection(console, "show version | include [")[0] == 1000
+    assert rejection(console, "show version | frobnicate")[0] == 1002
 
 
 def test_the_json_filter(console: Console) -> None:
     assert json.loads(console.type("show version | json")) == console.show_json("show version")
     for command in ("show logging | json", "show running-config | section vlan | json"):
-        assert refusal(console, command)[0] == 1003
-    with pytest.raises(CliError) as refused:
+        assert rejection(console, command)[0] == 1003
+    with pytest.raises(CliError) as rejected:
         console.show_json("show running-config | include vlan")
-    assert refused.value.code == 1003
+    assert rejected.value.code == 1003
 
 
 def test_a_configuration_as_json(console: Console) -> None:

@@ -81,9 +81,9 @@ def test_thresholds_stay_in_ascending_order(values: list[tuple[Oid, int]]) -> No
     possible = low <= near <= over and all(0 <= value <= 16 for _oid, value in values)
     try:
         agent.set([Binding(oid, Syntax.INTEGER, value) for oid, value in values])
-    except SnmpError as refusal:
+    except SnmpError as rejection:
         assert not possible
-        assert 1 <= refusal.index <= len(values)
+        assert 1 <= rejection.index <= len(values)
         assert asdict(pdu.settings) == before
     else:
         assert possible
@@ -97,14 +97,14 @@ def test_missing_objects() -> None:
 
 def test_a_command_with_a_rejected_one_is_not_run() -> None:
     pdu = Rack("AP8953").pdu
-    with pytest.raises(SnmpError) as refused:
+    with pytest.raises(SnmpError) as rejected:
         Agent(pdu).set(
             [
                 Binding(mib.OUTLET_CONTROL["Command"].at(1), Syntax.INTEGER, 2),
                 Binding(mib.DEVICE_CONTROL["Command"].at(1), Syntax.INTEGER, 9),
             ]
         )
-    assert (refused.value.status, refused.value.index) == (Status.WRONG_VALUE, 2)
+    assert (rejected.value.status, rejected.value.index) == (Status.WRONG_VALUE, 2)
     assert pdu.outlets.is_on(1)
 
 
@@ -117,7 +117,7 @@ def test_a_restricted_outlet_rejects_on() -> None:
             Binding(command, Syntax.INTEGER, 2),
         ]
     )
-    with pytest.raises(SnmpError) as refused:
+    with pytest.raises(SnmpError) as rejected:
         agent.set([Binding(command, Syntax.INTEGER, 1)])
-    assert refused.value.status == Status.INCONSISTENT_VALUE
+    assert rejected.value.status == Status.INCONSISTENT_VALUE
     assert not rack.pdu.outlets.is_on(1)

@@ -53,7 +53,7 @@ class Editor:
             complete: whether words may be abbreviated.
 
         Raises:
-            CliError: 1002 for an invalid command, 1000 for a command that is refused.
+            CliError: 1002 for an invalid command, 1000 for a command that is rejected.
         """
         words = _apply_aliases(words)
         verb = words[0] if words[0] in {"no", "default"} else ""
