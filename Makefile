@@ -6,10 +6,10 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 
 .DEFAULT_GOAL := help
-.PHONY: help venv bring-up twin-up twin-down test test-all test-newcomer static test-core coverage mutation test-oldest lint types sanity unit integration ansible-lint docs test-browser test-peers openstack-up openstack-down test-openstack test-roles rack-rehearsal bench bench-openstack soak proto format lock build clean
+.PHONY: help venv bring-up twin-up twin-down test test-all test-newcomer static test-core coverage mutation test-oldest lint types sanity unit integration ansible-lint docs test-browser test-peers openstack-up openstack-down test-openstack test-roles test-poplar-server rack-rehearsal bench bench-openstack soak proto format lock build clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' Makefile
 
 .venv/.ready: requirements/dev.txt requirements/bootstrap.txt pyproject.toml tools/bootstrap.sh
 	@tools/bootstrap.sh
@@ -145,6 +145,9 @@ test-roles: venv ## scenarios of the roles on systemd hosts, all or ROLE=… (ne
 	@python -m tools.hosts down --state-dir $(CURDIR)/.cache/hosts/tests && python -m tools.hosts up --state-dir $(CURDIR)/.cache/hosts/tests
 	@pytest tests/roles -n 2 --dist worksteal --durations=0 -k "$(ROLE)"; \
 	  status=$$?; python -m tools.hosts down --state-dir $(CURDIR)/.cache/hosts/tests; exit $$status
+
+test-poplar-server: ## the scenario of the role poplar_server in an emulated guest (needs root; installs as test-roles)
+	@$(MAKE) --no-print-directory test-roles ROLE=poplar_server
 
 rack-rehearsal: venv $(PEERS)/.ready ## site.yml from bare hosts to a monitored rack, then an unchanged second run (needs root; installs as test-roles)
 	@python -m tools.hosts install

@@ -29,19 +29,23 @@ def main() -> None:
 @click.option("--budget", type=click.FloatRange(min=1), metavar="MINUTES", help="Start no suite that does not fit.")
 @click.option("--install", "packages", is_flag=True, help="Install missing Debian packages first (root).")
 def run_suites(names: tuple[str, ...], other: bool, changed: bool, budget: float | None, packages: bool) -> None:
-    """Run suites (default: all) and print a table of results. Exit status 1 when one fails."""
+    """Run suites (default: all) and print a table of results.
+
+    Exit status 1 when a suite fails. Without --budget, also when a suite is not verified.
+    """
     try:
         suites = [suite for suite in select_by_name(names) if not (other and suite.always)]
     except ValueError as error:
         raise click.UsageError(str(error)) from None
-    if packages:
-        install(suites)
-    outcomes = run(suites, ROOT, changed=changed, budget=budget and budget * 60, show=_show)
+    install_error = install(suites) if packages else ""
+    seconds = budget and budget * 60
+    outcomes = run(suites, ROOT, changed=changed, budget=seconds, show=_show, install_error=install_error)
     click.echo("\n" + table(outcomes))
     unverified = [outcome.suite for outcome in outcomes if outcome.state is State.UNVERIFIED]
     if unverified:
         click.echo(f"\nNOT VERIFIED: {len(unverified)} of {len(outcomes)} suites: {', '.join(unverified)}")
-    sys.exit(any(outcome.state is State.FAILED for outcome in outcomes))
+    bad = {State.FAILED} if budget else {State.FAILED, State.UNVERIFIED}
+    sys.exit(any(outcome.state in bad for outcome in outcomes))
 
 
 @main.command()

@@ -65,7 +65,7 @@ HOSTS = (
 class Suite:
     """One target of the Makefile that runs tests.
 
-    ``name`` is the target. ``always``: ``.ci/run`` calls the target itself each time. ``packages`` are
+    ``name`` is the target. ``always``: ``.ci/run`` calls it each time itself. ``packages`` are
     Debian packages that it needs. ``seconds`` is the expected duration until a record exists. ``skips`` are
     regular expressions of reasons for which tests may be skipped; any other skip means that the suite has
     not passed.
@@ -85,7 +85,6 @@ class Suite:
     ignored: tuple[str, ...] = ()
     sessions: bool = True
     variables: tuple[str, ...] = ()  # assignments on the command line of make
-    target: str = ""  # of the Makefile, when it differs from the name
     before: str = ""
 
     @property
@@ -96,7 +95,7 @@ class Suite:
     @property
     def command(self) -> list[str]:
         """The command that runs the suite."""
-        return ["make", "--no-print-directory", self.target or self.name, *self.variables]
+        return ["make", "--no-print-directory", self.name, *self.variables]
 
     @property
     def commands(self) -> list[list[str]]:
@@ -237,7 +236,6 @@ SUITES = (
         900,
         root=True,
         packages=CONTAINERS,
-        target="test-roles",
         ignored=ARCHIVE,
         variables=("ROLE=poplar_server",),
     ),

@@ -39,5 +39,5 @@ def save(root: Path, name: str, run: PassedRun) -> None:
 
 
 def sort_by_last_pass(suites: list[Suite], record: dict[str, PassedRun]) -> list[Suite]:
-    """Return the suites with the longest unproved first: never passed, then by the date of the last pass."""
+    """Return the suites by the date of their last pass, oldest first. Suites that never passed are at the beginning."""
     return sorted(suites, key=lambda suite: record[suite.name].date if suite.name in record else "")

@@ -64,21 +64,33 @@ def clean(root: Path) -> bool:
     return not git(root, "status", "--porcelain", "--", ".", f":!{RECORD}").strip()
 
 
-def missing(suite: Suite) -> str:
-    """Return why a suite cannot run on this machine; empty when it can."""
+def missing(suite: Suite, install_error: str = "") -> str:
+    """Return why a suite cannot run on this machine; empty when it can. ``install_error``: result of ``install``."""
     if suite.root and os.geteuid():
         return "it needs root"
     absent = [name for name, version in versions(suite.packages).items() if not version]
+    if absent and install_error:
+        return f"packages cannot be installed: {install_error}"
     return f"packages are not installed: apt install {' '.join(absent)}" if absent else ""
 
 
-def install(suites: Sequence[Suite]) -> None:
-    """Install the Debian packages of suites, without starting their services. Needs root."""
+def install(suites: Sequence[Suite]) -> str:
+    """Install the Debian packages of suites, without starting their services. Needs root.
+
+    Return the reason when apt-get fails, else an empty string.
+    """
     names = sorted({name for suite in suites for name, version in versions(suite.packages).items() if not version})
     if names and not os.geteuid():
         environment = {**os.environ, "RUNLEVEL": "1", "DEBIAN_FRONTEND": "noninteractive"}
         for command in (["update", "-qq"], ["install", "-qq", "-y", "--no-install-recommends", *names]):
-            subprocess.run(["apt-get", *command], env=environment, stdout=subprocess.DEVNULL, check=True)  # noqa: S603, S607
+            try:
+                subprocess.run(["apt-get", *command], env=environment, capture_output=True, text=True, check=True)  # noqa: S603, S607
+            except subprocess.CalledProcessError as error:
+                lines = error.stderr.splitlines() or [f"status {error.returncode}"]
+                return f"apt-get {command[0]}: {lines[-1]}"
+            except FileNotFoundError:
+                return "apt-get does not exist on this machine"
+    return ""
 
 
 def execute(suite: Suite, root: Path, seconds: float | None = None) -> Outcome:
@@ -144,14 +156,21 @@ def unexpected(suite: Suite, reasons: Sequence[str]) -> list[str]:
 
 
 def run(
-    suites: Sequence[Suite], root: Path, *, changed: bool, budget: float | None, show: Callable[[Outcome], None]
+    suites: Sequence[Suite],
+    root: Path,
+    *,
+    changed: bool,
+    budget: float | None,
+    show: Callable[[Outcome], None],
+    install_error: str = "",
 ) -> list[Outcome]:
-    """Run suites in order: those that always run, then the longest unproved first.
+    """Run suites in order: those that always run, then by the date of the last pass, oldest first.
 
     Args:
         changed: skip suites that passed with the same inputs before.
         budget: seconds for all of them; a suite that does not fit is not verified.
         show: called with each outcome as soon as it is known.
+        install_error: result of ``install``, the reason for suites without their packages.
     """
     record, end = load(root), None if budget is None else time.monotonic() + budget
     outcomes = []
@@ -160,7 +179,7 @@ def run(
         known = record.get(suite.name)
         left = None if end is None else end - time.monotonic()
         expected = known.seconds if known else suite.seconds
-        reason = missing(suite)
+        reason = missing(suite, install_error)
         if changed and not suite.always and known and known.fingerprint == fingerprint(suite, root):
             outcome = Outcome(suite.name, State.PROVED, known.seconds, known.passed, known.skipped, known.date)
         elif reason:

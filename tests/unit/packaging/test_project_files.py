@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -98,7 +99,11 @@ def test_only_generated_contracts_are_not_checked() -> None:
     generated = set(contract.CONTRACTS)
     paths = sorted(generated | {"tools/contract.py"})
     shown = subprocess.run(
-        ["ruff", "check", "--show-files", *paths], cwd=ROOT, capture_output=True, text=True, check=True
+        [sys.executable, "-m", "ruff", "check", "--show-files", *paths],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     linted = {Path(line).relative_to(ROOT).as_posix() for line in shown.stdout.splitlines()}
     checked = {path.relative_to(ROOT).as_posix() for path in prose.files(paths)}

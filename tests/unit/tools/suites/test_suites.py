@@ -10,13 +10,15 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from tests import ROOT
-from tools.suites import trace
+from tools.suites import __main__ as program
+from tools.suites import runner, trace
 from tools.suites.declarations import SUITES, Suite, select_by_name
 from tools.suites.fingerprint import RECORD, fingerprint
 from tools.suites.record import PassedRun, load, save, sort_by_last_pass
-from tools.suites.runner import Outcome, State, execute, run
+from tools.suites.runner import Outcome, State, execute, install, run
 
 
 @pytest.fixture
@@ -208,6 +210,52 @@ def test_suites_beyond_the_budget_are_not_verified(root: Path) -> None:
     assert execute(suite("sleep 30"), root, seconds=0.2).reason == "the budget ended"
 
 
+@pytest.mark.parametrize(
+    ("state", "options", "status"),
+    [
+        (State.PASSED, [], 0),
+        (State.PROVED, ["--changed"], 0),
+        (State.FAILED, [], 1),
+        (State.UNVERIFIED, [], 1),
+        (State.FAILED, ["--budget", "9"], 1),
+        (State.UNVERIFIED, ["--budget", "9"], 0),
+    ],
+)
+def test_only_a_budget_allows_suites_without_proof(
+    state: State, options: list[str], status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outcomes = [Outcome("test", State.PASSED), Outcome("test-peers", state)]
+    monkeypatch.setattr(program, "run", lambda *_, **__: outcomes)
+    assert CliRunner().invoke(program.main, ["run", *options]).exit_code == status
+
+
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        ("echo 'E: no such mirror' >&2; exit 100", "apt-get update: E: no such mirror"),
+        ("exit 100", "apt-get update: status 100"),
+        ('[ "$1" = update ] || { echo E: gone >&2; exit 100; }', "apt-get install: E: gone"),
+        ("", "apt-get does not exist on this machine"),
+    ],
+)
+def test_suites_without_their_packages_are_not_verified(
+    script: str, reason: str, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    if script:
+        (folder / "apt-get").write_text(f"#!/bin/sh\n{script}\n")
+        (folder / "apt-get").chmod(0o755)
+    needs = suite(packages=("openipu-no-such-package",))
+    monkeypatch.setattr(runner.os, "geteuid", lambda: 0)
+    with monkeypatch.context() as context:
+        context.setenv("PATH", str(folder))
+        error = install([needs])
+    outcomes = run([needs, suite()], root, changed=False, budget=None, show=lambda _: None, install_error=error)
+    assert [each.state for each in outcomes] == [State.UNVERIFIED, State.PASSED]
+    assert outcomes[0].reason == f"packages cannot be installed: {reason}"
+
+
 def test_suites_are_sorted_by_their_last_pass(root: Path) -> None:
     def entry(date: str) -> PassedRun:
         return PassedRun("", date, "", 1, 1, 0)
@@ -241,7 +289,7 @@ def test_every_suite_has_inputs_and_a_target() -> None:
     makefile = (ROOT / "Makefile").read_text()
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for each in SUITES:
-        for target in filter(None, (each.target or each.name, each.before)):
+        for target in filter(None, (each.name, each.before)):
             assert f"\n{target}:" in makefile, each.name
         for pattern in each.inputs:
             probe = Suite("probe", "", (pattern,), 1)
