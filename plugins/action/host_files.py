@@ -96,12 +96,12 @@ class ActionModule(ActionBase):
         if not entries:
             return {}
         paths = [entry.desired.path for entry in entries]
-        answer = self._execute_module("openipu.pod.host_files_info", {"paths": paths}, task_vars=task_vars)
-        if answer.get("failed") or "files" not in answer:
-            raise AnsibleActionFail(answer.get("msg", "Cannot read the attributes of the files."), result=answer)
-        if "ansible_facts" in answer:
-            result["ansible_facts"] = answer["ansible_facts"]  # the discovered Python, for later tasks
-        return {item["path"]: item for item in answer["files"]}
+        response = self._execute_module("openipu.pod.host_files_info", {"paths": paths}, task_vars=task_vars)
+        if response.get("failed") or "files" not in response:
+            raise AnsibleActionFail(response.get("msg", "Cannot read the attributes of the files."), result=response)
+        if "ansible_facts" in response:
+            result["ansible_facts"] = response["ansible_facts"]  # the discovered Python, for later tasks
+        return {item["path"]: item for item in response["files"]}
 
     def _entries(self, args: dict[str, t.Any], task_vars: t.Any) -> list[_Entry]:
         entries: dict[str, _Entry] = {}

@@ -55,7 +55,7 @@ RETURN = r"""
 _value:
   description:
     - C(problems), a list of messages. When it is not empty, the other values are incomplete.
-    - C(domain), and C(zones), for which the host answers authoritatively.
+    - C(domain), and C(zones), for which the host is authoritative.
     - C(networks), each with C(name), C(interface), C(subnet), C(start), C(netmask), C(address), C(gateway), C(mtu), C(dns_servers), C(ntp_servers).
     - C(leases), each with C(mac), C(address) and C(name), and C(names), each with C(address) and C(names).
   type: dict

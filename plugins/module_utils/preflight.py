@@ -125,14 +125,14 @@ def agents(rows: t.Sequence[t.Mapping[str, t.Any]]) -> Check:
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         reasons = list(pool.map(reason, rows))
     silent = [(row, why) for row, why in zip(rows, reasons, strict=True) if why]
-    found = "%d of %d answer" % (len(rows) - len(silent), len(rows))
+    found = "%d of %d respond" % (len(rows) - len(silent), len(rows))
     if not silent:
         return Check("agents", found)
     named = ", ".join("%s (%s:%s, %s)" % (row["id"], row["host"], row["port"], why) for row, why in silent[:4])
     more = " and %d more" % (len(silent) - 4) if len(silent) > 4 else ""
     do, machines = ("does", "the IPU-Machine is") if len(silent) == 1 else ("do", "the IPU-Machines are")
     who = "agent" if len(silent) == 1 else "agents"
-    problem = "%s %s%s %s not answer: check that %s on and connected" % (who, named, more, do, machines)
+    problem = "%s %s%s %s not respond: check that %s on and connected" % (who, named, more, do, machines)
     return Check("agents", found, problem)
 
 

@@ -60,7 +60,7 @@ EXAMPLES = r"""
     pod_file: "{{ pod_file }}"
     agents: "{{ vipu_pod_agents }}"
 
-- name: Check that a controller answers
+- name: Check that a controller responds
   openipu.pod.pod_preflight:
     api_host: 10.3.1.101
 """

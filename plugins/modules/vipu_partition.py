@@ -115,7 +115,7 @@ options:
     type: float
     default: 120.0
   force:
-    description: Remove the partition even when one of its IPU-Machines does not answer.
+    description: Remove the partition even when one of its IPU-Machines does not respond.
     type: bool
     default: false
   recreate:

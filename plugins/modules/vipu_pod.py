@@ -190,7 +190,7 @@ options:
     type: float
     default: 120.0
   force:
-    description: Also remove the dependents of removed objects, and ignore IPU-Machines that do not answer.
+    description: Also remove the dependents of removed objects, and ignore IPU-Machines that do not respond.
     type: bool
     default: false
   recreate:

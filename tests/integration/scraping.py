@@ -30,8 +30,8 @@ def get(url: str, accept: str = OPENMETRICS, tls: ssl.SSLContext | None = None) 
     )
     try:
         connection.request("GET", f"{where.path}?{where.query}", headers={"Accept": accept})
-        answer = connection.getresponse()
-        return answer.status, answer.headers["Content-Type"], answer.read().decode()
+        response = connection.getresponse()
+        return response.status, response.headers["Content-Type"], response.read().decode()
     finally:
         connection.close()
 

@@ -56,7 +56,7 @@ class InstantLife:
 
     def agent_status(self, agent_id: str) -> AgentStatus:
         if agent_id in self.down:
-            return AgentStatus(AgentState.DOWN, "no answer")
+            return AgentStatus(AgentState.DOWN, "no response")
         return AgentStatus(AgentState.UP)
 
     def cluster_under_test(self) -> str:
@@ -232,7 +232,7 @@ class Machines:
         ]
 
     def slow(self, id: str, seconds: float) -> None:
-        """Delay each answer of a machine."""
+        """Delay each response of a machine."""
         self._rack.machines[id].hardware.response_delay = seconds
 
     def stop(self) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Prometheus with the rules of the role `monitoring` scrapes a rack twin and answers queries of dashboards."""
+"""Prometheus with the rules of the role `monitoring` scrapes a rack twin and responds to queries of dashboards."""
 
 from __future__ import annotations
 

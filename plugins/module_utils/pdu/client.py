@@ -83,7 +83,7 @@ class PduClient:
             self._set(batch, 0 if once else self.connection.retries)
 
     def _get(self, batch: list[tuple[Oid, Value]]) -> dict[Oid, Value]:
-        status, index, answer = self._session.request(
+        status, index, response = self._session.request(
             "get_cmd", batch, self.connection.community, self.connection.retries
         )
         if status == TOO_BIG and len(batch) > 1:
@@ -97,11 +97,11 @@ class PduClient:
             )
         if status:
             raise RequestRejected(self.connection.address, _variable_at(batch, index), status)
-        return {tuple(oid): decode_value(value) for oid, value in answer}
+        return {tuple(oid): decode_value(value) for oid, value in response}
 
     def _set(self, batch: t.Sequence[tuple[Oid, Value]], retries: int) -> None:
         community = self.connection.write_community or self.connection.community
-        status, index, _answer = self._session.request("set_cmd", batch, community, retries)
+        status, index, _response = self._session.request("set_cmd", batch, community, retries)
         if status == TOO_BIG and len(batch) > 1:
             half = len(batch) // 2
             self._set(batch[:half], retries)

@@ -148,7 +148,7 @@ class Session:
             self._runner.get_loop().set_exception_handler(_ignore)
         self.requests += 1
         try:
-            error, status, index, answer = self._runner.run(self._send(verb, batch, credentials, retries))
+            error, status, index, response = self._runner.run(self._send(verb, batch, credentials, retries))
         except snmp_error.PySnmpError as error:
             raise PduError(
                 "Cannot send an SNMP request to %s: %s. Check the connection options."
@@ -158,7 +158,7 @@ class Session:
             if isinstance(error, errind.TooBig):
                 return TOO_BIG, 0, ()
             raise self._error(error, retries)
-        return int(status), int(index), answer
+        return int(status), int(index), response
 
     async def _send(self, verb: str, batch: t.Sequence[tuple[Oid, Value]], credentials: t.Any, retries: int) -> t.Any:
         if self._engine is None:

@@ -38,7 +38,7 @@ def actions(run: t.Mapping[str, t.Any] | None) -> list[Action]:
     failures = [failure for result in results for failure in result["failures"]]
     silent = _silent(failures)
     found = [
-        Action("Find out why %s does not answer, and test again. Its cables were not tested." % id) for id in silent
+        Action("Find out why %s does not respond, and test again. Its cables were not tested." % id) for id in silent
     ]
     done: set[Pair | None] = set()
     for step in (_recabled, _broken, _noisy):
@@ -56,13 +56,13 @@ def actions(run: t.Mapping[str, t.Any] | None) -> list[Action]:
 
 
 def _silent(failures: t.Iterable[Failure]) -> list[str]:
-    """Return the agents that did not answer."""
+    """Return the agents that did not respond."""
     silences = (each for each in failures if each["kind"] == "agent_unreachable" and not cable(each))
     return list(dict.fromkeys(each["agent"] for each in silences if each["agent"]))
 
 
 def _explained(failure: Failure, silent: t.Container[str]) -> bool:
-    """Return whether an agent that does not answer explains the failure."""
+    """Return whether an agent that does not respond explains the failure."""
     if failure["kind"] != "agent_unreachable":
         return False
     return any(place.agent in silent for place in cable(failure) or ()) or failure["agent"] in silent

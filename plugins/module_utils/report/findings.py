@@ -73,7 +73,7 @@ class Findings:
     def _has_verdict(self, result: t.Mapping[str, t.Any], pair: Pair) -> bool:
         """Return whether the test has a verdict on a cable without failures.
 
-        It has none for cables of agents that did not answer, and none when the test failed at unknown places.
+        It has none for cables of agents that did not respond, and none when the test failed at unknown places.
         """
         if any(place.agent in self._silent[result["test"]] for place in pair):
             return False
@@ -86,7 +86,7 @@ class Findings:
 
 
 def _silent(result: t.Mapping[str, t.Any]) -> set[str]:
-    """Return the agents that did not answer during a test."""
+    """Return the agents that did not respond during a test."""
     return {each["agent"] for each in result["failures"] if each["kind"] == "agent_unreachable" and not each["a"]}
 
 

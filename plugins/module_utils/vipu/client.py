@@ -230,7 +230,7 @@ class Client:
         if "resolving" in details or "lookup failed" in details:
             return "was not found: the host name cannot be resolved. Check the host."
         reason = "connection refused" if "Connection refused" in details else _tail(details)
-        return "does not answer (%s). Check that vipu-server runs there, and check host and port." % reason
+        return "does not respond (%s). Check that vipu-server runs there, and check host and port." % reason
 
 
 # Error text of the library -> message for users. The first match applies.

@@ -22,7 +22,7 @@ def failure_message(found: Object, cluster: str) -> str:
     tests = []
     for result in found["results"]:
         if not result["ok"] and not result["skipped"]:
-            # Cables that were not tested because an agent did not answer are in the list of failures only.
+            # Cables that were not tested because an agent did not respond are in the list of failures only.
             causes = [each for each in result["failures"] if each["kind"] != "agent_unreachable" or not each["a"]]
             names = list(dict.fromkeys(map(_named, causes or result["failures"])))
             tests.append("%s %d/%d (%s)" % (result["test"], result["passed"], result["total"], shortened(names)))
@@ -37,7 +37,7 @@ def _named(failure: Object) -> str:
         "no_sync": "no sync",
         "link_down": "link down",
         "corrected_errors": "%s corrected errors" % failure["corrected_errors"],
-        "agent_unreachable": "agent does not answer",
+        "agent_unreachable": "agent does not respond",
     }.get(failure["kind"])
     a, b = failure["a"], failure["b"]
     if a and b:

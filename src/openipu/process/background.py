@@ -110,7 +110,7 @@ class Service:
             if self.running() is None:
                 raise ProcessError(f"{self.title} exited immediately: {self.last_log_line()} (its log: {self.log})")
             if time.monotonic() > deadline:
-                raise ProcessError(f"{self.title} did not answer within {seconds:.0f} s: see {self.log}.")
+                raise ProcessError(f"{self.title} did not respond within {seconds:.0f} s: see {self.log}.")
             time.sleep(_POLL_SECONDS)
 
     def stop(self) -> None:

@@ -27,11 +27,11 @@ def agent(start: Start) -> Any:
     ports = free_port(HOST), free_port(HOST)
     place = ("--host", HOST, "--port", str(ports[0]))
     process = start(*place, "--metrics-host", HOST, "--metrics-port", str(ports[1]))
-    until(lambda: process.poll() is not None or answers(ports[1]), what="the agent serves metrics")
+    until(lambda: process.poll() is not None or responds(ports[1]), what="the agent serves metrics")
     return process, ports[0], f"http://{HOST}:{ports[1]}/metrics"
 
 
-def answers(port: int) -> bool:
+def responds(port: int) -> bool:
     with socket.socket() as probe:
         return probe.connect_ex((HOST, port)) == 0
 

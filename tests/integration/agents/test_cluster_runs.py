@@ -106,7 +106,7 @@ def test_a_healthy_rack_passes_directly_after_registration(make_server: Any) -> 
 
 def test_operations_that_a_running_test_blocks(make_server: Any, rack: RackProcess) -> None:
     server = make_server(SLOW)
-    until(lambda: start_and_finish_versions(server), 20, "all agents answer")
+    until(lambda: start_and_finish_versions(server), 20, "all agents respond")
     rack.fault("hang ag03")
     begun = start(server, "CABLING", "VERSION")
     in_progress = "a test of cluster 'cl0' is in progress. Wait for its end, or stop it."
@@ -154,7 +154,7 @@ def start_and_finish_versions(server: Any) -> bool:
 @pytest.mark.parametrize("lose", ["hang", "power"])
 def test_an_agent_lost_during_a_run(make_server: Any, rack: RackProcess, lose: str) -> None:
     server = make_server(QUICK)
-    until(lambda: start_and_finish_versions(server), 20, "all agents answer")
+    until(lambda: start_and_finish_versions(server), 20, "all agents respond")
     start(server)
     if lose == "hang":
         rack.fault("hang ag03")
@@ -215,7 +215,7 @@ def test_a_killed_controller_drops_the_run_and_works_again(tmp_path: Path, rack:
     server = Process("--database", str(database))
     try:
         apply(server, rack)
-        until(lambda: start_and_finish_versions(server), 20, "all agents answer")
+        until(lambda: start_and_finish_versions(server), 20, "all agents respond")
         rack.fault("hang ag05")
         start(server, "CABLING")
         server.kill()
@@ -230,7 +230,7 @@ def test_a_killed_controller_drops_the_run_and_works_again(tmp_path: Path, rack:
 
 def test_a_stopping_controller_ends_waiting_calls(make_server: Any, rack: RackProcess) -> None:
     server = make_server(SLOW)
-    until(lambda: start_and_finish_versions(server), 20, "all agents answer")
+    until(lambda: start_and_finish_versions(server), 20, "all agents respond")
     rack.fault("hang ag05")
     start(server, "CABLING")
     waiting = server.admin.GetClusterTest.future(admin.GetClusterTestRequest(wait_milliseconds=30_000), timeout=40)

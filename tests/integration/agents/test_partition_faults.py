@@ -35,7 +35,9 @@ def test_partitions_fail_with_their_machine_and_recover_with_it(plane: Plane) ->
     plane.rack.stop_machines(lost.id)
     partition = plane.wait_error("p8")
     assert partition.operation is Operation.FAILED
-    assert partition.errors == (f"Agent '{lost.id}' at {lost.host}:{lost.port} does not answer: the connection broke.",)
+    assert partition.errors == (
+        f"Agent '{lost.id}' at {lost.host}:{lost.port} does not respond: the connection broke.",
+    )
     assert plane.lifecycle.unavailable() == {lost.id}
     plane.rack.start_machines(lost.id)
     plane.wait_active("p8")
@@ -60,7 +62,7 @@ def test_a_silent_machine_is_down(plane: Plane) -> None:
     (agent,) = active(plane, "p", 4)
     plane.rack.fault(f"hang {agent}")
     plane.wait_down(agent)
-    assert "does not answer: it sends no heartbeats." in plane.wait_error("p").errors[0]
+    assert "does not respond: it sends no heartbeats." in plane.wait_error("p").errors[0]
     plane.rack.fault(f"heal {agent}")
     plane.wait_active("p")
     assert plane.partition("p").retries == 1
@@ -197,10 +199,10 @@ def test_a_forced_removal_reaches_a_hung_machine_later(plane: Plane) -> None:
 
 
 def removal_blocked(plane: Plane, id: str, size: int = 4) -> list[str]:
-    """Create a partition whose removal failed because its first machine does not answer; return its agents."""
+    """Create a partition whose removal failed because its first machine does not respond; return its agents."""
     agents = active(plane, id, size)
     plane.rack.fault(f"hang {agents[0]}")
-    rejected = f"Cannot remove partition '{id}': Agent '{agents[0]}' at .* does not answer.*The removal continues"
+    rejected = f"Cannot remove partition '{id}': Agent '{agents[0]}' at .* does not respond.*The removal continues"
     with pytest.raises(rules.RuleError, match=rejected) as rejection:
         plane.lifecycle.remove_partition(id, force=False).result(15)
     assert rejection.value.code is rules.Code.FAILED_PRECONDITION
@@ -211,7 +213,7 @@ def removal_blocked(plane: Plane, id: str, size: int = 4) -> list[str]:
     return agents
 
 
-def test_a_removal_without_answer_fails_and_continues(plane: Plane) -> None:
+def test_a_removal_without_response_fails_and_continues(plane: Plane) -> None:
     agents = removal_blocked(plane, "p", 8)
     assert plane.rack.held(agents[1]) == []
     plane.history.clear()

@@ -55,9 +55,9 @@ def test_removal_returns_when_the_machines_are_free(plane: Plane) -> None:
 def test_two_concurrent_removals_succeed(plane: Plane) -> None:
     plane.create("p", 4)
     futures = [plane.lifecycle.remove_partition("p", force=False) for _ in range(3)]
-    answers = [future.exception(5) for future in futures]
-    assert answers[0] is None
-    assert all(answer is None or "does not exist" in str(answer) for answer in answers)
+    responses = [future.exception(5) for future in futures]
+    assert responses[0] is None
+    assert all(response is None or "does not exist" in str(response) for response in responses)
     assert "p" not in plane.state.partitions
 
 
@@ -216,7 +216,7 @@ def test_a_removal_fails_at_once_when_its_machine_is_already_down(make_rack: Any
     done: Future[None] = Future()
     lifecycle = plane.lifecycle
     lifecycle._loop.call_soon_threadsafe(lifecycle._driver.await_removal, record, done)
-    with pytest.raises(rules.RuleError, match=r"Cannot remove partition 'p': Agent 'ag01' at .* does not answer"):
+    with pytest.raises(rules.RuleError, match=r"Cannot remove partition 'p': Agent 'ag01' at .* does not respond"):
         done.result(15)
     assert plane.partition("p").operation is Operation.REMOVING
 
@@ -282,7 +282,7 @@ def test_an_agent_releases_partitions_before_its_removal(plane: Plane) -> None:
     assert plane.lifecycle.agent_status("ag08").info is not None
 
 
-def test_attributes_of_the_agents_that_answer(plane: Plane) -> None:
+def test_attributes_of_the_agents_that_respond(plane: Plane) -> None:
     plane.rack.stop_machines("ag02")
     plane.wait_down("ag02")
     attributes = plane.lifecycle.ipu_attributes(["ag01", "ag02", "unknown"]).result(15)

@@ -102,7 +102,7 @@ def test_a_stopped_machine_gives_one_message(deployed):
         assert done.returncode == 2
         message = (
             f"Not ready for a bring-up. Agent ag03 (127.{2 + deployed.octet}.1.3:8080, connection refused) "
-            "does not answer: check that the IPU-Machine is on and connected."
+            "does not respond: check that the IPU-Machine is on and connected."
         )
         assert message.lower() in " ".join(done.stdout.split()).lower()
         assert "ag03: has no power." in deployed.twin("status").stdout
@@ -196,8 +196,8 @@ def test_a_preflight_without_a_controller_reports_every_problem(own):
     done = own.playbook("site.yml", "--tags", "preflight", check=False)
     text = " ".join(done.stdout.split())
     assert done.returncode == 2
-    assert f"The V-IPU controller at {own.controller}:8090 does not answer (connection refused). Check that" in text
-    assert "and 12 more do not answer: check that the IPU-Machines are on and connected." in text
+    assert f"The V-IPU controller at {own.controller}:8090 does not respond (connection refused). Check that" in text
+    assert "and 12 more do not respond: check that the IPU-Machines are on and connected." in text
 
 
 def test_an_inventory_without_a_pod_is_rejected():

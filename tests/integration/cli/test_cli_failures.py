@@ -30,7 +30,7 @@ def pod(lab: Any, tmp_path_factory: pytest.TempPathFactory) -> Cli:
 
 @pytest.fixture
 def silent() -> Iterator[int]:
-    """Yield a port that accepts connections and never answers."""
+    """Yield a port that accepts connections and never responds."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         yield listener.getsockname()[1]
 
@@ -40,7 +40,7 @@ def test_no_controller(tmp_path: Path, line: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     message = Cli(tmp_path, f"127.0.0.1:{port}").failed(line)
-    assert f"The V-IPU controller at 127.0.0.1:{port} does not answer (connection refused)" in message
+    assert f"The V-IPU controller at 127.0.0.1:{port} does not respond (connection refused)" in message
     assert "Check that vipu-server runs there" in message
 
 
@@ -52,7 +52,7 @@ def test_something_else_on_the_port(tmp_path: Path, lab: Any) -> None:
     )
 
 
-def test_a_server_that_never_answers(tmp_path: Path, silent: int) -> None:
+def test_a_server_that_never_responds(tmp_path: Path, silent: int) -> None:
     # The timeout of completions is shorter than that of commands. The test checks that it exists.
     cli = Cli(tmp_path, f"127.0.0.1:{silent}")
     words = {"COMP_WORDS": "vipu get partition ", "COMP_CWORD": "3", "_VIPU_COMPLETE": "bash_complete"}

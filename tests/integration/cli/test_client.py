@@ -28,17 +28,17 @@ from openipu.shared.vipu.client import (
 from openipu.shared.vipu.contract import admin, virmgrpc
 from openipu.vipu.tls import issue, load
 
-TIMEOUT = 5.0  # seconds for a call that is answered
+TIMEOUT = 5.0  # seconds for a call that gets a response
 
 
 class Servicer:
-    """Servicer that answers every method with one function of method name, request and context."""
+    """Servicer that responds to every method with one function of method name, request and context."""
 
-    def __init__(self, answer: Callable[[str, Any, Any], Any]) -> None:
-        self._answer = answer
+    def __init__(self, respond: Callable[[str, Any, Any], Any]) -> None:
+        self._respond = respond
 
     def __getattr__(self, method: str) -> Any:
-        return lambda request, context: self._answer(method, request, context)
+        return lambda request, context: self._respond(method, request, context)
 
 
 def version(method: str, request: Any, context: Any) -> Any:
@@ -50,10 +50,10 @@ def serve() -> Iterator[Callable[..., int]]:
     """Yield a function that starts a server of the public services and returns its port."""
     with contextlib.ExitStack() as stack:
 
-        def start(answer: Any = version, credentials: Any = None) -> int:
+        def start(respond: Any = version, credentials: Any = None) -> int:
             pool = futures.ThreadPoolExecutor(2)
             server = grpc.server(pool, options=[("grpc.max_send_message_length", -1)])
-            servicer = Servicer(answer)
+            servicer = Servicer(respond)
             server.add_generic_rpc_handlers(
                 [virmgrpc.handler(service, servicer) for service in ("VersionService", "UserService")]
             )
@@ -72,7 +72,7 @@ def serve() -> Iterator[Callable[..., int]]:
 def listen() -> Iterator[Callable[[bytes | None], int]]:
     """Yield a function that starts a server without gRPC and returns its port.
 
-    The server sends a greeting and closes, or with None never answers.
+    The server sends a greeting and closes, or with None never responds.
     """
     with contextlib.ExitStack() as stack:
 
@@ -153,7 +153,7 @@ def test_connection_refused() -> None:
         error = failure(port)
     assert error.code == "UNAVAILABLE"
     assert error.message == (
-        f"The V-IPU controller at 127.0.0.1:{port} does not answer (connection refused). "
+        f"The V-IPU controller at 127.0.0.1:{port} does not respond (connection refused). "
         "Check that vipu-server runs there, and check host and port."
     )
 
@@ -266,20 +266,20 @@ def test_messages_of_the_controller_are_kept(
 
 
 def test_a_controller_that_stops_during_a_call(serve: Callable[..., int]) -> None:
-    def answer(*_: Any) -> Any:
+    def respond(*_: Any) -> Any:
         raise RuntimeError("oops")
 
-    assert failure(serve(answer), "list partitions").code == "UNKNOWN"
+    assert failure(serve(respond), "list partitions").code == "UNKNOWN"
 
 
 def test_credentials_use_the_configured_metadata_keys(serve: Callable[..., int]) -> None:
     seen: list[dict[str, Any]] = []
 
-    def answer(method: str, request: Any, context: Any) -> Any:
+    def respond(method: str, request: Any, context: Any) -> Any:
         seen.append(dict(context.invocation_metadata()))
         return version(method, request, context)
 
-    port = serve(answer)
+    port = serve(respond)
     get_version(port, user_id="alice", access_key="k3y")
     get_version(port, user_id="bob", access_key="other", user_id_metadata="x-user", access_key_metadata="x-key")
     get_version(port)
@@ -300,10 +300,10 @@ def test_the_access_key_is_not_shown() -> None:
 
 
 def test_replies_of_many_megabytes(serve: Callable[..., int]) -> None:
-    def answer(*_: Any) -> Any:
+    def respond(*_: Any) -> Any:
         return virmgrpc.VersionReply(version="x" * (20 << 20))
 
-    assert len(get_version(serve(answer), timeout=30)) == 20 << 20
+    assert len(get_version(serve(respond), timeout=30)) == 20 << 20
 
 
 def test_a_closed_client_opens_again(serve: Callable[..., int]) -> None:

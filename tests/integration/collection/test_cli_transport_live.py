@@ -158,7 +158,7 @@ def test_no_controller(vipu_server: Callable[..., InProcess], connect: Callable[
     server = vipu_server(life=InstantLife)
     cli = connect(server)
     server.stop()
-    with pytest.raises(VipuError, match=r"The V-IPU controller at 127.0.0.1:\d+ does not answer") as caught:
+    with pytest.raises(VipuError, match=r"The V-IPU controller at 127.0.0.1:\d+ does not respond") as caught:
         cli.read("partition")
     assert caught.value.message.count("\n") == 0
 

@@ -257,7 +257,7 @@ def test_the_playbook_writes_a_report_without_the_controller(
     with socket.create_server(("127.0.0.1", 0)) as closed:
         closed_port = closed.getsockname()[1]
     variables = {
-        # The server does not answer after the end of the test.
+        # The server does not respond after the end of the test.
         "vipu_connection": {
             "api_host": host,
             "api_port": f"{{{{ {closed_port} if cluster_tests is defined else {port} }}}}",

@@ -111,7 +111,7 @@ def test_results_of_info_modules(recorder: Recorder, tmp_path: Path) -> None:
         "reason": None,
         "cluster": "cl0",
         "allocation": "team-a",
-        "versions": {},  # these machines did not answer
+        "versions": {},  # these machines did not respond
     }
     assert [(item["id"], item["free_ipus"]) for item in info["allocations"]] == [("team-a", 3), ("team-b", 8)]
     assert info["clusters"][0]["topology"] == "torus"

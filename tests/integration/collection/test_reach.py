@@ -213,5 +213,5 @@ def test_environment_variables_replace_omitted_options(
     ]
     found = results(tmp_path, tasks, controller={}, openipu_fast_path=fast_path)
     assert [each["failed"] for each in found] == [False, False, True, True, False]
-    assert f"{host}:1 does not answer" in found[2]["msg"]
+    assert f"{host}:1 does not respond" in found[2]["msg"]
     assert "Cannot read file '/nonexistent'" in found[3]["msg"]

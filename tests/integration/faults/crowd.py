@@ -50,7 +50,7 @@ def check(server: Process, connections: int, processes: int) -> None:
 
 
 def served(server: Process) -> None:
-    """Check that a call on a new connection is answered."""
+    """Check that a call on a new connection gets a response."""
     with grpc.insecure_channel(server.address, options=[("grpc.use_local_subchannel_pool", 1)]) as channel:
         begin = time.monotonic()
         virmgrpc.stub(channel, "VersionService").GetVersion(virmgrpc.VersionRequest(), timeout=10)

@@ -65,7 +65,7 @@ class KilledAgain:
         server.close()
         for writer in writers:
             writer.join(40)
-            assert not writer.is_alive(), "a call neither failed nor was answered when the controller was killed"
+            assert not writer.is_alive(), "a call neither failed nor returned when the controller was killed"
         self.check_database()
 
     def check_acknowledged(self, server: Process) -> None:

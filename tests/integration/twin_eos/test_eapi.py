@@ -274,9 +274,9 @@ def raw(switch: ServedSwitch, body: bytes) -> dict[str, Any]:
     ],
 )
 def test_invalid_requests(rack: Rack, body: bytes, code: int) -> None:
-    answer = raw(rack.switch(secure=False), body)
-    assert answer["error"]["code"] == code
-    assert answer["id"] in {7, None}
+    response = raw(rack.switch(secure=False), body)
+    assert response["error"]["code"] == code
+    assert response["id"] in {7, None}
 
 
 def test_abbreviations_need_auto_complete(rack: Rack) -> None:

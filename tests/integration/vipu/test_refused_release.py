@@ -30,7 +30,7 @@ def test_a_rejected_release_is_retried(
             nonlocal attempts
             attempts += 1
             if not may_release:
-                raise HardwareError("the IPUs do not answer")
+                raise HardwareError("the IPUs do not respond")
             await real(partition_id)  # type: ignore[misc]
 
         return release
@@ -41,7 +41,7 @@ def test_a_rejected_release_is_retried(
     with pytest.raises(grpc.RpcError) as rejected:
         server.user.RemovePartition(request, timeout=10)
     assert rejected.value.code() is grpc.StatusCode.FAILED_PRECONDITION
-    assert "rejected the release: the IPUs do not answer." in rejected.value.details()
+    assert "rejected the release: the IPUs do not respond." in rejected.value.details()
     status = virmgrpc.GetPartitionStatusRequest(partition_id="p1")
     until(lambda: server.user.GetPartitionStatus(status).status.errors)
     reported = server.user.GetPartitionStatus(status).status

@@ -39,7 +39,7 @@ def test_agents(instant_server: InProcess) -> None:
     assert [(agent.spec.id, agent.spec.port, agent.state) for agent in listed] == [("ag01", 8080, 1), ("ag02", 8081, 1)]
     instant_server.life.down = frozenset({"ag02"})
     agent = api.GetAgent(admin.GetAgentRequest(id="ag02")).agent
-    assert (agent.state, agent.reason, agent.cluster_id) == (admin.AGENT_STATE_DOWN, "no answer", "")
+    assert (agent.state, agent.reason, agent.cluster_id) == (admin.AGENT_STATE_DOWN, "no response", "")
     api.RemoveAgent(admin.RemoveRequest(id="ag01"))
     assert rejection(lambda: api.GetAgent(admin.GetAgentRequest(id="ag01"))) == (
         grpc.StatusCode.NOT_FOUND,

@@ -58,7 +58,7 @@ def test_force_is_a_flag_of_removals(recorded: Recorded, transport: CliTransport
 
 def test_first_failure_ends_the_batch(recorded: Recorded, transport: CliTransport) -> None:
     recorded.prints("create agent ag1 --host h1 --port 8080", "create agent (ag1): success.")
-    recorded.prints("create agent ag2 --host h2 --port 8080", "create agent (ag2): failed: no answer.")
+    recorded.prints("create agent ag2 --host h2 --port 8080", "create agent (ag2): failed: no response.")
     steps = [
         step("agent", "ag1", host="h1"),
         step("agent", "ag2", host="h2"),
@@ -71,7 +71,7 @@ def test_first_failure_ends_the_batch(recorded: Recorded, transport: CliTranspor
         ("agent", "ag3", Failure.NOT_TRIED),
         ("cluster", "cl0", Failure.NOT_TRIED),
     ]
-    assert errors[0].message == "Cannot create agent 'ag2': no answer."
+    assert errors[0].message == "Cannot create agent 'ag2': no response."
     assert recorded.calls[-1].startswith("vipu-admin create agent ag2")
 
 
@@ -180,9 +180,9 @@ def test_reset(recorded: Recorded, transport: CliTransport) -> None:
     assert "'--help' is not a valid partition id" in rejection(
         lambda: transport.reset_partition("--help", relocatable=False)
     )
-    recorded.prints("reset partition p64", "reset partition (p64): failed: no answer.")
+    recorded.prints("reset partition p64", "reset partition (p64): failed: no response.")
     recorded.prints("list partitions", OLDER_PARTITIONS)
-    assert "no answer" in rejection(lambda: transport.reset_partition("p64", relocatable=False))
+    assert "no response" in rejection(lambda: transport.reset_partition("p64", relocatable=False))
     recorded.prints("list partitions", OLDER_PARTITIONS.replace("ACTIVE", "ERROR"))
     transport.reset_partition("p64", relocatable=False)
 

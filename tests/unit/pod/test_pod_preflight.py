@@ -53,19 +53,19 @@ def test_summary_or_error_of_the_pod(pod):
     assert "line 9: pod 'test': unknown key 'partition': did you mean 'partitions'?" in wrong.problem
 
 
-def test_agents_that_do_not_answer_are_named():
+def test_agents_that_do_not_respond_are_named():
     with socket.create_server(("127.0.0.1", 0)) as listening, socket.create_server(("127.0.0.1", 0)) as closed:
         up = {"id": "ag01", "host": "127.0.0.1", "port": listening.getsockname()[1]}
         down = {"id": "ag02", "host": "127.0.0.1", "port": closed.getsockname()[1]}
         closed.close()
         assert preflight.agents([up]).problem is None
         check = preflight.agents([up, down])
-        assert check.found == "1 of 2 answer"
+        assert check.found == "1 of 2 respond"
         assert check.problem == (
-            f"agent ag02 (127.0.0.1:{down['port']}, connection refused) does not answer: "
+            f"agent ag02 (127.0.0.1:{down['port']}, connection refused) does not respond: "
             "check that the IPU-Machine is on and connected"
         )
-        assert "and 2 more do not answer" in preflight.agents([down] * 6).problem
+        assert "and 2 more do not respond" in preflight.agents([down] * 6).problem
 
 
 def test_missing_command_is_reported(tmp_path):
@@ -92,7 +92,7 @@ def test_a_failure_lists_every_problem(pod, tmp_path):
     assert {"vipu-admin", "agents"} <= set(failed)
     assert len(result["problems"]) == len(failed)
     assert all(problem in result["msg"] for problem in result["problems"])
-    assert re.search(r"controller at 127\.0\.0\.1:\d+ does not answer \(connection refused\). Check", result["msg"])
+    assert re.search(r"controller at 127\.0\.0\.1:\d+ does not respond \(connection refused\). Check", result["msg"])
 
 
 @pytest.mark.parametrize("host", ["nowhere.invalid", ""])

@@ -80,7 +80,7 @@ def test_an_immediate_exit_is_reported_with_the_end_of_the_log(service):
 
 def test_a_process_that_never_responds_is_reported(service):
     service.start()
-    with pytest.raises(ProcessError, match="The sleeper did not answer within 0 s: see"):
+    with pytest.raises(ProcessError, match="The sleeper did not respond within 0 s: see"):
         service.wait_ready(lambda: False, 0.05)
 
 

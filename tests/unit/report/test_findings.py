@@ -51,7 +51,7 @@ def test_failure_inside_a_machine_concerns_no_cable(line: str) -> None:
 
 
 def test_cables_of_a_silent_agent_are_unknown() -> None:
-    findings = Findings(printed("Agent 'ag03' did not answer: deadline exceeded."))
+    findings = Findings(printed("Agent 'ag03' did not respond: deadline exceeded."))
     assert findings.of(CableKind.IPU_LINK, OTHER)[0] == "unknown"
     far = pair(ChassisPort("ag09", "IPU-Link", 6), ChassisPort("ag10", "IPU-Link", 2))
     assert findings.of(CableKind.IPU_LINK, far)[0] == "passed"
@@ -73,8 +73,8 @@ def test_failed_test_without_failures_has_no_verdict() -> None:
         ("ag07: internal3", "Request service for ag07: its internal link internal3 fails."),
         ("the rest is on fire", "Investigate the report of the controller: the rest is on fire"),
         (
-            "Agent 'ag07' did not answer: deadline exceeded.",
-            "Find out why ag07 does not answer, and test again. Its cables were not tested.",
+            "Agent 'ag07' did not respond: deadline exceeded.",
+            "Find out why ag07 does not respond, and test again. Its cables were not tested.",
         ),
     ],
 )

@@ -131,7 +131,7 @@ class Commands:
                 if not isinstance(error, subprocess.TimeoutExpired):
                     raise
                 raise VipuError(
-                    "The command '%s %s' did not end within %g seconds. Check that the controller at %s answers, or "
+                    "The command '%s %s' did not end within %g seconds. Check that the controller at %s responds, or "
                     "increase timeout." % (command, " ".join(arguments[:2]), connection.timeout, connection.address),
                     "DEADLINE_EXCEEDED",
                 ) from None

@@ -45,12 +45,12 @@ _NOISE = re.compile(r"- (?P<b>\S+):(?P<bp>\d+) <--> (?P<a>\S+):(?P<ap>\d+) \((?P
 # Names of agents may contain dashes, names of components do not.
 _VERSION = re.compile(r"(?P<agent>\S+)-(?P<component>[^:-]+): (?P<version>.+)")
 _PFC = re.compile(r"(?P<agent>\S+): (?P<rest>\{.*pfc classes.*\})")
-_SILENT = re.compile(r"Agent '(?P<agent>[^']+)' did not answer: .*")
+_SILENT = re.compile(r"Agent '(?P<agent>[^']+)' did not respond: .*")
 # Headings and totals.
 _REMARKS = re.compile(
     r"Failed Sync Links:|Failed Links:|Failed GW Links:|Cables not connected as expected:|Traffic test failed|"
     r"Errors encountered in traffic test \d+|corrected link errors: \d+|Components with mismatched versions found:|"
-    r"PFC settings not as expected:|- \S+ \(no answer\)"
+    r"PFC settings not as expected:|- \S+ \(no response\)"
 )
 
 

@@ -18,7 +18,7 @@ from ..names import CLUSTER_TEST, CLUSTER_TOPOLOGY, KIND, ROLE, TOPOLOGY
 # Both cases still allow single partitions.
 _NO_BATCHES = ("UNIMPLEMENTED", "PERMISSION_DENIED")
 # Further calls would fail in the same way after the same timeout.
-_NO_ANSWER = ("UNAVAILABLE", "DEADLINE_EXCEEDED", "UNAUTHENTICATED")
+_NO_RESPONSE = ("UNAVAILABLE", "DEADLINE_EXCEEDED", "UNAUTHENTICATED")
 _REMOVING = (Action.DELETE, Action.RECREATE)
 _INVALID_ARGUMENT = 3  # this and the next are numbers of gRPC status codes
 _NOT_FOUND = 5
@@ -125,7 +125,7 @@ class GrpcTransport:
                 errors.append(_invalid_value(step, error, failure))
             except VipuError as error:
                 errors.append(ItemError.of(step, error.message, failure, error.error_code))
-                if error.code in _NO_ANSWER:
+                if error.code in _NO_RESPONSE:
                     return errors + _not_tried(ordered[index:], "Not tried: %s" % error.message, error.error_code)
         return errors
 

@@ -119,7 +119,7 @@ class MachineMetrics(Collector):
         self._reading: asyncio.Task[Reading | None] | None = None
 
     def collect(self) -> Iterator[Family]:
-        """Return the metrics of the agent, and those of the machine when it answers."""
+        """Return the metrics of the agent, and those of the machine when it responds."""
         reading = asyncio.run_coroutine_threadsafe(self._shared(), self._loop).result(READ_TIMEOUT * 2)
         samples = Samples(MACHINE, _OF_AGENT if reading is None else (*_OF_AGENT, *_OF_HARDWARE))
         samples.add("ipum_build_info", 1, self._version)
@@ -141,7 +141,7 @@ class MachineMetrics(Collector):
         try:
             return await read(self._hardware)
         except TimeoutError:
-            reason = f"no answer within {READ_TIMEOUT:g} s"
+            reason = f"no response within {READ_TIMEOUT:g} s"
         except Exception as error:  # noqa: BLE001 - hardware errors must not hide the other metrics
             reason = "; ".join(str(each) for each in getattr(error, "exceptions", [error]))
         _log.warning("cannot read the machine for its metrics", reason=reason)

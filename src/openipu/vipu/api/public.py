@@ -121,7 +121,7 @@ class UserService:
     def ListIPUAttributes(self, request: Message, caller: Caller) -> Message:
         """Return the attributes of all IPUs of some agents, or of all agents that the caller may use.
 
-        Agents that do not answer are omitted.
+        Agents that do not respond are omitted.
         """
         with self._controller.reading() as state:
             usable = dict.fromkeys(

@@ -117,5 +117,5 @@ def attribute_rows(found: list[dict[str, Any]]) -> list[tuple[output.Cell, ...]]
 remove_agent = removal(
     "agent",
     "Remove an agent.",
-    "Also remove its cluster, allocations and partitions, even when an IPU-Machine does not answer.",
+    "Also remove its cluster, allocations and partitions, even when an IPU-Machine does not respond.",
 )

@@ -69,5 +69,5 @@ def full(item: dict[str, Any]) -> str:
 remove_allocation = removal(
     "allocation",
     "Remove an allocation and free its IPU-Machines.",
-    "Also remove its partitions, even when an IPU-Machine does not answer.",
+    "Also remove its partitions, even when an IPU-Machine does not respond.",
 )

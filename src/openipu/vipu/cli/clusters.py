@@ -88,5 +88,5 @@ def get_cluster(session: Session, id: str) -> None:
 remove_cluster = removal(
     "cluster",
     "Remove a cluster and keep its agents.",
-    "Also remove its allocations and partitions, even when an IPU-Machine does not answer.",
+    "Also remove its allocations and partitions, even when an IPU-Machine does not respond.",
 )

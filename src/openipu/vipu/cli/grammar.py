@@ -169,7 +169,7 @@ class Id(click.ParamType[Any]):
         return str(value)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Return the matching ids in the controller, none when it does not answer."""
+        """Return the matching ids in the controller, none when it does not respond."""
         if not self._existing:
             return []
         from openipu.shared.vipu.client import VipuError

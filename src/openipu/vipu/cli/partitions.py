@@ -143,7 +143,7 @@ def reset_partition(session: Session, id: str, relocatable: bool, no_wait: bool,
 
 @command("remove", "partition")
 @click.argument("id", type=PARTITION)
-@click.option("--force", is_flag=True, help="Remove the partition even when an IPU-Machine does not answer.")
+@click.option("--force", is_flag=True, help="Remove the partition even when an IPU-Machine does not respond.")
 def remove_partition(session: Session, id: str, force: bool) -> None:
     """Remove a partition and its files in ~/.ipuof.conf.d."""
     from openipu.shared.vipu.client import REMOVAL_SECONDS

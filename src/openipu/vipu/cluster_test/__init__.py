@@ -7,7 +7,7 @@
   test when a test that it depends on failed, or when it would disturb partitions. A test that is requested alone
   always runs.
 * Run: ``Runs.begin`` starts a run in the writer thread. ``execute.TestExecutor`` calls the agents concurrently, one
-  test at a time. A machine that does not answer gives the reading ``Unreachable``; it does not end the test.
+  test at a time. A machine that does not respond gives the reading ``Unreachable``; it does not end the test.
 * Evaluation: ``cable_verdicts``, ``link_verdicts`` and ``machine_verdicts`` map a cluster and its readings to a
   ``model.Verdict``. They are pure.
 

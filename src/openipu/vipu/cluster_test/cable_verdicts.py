@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from openipu.shared.pod.topology import CableKind, Layout
 from openipu.vipu.cluster_test.model import End, Failure, FailureKind, Test, Verdict
-from openipu.vipu.cluster_test.readings import Cables, Pulses, Readings, answers, ends, reading_at, unreachable_among
+from openipu.vipu.cluster_test.readings import Cables, Pulses, Readings, ends, reading_at, responses, unreachable_among
 from openipu.vipu.cluster_test.verdict_builders import (
     NOT_TESTED,
     make_verdict,
@@ -32,7 +32,7 @@ def sync(cluster: Cluster, readings: Readings[Pulses]) -> Verdict:
     """Return the verdict on sync: Sync-Links and GW-Links must pass pulses both ways; only Sync-Links are counted."""
     sent = pulse_counts(cluster)
     arrived_at: dict[int, End] = {}
-    for agent, ports in answers(readings):
+    for agent, ports in responses(readings):
         for (kind, port), count in ports.items():
             arrived_at.setdefault(count, End(agent, kind, port))
     failures = unreachable_failures(readings)
@@ -71,7 +71,7 @@ def sync(cluster: Cluster, readings: Readings[Pulses]) -> Verdict:
 def cabling(cluster: Cluster, readings: Readings[Cables]) -> Verdict:
     """Return the verdict on cabling: both ports of each connection must report the serial id of the same cable."""
     places: dict[str, list[End]] = {}
-    for agent, ports in answers(readings):
+    for agent, ports in responses(readings):
         for (kind, port), serial in ports.items():
             if serial:
                 places.setdefault(serial, []).append(End(agent, kind, port))

@@ -22,8 +22,8 @@ CALLS = 64  # parallel calls to agents
 READ_TIMEOUT = 60.0  # seconds for calls that read
 WORK_TIMEOUT = 900.0  # seconds for calls that train links or run traffic; a lost agent ends them at once
 
-_Answer = TypeVar("_Answer")
-_Call = Callable[[AgentConnection], Awaitable[_Answer]]
+_Response = TypeVar("_Response")
+_Call = Callable[[AgentConnection], Awaitable[_Response]]
 
 
 class TestExecutor:
@@ -73,7 +73,9 @@ class TestExecutor:
             replies: Readings[Any] = await self._call(
                 step, [agent for agent in self._cluster.agents if agent not in unreachable]
             )
-            unreachable.update({agent: answer for agent, answer in replies.items() if isinstance(answer, Unreachable)})
+            unreachable.update(
+                {agent: response for agent, response in replies.items() if isinstance(response, Unreachable)}
+            )
         counts = await self._call(read, [agent for agent in self._cluster.agents if agent not in unreachable])
         readings = {agent: unreachable.get(agent) or counts[agent] for agent in self._cluster.agents}
         return cable_verdicts.sync(self._cluster, readings)
@@ -137,13 +139,13 @@ class TestExecutor:
 
         return machine_verdicts.pfc_settings(self._cluster, await self._call(read))
 
-    async def _call(self, call: _Call[_Answer], agents: Sequence[str] | None = None) -> Readings[_Answer]:
+    async def _call(self, call: _Call[_Response], agents: Sequence[str] | None = None) -> Readings[_Response]:
         """Return the replies of agents to parallel calls; the default is all agents of the cluster."""
         called = self._cluster.agents if agents is None else agents
-        answers = await asyncio.gather(*(self._call_one(call, agent) for agent in called))
-        return dict(zip(called, answers, strict=True))
+        responses = await asyncio.gather(*(self._call_one(call, agent) for agent in called))
+        return dict(zip(called, responses, strict=True))
 
-    async def _call_one(self, call: _Call[_Answer], agent: str) -> _Answer | Unreachable:
+    async def _call_one(self, call: _Call[_Response], agent: str) -> _Response | Unreachable:
         async with self._slots:
             connection = self._connections.get(agent)
             if connection is None:

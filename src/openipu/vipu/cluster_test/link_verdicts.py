@@ -173,7 +173,7 @@ def _internal_failures(agent: str, links: Links | Unreachable, number: int) -> l
 
 def _traffic_line(failure: Failure) -> str:
     if failure.agent and failure.kind is FailureKind.AGENT_UNREACHABLE:
-        return f"{failure.agent} (no answer)"
+        return f"{failure.agent} (no response)"
     place = (
         f"{failure.b.agent}:{failure.b.port} <--> {failure.a.agent}:{failure.a.port}"
         if failure.a and failure.b

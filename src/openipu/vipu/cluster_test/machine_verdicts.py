@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from openipu.vipu.cluster_test.model import Failure, FailureKind, Test, Verdict
-from openipu.vipu.cluster_test.readings import Readings, Unreachable, answers
+from openipu.vipu.cluster_test.readings import Readings, Unreachable, responses
 from openipu.vipu.cluster_test.verdict_builders import make_verdict, unreachable_failures
 from openipu.vipu.domain.model import Cluster
 
@@ -20,9 +20,9 @@ PFC_CLASSES = tuple(range(8))  # priority classes with flow control on every RNI
 def versions(cluster: Cluster, readings: Readings[Mapping[str, str]]) -> Verdict:
     """Return the verdict on versions: each component must have the same version on all agents.
 
-    When an agent does not answer, no component passes.
+    When an agent does not respond, no component passes.
     """
-    reported = dict(answers(readings))
+    reported = dict(responses(readings))
     components = dict.fromkeys(component for versions in reported.values() for component in versions)
     failures = unreachable_failures(readings)
     mismatched = 0

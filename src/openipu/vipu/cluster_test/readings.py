@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Readings of machines for a cluster test. Pure.
 
-Readings map agents to their answers, or to ``Unreachable``.
+Readings map agents to their responses, or to ``Unreachable``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from openipu.vipu.domain.model import Cluster
 
 @dataclass(frozen=True, slots=True)
 class Unreachable:
-    """Agent that did not answer; ``reason`` is a clause."""
+    """Agent that did not respond; ``reason`` is a clause."""
 
     reason: str
 
@@ -30,8 +30,8 @@ class Link:
     corrected_errors: int
 
 
-_Answer = TypeVar("_Answer")
-Readings = Mapping[str, _Answer | Unreachable]
+_Response = TypeVar("_Response")
+Readings = Mapping[str, _Response | Unreachable]
 Cables = Mapping[tuple[CableKind, int], str]  # chassis port -> serial id of the cable in it
 Pulses = Mapping[tuple[CableKind, int], int]  # chassis port -> sync pulses that arrived
 Links = Mapping[str, Link]  # name as in the agent API
@@ -43,19 +43,19 @@ def ends(cluster: Cluster, cable: Cable) -> tuple[End, End]:
     return a, b
 
 
-def answers(readings: Readings[_Answer]) -> Iterator[tuple[str, _Answer]]:
-    """Yield the agents that answered, with their answers."""
-    for agent, answer in readings.items():
-        if not isinstance(answer, Unreachable):
-            yield agent, answer
+def responses(readings: Readings[_Response]) -> Iterator[tuple[str, _Response]]:
+    """Yield the agents that responded, with their responses."""
+    for agent, response in readings.items():
+        if not isinstance(response, Unreachable):
+            yield agent, response
 
 
-def reading_at(readings: Readings[Mapping[tuple[CableKind, int], _Answer]], end: End) -> _Answer | None:
+def reading_at(readings: Readings[Mapping[tuple[CableKind, int], _Response]], end: End) -> _Response | None:
     """Return the reading of one chassis port, None without a reading."""
-    answer = readings[end.agent]
-    return None if isinstance(answer, Unreachable) else answer.get((end.kind, end.port))
+    response = readings[end.agent]
+    return None if isinstance(response, Unreachable) else response.get((end.kind, end.port))
 
 
-def unreachable_among(readings: Readings[_Answer], *of: End) -> list[str]:
-    """Return the agents of these ends that did not answer."""
+def unreachable_among(readings: Readings[_Response], *of: End) -> list[str]:
+    """Return the agents of these ends that did not respond."""
     return list(dict.fromkeys(end.agent for end in of if isinstance(readings[end.agent], Unreachable)))

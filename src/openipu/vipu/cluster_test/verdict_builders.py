@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Builders that all verdicts share, mainly for agents that do not answer. Pure."""
+"""Builders that all verdicts share, mainly for agents that do not respond. Pure."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from typing import TypeVar
 from openipu.vipu.cluster_test.model import End, Failure, FailureKind, Test, Verdict
 from openipu.vipu.cluster_test.readings import Readings, Unreachable
 
-NOT_TESTED = " (not tested)"  # suffix of a printed connection whose agents did not answer
+NOT_TESTED = " (not tested)"  # suffix of a printed connection whose agents did not respond
 
-_Answer = TypeVar("_Answer")
+_Response = TypeVar("_Response")
 
 
-def unreachable_failures(readings: Readings[_Answer], traffic_test: int = 0) -> list[Failure]:
-    """Return a failure for each agent that did not answer."""
+def unreachable_failures(readings: Readings[_Response], traffic_test: int = 0) -> list[Failure]:
+    """Return a failure for each agent that did not respond."""
     return [
         Failure(
             FailureKind.AGENT_UNREACHABLE,
-            f"Agent '{agent}' did not answer: {answer.reason}.",
+            f"Agent '{agent}' did not respond: {response.reason}.",
             agent=agent,
             traffic_test=traffic_test,
         )
-        for agent, answer in readings.items()
-        if isinstance(answer, Unreachable)
+        for agent, response in readings.items()
+        if isinstance(response, Unreachable)
     ]
 
 
 def untested_connection(
     a: End, b: End, agents: Sequence[str], found: End | None = None, found_b: End | None = None
 ) -> Failure:
-    """Return the failure of a connection that was not tested because agents did not answer."""
-    reason = f"{' and '.join(agents)} did not answer, so this connection was not tested."
+    """Return the failure of a connection that was not tested because agents did not respond."""
+    reason = f"{' and '.join(agents)} did not respond, so this connection was not tested."
     return Failure(FailureKind.AGENT_UNREACHABLE, reason, a, b, found, found_b)
 
 

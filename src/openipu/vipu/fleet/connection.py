@@ -16,7 +16,7 @@ from openipu.vipu.agent_api.contract import agent as contract
 from openipu.vipu.domain.model import Agent
 from openipu.vipu.fleet.status import AgentState, AgentStatus
 
-FIRST_ANSWER = 5.0  # seconds for the first answer of an agent; longer when the heartbeat is slow
+FIRST_RESPONSE = 5.0  # seconds for the first response of an agent; longer when the heartbeat is slow
 
 # Reconnect within about a second after a machine returns. gRPC also detects connections that broke silently,
 # as in a power cut, when no heartbeat is due.
@@ -32,7 +32,7 @@ _GRPC_DETAILS = re.compile(r"(?:.*last error: )?(?:[A-Z_]+: )?(?:ipv[46]:\S+: )?
 # Parts of gRPC's messages for an established connection that broke.
 _BROKEN = ("Cancelling all calls", "Socket closed", "Connection reset", "Stream removed", "Broken pipe", "RST_STREAM")
 
-_Answer = TypeVar("_Answer")
+_Response = TypeVar("_Response")
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger("vipu-server")
 
@@ -85,7 +85,7 @@ class AgentConnection:
 
     @property
     def up(self) -> bool:
-        """Return whether the agent answers."""
+        """Return whether the agent responds."""
         return self.status.state is AgentState.UP
 
     def record_revision(self, reply: Any) -> None:
@@ -98,8 +98,8 @@ class AgentConnection:
 
     def unreachable_error(self) -> str:
         """Return the error message of a partition that waits for this agent."""
-        reason = self.status.reason or "no answer yet"
-        return f"Agent '{self.id}' at {self.agent.host}:{self.agent.port} does not answer: {reason}."
+        reason = self.status.reason or "no response yet"
+        return f"Agent '{self.id}' at {self.agent.host}:{self.agent.port} does not respond: {reason}."
 
     async def watch(
         self, max_silence: float, patient: bool, up: Callable[[Any], None], event: Callable[[Any], None]
@@ -108,12 +108,12 @@ class AgentConnection:
 
         ``max_silence``: longest time between two heartbeats, in seconds.
         With ``patient``, wait until the agent listens instead of failing when the connection is rejected.
-        ``up`` receives the agent's information when it answers, ``event`` each event.
+        ``up`` receives the agent's information when it responds, ``event`` each event.
         """
         request = contract.WatchRequest(heartbeat_milliseconds=round(self._heartbeat * 1000))
         call = self.stub.Watch(request, wait_for_ready=patient)
         try:
-            first = max(FIRST_ANSWER, max_silence)
+            first = max(FIRST_RESPONSE, max_silence)
             message = await _read(call, first)
             up(await self.stub.GetInfo(contract.GetInfoRequest(), timeout=first))
             while True:
@@ -137,7 +137,7 @@ class AgentConnection:
         for call in self._calls:
             call.cancel()
 
-    async def call_if_up(self, call: Callable[[AgentConnection], Awaitable[_Answer]]) -> _Answer:
+    async def call_if_up(self, call: Callable[[AgentConnection], Awaitable[_Response]]) -> _Response:
         """Return the result of a call. Raises ConnectionError with a clause when the agent is or goes down."""
         await self._status_known.wait()
         if not self.up or self._detached:

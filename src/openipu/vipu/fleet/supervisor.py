@@ -27,13 +27,13 @@ class Watcher(Protocol):
     """Receiver of agent events. Calls run in the event loop and must not block."""
 
     def agent_up(self, connection: AgentConnection) -> None:
-        """Handle an agent that answers again, or for the first time. Its first event follows at once."""
+        """Handle an agent that responds again, or for the first time. Its first event follows at once."""
 
     def agent_event(self, connection: AgentConnection, event: Any) -> None:
         """Handle an ``AgentEvent`` of an agent that is up."""
 
     def agent_down(self, connection: AgentConnection) -> None:
-        """Handle an agent that stopped answering, or did not answer the first connection."""
+        """Handle an agent that stopped responding, or did not respond to the first connection."""
 
 
 class Supervisor:

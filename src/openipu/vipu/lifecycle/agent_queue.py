@@ -18,9 +18,9 @@ from openipu.vipu.fleet.connection import AgentConnection, describe
 
 CALLS = 32  # concurrent calls to all agents; items that wait for a slot travel together
 SLOT_SECONDS = 0.05  # a call frees its slot after this time, because bringing up real IPUs takes long
-RETRY = 1.0  # seconds until the next call to an agent that is up, but did not answer the last call
+RETRY = 1.0  # seconds until the next call to an agent that is up, but did not respond to the last call
 
-_UNANSWERED = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED)
+_NO_RESPONSE = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED)
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger("vipu-server")
 
@@ -34,7 +34,7 @@ class PartitionOperation:
         """``indices``: agent -> indices of the entries of ``record.ipus`` on its machine."""
         self.record = record
         self.indices = indices
-        self.waiting = set(indices)  # agents without a successful answer
+        self.waiting = set(indices)  # agents without a successful response
         self.attempted: set[str] = set()  # agents that were called, and may have configured the share
         self.rejected: set[str] = set()  # agents that rejected its release, with a scheduled retry
         self.devices: dict[str, Any] = {}  # agent -> ShareResult
@@ -72,15 +72,15 @@ class PartitionOperation:
 
 
 class ResultHandler(Protocol):
-    """Receiver of the answers of agents. An empty error means success."""
+    """Receiver of the responses of agents. An empty error means success."""
 
-    def share_answered(self, operation: PartitionOperation, agent_id: str, result: Any) -> None:
+    def share_response(self, operation: PartitionOperation, agent_id: str, result: Any) -> None:
         """Handle an agent that has configured its share, or rejected it."""
 
-    def release_answered(self, partition_id: str, agent_id: str, error: str) -> None:
+    def release_response(self, partition_id: str, agent_id: str, error: str) -> None:
         """Handle an agent that has released a partition, or rejected that."""
 
-    def call_answered(self, method: str, code: grpc.StatusCode, seconds: float) -> None:
+    def call_response(self, method: str, code: grpc.StatusCode, seconds: float) -> None:
         """Handle the end of a call, with its status code and duration."""
 
 
@@ -186,7 +186,7 @@ class AgentQueue:
             await self._release()
             await self._configure()
         except grpc.aio.AioRpcError as error:
-            _log.warning("agent did not answer", agent=self.connection.id, reason=describe(error))
+            _log.warning("agent did not respond", agent=self.connection.id, reason=describe(error))
             self._retry = asyncio.get_running_loop().call_later(RETRY, self.retry_now)
 
     def delivered(self) -> None:
@@ -221,7 +221,7 @@ class AgentQueue:
             error = reply if isinstance(reply, str) else reply.results[index].error
             if error:
                 _log.warning("release rejected", agent=self.connection.id, partition=id, reason=error)
-            self._handler.release_answered(id, self.connection.id, error)
+            self._handler.release_response(id, self.connection.id, error)
 
     async def _configure(self) -> None:
         # Releases that were queued during the call go first, in the next round.
@@ -237,7 +237,7 @@ class AgentQueue:
             if self._operations.get(operation.record.id) is operation:
                 del self._operations[operation.record.id]
                 result = contract.ShareResult(error=reply) if isinstance(reply, str) else reply.results[index]
-                self._handler.share_answered(operation, agent_id, result)
+                self._handler.share_response(operation, agent_id, result)
 
     async def _call(self, method: str, request: Any) -> Any:
         """Return the reply, or the error clause with which the agent rejects the whole call."""
@@ -246,14 +246,14 @@ class AgentQueue:
             reply = await getattr(self.connection.stub, method)(request, timeout=self._timeout)
         except grpc.aio.AioRpcError as error:
             code = error.code()
-            if code in _UNANSWERED:
+            if code in _NO_RESPONSE:
                 raise
             return describe(error)
         except asyncio.CancelledError:  # the agent went down during the call
             code = grpc.StatusCode.CANCELLED
             raise
         finally:
-            self._handler.call_answered(method, code, time.perf_counter() - start)
+            self._handler.call_response(method, code, time.perf_counter() - start)
         if len(reply.results) != len(getattr(request, "shares", None) or request.partition_ids):
             return "the number of results in its reply is wrong"
         self.connection.record_revision(reply)

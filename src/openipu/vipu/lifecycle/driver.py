@@ -97,7 +97,7 @@ class Driver:
         return set(dict(self._records.state.holders.get(agent_id, ())).values())
 
     def agent_up(self, connection: AgentConnection) -> None:
-        """Handle an agent that answers, see ``fleet.supervisor.Watcher``."""
+        """Handle an agent that responds, see ``fleet.supervisor.Watcher``."""
         recorded = self._partitions_on(connection.id)
         for id in recorded:
             # The agent has lost earlier requests, or was not registered when the operation began.
@@ -240,7 +240,7 @@ class Driver:
         else:
             self._fail(operation, *errors)
 
-    def share_answered(self, operation: PartitionOperation, agent_id: str, result: Any) -> None:
+    def share_response(self, operation: PartitionOperation, agent_id: str, result: Any) -> None:
         """Handle the result of a share, see ``agent_queue.ResultHandler``."""
         if operation.done:
             return
@@ -258,7 +258,7 @@ class Driver:
             devices = _devices(operation)
             self._complete(operation, lambda record: partition_state.configured(record, devices))
 
-    def release_answered(self, partition_id: str, agent_id: str, error: str) -> None:
+    def release_response(self, partition_id: str, agent_id: str, error: str) -> None:
         """Handle the result of a release, see ``agent_queue.ResultHandler``."""
         operation = self._operations.get(partition_id)
         if operation is None or operation.done or not operation.is_removal:
@@ -273,7 +273,7 @@ class Driver:
         if not operation.waiting:
             self._complete(operation, lambda record: None)
 
-    def call_answered(self, method: str, code: grpc.StatusCode, seconds: float) -> None:
+    def call_response(self, method: str, code: grpc.StatusCode, seconds: float) -> None:
         """Count a call, see ``agent_queue.ResultHandler``."""
         self._calls.labels(method, code.name).observe(seconds)
 

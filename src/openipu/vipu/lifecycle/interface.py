@@ -90,7 +90,7 @@ class Lifecycle(Protocol):
         """
 
     def ipu_attributes(self, agent_ids: Iterable[str]) -> Future[dict[str, dict[int, dict[str, str]]]]:
-        """Return attributes by agent, IPU number and name. Agents that do not answer are omitted."""
+        """Return attributes by agent, IPU number and name. Agents that do not respond are omitted."""
 
     def discovered(self) -> list[DiscoveredAgent]:
         """Return the agents that announced themselves recently, sorted by address and port."""

@@ -162,7 +162,7 @@ class LifecycleService:
         return self._records.submit(command)
 
     def ipu_attributes(self, agent_ids: Iterable[str]) -> Future[Attributes]:
-        """Return attributes by agent, IPU number and name. Agents that do not answer are omitted."""
+        """Return attributes by agent, IPU number and name. Agents that do not respond are omitted."""
         return asyncio.run_coroutine_threadsafe(self._ipu_attributes(list(agent_ids)), self._loop)
 
     def discovered(self) -> list[DiscoveredAgent]:
@@ -234,5 +234,5 @@ class LifecycleService:
             for id in dict.fromkeys(agent_ids)
             if (connection := self._driver.supervisor.connections.get(id)) and connection.up
         ]
-        answers = await asyncio.gather(*map(read, connections))
-        return {id: attributes for id, attributes in answers if attributes is not None}
+        responses = await asyncio.gather(*map(read, connections))
+        return {id: attributes for id, attributes in responses if attributes is not None}

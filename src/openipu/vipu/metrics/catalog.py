@@ -179,10 +179,10 @@ MACHINE = _table(
     (
         "ipum_hardware_up",
         "gauge",
-        "Whether the hardware of the machine answered in time: 1 or 0. At 0, the metrics from "
+        "Whether the hardware of the machine responded in time: 1 or 0. At 0, the metrics from "
         "ipum_hardware_answer_seconds to ipum_rnic_pfc_classes are absent.",
     ),
-    ("ipum_hardware_answer_seconds", "gauge", "Time that the hardware took to answer this scrape."),
+    ("ipum_hardware_answer_seconds", "gauge", "Time that the hardware took to respond to this scrape."),
     ("ipum_machine_info{serial,part,platform}", "info", "Board serial number, part number and platform."),
     ("ipum_component_info{component,version}", "info", "Version of each component of firmware and software."),
     ("ipum_partitions", "gauge", "Partitions with IPUs of this machine."),

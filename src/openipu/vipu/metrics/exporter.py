@@ -154,7 +154,7 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
 def _only_metrics(render: Callable[..., Iterable[bytes]]) -> Callable[..., Iterable[bytes]]:
     """Return a WSGI application that serves ``render`` at one path, with the headers that it supports.
 
-    The application of the library answers at any path, and raises exceptions for unusual headers.
+    The application of the library responds at any path, and raises exceptions for unusual headers.
     """
 
     def application(environ: Mapping[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:

@@ -191,7 +191,7 @@ SUMMARY = summary.Summary(
     version="1.0",
     agents=(
         summary.Agent("ag01", "127.2.1.1:8080", "Up", ""),
-        summary.Agent("ag02", "127.2.1.2:8080", "Down", "it does not answer"),
+        summary.Agent("ag02", "127.2.1.2:8080", "Down", "it does not respond"),
     ),
     clusters=(summary.Cluster("cl0", 2, 1, "torus"),),
     allocations=(summary.Allocation("a", "cl0", 2, 4, (1,)),),
@@ -205,7 +205,7 @@ SUMMARY = summary.Summary(
 def test_the_summary_as_text():
     text = SUMMARY.text()
     assert "1 of 2 up" in text
-    assert "ag02 (127.2.1.2:8080) is Down: it does not answer" in text
+    assert "ag02 (127.2.1.2:8080) is Down: it does not respond" in text
     assert "ERROR (FAILED)" in text
     assert "ACTIVE (" not in text
     assert text.endswith("q: ag02 is down.")

@@ -50,7 +50,7 @@ def share(id: str, *ipus: int, **options: Any) -> Any:
     )
 
 
-def test_configure_answers_share_by_share() -> None:
+def test_configure_responds_share_by_share() -> None:
     async def body(hardware: TwinHardware, stub: Any) -> None:
         shares = [share("low", 1, 0), share("nothing"), share("odd", 3), share("high", 3, 2)]
         shares[2].ipulink_routing_type = 99

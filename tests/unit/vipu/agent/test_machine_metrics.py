@@ -137,10 +137,10 @@ def test_corrected_errors_add_up_until_the_machine_restarts(lab: Lab) -> None:
     assert set(lab.scrape()["ipum_link_corrected_errors_total"].values()) == {0}
 
 
-def test_a_machine_that_does_not_answer_is_down(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_that_does_not_respond_is_down(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metrics, "READ_TIMEOUT", 1.0)
     lab.hardware.hang()
-    found = lab.scrape()  # returns although the hardware never answers
+    found = lab.scrape()  # returns although the hardware never responds
     assert set(found) == {"ipum_build_info", "ipum_start_time_seconds", "ipum_controllers", "ipum_hardware_up"}
     assert found["ipum_hardware_up"] == {(): 0}
     monkeypatch.setattr(metrics, "READ_TIMEOUT", 60.0)  # the scrapes below must not depend on the load of this host
@@ -148,7 +148,7 @@ def test_a_machine_that_does_not_answer_is_down(lab: Lab, monkeypatch: pytest.Mo
     assert lab.scrape()["ipum_hardware_up"] == {(): 1}
 
 
-def test_the_answer_time_includes_delays(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_response_time_includes_delays(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metrics, "READ_TIMEOUT", 60.0)
     delays: list[float] = []
     sleep = asyncio.sleep

@@ -90,8 +90,8 @@ def test_result_lines() -> None:
 
 @pytest.mark.parametrize("id", ["ag1", None])
 def test_the_collection_reads_the_result_line(id: str | None) -> None:
-    line = output.failure(output.subject("list", "ipu-attrs", id), "no answer (rejected): try: again.")
-    assert cli_output.result(line) == cli_output.Result("list", id or "ipu-attrs", "no answer (rejected): try: again")
+    line = output.failure(output.subject("list", "ipu-attrs", id), "no response (rejected): try: again.")
+    assert cli_output.result(line) == cli_output.Result("list", id or "ipu-attrs", "no response (rejected): try: again")
     done = output.success(output.subject("remove", "agent", id))
     assert cli_output.result(done) == cli_output.Result("remove", id or "agent", None)
 
@@ -140,8 +140,8 @@ def test_a_partition_in_full() -> None:
 
 
 def test_an_agent_that_is_down_has_a_reason_and_no_ipus() -> None:
-    item = {"id": "ag1", "host": "h", "port": 8080, "state": "Down", "reason": "no answer", "facts": {}, "ipus": []}
-    facts = {"agent id": "ag1", "host": "h", "port": "8080", "status": "Down", "reason": "no answer"}
+    item = {"id": "ag1", "host": "h", "port": 8080, "state": "Down", "reason": "no response", "facts": {}, "ipus": []}
+    facts = {"agent id": "ag1", "host": "h", "port": "8080", "status": "Down", "reason": "no response"}
     lines = agents.full(item).splitlines()[1:-1]
     assert {name.strip().lower(): value.strip() for name, value in (line.split("|") for line in lines)} == facts
 

@@ -28,7 +28,7 @@ def place(end: End | None) -> Place | None:
 
 
 def failed_cables(verdict: Verdict, *, unreachable: bool = False) -> set[Pair]:
-    """Return the cables that a test finds wrong, or those that it could not test without an answer."""
+    """Return the cables that a test finds wrong, or those that it could not test without a response."""
     return {
         (place(failure.a), place(failure.b))  # type: ignore[misc]
         for failure in verdict.failures
@@ -62,12 +62,12 @@ class FaultInjector:
             self.of[a] = self.of[b] = (a, b)
 
     def mismatched(self) -> set[str]:
-        """Return components with different versions on the machines that answer."""
+        """Return components with different versions on the machines that respond."""
         reported = [self.bench.hardware(id).versions for id in self.bench.cluster.agents if id not in self.silent]
         return {component for component in COMPONENTS if len({versions[component] for versions in reported}) > 1}
 
-    def answered(self, found: set[tuple[str, str]]) -> set[tuple[str, str]]:
-        """Return the internal links of machines that answer."""
+    def responding(self, found: set[tuple[str, str]]) -> set[tuple[str, str]]:
+        """Return the internal links of machines that respond."""
         return {(agent, link) for agent, link in found if agent not in self.silent}
 
     def owner(self, kind: CableKind) -> Test:
@@ -174,16 +174,16 @@ def test_every_fault_is_found_and_nothing_else(
         assert {pair for pair in pairs if not has_silent_end(pair)} <= found, (test, pairs)
     for test, verdict in single_verdicts.items():
         assert {pair for pair in failed_cables(verdict) if not has_silent_end(pair)} <= injector.touched
-        # A cable of a machine that does not answer never counts as failed, but is always listed as untested.
+        # A cable of a machine that does not respond never counts as failed, but is always listed as untested.
         assert not any(map(has_silent_end, failed_cables(verdict)))
         assert all(map(has_silent_end, failed_cables(verdict, unreachable=True)))
         assert verdict.ok == (not verdict.failures)
-        unanswered = {f.agent for f in verdict.failures if f.kind is FailureKind.AGENT_UNREACHABLE and not f.a}
-        assert unanswered == (set() if test is Test.GW_LINK and ilds == 1 else injector.silent), test
+        unresponsive = {f.agent for f in verdict.failures if f.kind is FailureKind.AGENT_UNREACHABLE and not f.a}
+        assert unresponsive == (set() if test is Test.GW_LINK and ilds == 1 else injector.silent), test
     inside = {(f.agent, f.link) for f in single_verdicts[Test.IPU_LINK].failures if f.link}
-    assert inside == injector.answered(injector.links)
+    assert inside == injector.responding(injector.links)
     inside = {(f.agent, f.link) for f in single_verdicts[Test.TRAFFIC].failures if f.link}
-    assert inside == injector.answered(injector.links | injector.noise)
+    assert inside == injector.responding(injector.links | injector.noise)
     mismatched = {f.component for f in single_verdicts[Test.VERSION].failures if f.component}
     assert mismatched == injector.mismatched()
     classes = {f.agent for f in single_verdicts[Test.PFC_SETTINGS].failures if f.kind is FailureKind.PFC_CLASSES}
@@ -200,7 +200,7 @@ def test_every_fault_is_found_and_nothing_else(
             assert end_place
             cable = bench.wiring.at(end_place)
             other_place = cable.other_end(end_place) if cable else None
-            # The other end of a cable is reported where it is, if the machine there answers.
+            # The other end of a cable is reported where it is, if the machine there responds.
             known = other_place and other_place.agent not in injector.silent and bench.wiring.at(other_place) is cable
             assert place(found) == (other_place if known else None)
 

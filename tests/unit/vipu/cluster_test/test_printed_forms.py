@@ -229,9 +229,9 @@ def test_lines_of_links_that_do_not_train() -> None:
     ]
 
 
-def test_an_agent_that_does_not_answer_is_named_and_its_neighbours_are_not_blamed() -> None:
+def test_an_agent_that_does_not_respond_is_named_and_its_neighbours_are_not_blamed() -> None:
     of = cluster(names("ag", 3))
-    message = "Agent 'ag3' did not answer: the connection broke."
+    message = "Agent 'ag3' did not respond: the connection broke."
     silent = Unreachable("the connection broke")
     assert printed(
         of,
@@ -260,7 +260,7 @@ def test_an_agent_that_does_not_answer_is_named_and_its_neighbours_are_not_blame
         "Traffic | 0/1 | Traffic test failed",
         "Errors encountered in traffic test 1",
         "corrected link errors: 0",
-        "- ag3 (no answer)",
+        "- ag3 (no response)",
         *(f"- ag3:{port} <--> ag2:{port + 4} (not tested)" for port in (4, 3, 2, 1)),
         message,
         "Version | 0/4 | " + message,

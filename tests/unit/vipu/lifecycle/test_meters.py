@@ -59,7 +59,7 @@ def test_the_age_is_that_of_the_oldest_operation() -> None:
     removing = partition_state.removing(partition_state.configured(NEW, ()))
     meters.put(removing, now)
     now += 900.0
-    meters.put(partition_state.removal_blocked(removing, ["Agent 'ag01' does not answer."]), now)
+    meters.put(partition_state.removal_blocked(removing, ["Agent 'ag01' does not respond."]), now)
     meters.put(partition_state.removing(partition_state.configured(replace(NEW, id="p1"), ())), now)
     assert values(meters, ages) == {("creating",): 0.0, ("resetting",): 0.0, ("removing",): 900.0}
     meters.delete("p", now)
@@ -69,7 +69,7 @@ def test_the_age_is_that_of_the_oldest_operation() -> None:
 def test_a_blocked_removal_is_one_operation_and_one_cancelled_by_a_reset_is_none(meters: LifeMeters) -> None:
     removing = partition_state.removing(partition_state.configured(NEW, ()))
     meters.put(removing, 10.0)
-    blocked = partition_state.removal_blocked(removing, ["Agent 'ag01' does not answer."])
+    blocked = partition_state.removal_blocked(removing, ["Agent 'ag01' does not respond."])
     meters.put(blocked, 12.0)
     meters.delete("p", 15.0)
     assert durations(meters) == {("removing", "ok"): 5.0}

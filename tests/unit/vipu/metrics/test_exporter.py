@@ -30,7 +30,7 @@ from tests.integration.scraping import Scrape, get
 HOST = "127.84.0.1"
 
 
-class Answer:
+class Example:
     """Collector that waits or fails on request."""
 
     def __init__(self) -> None:
@@ -44,12 +44,12 @@ class Answer:
         assert self.go.wait(20)
         if self.error:
             raise self.error
-        yield GaugeMetricFamily("vipu_answer", "The answer.", 42)
+        yield GaugeMetricFamily("vipu_example", "An example.", 42)
 
 
 @pytest.fixture
-def answer() -> Answer:
-    return Answer()
+def example() -> Example:
+    return Example()
 
 
 @pytest.fixture
@@ -66,13 +66,13 @@ def start() -> Iterator[Callable[..., str]]:
         yield begin
 
 
-def test_metrics_are_at_one_path_in_the_requested_format(start: Callable[..., str], answer: Answer) -> None:
-    url = start(answer)
-    assert Scrape(url).get("vipu_answer") == 42
+def test_metrics_are_at_one_path_in_the_requested_format(start: Callable[..., str], example: Example) -> None:
+    url = start(example)
+    assert Scrape(url).get("vipu_example") == 42
     assert Scrape(url).get("process_open_fds")
     status, kind, text = get(url, accept="text/plain")
     assert (status, kind) == (200, "text/plain; version=0.0.4; charset=utf-8")
-    assert "vipu_answer 42.0\n" in text
+    assert "vipu_example 42.0\n" in text
     assert get(url + "/more") == (404, "text/plain; charset=utf-8", "Metrics are at /metrics.\n")
     assert get(url.removesuffix("/metrics") + "/")[0] == 404
 
@@ -91,88 +91,88 @@ def test_metrics_are_at_one_path_in_the_requested_format(start: Callable[..., st
         (";;=,", "text/plain"),
     ],
 )
-def test_unusual_accept_headers(start: Callable[..., str], answer: Answer, accept: str, kind: str) -> None:
-    status, content_type, text = get(start(answer) + "?name[]=nothing", accept=accept)
+def test_unusual_accept_headers(start: Callable[..., str], example: Example, accept: str, kind: str) -> None:
+    status, content_type, text = get(start(example) + "?name[]=nothing", accept=accept)
     assert (status, content_type.split(";")[0]) == (200, kind)
-    assert "vipu_answer 42.0\n" in text
+    assert "vipu_example 42.0\n" in text
 
 
-def test_responses_are_compressed_on_request(start: Callable[..., str], answer: Answer) -> None:
-    url = start(answer)
+def test_responses_are_compressed_on_request(start: Callable[..., str], example: Example) -> None:
+    url = start(example)
     connection = http.client.HTTPConnection(HOST, int(url.split(":")[2].split("/")[0]), timeout=10)
     connection.request("GET", "/metrics", headers={"Accept-Encoding": "gzip"})
     reply = connection.getresponse()
     assert reply.headers["Content-Encoding"] == "gzip"
-    assert b"vipu_answer 42.0" in gzip.decompress(reply.read())
+    assert b"vipu_example 42.0" in gzip.decompress(reply.read())
     connection.request("POST", "/metrics", body=b"x")
     assert connection.getresponse().status == 405
     connection.close()
 
 
-def test_ipv6(start: Callable[..., str], answer: Answer) -> None:
+def test_ipv6(start: Callable[..., str], example: Example) -> None:
     try:
         socket.create_server(("::1", 0), family=socket.AF_INET6).close()
     except OSError:
         pytest.skip("no IPv6 here")
-    url = start(answer, host="::1")
+    url = start(example, host="::1")
     assert url.startswith("http://[::1]:")
-    assert Scrape(url).get("vipu_answer") == 42
+    assert Scrape(url).get("vipu_example") == 42
 
 
 def test_a_failing_collector_fails_only_its_scrape(
-    start: Callable[..., str], answer: Answer, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    start: Callable[..., str], example: Example, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("SECRET_OF_THIS_PROCESS", "hush-hush")
-    url = start(answer)
-    answer.error = RuntimeError("the disk is on fire")
+    url = start(example)
+    example.error = RuntimeError("the disk is on fire")
     structlog.reset_defaults()  # like a program without configured logs
     status, _, text = get(url)
     assert (status, text) == (500, "Cannot collect metrics. Read the log.\n")
     output = "".join(capfd.readouterr())
     assert "the disk is on fire" in output
     assert "hush-hush" not in output
-    answer.error = None
-    assert Scrape(url).get("vipu_answer") == 42
+    example.error = None
+    assert Scrape(url).get("vipu_example") == 42
 
 
-def test_requests_run_in_parallel_up_to_a_limit(start: Callable[..., str], answer: Answer) -> None:
-    url = start(answer)
-    answer.go.clear()
+def test_requests_run_in_parallel_up_to_a_limit(start: Callable[..., str], example: Example) -> None:
+    url = start(example)
+    example.go.clear()
     statuses: list[int] = []
     threads = [threading.Thread(target=lambda: statuses.append(get(url)[0])) for _ in range(8)]
     for thread in threads:
         thread.start()
     for _ in threads:
-        assert answer.requested.acquire(timeout=10)
+        assert example.requested.acquire(timeout=10)
     with pytest.raises((http.client.RemoteDisconnected, ConnectionResetError)):
         get(url)
-    answer.go.set()
+    example.go.set()
     for thread in threads:
         thread.join(10)
     assert statuses == [200] * 8
-    assert Scrape(url).get("vipu_answer") == 42
+    assert Scrape(url).get("vipu_example") == 42
 
 
-def test_a_port_in_use_is_reported(answer: Answer) -> None:
+def test_a_port_in_use_is_reported(example: Example) -> None:
     with socket.create_server((HOST, 0)) as other:
         port = other.getsockname()[1]
         with pytest.raises(OSError, match="the port is in use") as rejected:
-            Exporter(MetricsAddress(HOST, port), [answer]).bind()
+            Exporter(MetricsAddress(HOST, port), [example]).bind()
         assert f"{HOST}:{port}" in str(rejected.value)
         assert "--metrics-port" in str(rejected.value)
     for host in ("192.0.2.1", "no.such.host.invalid", "a" * 300):
         with pytest.raises(OSError, match="Cannot serve metrics on"):
-            Exporter(MetricsAddress(host, 0), [answer]).bind()
+            Exporter(MetricsAddress(host, 0), [example]).bind()
 
 
-def test_the_port_is_free_again_after_the_end(answer: Answer) -> None:
-    exporter = Exporter(MetricsAddress(HOST, 0), [answer])
+def test_the_port_is_free_again_after_the_end(example: Example) -> None:
+    exporter = Exporter(MetricsAddress(HOST, 0), [example])
     port = exporter.bind().port
     exporter.stop()  # before start
-    exporter = Exporter(MetricsAddress(HOST, port), [answer])
+    exporter = Exporter(MetricsAddress(HOST, port), [example])
     exporter.bind()
     exporter.start()
-    assert Scrape(exporter.listen.url).get("vipu_answer") == 42
+    assert Scrape(exporter.listen.url).get("vipu_example") == 42
     exporter.stop()
     exporter.stop()
     with pytest.raises(ConnectionRefusedError):
@@ -180,22 +180,22 @@ def test_the_port_is_free_again_after_the_end(answer: Answer) -> None:
     socket.create_server((HOST, port)).close()
 
 
-def test_an_event_loop_serves_several_endpoints_and_is_not_blocked(answer: Answer) -> None:
+def test_an_event_loop_serves_several_endpoints_and_is_not_blocked(example: Example) -> None:
     async def run() -> None:
         loop = asyncio.get_running_loop()
-        exporters = [Exporter(MetricsAddress(HOST, 0), [answer]) for _ in range(3)]
+        exporters = [Exporter(MetricsAddress(HOST, 0), [example]) for _ in range(3)]
         for exporter in exporters:
             exporter.bind()
             exporter.start_in(loop)
-        answer.go.clear()
+        example.go.clear()
         slow = loop.run_in_executor(None, get, exporters[0].listen.url)
-        assert await loop.run_in_executor(None, answer.requested.acquire, True, 10)
+        assert await loop.run_in_executor(None, example.requested.acquire, True, 10)
         silent = socket.create_connection((HOST, exporters[1].listen.port))  # sends nothing
         await asyncio.sleep(0)
-        answer.go.set()
+        example.go.set()
         for exporter in exporters:
             scrape = await loop.run_in_executor(None, Scrape, exporter.listen.url)
-            assert scrape.get("vipu_answer") == 42
+            assert scrape.get("vipu_example") == 42
         assert (await slow)[0] == 200
         silent.close()
         for exporter in exporters:
@@ -220,38 +220,38 @@ def client(certs: Path, own: bool = False) -> ssl.SSLContext:
     return context
 
 
-def test_https(start: Callable[..., str], answer: Answer, certs: Path) -> None:
-    url = start(answer, Https(certs / "server" / "server.crt", certs / "server" / "server.key", None))
+def test_https(start: Callable[..., str], example: Example, certs: Path) -> None:
+    url = start(example, Https(certs / "server" / "server.crt", certs / "server" / "server.key", None))
     assert url.startswith("https://")
-    assert Scrape(url, client(certs)).get("vipu_answer") == 42
+    assert Scrape(url, client(certs)).get("vipu_example") == 42
     with pytest.raises(ssl.SSLCertVerificationError):
         get(url)
     with pytest.raises((OSError, http.client.HTTPException)):
         get(url.replace("https", "http"))
-    assert Scrape(url, client(certs)).get("vipu_answer") == 42
+    assert Scrape(url, client(certs)).get("vipu_example") == 42
 
 
-def test_https_with_client_certificates(start: Callable[..., str], answer: Answer, certs: Path) -> None:
+def test_https_with_client_certificates(start: Callable[..., str], example: Example, certs: Path) -> None:
     server = certs / "server"
-    url = start(answer, Https(server / "server.crt", server / "server.key", server / "ca.crt"))
+    url = start(example, Https(server / "server.crt", server / "server.key", server / "ca.crt"))
     with pytest.raises((ssl.SSLError, ConnectionResetError)):
         get(url, tls=client(certs))
-    assert Scrape(url, client(certs, own=True)).get("vipu_answer") == 42
+    assert Scrape(url, client(certs, own=True)).get("vipu_example") == 42
 
 
 def test_replaced_certificates_apply_to_the_next_connection(
-    start: Callable[..., str], answer: Answer, certs: Path, tmp_path: Path
+    start: Callable[..., str], example: Example, certs: Path, tmp_path: Path
 ) -> None:
     other = tmp_path / "other"
     issue.create(other, [HOST])
     own = tmp_path / "own"
     shutil.copytree(certs / "server", own)
-    url = start(answer, Https(own / "server.crt", own / "server.key", None))
-    assert Scrape(url, client(certs)).get("vipu_answer") == 42
+    url = start(example, Https(own / "server.crt", own / "server.key", None))
+    assert Scrape(url, client(certs)).get("vipu_example") == 42
     for name, more in (("server.key", None), ("server.crt", other)):  # a key without its certificate is not loaded
         (tmp_path / name).write_bytes((other / "server" / name).read_bytes())
         (tmp_path / name).rename(own / name)
-        assert Scrape(url, client(more or certs)).get("vipu_answer") == 42
+        assert Scrape(url, client(more or certs)).get("vipu_example") == 42
     with pytest.raises(ssl.SSLCertVerificationError):
         get(url, tls=client(certs))
 

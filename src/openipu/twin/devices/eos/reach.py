@@ -15,7 +15,7 @@ def management_address(config: Config) -> str:
 
 
 def is_reachable(config: Config, address: str, secure: bool) -> bool:
-    """Return whether eAPI answers at this address: an enabled interface has it, and the service runs there.
+    """Return whether eAPI responds at this address: an enabled interface has it, and the service runs there.
 
     Args:
         config: running configuration.
