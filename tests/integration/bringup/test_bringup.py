@@ -115,7 +115,7 @@ def test_a_fault_is_applied_and_healed(deployed):
     assert "Done: hang ag05" in deployed.twin("fault", "hang", "ag05").stdout
     assert "ag05: does not respond." in deployed.twin("faults").stdout
     assert "Done: heal" in deployed.twin("fault", "heal").stdout
-    assert "No faults." in deployed.twin("faults").stdout
+    assert "No defects." in deployed.twin("faults").stdout
     done = deployed.twin("fault", "hang", "ag99", check=False)
     assert done.returncode == 1
     assert done.stderr.strip() == "Error OPU801: Cannot find machine 'ag99': it is not in this rack. Check the name."

@@ -59,7 +59,7 @@ def test_cluster_tests_detect_the_faults_of_a_file(generated, tmp_path):
     assert "Already stopped: ag.02.01." in (
         generated.twin("stop-machine", "ag.02.01").stdout + generated.twin("stop-machine", "ag.02.01").stdout
     )
-    assert [item["message"] for item in generated.status()["faults"]] == ["ag.02.01: has no power."]
+    assert [item["message"] for item in generated.status()["defects"]] == ["ag.02.01: has no power."]
 
 
 def test_an_invalid_fault_is_reported_with_its_line_and_starts_nothing(generated, tmp_path):

@@ -28,7 +28,7 @@ from openipu.twin.rack.contract import twin as api
 _INVENTORY = Path("inventory/twin/pod.yml")
 _STATE = Path(".twin")
 _SHOWN_DEVICES = 4
-_SHOWN_FAULTS = 10
+_SHOWN_DEFECTS = 10
 _Command = Callable[..., None]
 
 
@@ -159,7 +159,7 @@ def status(twin: Twin, as_json: bool) -> None:
             "state_dir": str(twin.folder),
             "metrics": twin.exporters(),
             "stopped_machines": stopped,
-            "faults": [asdict(item) for item in defects],
+            "defects": [asdict(item) for item in defects],
         }
         _report(json.dumps({**found.as_json(), **more}, indent=2))
         return
@@ -167,10 +167,10 @@ def status(twin: Twin, as_json: bool) -> None:
     _report(_devices(twin))
     folder = "" if twin.folder == _STATE.absolute() else f" --state-dir {twin.folder}"
     if defects:
-        messages = [item.message for item in defects[:_SHOWN_FAULTS]]
-        _report("\n".join(("", f"Faults (remove them with: {_installed('twin')} heal{folder}):", *messages)))
-        if len(defects) > _SHOWN_FAULTS:
-            _report(f"… and {len(defects) - _SHOWN_FAULTS} more: {_installed('twin')} faults{folder}")
+        messages = [item.message for item in defects[:_SHOWN_DEFECTS]]
+        _report("\n".join(("", f"Defects (heal them with: {_installed('twin')} heal{folder}):", *messages)))
+        if len(defects) > _SHOWN_DEFECTS:
+            _report(f"… and {len(defects) - _SHOWN_DEFECTS} more: {_installed('twin')} faults{folder}")
     port = "" if connection.port == CONTROLLER_PORT else f" --api-port {connection.port}"
     options = f"--api-host {connection.host}{port}"
     _report(
@@ -239,7 +239,7 @@ def faults(twin: Twin, as_json: bool) -> None:
     if as_json:
         _report(json.dumps([asdict(item) for item in defects], indent=2))
     else:
-        _report("\n".join(item.message for item in defects) or "No faults.")
+        _report("\n".join(item.message for item in defects) or "No defects.")
 
 
 @main.command()

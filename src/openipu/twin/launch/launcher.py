@@ -333,7 +333,7 @@ class Twin:
         """Return the defects of the rack. Raises TwinError."""
         return [
             Defect(item.fault, item.where, item.message, item.found, item.expected, tuple(item.cable))
-            for item in self.control("ListFaults", twin.ListFaultsRequest()).faults
+            for item in self.control("ListDefects", twin.ListDefectsRequest()).defects
         ]
 
     def control(self, method: str, request: Any) -> Any:

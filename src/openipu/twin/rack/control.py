@@ -68,9 +68,9 @@ class TwinService:
                 await context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
         return twin.MakeFaultsReply()
 
-    async def ListFaults(self, request: Any, context: Any) -> Any:  # noqa: N802
+    async def ListDefects(self, request: Any, context: Any) -> Any:  # noqa: N802
         """Return all defects of the rack."""
-        return twin.ListFaultsReply(faults=[twin.Fault(**asdict(item)) for item in self._faults.defects()])
+        return twin.ListDefectsReply(defects=[twin.Defect(**asdict(item)) for item in self._faults.defects()])
 
     async def _selected(self, ids: Iterable[str], context: Any) -> list[Machine]:
         selected = []
