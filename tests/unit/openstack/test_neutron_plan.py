@@ -350,6 +350,23 @@ def test_a_router_is_removed_with_its_interfaces():
     assert changes(found) == [("router", "r", "delete"), ("router_interface", "r/data", "delete")]
 
 
+def test_a_removed_network_leaves_the_interfaces_of_other_routers():
+    found = plan({"networks": [DATA]}, routed(interface("data", "10.5.0.1")), prune=False)
+    assert changes(found) == []
+    old = state(
+        network=[network("data"), network("old", 12)],
+        subnet=[subnet("data", "data", "10.5.0.0/16")],
+        router=[router("r"), router("unused")],
+        port=[interface("data", "10.5.0.1")],
+    )
+    unchanged = {"name": "r"}
+    assert changes(plan({"routers": [unchanged], "networks": [DATA]}, old, prune=True)) == [
+        ("network", "old", "delete"),
+        ("router", "unused", "delete"),
+    ]
+    assert changes(plan({"networks": [DATA]}, old, prune=True)) == [("network", "old", "delete")]
+
+
 def test_shares_are_by_project():
     policy = {"id": "r1", "object_id": "id-of-data", "action": "access_as_shared", "target_tenant": "ida"}
     raw = {"network": [network("data")], "share": [policy], "projects": {"a": "ida", "b": "idb"}}
@@ -415,7 +432,7 @@ def test_a_plan_is_checked_against_the_quotas_of_the_cloud():
         def quotas(self):
             return {"port": {"limit": 5, "used": 5}}
 
-    with pytest.raises(UserError, match="Cannot create 1 more port"):
+    with pytest.raises(UserError, match=r"Cannot create 1 more port.*--ports 6 p1\)"):
         plan({"ports": [machine("m1", A, "10.5.0.1")]}, state_with(), limits=FullProject())
     same = {"ports": [machine("m1", A, "10.5.0.1")]}
     assert changes(plan(same, state_with(port("m1", A, "10.5.0.1")), limits=FullProject())) == []

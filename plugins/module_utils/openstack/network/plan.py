@@ -72,7 +72,5 @@ def _steps(desired: Objects, actual: Objects, owner: str, deletions: Deletions) 
 
         if family.kind in desired or (family is INTERFACE and deleted):
             absent = deletions.shares if family is SHARE else ()
-            steps += plan(
-                family, desired.get(family.kind, []), actual.get(family.kind, []), absent, prune=prune, recreate=True
-            )
+            steps += plan(family, desired.get(family.kind, []), actual[family.kind], absent, prune=prune, recreate=True)
     return steps

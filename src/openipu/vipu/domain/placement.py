@@ -8,6 +8,7 @@ microseconds.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import NamedTuple
 
 from openipu.vipu.domain.model import IPUS_PER_MACHINE, PlacedIpu
@@ -89,7 +90,7 @@ def place(occupancy: Occupancy, size: int, segments: int = 1) -> Block | None:
 def count_fits(occupancy: Occupancy, size: int, segments: int = 1) -> int:
     """Return the number of partitions of this size that fit, placed one after the other."""
     if size < IPUS_PER_MACHINE:
-        return sum(occupancy.occupied.count(mask) * count for mask, count in _BLOCKS_FREE[size])
+        return sum(occupancy.occupied.count(mask) * count for mask, count in _numbers_of_free_blocks(size))
     machines = size // IPUS_PER_MACHINE // segments
     if segments == 1:
         return sum(run // machines for run in free_runs(occupancy))
@@ -129,7 +130,7 @@ def largest_block(occupancy: Occupancy) -> int:
 
 
 def _place_in_machine(occupancy: Occupancy, size: int) -> Block | None:
-    for mask, ipu, cut in _IN_USED_MACHINE[size]:
+    for mask, ipu, cut in _choices_in_used_machine(size):
         index = occupancy.occupied.find(mask)
         if index >= 0:
             ild, machine = divmod(occupancy.first + index, occupancy.per_ild)
@@ -241,7 +242,8 @@ def _smallest_free_block(mask: int, ipu: int) -> int:
     return 1
 
 
-def _in_used_machine(size: int) -> tuple[tuple[int, int, int], ...]:
+@cache
+def _choices_in_used_machine(size: int) -> tuple[tuple[int, int, int], ...]:
     """Return the choices for ``size`` IPUs of a machine with used IPUs, best fit first.
 
     A choice has the used IPUs of the machine, the first IPU to use, and the size of the free block that contains it.
@@ -255,5 +257,7 @@ def _in_used_machine(size: int) -> tuple[tuple[int, int, int], ...]:
     return tuple((mask, ipu, cut) for cut, _, mask, ipu in sorted(options))
 
 
-_IN_USED_MACHINE = {size: _in_used_machine(size) for size in (1, 2)}
-_BLOCKS_FREE = {size: tuple((mask, len(_free_blocks(mask, size))) for mask in range(FULL)) for size in (1, 2)}
+@cache
+def _numbers_of_free_blocks(size: int) -> tuple[tuple[int, int], ...]:
+    """Return the number of free blocks of ``size`` IPUs on a machine, for all used IPUs that leave any."""
+    return tuple((mask, len(_free_blocks(mask, size))) for mask in range(FULL))

@@ -101,6 +101,26 @@ def test_finds_a_best_place_if_one_exists(occupancy: Occupancy, size_and_segment
         assert longest_run(occupancy, ipus) == max(longest_run(occupancy, place) for place in places)
 
 
+@st.composite
+def few_domains(draw: st.DrawFn) -> Occupancy:
+    """Generate small domains with mostly free machines, in which many places across domains compete."""
+    per_ild = draw(st.integers(2, 4))
+    domains = draw(st.integers(2, 5))
+    occupied = draw(st.lists(st.sampled_from([0, 0, 0, 15]), min_size=per_ild * domains, max_size=per_ild * domains))
+    return Occupancy(bytearray(occupied), 0, per_ild)
+
+
+@settings(max_examples=1000, deadline=None)
+@given(few_domains(), st.sampled_from([(8, 2), (16, 2), (16, 4)]))
+def test_leaves_the_longest_run_free_across_domains(occupancy: Occupancy, size_and_segments: tuple[int, int]) -> None:
+    places = list(all_places(occupancy, *size_and_segments))
+    block = placement.place(occupancy, *size_and_segments)
+    assert (block is None) == (not places)
+    if block is not None:
+        ipus = ipus_of(block, occupancy.per_ild)
+        assert longest_run(occupancy, ipus) == max(longest_run(occupancy, place) for place in places)
+
+
 @settings(max_examples=300, deadline=None)
 @given(occupancies(), sizes_and_segments)
 def test_counts_what_fits_one_after_the_other(occupancy: Occupancy, size_and_segments: tuple[int, int]) -> None:
@@ -108,7 +128,10 @@ def test_counts_what_fits_one_after_the_other(occupancy: Occupancy, size_and_seg
     while block := placement.place(left, *size_and_segments):
         left = take(left, ipus_of(block, occupancy.per_ild))
         count += 1
-    assert placement.count_fits(occupancy, *size_and_segments) == count
+    size, segments = size_and_segments
+    fits = placement.count_fits(occupancy, size, segments) if segments > 1 else placement.count_fits(occupancy, size)
+    assert fits == count
+    assert isinstance(fits, int)
 
 
 @settings(max_examples=300, deadline=None)
@@ -142,6 +165,7 @@ def test_numbers_count_up_with_the_machine_and_down_on_it(
         assert {(ipu.ild, ipu.ild_routing_id) for ipu in part} == {(block.ild + segment, segment)}
         order = [(ipu.topology_id // 4, -ipu.ipu) for ipu in part]
         assert order == sorted(order)
+    assert set(block.positions(occupancy.per_ild)) == {ipu.position(occupancy.per_ild) for ipu in ipus}
 
 
 def test_id_0_is_ipu_3_of_the_lowest_machine() -> None:
@@ -161,12 +185,31 @@ def test_id_0_is_ipu_3_of_the_lowest_machine() -> None:
         ([0b0000, 0b0000, 0b1111, 0b0000], 2, 3, 0),
         ([0b0000, 0b0000, 0b1111, 0b0000], 4, 3, 0),
         ([0b0000, 0b0000, 0b1111, 0b0000], 8, 0, 0),
+        ([0b0001, 0b0001], 1, 0, 1),  # the lowest of equal machines
+        ([0b0000, 0b1111, 0b0000], 4, 0, 0),  # the lowest of equal runs
     ],
 )
 def test_fragments_as_little_as_possible(occupied: list[int], size: int, machine: int, ipu: int) -> None:
     block = placement.place(Occupancy(bytearray(occupied), 0, len(occupied)), size)
     assert block is not None
     assert (block.machine, block.ipu, block.ipus) == (machine, ipu, min(size, 4))
+
+
+@pytest.mark.parametrize(
+    ("occupied", "size", "segments", "cut"),
+    [
+        ([0b0001], 1, 1, 1),
+        ([0b0011], 1, 1, 2),
+        ([0b0000], 1, 1, 4),
+        ([0b0000, 0b0000, 0b0000, 0b1111], 8, 1, 12),
+        ([0b0000, 0b0000, 0b0000, 0b1111] * 2, 16, 2, 24),
+        ([0b0000, 0b1111] * 4, 16, 4, 16),
+    ],
+)
+def test_the_cut_is_the_size_of_the_free_block(occupied: list[int], size: int, segments: int, cut: int) -> None:
+    block = placement.place(Occupancy(bytearray(occupied), 0, len(occupied) // segments), size, segments)
+    assert block is not None
+    assert (block.cut, type(block.cut)) == (cut, int)
 
 
 def test_a_partition_does_not_cross_the_boundary_of_a_domain() -> None:
@@ -186,6 +229,7 @@ def test_a_partition_spans_as_few_domains_as_its_size_needs(size: int, per_ild: 
 @pytest.mark.parametrize("size", [1, 4])
 def test_the_cost_of_a_search_depends_on_domains_and_not_on_machines(size: int, masks: list[int]) -> None:
     occupancies = [Occupancy(bytearray((masks * machines)[:machines]), 0, 16) for machines in (16, 1024)]
+    placement.place(occupancies[0], size)  # its tables are computed once
     one, many = (steps(lambda occupancy=occupancy: placement.place(occupancy, size)) for occupancy in occupancies)
     assert one < 200
     assert many - one <= 2 * 63, "no more than two for each further domain, and none for a machine"
