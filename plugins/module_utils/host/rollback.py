@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
+import time
 import typing as t
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from .commands import Host
 FOLDER = Path("/var/lib/openipu/network-rollback")
 _SCRIPT = FOLDER / "rollback"
 UNIT = "openipu-network-rollback"
+_POLL_SECONDS = 0.3
 
 
 def schedule(
@@ -54,9 +56,12 @@ def schedule(
 
 
 def run_now(host: Host) -> None:
-    """Run the scheduled rollback now."""
+    """Run the scheduled rollback now, or wait for its end if the timer has started it."""
     host.succeeds("systemctl", "stop", UNIT + ".timer")
-    host.run("/bin/sh", str(_SCRIPT))
+    while host.succeeds("systemctl", "is-active", "--quiet", UNIT + ".service"):
+        time.sleep(_POLL_SECONDS)
+    if _SCRIPT.exists():
+        host.run("/bin/sh", str(_SCRIPT))
 
 
 def is_scheduled() -> bool:
