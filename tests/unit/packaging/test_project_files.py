@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -197,3 +198,28 @@ def test_the_support_matrix_is_tested() -> None:
     rows = re.findall(r"^\| (\d[^|]*) \| ([^|]*) \|$", section, flags=re.MULTILINE)
     documented = {pair for cores, pythons in rows for pair in itertools.product(cores.split(", "), pythons.split(", "))}
     assert documented == tested
+
+
+def test_the_archive_of_the_collection_has_no_development_files(tmp_path: Path) -> None:
+    command = [
+        Path(sys.executable).with_name("ansible-galaxy"),
+        "collection",
+        "build",
+        "--output-path",
+        str(tmp_path),
+        str(ROOT),
+    ]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as archive:
+        top = {name.partition("/")[0] for name in archive.getnames()}
+    assert {"plugins", "roles", "playbooks", "meta", "MANIFEST.json"} <= top
+    assert not top & {
+        ".ci",
+        ".github",
+        ".pre-commit-config.yaml",
+        "Makefile",
+        "pyproject.toml",
+        "src",
+        "tests",
+        "tools",
+    }
