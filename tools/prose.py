@@ -3,9 +3,11 @@
 """Check the prose of the repository against a list of words and patterns to avoid.
 
 It reads Markdown, YAML, templates, scripts, changelog fragments and, in Python files, comments, strings
-and docstrings. In README, CONTRIBUTING and docs, it also reports sentences of more than 25 words, and
-placeholders. Arguments are files or folders; the default is every tracked file. ``--count`` prints one
-line per file and the total. A line that quotes the output of another program ends with ``prose: quote``.
+and docstrings. In Markdown, it also reports lines of more than 100 characters. On the pages for users and
+contributors, it reports sentences of more than 25 words, and placeholders.
+
+Arguments are files or folders; the default is every tracked file. ``--count`` prints one line per file and the
+total. A line that quotes the output of another program ends with ``prose: quote``.
 
 The package of Vale, a similar tool, downloads its program at run time. CI without internet access cannot do that.
 """
@@ -51,8 +53,9 @@ SKIPPED = re.compile(
 )
 QUOTE = "prose: quote"
 # Pages whose sentences are measured, and the words that a sentence may have.
-PAGES = re.compile(r"(?:.*/)?README\.md|CONTRIBUTING\.md|docs/.*\.md")
+PAGES = re.compile(r"(?:.*/)?README\.md|(?:CODE_OF_CONDUCT|CONTRIBUTING|SECURITY)\.md|docs/.*\.md")
 LONGEST = 25
+WIDEST = 100  # characters of a line of Markdown, except rows of tables, code, and long links
 PLACEHOLDER = re.compile(r"[A-Z_]{2,}")
 
 # Words and phrases to avoid, and what to write.
@@ -79,7 +82,7 @@ WORDS = {
     r"(?:all|everything) that there is": "everything",
     r"makes? (?:\w+ )?good": "restore",
     r"who asks": "the caller",
-    r"(?<!connection )refus\w+": "reject",
+    r"(?<!connection )refus\w+(?!`)": "reject",  # ``refused`` is a former name
     r"what (?:is|was|are|were) (?:wanted|asked|missing|there)": "name the thing",
     r"yonder|thither|henceforth|therein|whereby|wherein|hereby|save for": "a plain word",
 }
@@ -87,6 +90,14 @@ BANNED = re.compile(r"\b(?:" + "|".join(f"(?:{pattern})" for pattern in WORDS) +
 OPENERS = re.compile(
     r"(?:What|See|Who|Whom|Whose|Where|When|How|Which|That|Whether|Why|Let|Have|Be|As|If|It|The same)\b"
 )
+THIRD_PERSON = re.compile(r"([A-Z][a-z]+s)(?:,| and| the| an?)\s")
+# Nouns that begin a docstring and have the form of a verb, and verbs whose imperative ends with s.
+NOUNS = re.compile(
+    "Address(?:es)?|Allocations|Arguments|Benchmarks|Cables|Clusters|Connections|Counters|Dashboards|Figures|Files"
+    "|Folders|Images|Interfaces|Loads|Messages|Names|Pass|Partitions|Ports|Quotas|Records|Removals|Replies|Requests"
+    "|Shares|Switches|Tags|Users|Writers"
+)
+METRIC_TYPES = {"counter", "gauge", "histogram", "info"}
 TASK = re.compile(
     r"^\s*- name: [\"']?((?:See|Say|Let|Look|Have|Tell|Know|Ask|Mend|Do now|What|Who|Give|Take|Bring|Put|Be) .*)"
 )
@@ -110,19 +121,51 @@ def openers(source: str) -> Iterator[tuple[int, str]]:
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             text = ast.get_docstring(node)
-            if text and OPENERS.match(text):
-                yield node.body[0].lineno, text.splitlines()[0]
+            if text and opens_badly(text):
+                yield (
+                    node.body[0].lineno,
+                    f"docstring opens with a clause or in the third person: {text.splitlines()[0]!r}",
+                )
+        elif isinstance(node, ast.Tuple):  # a row of the catalog of metrics: name, type, help, …
+            row = [each.value if isinstance(each, ast.Constant) else "" for each in node.elts]
+            if len(row) > 2 and row[1] in METRIC_TYPES and opens_badly(str(row[2]).removeprefix("Whether ")):
+                yield node.elts[2].lineno, f"help of a metric is no noun phrase: {row[2]!r}"
+
+
+def opens_badly(text: str) -> bool:
+    """Return whether a description opens with a clause or with a verb in the third person."""
+    verb = THIRD_PERSON.match(text)
+    return bool(OPENERS.match(text) or (verb and not NOUNS.fullmatch(verb[1])))
+
+
+def code_lines(lines: list[str]) -> set[int]:
+    """Return the numbers of the lines of fenced code blocks of a Markdown page, including the fences."""
+    found, fence = set(), ""
+    for number, line in enumerate(lines, 1):
+        content = line.strip()
+        mark = re.match(r"`{3,}|~{3,}", content)
+        if fence or mark:
+            found.add(number)
+        if mark:
+            fence = "" if fence and content.startswith(fence) else fence or mark[0]
+    return found
+
+
+def wide_lines(lines: list[str]) -> Iterator[tuple[int, str]]:
+    """Yield number and width of each line of a Markdown page that is too long and can be broken."""
+    code = code_lines(lines)
+    for number, line in enumerate(lines, 1):
+        content = re.sub(r"^(?:[-*+>]|\d+\.)\s+", "", line.strip())
+        if len(line) > WIDEST and number not in code and " " in content and not content.startswith("|"):
+            yield number, f"line of {len(line)} characters: write at most {WIDEST}"
 
 
 def paragraphs(lines: list[str]) -> Iterator[tuple[int, str]]:
     """Yield first line number and text of each paragraph and list item of a Markdown page, without code and tables."""
-    start, text, fence = 0, "", ""
+    start, text, code = 0, "", code_lines(lines)
     for number, line in enumerate([*lines, ""], 1):
         content = line.strip()
-        mark = re.match(r"`{3,}|~{3,}", content)
-        skipped = bool(fence or mark) or re.match(r"[|#]|<!--|$", content) is not None
-        if mark:
-            fence = "" if fence and content.startswith(fence) else fence or mark[0]
+        skipped = number in code or re.match(r"[|#]|<!--|$", content) is not None
         item = re.match(r"(?:[-*+>]|\d+\.)\s+", content)
         if text and (skipped or item):
             yield start, text
@@ -157,9 +200,10 @@ def problems(path: Path) -> Iterator[tuple[int, str]]:
         for match in BANNED.finditer(text):
             yield number, f"{match[0].strip()!r}: write {advice(match[0])}"
     if python:
-        for number, text in openers(source):
-            yield number, f"docstring opens with a clause: {text!r}"
-    elif PAGES.fullmatch(path.relative_to(ROOT).as_posix()):
+        yield from openers(source)
+    if path.suffix == ".md":
+        yield from wide_lines(lines)
+    if PAGES.fullmatch(path.relative_to(ROOT).as_posix()):
         yield from long_sentences(lines)
         for number, line in enumerate(lines, 1):
             if PLACEHOLDER.fullmatch(line.strip()):

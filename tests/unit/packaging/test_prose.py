@@ -37,6 +37,48 @@ def test_placeholders(line: str, count: int, tmp_path: Path, monkeypatch: pytest
     assert len(list(prose.problems(page))) == count
 
 
+WIDE = "a" * 60 + " " + "b" * 60
+
+
+@pytest.mark.parametrize(
+    ("page", "found"),
+    [
+        pytest.param(f"Short.\n{WIDE}", [2], id="prose"),
+        pytest.param(f"* {WIDE}\n1. {WIDE}", [1, 2], id="list items"),
+        pytest.param(f"| {WIDE} |\n```\n{WIDE}\n```", [], id="table and code"),
+        pytest.param(f"  * [a](https://{'b' * 100})", [], id="link"),
+        pytest.param("é" * 50 + " " + "é" * 49, [], id="100 characters, not bytes"),
+    ],
+)
+def test_wide_lines(page: str, found: list[int]) -> None:
+    assert [number for number, _ in prose.wide_lines(page.split("\n"))] == found
+
+
+@pytest.mark.parametrize(
+    ("source", "count"),
+    [
+        ('"""Maps a to b."""', 1),
+        ('"""Starts, reports and stops runs."""', 1),
+        ('"""What a is."""', 1),
+        ('"""Map a to b."""', 0),
+        ('"""Names and numbers."""', 0),
+        ('"""Address of a."""', 0),
+        ('T = ("losses", "counter", "How often it was lost.")', 1),
+        ('T = ("losses", "counter", "Counts the losses.", (1, 2))', 1),
+        ('T = ("up", "gauge", "Whether it is up: 1 or 0.")', 0),
+        ('T = ("up", "other", "How it is.")', 0),
+    ],
+)
+def test_openers(source: str, count: int) -> None:
+    assert len(list(prose.openers(source))) == count
+
+
+def test_all_pages_of_the_root_are_measured() -> None:
+    pages = {path.name for path in prose.ROOT.glob("*.md")}
+    assert {"SECURITY.md", "CODE_OF_CONDUCT.md"} <= pages
+    assert all(prose.PAGES.fullmatch(name) for name in pages)
+
+
 def test_files_without_a_known_suffix_are_read() -> None:
     names = {path.relative_to(prose.ROOT).as_posix() for path in prose.files([])}
     assert {"Makefile", ".ci/run", "plugins/plugin_utils/rack_report.html.j2"} <= names

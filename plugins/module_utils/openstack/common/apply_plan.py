@@ -1,11 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Application of plans, and the result of a task.
-
-This package has the code that OpenStack families share. Each family has the same modules: ``families`` (objects),
-``api`` (reads, and a ``writer.StepWriter``) and ``task``. A family must not import one on its own or a higher layer.
-"""
+"""Application of plans, and the result of a task."""
 
 from __future__ import annotations
 

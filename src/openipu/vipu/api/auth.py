@@ -61,7 +61,7 @@ def hash_key(salt: str, key: str) -> str:
 
 
 class Authenticator:
-    """Maps the metadata of a call to a user. The transport has already verified the client certificate."""
+    """Map the metadata of a call to a user. The transport has already verified the client certificate."""
 
     def __init__(
         self,

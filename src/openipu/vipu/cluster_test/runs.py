@@ -33,7 +33,7 @@ def abort_message(test: str, cluster: str) -> str:
 
 
 class Runs:
-    """Starts, reports and stops runs. ``last`` and ``wait`` may be used from any thread."""
+    """Start, report and stop runs. ``last`` and ``wait`` may be used from any thread."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, connections: Callable[[], Mapping[str, AgentConnection]]

@@ -65,7 +65,7 @@ CONTROLLER = _table(
     (
         "vipu_agent_losses_total{agent}",
         "counter",
-        "How often an agent changed from up to down.",
+        "Changes of an agent from up to down.",
     ),
     (
         "vipu_agent_request_duration_seconds{method,code}",
@@ -213,7 +213,7 @@ MACHINE = _table(
         "Whether a cable is in a chassis port: 1 or 0. Kind: ipu_link, gw_link, sync_link.",
     ),
     ("ipum_rnic_pfc_classes{interface}", "gauge", "Classes with priority flow control on an interface of the RNIC."),
-    ("ipum_ipu_faults_total{ipu}", "counter", "How often an IPU failed under a partition."),
+    ("ipum_ipu_faults_total{ipu}", "counter", "Failures of an IPU that was in a partition."),
     (
         "ipum_rpc_handled_total{service,method,code}",
         "counter",
