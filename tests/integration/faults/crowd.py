@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import grpc
@@ -50,11 +49,9 @@ def check(server: Process, connections: int, processes: int) -> None:
 
 
 def served(server: Process) -> None:
-    """Check that a call on a new connection gets a response."""
+    """Check that a call on a new connection gets a response within 10 seconds."""
     with grpc.insecure_channel(server.address, options=[("grpc.use_local_subchannel_pool", 1)]) as channel:
-        begin = time.monotonic()
         virmgrpc.stub(channel, "VersionService").GetVersion(virmgrpc.VersionRequest(), timeout=10)
-        assert time.monotonic() - begin < 5
 
 
 def start(address: str, connections: int) -> subprocess.Popen[str]:
