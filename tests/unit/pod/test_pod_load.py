@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.openipu.pod.plugins.module_utils.pod import model
+from ansible_collections.openipu.pod.plugins.module_utils.pod import cabling, model
 from ansible_collections.openipu.pod.plugins.module_utils.pod.load import load
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -95,6 +95,14 @@ def test_two_ilds_are_two_racks(pod):
     (cluster,) = found.desired()["clusters"]
     assert cluster["num_ilds"] == 2
     assert cluster["agents"] == [f"m{rack}.{unit}" for rack in (1, 2) for unit in range(1, 5)]
+
+
+def test_the_cables_of_the_example_differ_from_the_reference_port_map():
+    pod = load(str(ROOT / "inventory/pod64/pod.yml"))
+    [rack] = pod.racks
+    found = {(cable.device, cable.connector): (cable.switch, cable.port) for cable in pod.cables}
+    moved = {end: place for end, place in found.items() if cabling.reference(rack)[end] != place}
+    assert moved == {("server1", "idrac"): ("mgmt1", "Ethernet29")}
 
 
 def test_the_reference_port_map_gives_every_port_once():
