@@ -35,7 +35,7 @@ SITE = CHECKOUT / "playbooks" / "site.yml"
 SHARED = CHECKOUT / "extensions" / "molecule" / "shared"
 WHEELS = CHECKOUT / ".cache" / "wheelhouse"
 PEERS = CHECKOUT / ".cache" / "peers"  # with the callback plugin that measures tasks
-UNCHANGED_SHARE = 0.4  # maximum duration of the second run, as a share of the first
+UNCHANGED_SHARE = 0.4  # target for the second run, as a share of the first
 READY_SECONDS = 60.0
 _RECAP = re.compile(r"^(\S+)\s+: ok=\d+\s+changed=(\d+)", re.MULTILINE)
 _MESSAGE = re.compile(r"^    msg: (.+(?:\n {8}.+)*)$", re.MULTILINE)  # long messages continue on further lines

@@ -1,7 +1,10 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The fields of a partition, each declared once for module options, messages and command lines. Pure."""
+"""The fields of a partition, each declared once for module options, messages and the command-line transport. Pure.
+
+The flags of ``vipu create partition`` of openipu, with their help texts, are in ``openipu.vipu.cli.partitions``.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,8 @@ class PartitionField:
 
     ``option`` is its argument spec and ``field`` its comparison. ``message`` is its name in
     virmgrpc.PartitionRequirements and PartitionSpec; a field without one belongs to the request around them.
-    ``flag`` is the flag of ``vipu create partition``, ``columns`` are its names in what ``vipu`` prints.
+    ``flag`` is the flag of ``vipu create partition`` for the command-line transport; empty: only ``grpc`` sets the
+    field. ``columns`` are its names in the output of ``vipu``.
     ``encode`` and ``decode`` convert between the value of an object and that of a message.
     """
 

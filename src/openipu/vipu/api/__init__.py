@@ -2,7 +2,8 @@
 """gRPC APIs of the controller: endpoints, authentication, messages.
 
 ``endpoints.Endpoints`` creates the servers. ``guard.RequestGuard`` wraps every call: it authenticates the caller,
-checks access, and converts exceptions to a gRPC status with one message. It also records metrics and logs.
+rejects non-administrators in ``AdminService``, and converts exceptions to a gRPC status with one message. It also
+records metrics and logs. ``Context.may_use`` in ``domain`` checks whether a caller may use an allocation.
 ``public`` has Graphcore's API, ``tenant`` and ``admin`` the APIs of this project. ``convert`` maps messages to records.
 
 Rules:
