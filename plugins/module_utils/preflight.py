@@ -98,7 +98,7 @@ def controller(connection: Connection) -> Check:
     name = "controller %s" % connection.address
     with Client(connection) as client:
         try:
-            version = client.call(client.version.GetVersion, virmgrpc.VersionRequest(), "get its version").version
+            version = client.call(client.version.GetVersion, virmgrpc.VersionRequest(), "get the version").version
         except VipuError as error:
             return Check(name, "not reached", str(error).rstrip("."))
     return Check(name, "version %s" % version)

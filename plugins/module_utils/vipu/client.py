@@ -129,7 +129,7 @@ class Client:
             public = request.DESCRIPTOR.file.package == virmgrpc.service("UserService").file.package
             raise self._error(error, action, public) from None
         except ValueError as error:  # raised by the library, for example for invalid metadata
-            raise VipuError("Cannot %s: %s." % (action or "call the controller", error), "INVALID_ARGUMENT") from None
+            raise VipuError("Cannot %s: %s." % (action or _CALL, error), "INVALID_ARGUMENT") from None
 
     def _stub(self, package: t.Any, service: str) -> Stub:
         if service not in self._stubs:
@@ -180,24 +180,25 @@ class Client:
     def _error(self, error: t.Any, action: str, public: bool) -> VipuError:
         code, details = error.code(), error.details() or ""
         name = code.name
-        where = "The V-IPU controller at %s" % self.connection.address
         stopping = details.endswith(".") and "last error" not in details  # the controller itself reports that it stops
         if code is grpc.StatusCode.UNAVAILABLE and not stopping:
-            message = "%s %s" % (where, self._unreachable(details))
+            message = self._failed(action, self._unreachable(details))
         elif code is grpc.StatusCode.DEADLINE_EXCEEDED:
-            message = (
-                "%s did not reply within the timeout; the operation may still be running. Check that vipu-server "
-                "listens there, or increase the timeout." % where
+            message = self._failed(
+                action,
+                "did not respond within the timeout; the operation may still be running. Check that vipu-server "
+                "listens there, or increase the timeout.",
             )
         elif code is grpc.StatusCode.UNIMPLEMENTED and public:
             message = (
-                "The server at %s is not a V-IPU controller. Check host and port: controllers listen on %d, agents "
-                "on %d." % (self.connection.address, CONTROLLER_PORT, AGENT_PORT)
+                "Cannot %s: the server at %s is not a V-IPU controller. Check host and port: controllers listen on "
+                "%d, agents on %d." % (action or _CALL, self.connection.address, CONTROLLER_PORT, AGENT_PORT)
             )
         elif code is grpc.StatusCode.UNIMPLEMENTED:
-            message = (
-                "%s offers only the public user API, which cannot %s. Use the admin endpoint, or with Graphcore's "
-                "controller the command line (transport: cli)." % (where, action or "do this")
+            message = self._failed(
+                action,
+                "offers only the public user API. Use the admin endpoint, or with Graphcore's controller the command "
+                "line (transport: cli).",
             )
         elif code is grpc.StatusCode.INTERNAL and details == "Invalid metadata":  # raised by the local library
             name = "INVALID_ARGUMENT"
@@ -207,16 +208,22 @@ class Client:
                 "metadata_access_key_key."
             )
         elif code is grpc.StatusCode.UNKNOWN and not details:
-            message = "%s failed without a message. Check its log." % where
+            message = self._failed(action, "returned an error without a cause. Check its log.")
         elif details.startswith("Cannot ") or not action:
-            message = details or "%s returned %s." % (where, name)
+            message = details or self._failed(action, "returned %s. Check its log." % name)
         else:
             message = "Cannot %s: %s" % (action, details or name)
         error_code = _error_code(error)
         return VipuError(message if message.endswith(".") else message + ".", name, details, error_code)
 
+    def _failed(self, action: str, reason: str) -> str:
+        """Return a message; ``reason`` is a clause about the controller, and the remedy."""
+        if not action:
+            return "Cannot reach the V-IPU controller at %s: it %s" % (self.connection.address, reason)
+        return "Cannot %s: the V-IPU controller at %s %s" % (action, self.connection.address, reason)
+
     def _unreachable(self, details: str) -> str:
-        """Return the cause of a failed connection and the remedy, from the details of gRPC."""
+        """Return the cause of a failed connection as a clause, and the remedy, from the details of gRPC."""
         for sign, message in _HANDSHAKES:
             if sign in details:
                 return message
@@ -230,8 +237,10 @@ class Client:
         if "resolving" in details or "lookup failed" in details:
             return "was not found: the host name cannot be resolved. Check the host."
         reason = "connection refused" if "Connection refused" in details else _tail(details)
-        return "does not respond (%s). Check that vipu-server runs there, and check host and port." % reason
+        return "does not respond (%s). Check host and port, and that vipu-server runs there." % reason
 
+
+_CALL = "call the controller"  # action in messages of calls without one
 
 # Error text of the library -> message for users. The first match applies.
 _HANDSHAKES = (

@@ -40,15 +40,15 @@ def test_no_controller(tmp_path: Path, line: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     message = Cli(tmp_path, f"127.0.0.1:{port}").failed(line)
-    assert f"The V-IPU controller at 127.0.0.1:{port} does not respond (connection refused)" in message
-    assert "Check that vipu-server runs there" in message
+    assert f": failed: the V-IPU controller at 127.0.0.1:{port} does not respond (connection refused)" in message
+    assert "Check host and port, and that vipu-server runs there." in message
 
 
 def test_something_else_on_the_port(tmp_path: Path, lab: Any) -> None:
     agent = lab.rack.agents[0]  # a gRPC server with another API
     message = Cli(tmp_path, f"{agent.host}:{agent.port}").failed("vipu list partitions")
     assert message.startswith(
-        f"list (partitions): failed: The server at {agent.host}:{agent.port} is not a V-IPU controller"
+        f"list (partitions): failed: the server at {agent.host}:{agent.port} is not a V-IPU controller"
     )
 
 

@@ -99,7 +99,7 @@ def test_a_controller_with_other_metadata_keys(
 
 def test_without_certificates(secure_cli: Cli, secure: Process, tmp_path: Path) -> None:
     plain = Cli(tmp_path, secure.address)
-    where = f"The V-IPU controller at {secure.address}"
+    where = f": failed: the V-IPU controller at {secure.address}"
     assert where in plain.failed("vipu list partitions")
     ca = tmp_path / "vipu-certs" / "client" / "ca.crt"
     assert where in plain.failed(f"vipu --ca-path {ca} list partitions")

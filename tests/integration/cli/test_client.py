@@ -150,17 +150,20 @@ def test_connection_refused() -> None:
     with socket.socket() as reserved:  # bound and not listening, so that the port stays reserved
         reserved.bind(("127.0.0.1", 0))
         port = reserved.getsockname()[1]
-        error = failure(port)
+        error = failure(port, "list partitions")
     assert error.code == "UNAVAILABLE"
     assert error.message == (
-        f"The V-IPU controller at 127.0.0.1:{port} does not respond (connection refused). "
-        "Check that vipu-server runs there, and check host and port."
+        f"Cannot list partitions: the V-IPU controller at 127.0.0.1:{port} does not respond (connection refused). "
+        "Check host and port, and that vipu-server runs there."
     )
 
 
 def test_an_unknown_host() -> None:
     error = failure(8090, host="nowhere.invalid")
-    assert "at nowhere.invalid:8090 was not found: the host name cannot be resolved" in str(error)
+    assert str(error) == (
+        "Cannot reach the V-IPU controller at nowhere.invalid:8090: "
+        "it was not found: the host name cannot be resolved. Check the host."
+    )
 
 
 @pytest.mark.parametrize("port", [0, -1, 65536, 99999])
@@ -205,7 +208,7 @@ def test_tls_mismatches(
     port = serve(credentials=credentials(certs / server, client=server == "good") if server else None)
     error = failure(port, **options)
     assert error.code == "UNAVAILABLE"
-    assert error.message.startswith(f"The V-IPU controller at 127.0.0.1:{port} ")
+    assert error.message.startswith(f"Cannot reach the V-IPU controller at 127.0.0.1:{port}: it ")
     assert words in error.message
 
 
@@ -231,7 +234,7 @@ def test_a_server_without_grpc(listen: Callable[[bytes | None], int], greeting: 
 
 def test_timeout(listen: Callable[[bytes | None], int]) -> None:
     error = failure(listen(None), timeout=0.2)
-    assert error.code == "DEADLINE_EXCEEDED" and "did not reply within the timeout" in error.message
+    assert error.code == "DEADLINE_EXCEEDED" and "it did not respond within the timeout" in error.message
 
 
 def test_a_missing_service(serve: Callable[..., int]) -> None:
@@ -239,7 +242,9 @@ def test_a_missing_service(serve: Callable[..., int]) -> None:
     with Client(Connection("127.0.0.1", port)) as client, pytest.raises(VipuError) as caught:
         client.call(client.admin.ListAgents, admin.ListAgentsRequest(), "list agents")
     assert caught.value.code == "UNIMPLEMENTED"
-    assert f"at 127.0.0.1:{port} offers only the public user API, which cannot list agents" in str(caught.value)
+    assert str(caught.value).startswith(
+        f"Cannot list agents: the V-IPU controller at 127.0.0.1:{port} offers only the public user API. Use the admin"
+    )
 
 
 def aborting(code: grpc.StatusCode, message: str) -> Any:

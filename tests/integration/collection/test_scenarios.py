@@ -186,7 +186,7 @@ def test_messages_of_failures(recorder: Recorder, tmp_path: Path, fast_path: boo
         "Cannot remove allocation 'team-a': partitions 'notebook', 'vision' are in it",
         "Partition 'notebook' is listed twice, at partitions[0] and partitions[1]",
         "the id of an agent must have 1 to 63 letters",
-        "The V-IPU controller at 127.0.0.1:1 does not respond (connection refused)",
+        "the V-IPU controller at 127.0.0.1:1 does not respond (connection refused)",
         "Cannot run command '/nonexistent/vipu': it was not found",
         "state is present but all of the following are missing: host",
     ):

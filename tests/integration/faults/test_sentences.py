@@ -55,8 +55,8 @@ def test_controller_down(vipu_process: Make) -> None:
     server.kill()
     connection = connection_to(server)
     assert error_of(connection) == (
-        f"The V-IPU controller at {connection.address} does not respond (connection refused). "
-        "Check that vipu-server runs there, and check host and port."
+        f"Cannot list partitions: the V-IPU controller at {connection.address} does not respond (connection refused). "
+        "Check host and port, and that vipu-server runs there."
     )
 
 

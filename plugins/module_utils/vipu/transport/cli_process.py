@@ -83,7 +83,7 @@ class Commands:
         if reason is None:
             return result is not None and result.verb == arguments[0]
         # Messages of some servers already contain the subject.
-        if not reason.startswith(("Cannot ", "The V-IPU controller")):
+        if not reason.startswith("Cannot "):
             subject = " '%s'" % arguments[2] if len(arguments) > 2 else ""
             reason = "Cannot %s%s: %s" % (" ".join(arguments[:2]), subject, reason)
         raise VipuError(reason.rstrip(".") + ".", "FAILED", printed + errors)

@@ -37,7 +37,7 @@ class GrpcTransport:
         self._client.close()
 
     def version(self) -> str:
-        reply = self._client.call(self._client.version.GetVersion, virmgrpc.VersionRequest(), "get its version")
+        reply = self._client.call(self._client.version.GetVersion, virmgrpc.VersionRequest(), "get the version")
         return str(reply.version)
 
     def read(self, kind: str) -> list[Object]:

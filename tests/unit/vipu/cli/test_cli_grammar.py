@@ -96,7 +96,7 @@ def test_invalid_ids_are_rejected_before_any_call(command: str, id: str) -> None
 def test_valid_ids(id: str) -> None:
     # No server listens on port 1: a valid id fails there only.
     status, text = run("--api-host", "127.0.0.1", "--api-port", "1", "get", "agent", id)
-    assert status == 1 and text.startswith(f"get agent ({id}): failed: The V-IPU controller at 127.0.0.1:1 ")
+    assert status == 1 and text.startswith(f"get agent ({id}): failed: the V-IPU controller at 127.0.0.1:1 ")
 
 
 @pytest.mark.parametrize(
