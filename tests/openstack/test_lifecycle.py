@@ -85,8 +85,8 @@ def test_the_error_for_a_busy_port_names_its_process(namespace: NetworkNamespace
         finally:
             process.kill()
     assert result.returncode == 1
-    assert result.stderr.startswith(f"Error OPU803: Port {port} on {ADDRESS} is taken by process {process.pid} (")
-    assert result.stderr.endswith("): stop it, and run the same command again.\n")
+    assert result.stderr.startswith(f"Error OPU803: Cannot use {ADDRESS}:{port}: process {process.pid} (")
+    assert result.stderr.endswith(") listens there. Stop it, and run the same command again.\n")
 
 
 def test_the_error_for_missing_packages_names_the_remedy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

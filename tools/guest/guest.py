@@ -87,7 +87,7 @@ def _start(site: Site, image: Path, accelerator: str, outside: bool, last: bool)
 
 
 def _service(site: Site, command: list[str] | None = None) -> Service:
-    return Service("The guest", site.state / "qemu.json", site.state / "qemu.log", command or [], system_environment())
+    return Service("the guest", site.state / "qemu.json", site.state / "qemu.log", command or [], system_environment())
 
 
 def missing() -> list[str]:

@@ -78,7 +78,7 @@ def _wait_free(endpoints: Sequence[Endpoint]) -> None:
     deadline = time.monotonic() + PORT_SECONDS
     while True:
         try:
-            return check_free(endpoints, remedy="stop it, and run the same command again")
+            return check_free(endpoints, remedy="Stop it, and run the same command again.")
         except ProcessError:
             if time.monotonic() > deadline:
                 raise

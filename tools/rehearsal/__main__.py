@@ -125,7 +125,7 @@ class Rehearsal:
         command = [sys.executable, "-m", "tools.rehearsal.devices", str(POD), str(folder)]
         environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
         files = folder / "devices.json", folder / "devices.log"
-        service = Service("The twin of switches and PDU", *files, self._environment.command_line(command), environment)
+        service = Service("the twin of switches and PDU", *files, self._environment.command_line(command), environment)
         service.start()
         service.wait_ready((folder / SOCKET).exists, READY_SECONDS)
 

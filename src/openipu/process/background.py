@@ -41,7 +41,7 @@ class ProcessError(Exception):
 
 @dataclass(frozen=True)
 class Service:
-    """One background process: its title in messages, pid file, log, command and environment."""
+    """One background process: its title within a sentence, pid file, log, command and environment."""
 
     title: str
     pid_file: Path
@@ -108,9 +108,10 @@ class Service:
         deadline = time.monotonic() + seconds
         while not ready():
             if self.running() is None:
-                raise ProcessError(f"{self.title} exited immediately: {self.last_log_line()} (its log: {self.log})")
+                line = self.last_log_line().removesuffix(".")
+                raise ProcessError(f"Cannot start {self.title}: it exited immediately: {line}. See {self.log}.")
             if time.monotonic() > deadline:
-                raise ProcessError(f"{self.title} did not respond within {seconds:.0f} s: see {self.log}.")
+                raise ProcessError(f"Cannot start {self.title}: no response within {seconds:g} s. See {self.log}.")
             time.sleep(_POLL_SECONDS)
 
     def stop(self) -> None:
@@ -138,7 +139,7 @@ class Service:
 
 def check_free(
     endpoints: Iterable[Endpoint],
-    remedy: str = "stop it, or start the twin on other addresses (twin up --offset 10, or another pod.yml)",
+    remedy: str = "Stop it, or start the twin on other addresses (twin up --offset 10, or another pod.yml).",
 ) -> None:
     """Raise ProcessError when an endpoint is in use, or its address is not one of this machine."""
     for host, port, udp in endpoints:
@@ -152,7 +153,7 @@ def check_free(
             except OSError as error:
                 if error.errno == errno.EADDRINUSE:
                     process = port_owner(host, port, udp)
-                    raise ProcessError(f"Port {port} on {host} is taken by {process}: {remedy}.") from None
+                    raise ProcessError(f"Cannot use {host}:{port}: {process} listens there. {remedy}") from None
                 raise ProcessError(f"Cannot listen on {host}:{port}: {error.strerror}.") from None
 
 

@@ -186,7 +186,7 @@ def test_a_busy_port_starts_no_process(own):
         with socket.create_server((host, port)):
             done = own.twin("up", check=False)
         assert done.returncode == 1
-        assert f"Port {port} on {host} is taken by process {os.getpid()}" in done.stderr
+        assert f"Cannot use {host}:{port}: process {os.getpid()} (" in done.stderr
         assert own.processes() == []
         assert not own.state.exists()
 

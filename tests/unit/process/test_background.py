@@ -20,7 +20,7 @@ WAIT = "import signal; print('here', flush=True); signal.pause()"
 
 @pytest.fixture
 def service(tmp_path: Path):
-    made = Service("The sleeper", tmp_path / "s.pid", tmp_path / "s.log", [sys.executable, "-c", WAIT])
+    made = Service("the sleeper", tmp_path / "s.pid", tmp_path / "s.log", [sys.executable, "-c", WAIT])
     yield made
     made.stop()
 
@@ -72,15 +72,17 @@ def test_an_invalid_pid_file_is_ignored(service, content):
 
 
 def test_an_immediate_exit_is_reported_with_the_end_of_the_log(service):
-    ends = Service("The singer", service.pid_file, service.log, [sys.executable, "-c", "raise SystemExit('no voice')"])
+    ends = Service("the singer", service.pid_file, service.log, [sys.executable, "-c", "raise SystemExit('no voice')"])
     ends.start()
-    with pytest.raises(ProcessError, match=r"The singer exited immediately: no voice \(its log: .*s\.log\)"):
+    with pytest.raises(
+        ProcessError, match=r"^Cannot start the singer: it exited immediately: no voice\. See .*s\.log\.$"
+    ):
         ends.wait_ready(lambda: False, 20)
 
 
 def test_a_process_that_never_responds_is_reported(service):
     service.start()
-    with pytest.raises(ProcessError, match="The sleeper did not respond within 0 s: see"):
+    with pytest.raises(ProcessError, match=r"^Cannot start the sleeper: no response within 0\.05 s\. See .*\.$"):
         service.wait_ready(lambda: False, 0.05)
 
 
@@ -94,7 +96,7 @@ def test_a_busy_port_is_reported_with_its_owner():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         host, port = taken.getsockname()
         owner = psutil.Process()
-        message = rf"Port {port} on {host} is taken by process {owner.pid} \({owner.name()}\): stop it"
+        message = rf"^Cannot use {host}:{port}: process {owner.pid} \({owner.name()}\) listens there\. Stop it"
         with pytest.raises(ProcessError, match=message):
             check_free([Endpoint(host, port)])
     check_free([Endpoint(host, port)])

@@ -12,7 +12,7 @@ from openipu.process.failures import EndpointError
 from openipu.twin.cables.wiring import Defect
 from openipu.twin.devices.defects import device_defects
 from openipu.twin.devices.logins import AUTH_KEY, PRIV_KEY, USER
-from openipu.twin.devices.pdu import MODELS, Credentials, Pdu, PduFaults, Server, User, serve
+from openipu.twin.devices.pdu import Credentials, Pdu, PduFaults, Server, User, find_model, serve
 
 READER = "reader"
 _USERS = Credentials([User(USER, AUTH_KEY, PRIV_KEY, write=True), User(READER, AUTH_KEY, PRIV_KEY)])
@@ -49,10 +49,8 @@ class PduDevice:
     """
 
     def __init__(self, name: str, model: str, host: str, port: int, folder: Path, loads: OutletLoads) -> None:
-        if model not in MODELS:
-            raise ValueError(f"PDU {name!r}: the twin does not support {model!r}: choose from {', '.join(MODELS)}")
         self.name = name
-        self.outlets = len(MODELS[model].outlets)
+        self.outlets = len(find_model(model, name).outlets)
         self._model = model
         self._host = host
         self._port = port

@@ -103,14 +103,14 @@ class Twin:
             "--socket",
             str(self.socket),
         ]
-        return self._service("The rack's agents", "agents", command)
+        return self._service("the rack's agents", "agents", command)
 
     def _controller(self, endpoint: Endpoint | None = None) -> Service:
         command = [sys.executable, "-m", "openipu.vipu.server.main", "--database", str(self.database)]
         if endpoint:
             command += ["--host", endpoint.host, "--port", str(endpoint.port)]
             command += ["--metrics-host", endpoint.host, "--metrics-port", str(METRICS_PORT)]
-        return self._service("The V-IPU controller", "controller", command)
+        return self._service("the V-IPU controller", "controller", command)
 
     def _service(self, title: str, name: str, command: list[str]) -> Service:
         return Service(title, self.folder / f"{name}.pid", self.folder / f"{name}.log", command)
@@ -241,7 +241,7 @@ class Twin:
             with self._lock():
                 for service in (self._controller(), self._agents()):
                     if service.running():
-                        report(f"{service.title}: stopping …")
+                        report(f"Stopping {service.title} …")
                     service.stop()
                 left = self._remove(keep_data)
         except ProcessError as error:
@@ -298,9 +298,8 @@ class Twin:
         if identity is None or not self.running():
             raise TwinError(f"No twin runs in {self.folder}: start it with 'twin up'.")
         if not service.running():
-            title = service.title[0].lower() + service.title[1:]
             raise TwinError(
-                f"The twin in {self.folder} is incomplete: {title} is down (log: {service.log}). "
+                f"The twin in {self.folder} is incomplete: {service.title} is down (log: {service.log}). "
                 f"Start it with 'twin up --inventory {identity.inventory} --state-dir {self.folder}'."
             )
         return identity

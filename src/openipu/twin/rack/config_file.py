@@ -61,12 +61,12 @@ def load(path: Path) -> Rack:
             options["credentials"] = mutual(ca, certificate, key)
         devices = config.pop("devices", None)
         if config:
-            raise ValueError(f"unknown setting {sorted(config)[0]!r}")
+            raise ValueError(f"unknown setting {sorted(config)[0]!r}. Check its name.")
         return _join([_cluster(entry, options) for entry in clusters], devices, path.parent / DEVICES)
     except KeyError as error:
-        raise ValueError(f"Cannot read the rack in {path}: {error} is missing.") from None
+        raise ValueError(f"Cannot read the rack in {path}: {error} is missing. Add it.") from None
     except (ValueError, TypeError, AttributeError) as error:
-        raise ValueError(f"Cannot read the rack in {path}: {error}.") from None
+        raise ValueError(f"Cannot read the rack in {path}: {str(error).removesuffix('.')}.") from None
 
 
 def _join(racks: Sequence[Rack], devices: Mapping[str, Any] | None, folder: Path) -> Rack:
@@ -81,7 +81,7 @@ def _join(racks: Sequence[Rack], devices: Mapping[str, Any] | None, folder: Path
 def _cluster(entry: Mapping[str, Any], options: Mapping[str, Any]) -> Rack:
     unknown = set(entry) - {"topology", "ilds", "machines"}
     if unknown:
-        raise ValueError(f"unknown key {sorted(unknown)[0]!r} in a cluster")
+        raise ValueError(f"unknown key {sorted(unknown)[0]!r} in a cluster. Check its name.")
     return Rack(
         [_machine(machine) for machine in entry["machines"]],
         topology=Topology(entry.get("topology", Topology.MESH)),
@@ -93,7 +93,7 @@ def _cluster(entry: Mapping[str, Any], options: Mapping[str, Any]) -> Rack:
 def _machine(entry: Mapping[str, Any]) -> MachineSpec:
     unknown = set(entry) - {field.name for field in fields(MachineSpec)}
     if unknown:
-        raise ValueError(f"unknown key {sorted(unknown)[0]!r} in a machine")
+        raise ValueError(f"unknown key {sorted(unknown)[0]!r} in a machine. Check its name.")
     return MachineSpec(
         agent_id=str(entry["agent_id"]),
         host=str(entry["host"]),

@@ -60,7 +60,7 @@ class Rack:
     def merge(self, other: Rack) -> None:
         """Add the machines and cables of another rack. Raises ValueError for an id in both racks."""
         for id in self.machines.keys() & other.machines.keys():
-            raise ValueError(f"Two machines have the ID {id!r}.")
+            raise ValueError(f"two machines have the id {id!r}. Rename one.")
         self.machines |= other.machines
         self.wiring.merge(other.wiring)
         for machine in other.machines.values():
@@ -93,15 +93,19 @@ class Rack:
 
 def _check(machines: Sequence[MachineSpec], ilds: int) -> None:
     if not machines:
-        raise ValueError("A rack needs at least one machine.")
+        raise ValueError("a rack needs at least one machine. Add machines.")
     if ilds < 1 or len(machines) % ilds:
-        raise ValueError(f"{len(machines)} machines cannot be divided evenly into {ilds} IPU-Link domains.")
+        raise ValueError(
+            f"{len(machines)} machines cannot be divided evenly into {ilds} IPU-Link domains. Change ilds."
+        )
     ids: set[str] = set()
     endpoints: dict[tuple[str, int], str] = {}
     for spec in machines:
         if spec.agent_id in ids:
-            raise ValueError(f"Two machines have the ID {spec.agent_id!r}.")
+            raise ValueError(f"two machines have the id {spec.agent_id!r}. Rename one.")
         ids.add(spec.agent_id)
         other = endpoints.setdefault((spec.host, spec.port), spec.agent_id)
         if spec.port and other != spec.agent_id:
-            raise ValueError(f"Machines {other!r} and {spec.agent_id!r} share the endpoint {spec.host}:{spec.port}.")
+            raise ValueError(
+                f"machines {other!r} and {spec.agent_id!r} share the endpoint {spec.host}:{spec.port}. Change a port."
+            )

@@ -37,10 +37,19 @@ def test_clusters_share_no_cable(tmp_path):
 
 
 def test_an_id_in_two_clusters_is_rejected(tmp_path):
-    with pytest.raises(ValueError, match="Two machines have the ID 'm2'"):
+    with pytest.raises(ValueError, match=r"^Cannot read the rack in .*: two machines have the id 'm2'\. Rename one\.$"):
         config_file.load(write(tmp_path / "rack.json", cluster(1, 2), cluster(2, 2)))
 
 
 def test_an_unknown_key_of_a_cluster_is_rejected(tmp_path):
-    with pytest.raises(ValueError, match="unknown key 'colour' in a cluster"):
+    with pytest.raises(
+        ValueError, match=r"^Cannot read the rack in .*: unknown key 'colour' in a cluster\. Check its name\.$"
+    ):
         config_file.load(write(tmp_path / "rack.json", {**cluster(1, 1), "colour": "red"}))
+
+
+def test_a_message_ends_with_one_full_stop(tmp_path):
+    with pytest.raises(ValueError, match=r"^Cannot read the rack in .*: a rack needs .* machine\. Add machines\.$"):
+        config_file.load(write(tmp_path / "rack.json", cluster(1, 0)))
+    with pytest.raises(ValueError, match=r"[^.]\.$"):
+        config_file.load(write(tmp_path / "rack.json", cluster(1, 1, "ring")))

@@ -47,7 +47,7 @@ def test_an_invalid_rack_is_rejected() -> None:
         Rack([])
     with pytest.raises(ValueError, match="divided evenly"):
         Rack(specs(3), ilds=2)
-    with pytest.raises(ValueError, match="Two machines have the ID 'ag0'"):
+    with pytest.raises(ValueError, match="two machines have the id 'ag0'"):
         Rack([*specs(1), *specs(1)])
     with pytest.raises(ValueError, match=r"'a' and 'b' share the endpoint 127\.0\.0\.1:8080\."):
         Rack([MachineSpec("a", "127.0.0.1"), MachineSpec("b", "127.0.0.1")])

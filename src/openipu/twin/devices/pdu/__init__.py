@@ -8,9 +8,9 @@ server = await serve(pdu, "127.4.1.1", 0)
 await server.close()
 """
 
-from openipu.twin.devices.pdu.models import MODELS, Model
+from openipu.twin.devices.pdu.models import MODELS, Model, find_model
 from openipu.twin.devices.pdu.pdu import Pdu, PduFaults
 from openipu.twin.devices.pdu.server import Server, serve
 from openipu.twin.devices.pdu.users import Community, Credentials, User
 
-__all__ = ["MODELS", "Community", "Credentials", "Model", "Pdu", "PduFaults", "Server", "User", "serve"]
+__all__ = ["MODELS", "Community", "Credentials", "Model", "Pdu", "PduFaults", "Server", "User", "find_model", "serve"]

@@ -91,3 +91,12 @@ MODELS: dict[str, Model] = {
         ),
     )
 }
+
+
+def find_model(model: str, pdu: str) -> Model:
+    """Return the model of this name, for a PDU. Raises ValueError with a one-line message for an unknown model."""
+    if model not in MODELS:
+        raise ValueError(
+            f"Cannot create PDU {pdu!r}: the twin does not support model {model!r}. Choose from {', '.join(MODELS)}."
+        )
+    return MODELS[model]

@@ -20,7 +20,7 @@ from openipu.twin.devices.pdu.load import (
     measure,
     tenths_of_amps,
 )
-from openipu.twin.devices.pdu.models import MODELS
+from openipu.twin.devices.pdu.models import find_model
 from openipu.twin.devices.pdu.outlet_timing import Clock, LoopClock
 from openipu.twin.devices.pdu.outlets import Outlets
 from openipu.twin.devices.pdu.settings import Peak, Record, Settings, Store
@@ -87,10 +87,8 @@ class Pdu:
         ``on_outlet`` is called after an outlet went on or off. ``clock`` defaults to the running event loop.
         Raises ValueError with a one-line message for an unknown model and for a file of another PDU; OSError.
         """
-        if model not in MODELS:
-            raise ValueError(f"The twin does not support PDU model {model!r}: choose from {', '.join(MODELS)}.")
         self.name = name
-        self.model = MODELS[model]
+        self.model = find_model(model, name)
         self.credentials = credentials or Credentials()
         self.serial = serial or f"ZA{int(hashlib.sha256(name.encode()).hexdigest(), 16) % 10**10:010d}"
         self.faults = PduFaults()

@@ -147,7 +147,9 @@ def test_a_state_file_of_another_model_is_rejected(tmp_path: Path) -> None:
 
 
 def test_an_unknown_model_is_rejected() -> None:
-    with pytest.raises(ValueError, match="The twin does not support PDU model 'AP9999': choose from AP8886, AP8953"):
+    with pytest.raises(
+        ValueError, match=r"Cannot create PDU 'pdu1': the twin does not support model 'AP9999'\. Choose from AP8886"
+    ):
         Pdu("pdu1", "AP9999")
 
 
