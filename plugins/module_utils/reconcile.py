@@ -63,11 +63,16 @@ class Field:
 
 @dataclass(frozen=True)
 class Family:
-    """The objects of one kind: ``kind`` is its name in messages, ``key`` is the field that identifies an object."""
+    """The objects of one kind: ``kind`` is its name in results, ``key`` is the field that identifies an object."""
 
     kind: str
     fields: tuple[Field, ...]
     key: str = "id"
+
+    @property
+    def title(self) -> str:
+        """Name of the kind in messages."""
+        return self.kind.replace("_", " ")
 
     @property
     def plural(self) -> str:
@@ -176,11 +181,9 @@ class ItemError:
     ) -> ItemError:
         """Return the error of a step. For HALF_DONE, the message also states that the object was removed."""
         if failure is Failure.HALF_DONE:
-            message = "%s '%s' was removed and could not be created again: %s" % (
-                step.family.kind.capitalize(),
-                step.key,
-                message,
-            )
+            name = "%s '%s'" % (step.family.title, step.key)
+            cause = message.removeprefix("Cannot create %s: " % name)
+            message = "Cannot recreate %s: it was removed and could not be created again: %s" % (name, cause)
         return cls(step.family.kind, step.key, message, failure, error_code)
 
 
@@ -217,8 +220,8 @@ def _check_keys(family: Family, desired: t.Sequence[Object]) -> None:
         key = item[family.key]
         if first.setdefault(key, index) != index:
             raise PlanError(
-                "%s '%s' is listed twice, at %s[%d] and %s[%d]. Remove one of them."
-                % (family.kind.capitalize(), key, family.plural, first[key], family.plural, index)
+                "Cannot plan %s '%s': it is listed twice, at %s[%d] and %s[%d]. Remove one of them."
+                % (family.title, key, family.plural, first[key], family.plural, index)
             )
 
 
@@ -236,7 +239,7 @@ def _step(family: Family, desired: Object, actual: Object | None, recreate: bool
         raise PlanError(
             "Cannot change %s of %s '%s' from %s to %s: the field is immutable. Set recreate to remove the object and "
             "create it again, or remove it first."
-            % (name, family.kind, key, format_value(actual.get(name)), format_value(desired[name]))
+            % (name, family.title, key, format_value(actual.get(name)), format_value(desired[name]))
         )
     return Step(family, key, Action.RECREATE if fixed else Action.CHANGE, before=actual, desired=desired)
 

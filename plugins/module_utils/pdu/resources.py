@@ -182,13 +182,13 @@ def _rows(family: Family, params: Object, actual: Config, breaker: t.Callable[[O
         if unreported:
             raise UserError(
                 "Cannot set %s of %s %d on %s: the PDU does not have it. Remove it."
-                % (unreported[0], family.kind, item["number"], actual.name)
+                % (unreported[0], family.title, item["number"], actual.name)
             )
         for name in _THRESHOLDS:
             if name in item:
                 encode(ROWS[family.plural].columns[name], item[name], _label(family, item["number"], name))
         changed = {**now[item["number"]], **item}
-        label = "%s %d of %s" % (family.kind, item["number"], actual.name)
+        label = "%s %d of %s" % (family.title, item["number"], actual.name)
         _check_order(label, changed, breaker(changed), "A")
     return own
 
@@ -200,7 +200,7 @@ def _check_exists(family: Family, items: list[Object], actual: Config) -> None:
             existing = "%s to %s" % (min(numbers), max(numbers)) if numbers else "none"
             raise UserError(
                 "Cannot set %s %d on %s: it has %s. Correct the number, or remove it."
-                % (family.kind, item["number"], actual.name, existing)
+                % (family.title, item["number"], actual.name, existing)
             )
 
 
@@ -261,7 +261,7 @@ class Write:
 
 
 def _label(family: Family, key: t.Any, name: str) -> str:
-    return "%s of %s %s" % (name, family.kind.replace("_", " "), key)
+    return "%s of %s %s" % (name, family.title, key)
 
 
 def writes(steps: t.Sequence[Step], actual: Config) -> list[Write]:

@@ -184,7 +184,7 @@ def test_messages_of_failures(recorder: Recorder, tmp_path: Path, fast_path: boo
         "Cannot create partition 'big': allocation 'team-a' has 3 free IPUs in blocks of at most 2.",
         "Cannot change size of partition 'vision' from 4 to 2: the field is immutable. Set recreate",
         "Cannot remove allocation 'team-a': partitions 'notebook', 'vision' are in it",
-        "Partition 'notebook' is listed twice, at partitions[0] and partitions[1]",
+        "Cannot plan partition 'notebook': it is listed twice, at partitions[0] and partitions[1]",
         "the id of an agent must have 1 to 63 letters",
         "the V-IPU controller at 127.0.0.1:1 does not respond (connection refused)",
         "Cannot run command '/nonexistent/vipu': it was not found",

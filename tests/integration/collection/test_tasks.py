@@ -95,7 +95,7 @@ def test_a_failed_recreation_over_the_public_api_reports_the_removal(public_only
     failed = perform("vipu_partition", **{**VISION, "size": 16}, recreate=True)
     assert (failed["failed"], failed["changed"]) == (True, True)
     assert failed["msg"].startswith(
-        "Partition 'vision' was removed and could not be created again: Cannot create partition"
+        "Cannot recreate partition 'vision': it was removed and could not be created again: "
     )
     assert perform("vipu_partition", **VISION)["changed"]
 

@@ -73,7 +73,7 @@ def test_change_of_an_immutable_field_requires_recreate() -> None:
 
 
 def test_duplicate_key_is_rejected_with_both_indexes() -> None:
-    with pytest.raises(PlanError, match=r"Lamp 'a' is listed twice, at lamps\[0\] and lamps\[2\]"):
+    with pytest.raises(PlanError, match=r"Cannot plan lamp 'a': it is listed twice, at lamps\[0\] and lamps\[2\]"):
         plan(FAMILY, [lamp("a"), lamp("b"), lamp("a")], [])
 
 
@@ -139,7 +139,10 @@ def test_half_done_step_counts_as_changed() -> None:
     steps = plan(FAMILY, [lamp("a", socket="E14")], [lamp("a", socket="E27")], recreate=True)
     error = ItemError.of(steps[0], "No socket.", Failure.HALF_DONE)
     report = converge(steps, lambda steps: [error], check_mode=False, diff=False)
-    assert (report.changed, report.message) == (True, "Lamp 'a' was removed and could not be created again: No socket.")
+    assert (report.changed, report.message) == (
+        True,
+        "Cannot recreate lamp 'a': it was removed and could not be created again: No socket.",
+    )
 
 
 def test_change_keeps_unset_fields() -> None:

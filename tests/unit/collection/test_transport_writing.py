@@ -94,7 +94,7 @@ def test_removed_but_not_recreated_is_half_done(recorded: Recorded, transport: C
         ("partition", "p3", Failure.NOT_TRIED),
     ]
     assert errors[0].message == (
-        "Partition 'p1' was removed and could not be created again: Cannot create partition 'p1': no place."
+        "Cannot recreate partition 'p1': it was removed and could not be created again: no place."
     )
 
 

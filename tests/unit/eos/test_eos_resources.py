@@ -163,7 +163,7 @@ def test_replacing_resets_omitted_options_of_named_objects() -> None:
         ),
         (
             {"vlans": [{"id": 11}, {"id": 11}]},
-            "Vlan '11' is listed twice, at vlans[0] and vlans[1]. Remove one of them.",
+            "Cannot plan vlan '11': it is listed twice, at vlans[0] and vlans[1]. Remove one of them.",
         ),
     ],
 )

@@ -177,7 +177,7 @@ def test_addresses_outside_all_subnets_are_rejected():
         (machine("m2", A, "10.5.0.2"), f"Cannot use MAC {A} for port 'm1' and port 'm2' of network 'data'. Give"),
         (machine("m2", B, "10.5.0.1"), "Cannot use address 10.5.0.1 for port 'm1' and port 'm2'"),
         ({**machine("m2", B, "10.5.0.2"), "dns_name": "m1"}, "Cannot use DNS name m1 for port"),
-        (machine("m1", B, "10.5.0.2"), "Port 'm1' is listed twice, at ports[0] and ports[1]"),
+        (machine("m1", B, "10.5.0.2"), "Cannot plan port 'm1': it is listed twice, at ports[0] and ports[1]"),
         ({"name": "m2", "network": "dta"}, "Cannot find network 'dta' of port 'm2'. Add it to networks"),
         ({"name": "m2", "network": "data", "mac": "0c:42"}, "Cannot read the MAC of port 'm2': '0c:42'"),
         ({"name": "m2", "network": "data", "addresses": ["10.5"]}, "Cannot read an address of port 'm2': '10.5'"),

@@ -240,7 +240,7 @@ def test_an_invalid_configuration_is_rejected(values: dict[Oid, Value], config: 
 
 
 def test_a_bank_listed_twice_is_rejected() -> None:
-    with pytest.raises(UserError, match="Bank '2' is listed twice"):
+    with pytest.raises(UserError, match="Cannot plan bank '2': it is listed twice"):
         planned_writes(ap8886(), banks=[{"number": 2, "overload": 14}, {"number": 2, "overload": 15}])
 
 

@@ -35,7 +35,7 @@ def missing_project(name: str, remedy: str = "Create it first, or correct the na
 
 def ambiguous(family: Family, name: str, found: t.Sequence[Object]) -> UserError:
     """Return the error for several objects of the same name."""
-    kind, plural = family.kind.replace("_", " "), family.plural.replace("_", " ")
+    kind, plural = family.title, family.plural.replace("_", " ")
     return UserError(
         "Cannot select %s '%s': %d %s have this name (%s). Rename or remove all but one."
         % (kind, name, len(found), plural, ", ".join(sorted(raw["id"] for raw in found)))

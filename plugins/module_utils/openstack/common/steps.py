@@ -25,4 +25,4 @@ def step_id(step: Step) -> tuple[str, str]:
 
 def step_name(step: Step) -> str:
     """Return the kind and name of an object for messages."""
-    return "%s '%s'" % (step.family.kind.replace("_", " "), step.key)
+    return "%s '%s'" % (step.family.title, step.key)

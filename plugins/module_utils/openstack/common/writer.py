@@ -27,7 +27,7 @@ class MissingError(Exception):
     """Raised when a referenced object does not exist, for instance because its creation failed."""
 
     def __init__(self, family: Family, name: str) -> None:
-        super().__init__("%s '%s'" % (family.kind.replace("_", " "), name))
+        super().__init__("%s '%s'" % (family.title, name))
 
 
 class StepWriter(abc.ABC):

@@ -60,7 +60,7 @@ def check_names(desired: Objects, state: NetworkState) -> None:
         if name not in defined.get(family, ()) and state.id(family, name) is None:
             raise UserError(
                 "Cannot find %s '%s' of %s. Add it to %s, or correct the name."
-                % (family.kind.replace("_", " "), name, user, family.plural)
+                % (family.title, name, user, family.plural)
             )
 
     for subnet in desired.get(SUBNET.kind, ()):
@@ -95,7 +95,7 @@ def check_owners(steps: t.Iterable[Step], owner: str) -> None:
         if step.desired is not None and before.get("owner") not in (None, owner):
             raise UserError(
                 "Cannot change %s '%s': it belongs to '%s'. Remove it from config; other objects can still refer to it."
-                % (step.family.kind.replace("_", " "), step.key, before["owner"])
+                % (step.family.title, step.key, before["owner"])
             )
 
 
@@ -109,7 +109,7 @@ def check_immutable(steps: t.Iterable[Step]) -> None:
                 "with state absent or manually."
                 % (
                     name,
-                    step.family.kind.replace("_", " "),
+                    step.family.title,
                     step.key,
                     step.before[name],
                     step.desired[name],

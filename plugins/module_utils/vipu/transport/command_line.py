@@ -79,7 +79,7 @@ class CliTransport:
         creations, errors = [], []
         for step in sorted(steps, key=lambda step: _CREATE_ORDER.index(step.family.kind)):
             try:
-                cli_objects.name(step.family.kind, step.key)
+                cli_objects.name(step.family.title, step.key)
                 if step.desired is not None:
                     creations.append(_Work(step, _creation(step)))
             except VipuError as error:
@@ -286,7 +286,7 @@ def _creation(step: Step) -> list[str]:
     if step.action is Action.CHANGE:
         raise VipuError(
             "Cannot change %s '%s' over the command line: it has no such command. Remove the object first, or use "
-            "transport grpc." % (step.family.kind, step.key),
+            "transport grpc." % (step.family.title, step.key),
             "UNIMPLEMENTED",
         )
     return cli_objects.flags(step.family.kind, step.full_object)

@@ -227,7 +227,7 @@ def _error_code(status: int) -> str:
 
 def _invalid_value(step: Step, error: ValueError, failure: Failure = Failure.REJECTED) -> ItemError:
     """Return the error of a value that the API cannot represent, such as a negative number."""
-    message = "Cannot create %s '%s': %s." % (step.family.kind, step.key, str(error).rstrip("."))
+    message = "Cannot create %s '%s': %s." % (step.family.title, step.key, str(error).rstrip("."))
     return ItemError.of(step, message, failure, _error_code(_INVALID_ARGUMENT))
 
 
