@@ -320,12 +320,13 @@ def interface(on, address, of="r"):
     }
 
 
-def routed(*ports):
+def routed(*ports, **more):
     return state(
         network=[network("data"), network("out", 90, project_id="p2")],
         subnet=[subnet("data", "data", "10.5.0.0/16"), subnet("more", "data", "10.6.0.0/16")],
         router=[router("r", {"network_id": "id-of-out", "enable_snat": True})],
         port=list(ports),
+        **more,
     )
 
 
@@ -348,6 +349,9 @@ def test_listed_interfaces_of_a_router_replace_all_others():
 def test_a_router_is_removed_with_its_interfaces():
     found = plan({"routers": []}, routed(interface("data", "10.5.0.1")), prune=True)
     assert changes(found) == [("router", "r", "delete"), ("router_interface", "r/data", "delete")]
+    policy = {"id": "r1", "object_id": "id-of-data", "action": "access_as_shared", "target_tenant": "ida"}
+    others = routed(interface("data", "10.5.0.1"), port("m1", A, "10.5.0.2"), share=[policy], projects={"a": "ida"})
+    assert changes(plan({"routers": []}, others, prune=True)) == changes(found), "kinds without options are kept"
 
 
 def test_a_removed_network_leaves_the_interfaces_of_other_routers():

@@ -107,7 +107,7 @@ def few_domains(draw: st.DrawFn) -> Occupancy:
     per_ild = draw(st.integers(2, 4))
     domains = draw(st.integers(2, 5))
     occupied = draw(st.lists(st.sampled_from([0, 0, 0, 15]), min_size=per_ild * domains, max_size=per_ild * domains))
-    return Occupancy(bytearray(occupied), 0, per_ild)
+    return Occupancy(bytearray(occupied), draw(st.sampled_from([0, per_ild])), per_ild)
 
 
 @settings(max_examples=1000, deadline=None)
@@ -121,8 +121,8 @@ def test_leaves_the_longest_run_free_across_domains(occupancy: Occupancy, size_a
         assert longest_run(occupancy, ipus) == max(longest_run(occupancy, place) for place in places)
 
 
-@settings(max_examples=300, deadline=None)
-@given(occupancies(), sizes_and_segments)
+@settings(max_examples=500, deadline=None)
+@given(st.one_of(occupancies(), few_domains()), sizes_and_segments)
 def test_counts_what_fits_one_after_the_other(occupancy: Occupancy, size_and_segments: tuple[int, int]) -> None:
     count, left = 0, occupancy
     while block := placement.place(left, *size_and_segments):
@@ -210,6 +210,13 @@ def test_the_cut_is_the_size_of_the_free_block(occupied: list[int], size: int, s
     block = placement.place(Occupancy(bytearray(occupied), 0, len(occupied) // segments), size, segments)
     assert block is not None
     assert (block.cut, type(block.cut)) == (cut, int)
+
+
+def test_the_first_of_equal_places_across_domains_is_chosen() -> None:
+    occupancy = Occupancy(bytearray([15, 0, 0, 0, 0, 0, 0, 0, 1]), 0, 3)  # the third domain keeps the longest run
+    block = placement.place(occupancy, 8, segments=2)
+    assert block is not None
+    assert (block.ild, block.machine) == (0, 1)
 
 
 def test_a_partition_does_not_cross_the_boundary_of_a_domain() -> None:
