@@ -151,7 +151,9 @@ def _run(run: Run) -> dict[str, t.Any]:
     problems = [c.problem[:1].upper() + c.problem[1:].rstrip(".") + "." for c in checks if c.problem]
     result = {"changed": False, "checks": [asdict(check) for check in checks], "report": _lines(checks)}
     if problems:
-        raise TaskError("Not ready for a bring-up. %s" % " ".join(problems), **result, problems=problems)
+        raise TaskError(
+            "Cannot start a bring-up: preflight checks failed. %s" % " ".join(problems), **result, problems=problems
+        )
     return {**result, "problems": []}
 
 

@@ -64,7 +64,10 @@ def write_user_file(file: Path, connection: Connection, user: str, access_key: s
     """Write the file of a new user. Raises VipuError with the remedy when the key is lost."""
     remedy = "Remove user '%s' and create it again" % user
     if not access_key:
-        raise VipuError("User '%s' was created, but the controller returned no access key. %s." % (user, remedy))
+        raise VipuError(
+            "Cannot write file '%s': the controller created user '%s', but returned no access key. %s."
+            % (file, user, remedy)
+        )
     try:
         write_config(file, connection, user, access_key)
     except OSError as error:

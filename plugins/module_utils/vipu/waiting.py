@@ -59,13 +59,20 @@ def _message(status: Object, timeout: float) -> str:
             else "the command line does not report the cause; check 'vipu get partition %s' and the log of the "
             "controller." % status["id"]
         )
-        return "Partition '%s' is in state ERROR: %s Fix the cause and use state reset." % (status["id"], reason)
+        return "Cannot activate partition '%s': it is in state ERROR: %s Fix the cause and use state reset." % (
+            status["id"],
+            reason,
+        )
     if status["state"] == "REMOVED":
-        return "Partition '%s' was removed by another client while the task waited." % status["id"]
+        return "Cannot activate partition '%s': another client removed it. Run the task again." % status["id"]
     operation = " (%s)" % status["operation"].lower() if status["operation"] else ""
-    return "Partition '%s' was still %s%s after %g seconds. Check the controller, or increase wait_timeout." % (
-        status["id"],
-        "not ACTIVE" if status["state"] == "ACTIVE" else status["state"],
-        operation,
-        timeout,
+    return (
+        "Cannot activate partition '%s': it is still %s%s after %g seconds. Check the controller, or increase "
+        "wait_timeout."
+        % (
+            status["id"],
+            "not ACTIVE" if status["state"] == "ACTIVE" else status["state"],
+            operation,
+            timeout,
+        )
     )

@@ -62,7 +62,7 @@ def add(controller: RecordWriter, *agents: Agent) -> None:
         (("--tls-key", "k", "--tls-ca", "c", "--tls-certificate", "x"), "Cannot read 'c': No such file or directory."),
         (("--hardware", "abacus"), "Cannot load hardware 'abacus': it is not installed"),
         (("-o", "colour"), "Cannot read the hardware option 'colour': its form is NAME=VALUE."),
-        (("-o", "colour=red"), "The hardware 'twin' has no option 'colour'"),
+        (("-o", "colour=red"), "Cannot create hardware 'twin': option 'colour' is unknown."),
         (
             ("--announce-interface", "nothing0"),
             "Cannot find network interface 'nothing0': this machine does not have it",

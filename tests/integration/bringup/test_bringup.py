@@ -101,7 +101,8 @@ def test_a_stopped_machine_gives_one_message(deployed):
         done = deployed.playbook("site.yml", check=False)
         assert done.returncode == 2
         message = (
-            f"Not ready for a bring-up. Agent ag03 (127.{2 + deployed.octet}.1.3:8080, connection refused) "
+            "Cannot start a bring-up: preflight checks failed. "
+            f"Agent ag03 (127.{2 + deployed.octet}.1.3:8080, connection refused) "
             "does not respond: check that the IPU-Machine is on and connected."
         )
         assert message.lower() in " ".join(done.stdout.split()).lower()
@@ -132,8 +133,7 @@ def test_up_restarts_a_crashed_half_of_the_twin(deployed, name):
     assert (done.returncode, done.stdout) == (1, "")
     log = f"{deployed.state / name}.log"
     assert (
-        done.stderr
-        == f"Error OPU800: The twin in {deployed.state} is incomplete: {title} is down (log: {log}). {remedy}\n"
+        done.stderr == f"Error OPU800: Cannot use the twin in {deployed.state}: {title} is down. See {log}. {remedy}\n"
     )
     assert "The twin is up:" in deployed.twin("up").stdout
     assert deployed.pid(other) == kept
@@ -164,7 +164,7 @@ def test_a_second_concurrent_command_fails(deployed):
     finally:
         os.close(descriptor)
     assert done.returncode == 1
-    assert f"Another twin command uses {deployed.state}: wait until it ends." in done.stderr
+    assert f"Cannot lock {deployed.state}: another twin command uses it. Wait until it ends." in done.stderr
     assert len(deployed.processes()) == 2
 
 

@@ -58,7 +58,7 @@ def test_a_rack_over_the_command_lines(
     (other,) = (agent.id for agent in rack.agents if agent.id != holder)
     rack.fault(f"reject {other}")
     (failed,) = run(partition("p2", size=4))
-    assert "Partition 'p2' is in state ERROR: " in failed["msg"]
+    assert "Cannot activate partition 'p2': it is in state ERROR: " in failed["msg"]
     assert failed["changed"], "it was created, although it is in ERROR"
     assert until(lambda: partition_states(run(task("vipu_partition_info", id="p2"))[0]) == [("p2", "ERROR")], 60)
     info, rejected = run(task("vipu_partition_info"), partition("p2", size=4, routing="swnc", wait=False))

@@ -244,8 +244,8 @@ def test_starting_stopping_and_waiting(
     assert missing["msg"] == "Cannot test cluster 'nope': it does not exist."
     assert timed_out["failed"]
     assert timed_out["msg"] == (
-        "The test of cluster 'cl0' is still running after 1 seconds. Check it with vipu_cluster_test_info, or increase "
-        "wait_timeout."
+        "Cannot wait for the test of cluster 'cl0': it is still running after 1 seconds. Check it with "
+        "vipu_cluster_test_info, or increase wait_timeout."
     )
 
 

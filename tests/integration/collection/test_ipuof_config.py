@@ -135,8 +135,14 @@ def test_check_mode_accepts_a_missing_partition(perform: Perform, tmp_path: Path
             {"id": "split", "gcd": -1},
             "Cannot write the IPUoF configuration of partition 'split': it has no GCD -1. Its GCDs are 0 to 1.",
         ),
-        ({"id": "vision", "mode": "u=rw"}, "Invalid mode u=rw. Use octal digits in quotes, such as '0600'."),
-        ({"id": "vision", "mode": 1000}, "Invalid mode 1000. Use octal digits in quotes, such as '0600'."),
+        (
+            {"id": "vision", "mode": "u=rw"},
+            "Cannot write the IPUoF configuration: mode u=rw is invalid. Use octal digits in quotes, such as '0600'.",
+        ),
+        (
+            {"id": "vision", "mode": 1000},
+            "Cannot write the IPUoF configuration: mode 1000 is invalid. Use octal digits in quotes, such as '0600'.",
+        ),
     ],
 )
 def test_invalid_options_are_rejected(perform: Perform, tmp_path: Path, options: dict[str, Any], message: str) -> None:

@@ -129,11 +129,11 @@ def test_partitions_that_do_not_become_active(
         fast_path,
     )
     assert outcome(timed_out) == (True, True)
-    assert timed_out["msg"].startswith("Partition 'split' was still PENDING")
+    assert timed_out["msg"].startswith("Cannot activate partition 'split': it is still PENDING")
     assert timed_out["msg"].endswith(" after 0.5 seconds. Check the controller, or increase wait_timeout.")
     assert timed_out["partitions"]["split"]["state"] == "PENDING"
     assert outcome(failed) == (True, False)
-    assert failed["msg"].startswith("Partition 'notebook' is in state ERROR: ")
+    assert failed["msg"].startswith("Cannot activate partition 'notebook': it is in state ERROR: ")
     assert failed["msg"].endswith(" Fix the cause and use state reset.")
     assert "Agent 'ag01' rejected its share: the IPUs do not come up." in failed["msg"]
     assert failed["partitions"]["notebook"]["state"] == "ERROR"

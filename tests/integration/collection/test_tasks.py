@@ -211,8 +211,8 @@ def test_timeout_reports_the_last_state(server: InProcess, perform: Perform) -> 
     slow = perform("vipu_partition", **VISION, wait_timeout=0.2)
     assert (slow["failed"], slow["changed"]) == (True, True)
     assert slow["msg"] == (
-        "Partition 'vision' was still PENDING (creating) after 0.2 seconds. Check the controller, or "
-        "increase wait_timeout."
+        "Cannot activate partition 'vision': it is still PENDING (creating) after 0.2 seconds. Check the controller, "
+        "or increase wait_timeout."
     )
     assert slow["partitions"]["vision"]["operation"] == "CREATING"
     again = perform("vipu_pod", partitions=[VISION, NOTEBOOK], wait_timeout=0.1)

@@ -321,7 +321,8 @@ def test_health(vipu_process: Start, certs: Path) -> None:
     server.stop()
     stopped = run("health", "--port", port, "--wait", "0.5")
     assert stopped.returncode == 1
-    assert stopped.stderr.startswith(f"Error OPU616: The controller on 127.0.0.1:{port} does not serve after 0.5 s: ")
+    message = f"Error OPU616: Cannot use the controller on 127.0.0.1:{port}: it does not serve after 0.5 s: "
+    assert stopped.stderr.startswith(message)
 
 
 def test_the_service_manager_is_notified(tmp_path: Path) -> None:

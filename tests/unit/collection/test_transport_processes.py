@@ -67,8 +67,8 @@ def test_command_is_killed_with_its_children_after_the_timeout(recorded: Recorde
     recorded.does("list agents", f"sleep 600 & echo $! > {pid}; wait")
     for transport in made(recorded, host="10.3.1.101", timeout=1.0):
         assert rejection(lambda transport=transport: transport.read("agent")) == (
-            "The command 'vipu-admin list agents' did not end within 1 seconds. Check that the controller at "
-            "10.3.1.101:8090 responds, or increase timeout."
+            "Cannot run command 'vipu-admin list agents': it did not end within 1 seconds. Check that the controller "
+            "at 10.3.1.101:8090 responds, or increase timeout."
         )
     assert _has_ended(int(pid.read_text()))
 

@@ -159,7 +159,8 @@ def test_missing_result_line_is_an_error(
     recorded.prints("create user alice", printed)
     (error,) = transport.write([step("user", "alice")], force=False)
     assert error.message == (
-        f"The result of 'vipu-admin create user alice' is unknown: it printed no result line, but {quoted}."
+        f"Cannot read the result of command 'vipu-admin create user alice': it printed no result line, but {quoted}. "
+        "Check whether it changed anything."
     )
 
 

@@ -73,11 +73,11 @@ def test_partition_in_error_without_reported_cause(recorded: Recorded) -> None:
     options = {"id": "p1", "cluster": "cl0", "size": 4}
     silent = perform(recorded, VIPU_PARTITION, **options)
     assert silent["msg"] == (
-        "Partition 'p1' is in state ERROR: the command line does not report the cause; check 'vipu get partition p1' "
-        "and the log of the controller. Fix the cause and use state reset."
+        "Cannot activate partition 'p1': it is in state ERROR: the command line does not report the cause; "
+        "check 'vipu get partition p1' and the log of the controller. Fix the cause and use state reset."
     )
     recorded.prints("get partition p1", "Partition: p1\nOperation: FAILED\nErrors: Agent 'ag01' is down.\n")
     reported = perform(recorded, VIPU_PARTITION, **options)
-    assert (
-        reported["msg"] == "Partition 'p1' is in state ERROR: Agent 'ag01' is down. Fix the cause and use state reset."
+    assert reported["msg"] == (
+        "Cannot activate partition 'p1': it is in state ERROR: Agent 'ag01' is down. Fix the cause and use state reset."
     )

@@ -60,7 +60,9 @@ def test_the_reason_of_a_failed_start_is_the_last_error_in_the_log(tmp_path: Pat
     (tmp_path / "journalctl").write_text(f"#!/bin/sh\nexec cat {tmp_path / 'log'}\n")
     (tmp_path / "journalctl").chmod(0o755)
     include = {"ansible.builtin.include_tasks": str(ROOT / "roles/vipu_server/tasks/failure_reason.yml")}
-    timeout = {"msg": "vipu-server does not serve after 10 seconds"}
+    timeout = {
+        "msg": "Cannot use the controller on 127.0.0.1:8090: it does not serve after 10 s: no response. See its log."
+    }
     value = evaluate(tmp_path, "vipu_server", "{{ vipu_server_reason }}", include, ansible_failed_result=timeout)
     assert value == CAUSE.removesuffix(".")
 

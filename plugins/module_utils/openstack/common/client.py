@@ -170,7 +170,9 @@ class Cloud:
             ) from error
         except (auth_errors.ClientException, sdk_errors.SDKException) as error:
             status = getattr(error, "http_status", None) or getattr(error, "status_code", None)
-            raise CloudError("Request to %s failed: %s." % (service, _cause(error)), status) from error
+            raise CloudError(
+                "Cannot call %s: %s. Check the service, and run the task again." % (service, _cause(error)), status
+            ) from error
 
 
 # Default microversions. Since Manila 2.50, share types can be changed.

@@ -104,21 +104,23 @@ def _wait(run: Run, started: Object, tests: t.Sequence[str]) -> Object:
             break
         if left <= 0:
             raise TaskError(
-                "The test of cluster '%s' is still running after %g seconds. Check it with vipu_cluster_test_info, or "
-                "increase wait_timeout." % (id, timeout),
+                "Cannot wait for the test of cluster '%s': it is still running after %g seconds. Check it with "
+                "vipu_cluster_test_info, or increase wait_timeout." % (id, timeout),
                 changed=True,
                 run=found,
             )
     if found["run_id"] != started["run_id"] or (found["state"] == "finished" and found["requested"] != list(tests)):
         raise TaskError(
-            "The results of the test of cluster '%s' are lost, because another test was started. Test again." % id,
+            "Cannot get the results of the test of cluster '%s': another test was started. Test again." % id,
             changed=True,
             run=found,
         )
     if found["state"] != "finished" or found["cluster"] not in (id, None):
         cause = found["error"] or "it was stopped, or the controller was restarted"
         raise TaskError(
-            "The test of cluster '%s' has no results: %s." % (id, cause.rstrip(".")), changed=True, run=found
+            "Cannot get the results of the test of cluster '%s': %s. Test again." % (id, cause.rstrip(".")),
+            changed=True,
+            run=found,
         )
     return found
 

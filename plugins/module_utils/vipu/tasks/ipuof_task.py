@@ -67,7 +67,10 @@ def _mode(value: t.Any) -> int:
     except ValueError:
         mode = -1
     if not 0 <= mode <= 0o777:
-        raise TaskError("Invalid mode %s. Use octal digits in quotes, such as '0600'." % value)
+        raise TaskError(
+            "Cannot write the IPUoF configuration: mode %s is invalid. Use octal digits in quotes, such as '0600'."
+            % value
+        )
     return mode
 
 

@@ -59,8 +59,8 @@ class Commands:
         printed, errors, status = self._run(command, arguments)
         if not self._check(arguments, printed, errors, status):
             raise VipuError(
-                "The result of '%s %s' is unknown: it printed no result line, but %s."
-                % (command, " ".join(arguments[:3]), cli_output.quoted(printed or errors)),
+                "Cannot read the result of command '%s %s': it printed no result line, but %s. Check whether "
+                "it changed anything." % (command, " ".join(arguments[:3]), cli_output.quoted(printed or errors)),
                 "UNREADABLE",
                 printed + errors,
             )
@@ -131,8 +131,9 @@ class Commands:
                 if not isinstance(error, subprocess.TimeoutExpired):
                     raise
                 raise VipuError(
-                    "The command '%s %s' did not end within %g seconds. Check that the controller at %s responds, or "
-                    "increase timeout." % (command, " ".join(arguments[:2]), connection.timeout, connection.address),
+                    "Cannot run command '%s %s': it did not end within %g seconds. Check that the controller at %s "
+                    "responds, or increase timeout."
+                    % (command, " ".join(arguments[:2]), connection.timeout, connection.address),
                     "DEADLINE_EXCEEDED",
                 ) from None
         return printed, errors, process.returncode

@@ -124,7 +124,7 @@ class Twin:
         machines and before the start of the controller; they are rejected if the machines run already.
         """
         if len(os.fsencode(self.socket)) > _SOCKET_PATH_LIMIT:
-            raise TwinError(f"The path {self.socket} is too long for a socket: set a shorter one with --state-dir.")
+            raise TwinError(f"Cannot create the socket {self.socket}: its path is too long. Set a shorter --state-dir.")
         pod = _loopback_pod(source) if isinstance(source, Path) else None
         created = False
         try:
@@ -275,7 +275,7 @@ class Twin:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             yield
         except BlockingIOError:
-            raise TwinError(f"Another twin command uses {self.folder}: wait until it ends.") from None
+            raise TwinError(f"Cannot lock {self.folder}: another twin command uses it. Wait until it ends.") from None
         finally:
             os.close(descriptor)
 
@@ -296,10 +296,10 @@ class Twin:
         """Return the POD of the twin. Raises TwinError unless this service of it runs."""
         identity = self.identity()
         if identity is None or not self.running():
-            raise TwinError(f"No twin runs in {self.folder}: start it with 'twin up'.")
+            raise TwinError(f"Cannot use the twin in {self.folder}: it does not run. Start it with 'twin up'.")
         if not service.running():
             raise TwinError(
-                f"The twin in {self.folder} is incomplete: {service.title} is down (log: {service.log}). "
+                f"Cannot use the twin in {self.folder}: {service.title} is down. See {service.log}. "
                 f"Start it with 'twin up --inventory {identity.inventory} --state-dir {self.folder}'."
             )
         return identity
@@ -367,7 +367,9 @@ def _loopback_pod(inventory: Path) -> model.Pod:
     except PodError as error:
         raise InvalidPodError(str(error)) from None
     if not pod.machines:
-        raise InvalidPodError(f"{pod.machines_file} lists no machines: add at least one line.")
+        raise InvalidPodError(
+            f"Cannot start a twin of {inventory}: {pod.machines_file} lists no machines. Add at least one line."
+        )
     for host in [pod.controller_host, *rack_config.hosts(pod)]:
         try:
             loopback = ipaddress.ip_address(host).is_loopback

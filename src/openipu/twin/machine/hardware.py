@@ -143,7 +143,9 @@ class TwinHardware(Hardware):
     def fail_ipu(self, ipu: int, reason: str) -> None:
         """Make an IPU fail now, also while a partition uses it."""
         if not 0 <= ipu < IPUS_PER_MACHINE:
-            raise ValueError(f"An IPU-Machine has no IPU {ipu}: choose 0 to {IPUS_PER_MACHINE - 1}.")
+            raise ValueError(
+                f"Cannot find IPU {ipu}: an IPU-Machine does not have it. Choose from 0 to {IPUS_PER_MACHINE - 1}."
+            )
         self._failed.add(ipu)
         for share in self._shares.values():
             if any(placed.ipu == ipu for placed in share.ipus):
@@ -312,17 +314,22 @@ def create(options: Options) -> TwinHardware:
     versions = dict(pair.partition("=")[::2] for pair in values.pop("versions", "").split(",") if pair)
     if values:
         raise ValueError(
-            f"The hardware 'twin' has no option {sorted(values)[0]!r}: choose serial, rnic-address, bring-up-seconds, "
-            "versions."
+            f"Cannot create hardware 'twin': option {sorted(values)[0]!r} is unknown. "
+            "Choose from serial, rnic-address, bring-up-seconds, versions."
         )
     if not all(component in VERSIONS and version for component, version in versions.items()):
-        raise ValueError(f"Write versions like GWSW=2.1.0,Virm=1.19.0; components are {', '.join(VERSIONS)}.")
+        raise ValueError(
+            "Cannot create hardware 'twin': a component of versions is unknown or has no version. "
+            f"Write them like GWSW=2.1.0,Virm=1.19.0. Components: {', '.join(VERSIONS)}."
+        )
     try:
         bring_up = float(seconds)
         if not 0 <= bring_up <= 3600:
             raise ValueError
     except ValueError:
-        raise ValueError(f"bring-up-seconds {seconds!r} is invalid: write a number from 0 to 3600.") from None
+        raise ValueError(
+            f"Cannot create hardware 'twin': bring-up-seconds {seconds!r} is invalid. Write a number from 0 to 3600."
+        ) from None
     machine = TwinHardware(options.host, rnic_address, serial, bring_up=bring_up)
     machine.versions.update(versions)
     return machine

@@ -50,14 +50,18 @@ def _yaml_items(path: Path, text: str) -> Iterator[tuple[int, str]]:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
         problem = getattr(error, "problem", None) or "it is not YAML"
-        raise FaultError(f"{_place(path, mark.line + 1 if mark else 1)}: Invalid YAML: {problem}.") from None
+        line = mark.line + 1 if mark else 1
+        raise FaultError(f"Cannot read the faults in {_place(path, line)}: invalid YAML: {problem}.") from None
     if document is None:
         return
     items = document.value if isinstance(document, yaml.SequenceNode) else [document]
     for item in items:
         number = item.start_mark.line + 1
         if not isinstance(document, yaml.SequenceNode) or not isinstance(item, yaml.ScalarNode):
-            raise FaultError(f"{_place(path, number)}: Write a list with one fault per item, like: - unplug ag03:7")
+            raise FaultError(
+                f"Cannot read the faults in {_place(path, number)}: it is not a list of lines. "
+                "Write one fault per item, like: - unplug ag03:7."
+            )
         yield number, item.value
 
 

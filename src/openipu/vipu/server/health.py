@@ -40,7 +40,9 @@ def wait(address: ListenAddress, certs: Path | None, seconds: float) -> str:
         if version is not None:
             return version
         if time.monotonic() >= deadline:
-            raise NotServingError(f"The controller on {address} does not serve after {seconds:g} s: {reason}.")
+            raise NotServingError(
+                f"Cannot use the controller on {address}: it does not serve after {seconds:g} s: {reason}. See its log."
+            )
         time.sleep(_PAUSE)
 
 

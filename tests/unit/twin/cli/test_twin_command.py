@@ -66,7 +66,8 @@ def test_a_pod_without_machines_is_an_invalid_pod(tmp_path):
     table = path.with_name("machines.csv")
     table.write_text(table.read_text().splitlines()[0] + "\n")
     output = failed("up", "--inventory", path, "--state-dir", tmp_path / "state")
-    assert output == f"Error OPU300: {table} lists no machines: add at least one line.\n"
+    message = f"Cannot start a twin of {path}: {table} lists no machines. Add at least one line."
+    assert output == f"Error OPU300: {message}\n"
 
 
 def test_a_folder_with_other_files_is_not_changed(tmp_path):
@@ -86,7 +87,7 @@ def test_a_path_too_long_for_a_socket_is_rejected(tmp_path):
     pod = tmp_path / "pod"
     assert twin("generate", "--offset", 240, pod).exit_code == 0
     output = failed("up", "--inventory", pod / "pod.yml", "--state-dir", tmp_path / ("x" * 100))
-    assert "too long for a socket" in output
+    assert "its path is too long. Set a shorter --state-dir." in output
 
 
 @pytest.mark.parametrize(
@@ -94,7 +95,7 @@ def test_a_path_too_long_for_a_socket_is_rejected(tmp_path):
     [["status"], ["stop-machine", "ag01"], ["start-machine"], ["fault", "hang", "ag01"], ["faults"], ["heal"]],
 )
 def test_commands_fail_without_a_twin(tmp_path, command):
-    assert "Error OPU800: No twin runs in" in failed(*command, "--state-dir", tmp_path)
+    assert "Error OPU800: Cannot use the twin in" in failed(*command, "--state-dir", tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -136,12 +137,18 @@ def test_a_fault_file_is_validated_before_the_start(tmp_path):
     [
         (
             "- unplug ag01:5\n\n- unplugg ag01:6\n",
-            "line 3: Cannot apply fault 'unplugg': it is unknown. Choose from unplug, plug,",
+            "{} line 3: Cannot apply fault 'unplugg': it is unknown. Choose from unplug, plug,",
         ),
-        ("- unplug ag01: 5\n", "line 1: Write a list with one fault per item, like: - unplug ag03:7"),
-        ("faults:\n  - unplug ag01:5\n", "line 1: Write a list with one fault per item, like: - unplug ag03:7"),
-        ("- hang ag01\n- [swap\n", "line 3: Invalid YAML: "),
-        ("- hang ag01\n- \x00\n", "line 1: Invalid YAML: it is not YAML."),
+        (
+            "- unplug ag01: 5\n",
+            "Cannot read the faults in {} line 1: it is not a list of lines. Write one fault per item",
+        ),
+        (
+            "faults:\n  - unplug ag01:5\n",
+            "Cannot read the faults in {} line 1: it is not a list of lines. Write one fault per item",
+        ),
+        ("- hang ag01\n- [swap\n", "Cannot read the faults in {} line 3: invalid YAML: "),
+        ("- hang ag01\n- \x00\n", "Cannot read the faults in {} line 1: invalid YAML: it is not YAML."),
     ],
 )
 def test_a_yaml_fault_file_is_validated_before_the_start(tmp_path, text, message):
@@ -149,7 +156,7 @@ def test_a_yaml_fault_file_is_validated_before_the_start(tmp_path, text, message
     file.write_text(text)
     state = tmp_path / "state"
     output = failed("up", "--machines", "2", "--faults", file, "--state-dir", state)
-    assert output.startswith(f"Error OPU801: {file} {message}")
+    assert output.startswith(f"Error OPU801: {message.format(file)}")
     assert not state.exists()
 
 

@@ -25,13 +25,20 @@ class User:
     def __post_init__(self) -> None:
         """Validate the user. Raises ValueError with a one-line message."""
         if not self.name or len(self.name) > 32:
-            raise ValueError(f"Invalid SNMPv3 user name {self.name!r}: use 1 to 32 characters.")
+            raise ValueError(
+                f"Cannot create SNMPv3 user {self.name!r}: invalid length of the name. Use 1 to 32 characters."
+            )
         if self.auth not in AUTHENTICATION:
-            raise ValueError(f"User {self.name!r}: choose the authentication from {', '.join(AUTHENTICATION)}.")
+            raise ValueError(f"{self._problem('authentication', self.auth)} Choose from {', '.join(AUTHENTICATION)}.")
         if self.priv not in ENCRYPTION:
-            raise ValueError(f"User {self.name!r}: choose the encryption from {', '.join(ENCRYPTION)}.")
+            raise ValueError(f"{self._problem('encryption', self.priv)} Choose from {', '.join(ENCRYPTION)}.")
         if min(len(self.auth_key), len(self.priv_key)) < SHORTEST_KEY:
-            raise ValueError(f"User {self.name!r}: a key needs at least {SHORTEST_KEY} characters.")
+            raise ValueError(
+                f"Cannot create SNMPv3 user {self.name!r}: a key is too short. Use at least {SHORTEST_KEY} characters."
+            )
+
+    def _problem(self, setting: str, value: str) -> str:
+        return f"Cannot create SNMPv3 user {self.name!r}: {setting} {value!r} is unknown."
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,11 +156,11 @@ def test_an_unknown_model_is_rejected() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"name": ""}, "Invalid SNMPv3 user name ''"),
-        ({"name": "x" * 33}, "Invalid SNMPv3 user name 'xxx"),
-        ({"auth": "sha1"}, "choose the authentication from md5, sha, sha256, sha384, sha512"),
-        ({"priv": "rot13"}, "choose the encryption from des, aes, aes192, aes256"),
-        ({"priv_key": "1234567"}, "a key needs at least 8 characters"),
+        ({"name": ""}, "Cannot create SNMPv3 user '': invalid length"),
+        ({"name": "x" * 33}, "Cannot create SNMPv3 user 'xxx"),
+        ({"auth": "sha1"}, "authentication 'sha1' is unknown. Choose from md5, sha, sha256, sha384, sha512"),
+        ({"priv": "rot13"}, "encryption 'rot13' is unknown. Choose from des, aes, aes192, aes256"),
+        ({"priv_key": "1234567"}, "a key is too short. Use at least 8 characters."),
     ],
 )
 def test_an_invalid_user_is_rejected(options: dict[str, str], message: str) -> None:
