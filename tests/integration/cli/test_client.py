@@ -256,7 +256,7 @@ def aborting(code: grpc.StatusCode, message: str) -> Any:
     [
         ("NOT_FOUND", "partition 'p' does not exist.", "reset 'p'", "Cannot reset 'p': partition 'p' does not exist."),
         ("RESOURCE_EXHAUSTED", "Cannot create 'p': no room.", "create 'p'", "Cannot create 'p': no room."),
-        ("PERMISSION_DENIED", "Only an administrator may do that", "x", "Cannot x: Only an administrator may do that."),
+        ("PERMISSION_DENIED", "Only administrators may do this", "x", "Cannot x: Only administrators may do this."),
         ("UNAUTHENTICATED", "The access key is wrong.", "", "The access key is wrong."),
         ("UNAVAILABLE", "The controller is stopping.", "x", "Cannot x: The controller is stopping."),
         ("INTERNAL", "Internal error; see the log.", "x", "Cannot x: Internal error; see the log."),

@@ -40,8 +40,8 @@ class Caller:
     allowed: frozenset[str] | None = None
 
 
-ANYBODY = Caller()
-"""Caller of a controller without users, with all rights."""
+UNAUTHENTICATED_ADMINISTRATOR = Caller()
+"""Caller without credentials, with all rights. Controllers without users assume it for every call."""
 
 
 def new_user(id: str, role: Role, allocations: tuple[str, ...]) -> tuple[User, str]:

@@ -14,13 +14,13 @@ import structlog
 from google.protobuf.message import DecodeError
 
 from openipu.shared.vipu.client import ERROR_CODE_METADATA
-from openipu.vipu.api.auth import ANYBODY, Authenticator, AuthError
+from openipu.vipu.api.auth import UNAUTHENTICATED_ADMINISTRATOR, Authenticator, AuthError
 from openipu.vipu.domain.errors import Code, RuleError
 from openipu.vipu.metrics.meters import Calls
 from openipu.vipu.storage.interface import StoppedError
 from openipu.vipu.storage.store import StoreError
 
-_log = structlog.get_logger("openipu.vipu.api.endpoints")
+_log = structlog.get_logger("openipu.vipu.api.guard")
 
 # Bytes of an ordinary request; ``large_requests`` marks exceptions. A list of a thousand names takes a tenth
 # of it, and a decoded message takes many times its encoded size.
@@ -102,7 +102,7 @@ class RequestGuard(grpc.GenericRpcHandler):  # type: ignore[misc]
 
         def call(data: bytes, context: grpc.ServicerContext) -> Any:
             start = time.perf_counter()
-            caller, reply = ANYBODY, None
+            caller, reply = UNAUTHENTICATED_ADMINISTRATOR, None
             code, message, user, request = grpc.StatusCode.OK, "", "", None
             error_code = ""
             try:
@@ -112,7 +112,10 @@ class RequestGuard(grpc.GenericRpcHandler):  # type: ignore[misc]
                     caller = authenticate(context.invocation_metadata())
                 user = caller.user
                 if admin_only and caller.allowed is not None:
-                    raise RuleError(Code.PERMISSION_DENIED, "Only an administrator may do that.")
+                    raise RuleError(
+                        Code.PERMISSION_DENIED,
+                        f"Cannot call {method}: only administrators may do this. Use the key of an administrator.",
+                    )
                 if bounded and len(data) > _MAX_REQUEST:
                     raise RuleError(
                         Code.RESOURCE_EXHAUSTED,
