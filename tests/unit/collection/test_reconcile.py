@@ -16,6 +16,7 @@ from ansible_collections.openipu.pod.plugins.module_utils.reconcile import (
     PlanError,
     Step,
     converge,
+    format_value,
     plan,
 )
 from hypothesis import given
@@ -67,14 +68,45 @@ def test_comparison(desired: dict[str, Any], actual: dict[str, Any] | None, acti
 
 def test_change_of_an_immutable_field_requires_recreate() -> None:
     desired, actual = [lamp("a", socket="E14")], [lamp("a", socket="E27")]
-    with pytest.raises(PlanError, match=r"Cannot change socket of lamp 'a' from E27 to E14: .* Set recreate"):
+    with pytest.raises(PlanError) as rejection:
         plan(FAMILY, desired, actual)
+    assert (
+        str(rejection.value)
+        == rejection.value.message
+        == (
+            "Cannot change socket of lamp 'a' from E27 to E14: the field is immutable. Set recreate to remove the object "
+            "and create it again, or remove it first."
+        )
+    )
     assert plan(FAMILY, desired, actual, recreate=True)[0].action is Action.RECREATE
 
 
 def test_duplicate_key_is_rejected_with_both_indexes() -> None:
-    with pytest.raises(PlanError, match=r"Cannot plan lamp 'a': it is listed twice, at lamps\[0\] and lamps\[2\]"):
+    with pytest.raises(PlanError) as rejection:
         plan(FAMILY, [lamp("a"), lamp("b"), lamp("a")], [])
+    assert str(rejection.value) == (
+        "Cannot plan lamp 'a': it is listed twice, at lamps[0] and lamps[2]. Remove one of them."
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(True, "true"), (False, "false"), (9000, "9000"), (["a", 2], "[a, 2]"), (None, "None")]
+)
+def test_values_in_messages(value: Any, text: str) -> None:
+    assert format_value(value) == text
+
+
+def test_unreported_fields_are_those_that_the_actual_object_lacks() -> None:
+    desired = lamp("a", brightness=3, colours=["r"], watts=0, code="x", shade=None)
+    assert FAMILY.unreported(desired, lamp("a", colours=["r"])) == ["brightness"]
+    assert FAMILY.unreported(desired, lamp("a", brightness=3, colours=[])) == []
+
+
+def test_changed_fields_of_a_step() -> None:
+    desired, actual = lamp("a", brightness=3, socket="E27", shade="red"), lamp("a", brightness=4, socket="E27")
+    assert [field.name for field in plan(FAMILY, [desired], [actual])[0].changed_fields] == ["brightness"]
+    assert plan(FAMILY, [desired], [])[0].changed_fields == []
+    assert plan(FAMILY, [], [actual], absent=["a"])[0].changed_fields == []
 
 
 def test_prune_deletes_only_selected_objects() -> None:
@@ -125,6 +157,7 @@ def test_failed_step_is_not_reported_as_done() -> None:
     result = report.result()
     assert (result["failed"], result["msg"], result["lamps"]["created"]) == (True, "No socket.", ["a"])
     assert list(result["diff"]["after"]["lamps"]) == ["a"]
+    assert result["errors"] == [{"kind": "lamp", "id": "b", "msg": "No socket.", "error_code": "OPU100"}]
 
 
 def test_step_not_tried_is_neither_success_nor_cause() -> None:
