@@ -174,7 +174,7 @@ class Writer:
                 self._apply(step)
             except UserError as error:
                 verb = "create" if step.action is Action.CREATE else "start"
-                message = "Cannot %s %s '%s': %s" % (verb, step.family.kind, step.key, format_cause(error))
+                message = "Cannot %s %s '%s': %s" % (verb, step.family.title, step.key, format_cause(error))
                 errors.append(ItemError.of(step, message, error_code=error.error_code))
         return errors
 
@@ -201,7 +201,9 @@ class Writer:
         try:
             self._host.run("udevadm", "settle", "--timeout=30")
         except CommandError as error:
-            raise UserError("Udev did not create the links of its devices: %s." % error.reason) from None
+            raise UserError(
+                "Cannot find the links of the devices: udev did not create them: %s. Run the task again." % error.reason
+            ) from None
 
 
 def _real(path: str) -> str:
