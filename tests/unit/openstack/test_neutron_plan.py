@@ -440,3 +440,10 @@ def test_a_plan_is_checked_against_the_quotas_of_the_cloud():
         plan({"ports": [machine("m1", A, "10.5.0.1")]}, state_with(), limits=FullProject())
     same = {"ports": [machine("m1", A, "10.5.0.1")]}
     assert changes(plan(same, state_with(port("m1", A, "10.5.0.1")), limits=FullProject())) == []
+
+
+def test_messages_name_kinds_with_spaces():
+    groups = [{"name": "web"}, {"name": "web"}]
+    message = r"^Cannot plan security group 'web': it is listed twice, at security_groups\[0\] and security_groups\[1\]"
+    with pytest.raises(UserError, match=message):
+        plan({"security_groups": groups}, state())
