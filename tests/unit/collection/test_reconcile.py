@@ -70,14 +70,12 @@ def test_change_of_an_immutable_field_requires_recreate() -> None:
     desired, actual = [lamp("a", socket="E14")], [lamp("a", socket="E27")]
     with pytest.raises(PlanError) as rejection:
         plan(FAMILY, desired, actual)
-    assert (
-        str(rejection.value)
-        == rejection.value.message
-        == (
-            "Cannot change socket of lamp 'a' from E27 to E14: the field is immutable. Set recreate to remove the object "
-            "and create it again, or remove it first."
-        )
+    message = str(rejection.value)
+    assert message == (
+        "Cannot change socket of lamp 'a' from E27 to E14: the field is immutable. Set recreate to remove the object and "
+        "create it again, or remove it first."
     )
+    assert rejection.value.message == message
     assert plan(FAMILY, desired, actual, recreate=True)[0].action is Action.RECREATE
 
 
