@@ -72,8 +72,8 @@ def test_change_of_an_immutable_field_requires_recreate() -> None:
         plan(FAMILY, desired, actual)
     message = str(rejection.value)
     assert message == (
-        "Cannot change socket of lamp 'a' from E27 to E14: the field is immutable. Set recreate to remove the object and "
-        "create it again, or remove it first."
+        "Cannot change socket of lamp 'a' from E27 to E14: the field is immutable. Set recreate to remove the object "
+        "and create it again, or remove it first."
     )
     assert rejection.value.message == message
     assert plan(FAMILY, desired, actual, recreate=True)[0].action is Action.RECREATE
