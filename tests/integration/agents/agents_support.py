@@ -87,7 +87,8 @@ class Plane:
         self.rack = rack
         self.controller = RecordWriter(Store(database, create=True))
         self.lifecycle = LifecycleService(
-            self.controller, LifecycleOptions(**{"heartbeat": HEARTBEAT, "partition_timeout": 3.0, **options})
+            self.controller,
+            LifecycleOptions(**{"heartbeat": HEARTBEAT, "partition_timeout": 3.0, "relocation_delay": 0.0, **options}),
         )
         self.closed = False
         self.events: Counter[str] = Counter()  # by agent; every heartbeat is an event

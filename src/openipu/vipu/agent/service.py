@@ -42,6 +42,8 @@ class AgentService:
         self._revision = 0
         self._revision_of = hardware.boot_id
         self._watchers: set[asyncio.Queue[PartitionFault]] = set()
+        # Faults since the last configuration of their partitions, for controllers that were not connected.
+        self._faults: dict[tuple[str, int], PartitionFault] = {}
         self.exporter = "off"  # URL of the metrics, which the hardware does not have
         self.meters = Meters(MACHINE)
         self._ipu_faults = self.meters.counter("ipum_ipu_faults_total")
@@ -58,7 +60,8 @@ class AgentService:
         queue: asyncio.Queue[PartitionFault] = asyncio.Queue()
         self._watchers.add(queue)
         try:
-            faults: list[PartitionFault] = []
+            self._current_revision()  # drops the faults of an earlier boot
+            faults = list(self._faults.values())
             while True:
                 yield await self._event(faults)
                 faults = await _next_faults(queue, interval)
@@ -97,6 +100,7 @@ class AgentService:
             for message in request.shares:
                 try:
                     devices = await self._hardware.configure(_share(message), message.reset)
+                    self._drop_faults(message.partition_id)
                     results.append(_result(message, devices))
                 except (HardwareError, ValueError) as error:
                     _log.warning("share rejected", partition=message.partition_id, reason=str(error))
@@ -112,6 +116,7 @@ class AgentService:
                 error = ""
                 try:
                     await self._hardware.release(id)
+                    self._drop_faults(id)
                 except HardwareError as rejection:
                     error = str(rejection)
                 results.append(agent.ShareResult(partition_id=id, error=error))
@@ -173,8 +178,13 @@ class AgentService:
 
     def _report_fault(self, fault: PartitionFault) -> None:
         self._ipu_faults.labels(str(fault.ipu)).inc()
+        self._current_revision()
+        self._faults[fault.partition_id, fault.ipu] = fault
         for queue in self._watchers:
             queue.put_nowait(fault)
+
+    def _drop_faults(self, partition_id: str) -> None:
+        self._faults = {key: fault for key, fault in self._faults.items() if key[0] != partition_id}
 
     async def _event(self, faults: list[PartitionFault]) -> Any:
         # Read the revision before the list: an event may look older than it is, but never newer.
@@ -192,6 +202,7 @@ class AgentService:
     def _current_revision(self) -> int:
         if self._revision_of != self._hardware.boot_id:
             self._revision_of, self._revision = self._hardware.boot_id, 0
+            self._faults.clear()
         return self._revision
 
     def _next_revision(self) -> int:

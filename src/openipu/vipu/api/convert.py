@@ -17,6 +17,7 @@ from openipu.vipu.domain.model import (
     GwRouting,
     GwTopology,
     Kind,
+    Operation,
     Partition,
     PlacedIpu,
     Role,
@@ -120,7 +121,8 @@ def status_message(partition: Partition) -> Message:
     status = virmgrpc.PartitionStatus(
         partition_id=partition.id,
         ready_state=partition.ready,
-        operation_state=partition.operation,
+        # The public API has no state for a machine that does not respond.
+        operation_state=(Operation.FAILED if partition.operation is Operation.UNREACHABLE else partition.operation),
         errors=partition.errors,
         max_auto_reset_retries=partition.max_retries,
         auto_reset_retry_count=partition.retries,

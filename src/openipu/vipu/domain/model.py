@@ -95,6 +95,7 @@ class Operation(enum.IntEnum):
     REMOVING = 3
     RESETTING = 4
     FAILED = 5
+    UNREACHABLE = 6  # a machine does not respond; its share may still run. The public API calls it FAILED.
 
 
 @dataclass(frozen=True, slots=True)

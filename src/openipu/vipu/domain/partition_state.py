@@ -43,15 +43,36 @@ def removal_blocked(current: Partition, errors: Iterable[str]) -> Partition:
     return replace(current, ready=ReadyState.ERROR, errors=reported)
 
 
+def unreachable(current: Partition, error: str) -> Partition:
+    """Return the record while a machine of it does not respond. Its share may still run, so nothing is reset.
+
+    A partition that has failed or is unreachable already keeps its earlier errors. A partition with an operation
+    in progress is returned unchanged: that operation succeeds or fails by itself.
+    """
+    if current.operation in (Operation.FAILED, Operation.UNREACHABLE):
+        errors = current.errors if error in current.errors else (*current.errors, error)[:MAX_ERRORS]
+        return current if errors == current.errors else replace(current, errors=errors)
+    if current.operation is not Operation.IDLE:
+        return current
+    return replace(current, ready=ReadyState.ERROR, operation=Operation.UNREACHABLE, errors=(error,))
+
+
+def regained(current: Partition) -> Partition:
+    """Return the record after all machines of an unreachable partition respond and still hold their shares."""
+    if current.operation is not Operation.UNREACHABLE:
+        return current
+    return replace(current, ready=ReadyState.ACTIVE, operation=Operation.IDLE, errors=())
+
+
 def lost(current: Partition, error: str, now: float) -> Partition:
-    """Return the record after a machine or an IPU of it failed.
+    """Return the record after a machine no longer holds its share, or an IPU of it failed.
 
     A failed partition keeps its earlier errors. A partition with an operation in progress is returned
     unchanged: that operation succeeds or fails by itself.
     """
-    if current.operation is Operation.FAILED and error not in current.errors:
-        return failed(current, (*current.errors, error))
-    if current.operation is not Operation.IDLE:
+    if current.operation is Operation.FAILED:
+        return current if error in current.errors else failed(current, (*current.errors, error))
+    if current.operation not in (Operation.IDLE, Operation.UNREACHABLE):
         return current
     record = failed(current, (error,))
     if record.last_auto_reset is not None and now - record.last_auto_reset >= RETRY_EXPIRY:
@@ -85,9 +106,12 @@ def removing(current: Partition) -> Partition:
 
 def may_auto_reset(record: Partition) -> bool:
     """Return whether a partition is to be reset automatically as soon as that can succeed."""
-    return (
-        record.operation is Operation.FAILED and not record.disable_auto_reset and record.retries < record.max_retries
-    )
+    return record.operation is Operation.FAILED and _has_retries(record)
+
+
+def may_relocate(record: Partition) -> bool:
+    """Return whether a partition is to be moved automatically while one of its machines is down."""
+    return record.operation in (Operation.FAILED, Operation.UNREACHABLE) and record.relocatable and _has_retries(record)
 
 
 def auto_reset_due(record: Partition) -> float:
@@ -120,6 +144,10 @@ def ipus_by_agent(state: State, record: Partition) -> dict[str, list[int]]:
     for index, (agent, _) in enumerate(state.machines_of(record)):
         indices.setdefault(agent, []).append(index)
     return indices
+
+
+def _has_retries(record: Partition) -> bool:
+    return not record.disable_auto_reset and record.retries < record.max_retries
 
 
 def _resetting(record: Partition, ipus: tuple[PlacedIpu, ...] | None) -> Partition:

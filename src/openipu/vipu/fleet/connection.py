@@ -16,6 +16,7 @@ from openipu.vipu.agent_api.contract import agent as contract
 from openipu.vipu.domain.model import Agent
 from openipu.vipu.fleet.status import AgentState, AgentStatus
 
+LATE = 0.5  # seconds after a deadline from which the event loop, not the agent, is late
 FIRST_RESPONSE = 5.0  # seconds for the first response of an agent; longer when the heartbeat is slow
 
 # Reconnect within about a second after a machine returns. gRPC also detects connections that broke silently,
@@ -66,6 +67,7 @@ class AgentConnection:
         # State of the agent that the last reply or event reported; see AgentEvent in the contract.
         self.boot_id = ""
         self.revision = 0
+        self.down_since = 0.0  # time of the event loop; only valid while the agent is down
         self._heartbeat = heartbeat
         address = f"[{agent.host}]:{agent.port}" if ":" in agent.host else f"{agent.host}:{agent.port}"
         self._channel = (
@@ -163,8 +165,22 @@ class AgentConnection:
 
 
 async def _read(call: Any, seconds: float) -> Any:
-    async with asyncio.timeout(seconds):
-        message = await call.read()
+    """Return the next message. Raises TimeoutError after ``seconds``, AioRpcError when the stream ends.
+
+    When the event loop itself was late (a paused process or virtual machine), messages may be waiting, so the
+    agent has the time once more.
+    """
+    loop = asyncio.get_running_loop()
+    reading = loop.create_task(call.read())
+    try:
+        while not reading.done():
+            deadline = loop.time() + seconds
+            await asyncio.wait({reading}, timeout=seconds)
+            if not reading.done() and loop.time() < deadline + LATE:
+                raise TimeoutError
+        message = await reading
+    finally:
+        reading.cancel()
     if message is grpc.aio.EOF:
         code, details = await call.code(), await call.details()
         raise grpc.aio.AioRpcError(code, grpc.aio.Metadata(), grpc.aio.Metadata(), details or "it closed the stream")

@@ -113,6 +113,7 @@ class Supervisor:
         losses = before.losses + (before.state is AgentState.UP)
         connection.set_status(AgentStatus(AgentState.DOWN, reason, before.info, losses))
         if before.state is not AgentState.DOWN:
+            connection.down_since = asyncio.get_running_loop().time()
             self.unavailable |= {connection.id}
             _log.warning(
                 "agent down", agent=connection.id, host=connection.agent.host, port=connection.agent.port, reason=reason

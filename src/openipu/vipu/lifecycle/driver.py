@@ -56,6 +56,8 @@ class Driver:
         self._removals: dict[str, list[Future[None]]] = {}
         self._stopped = False
         self._recoveries: dict[str, asyncio.TimerHandle] = {}
+        self._relocations: dict[str, asyncio.TimerHandle] = {}
+        self._held: dict[str, frozenset[str]] = {}  # agent that is up -> partitions in its last event
         self._awaiting_relocation: set[str] = set()  # failed, relocatable, without free IPUs
         self._retiring: set[asyncio.Task[None]] = set()
 
@@ -87,6 +89,7 @@ class Driver:
     def drop_agent(self, agent_id: str) -> None:
         """Stop supervising an agent, after it has released the partitions that were removed with it."""
         connection = self.supervisor.drop(agent_id)
+        self._held.pop(agent_id, None)
         if connection:
             queue = self._queues.pop(agent_id)
             task = self._loop.create_task(retire(connection, queue.finish, RETIRE_SECONDS))
@@ -118,26 +121,32 @@ class Driver:
                 )
         if connection.is_outdated(event):
             return
+        restarted = connection.boot_id not in ("", event.boot_id)
         connection.record_revision(event)
-        held = set(event.partition_ids)
+        self._held[connection.id] = held = frozenset(event.partition_ids)
         for id in held - recorded:
             _log.info("unknown partition released", agent=connection.id, partition=id)
             self._queues[connection.id].release(id)
-        for id in recorded - held:
+        for id in recorded if restarted else recorded - held:
             record = self._records.state.partitions.get(id)
-            if record and record.operation is Operation.IDLE and id not in self._operations:
+            if id in self._operations or record is None:
+                continue
+            if record.operation is Operation.UNREACHABLE or (record.operation is Operation.IDLE and id not in held):
                 self._mark_lost(id, f"Agent '{connection.id}' was restarted and does not hold it any more.")
+        for id in recorded & held:
+            self._regain(id)
 
     def agent_down(self, connection: AgentConnection) -> None:
         """Handle an agent that is down, see ``fleet.supervisor.Watcher``."""
         self._queues[connection.id].agent_down()
+        self._held.pop(connection.id, None)
         for id in self._partitions_on(connection.id):
             operation = self._operations.get(id)
             if operation and operation.is_removal:
                 if not operation.done and connection.id in operation.waiting:
                     self._block_removal(operation, connection.unreachable_error())
             else:
-                self._mark_lost(id, connection.unreachable_error())
+                self._mark_unreachable(id, connection.unreachable_error())
 
     # -- partitions
 
@@ -164,8 +173,9 @@ class Driver:
         self._agents_of[id] = tuple(indices)
         if record.operation in (Operation.CREATING, Operation.RESETTING, Operation.REMOVING):
             self._begin(PartitionOperation(record, indices))
-        if record.operation is Operation.FAILED:
+        if record.operation in (Operation.FAILED, Operation.UNREACHABLE):
             self._recover(id)
+        self._regain(id)
         if record.operation is not Operation.REMOVING:
             self._fail_removal(id, "It was reset during the removal.")
 
@@ -306,6 +316,22 @@ class Driver:
         now = time.time()
         self._writer.put(id, lambda current: partition_state.lost(current, error, now))
 
+    def _mark_unreachable(self, id: str, error: str) -> None:
+        record = self._records.state.partitions.get(id)
+        if record and record.operation is Operation.IDLE:
+            _log.warning("partition unreachable", partition=id, reason=error)
+        self._writer.put(id, lambda current: partition_state.unreachable(current, error))
+
+    def _regain(self, id: str) -> None:
+        """Make an unreachable partition active again, without a reset, when all of its agents hold their shares."""
+        record = self._records.state.partitions.get(id)
+        if record is None or record.operation is not Operation.UNREACHABLE:
+            return
+        agents = self._agents_of.get(id, ())
+        if agents and all(id in self._held.get(agent_id, ()) for agent_id in agents):
+            _log.info("partition regained", partition=id)
+            self._writer.put(id, lambda current: partition_state.regained(current) if current is record else current)
+
     def await_removal(self, record: Partition, done: Future[None]) -> None:
         """Complete a future when the removal that this record started has ended."""
         current = self._records.state.partitions.get(record.id)
@@ -338,11 +364,14 @@ class Driver:
     def _recover(self, id: str) -> None:
         """Reset or move a failed partition automatically, as soon as that can succeed."""
         self._awaiting_relocation.discard(id)
+        if timer := self._relocations.pop(id, None):
+            timer.cancel()
         record = self._records.state.partitions.get(id)
-        if record is None or not partition_state.may_auto_reset(record) or id in self._recoveries:
+        if record is None or id in self._recoveries:
             return
-        states = {self.supervisor.status(agent_id).state for agent_id in self._agents_of.get(id, ())}
-        if states == {AgentState.UP}:
+        agents = self._agents_of.get(id, ())
+        up = bool(agents) and all(self.supervisor.status(agent_id).state is AgentState.UP for agent_id in agents)
+        if up and partition_state.may_auto_reset(record):
             delay = partition_state.auto_reset_due(record) - time.time()
             if delay > 0:
                 self._recoveries[id] = self._loop.call_later(delay, self._recover_now, id)
@@ -351,9 +380,21 @@ class Driver:
                 self._writer.put(
                     id, lambda current: partition_state.auto_reset(current, now) if current is record else current
                 )
-        elif record.relocatable and AgentState.DOWN in states:
-            self._awaiting_relocation.add(id)
-            self._records.submit(lambda state: self._relocation(state, record)).add_done_callback(_log_failure)
+        elif not up and partition_state.may_relocate(record):
+            self._relocate(record, agents)
+
+    def _relocate(self, record: Partition, agents: Sequence[str]) -> None:
+        """Move a partition once one of its agents has been down for the relocation delay."""
+        connections = map(self.supervisor.connections.get, agents)
+        down = [each.down_since for each in connections if each and each.status.state is AgentState.DOWN]
+        if not down:
+            return
+        due = min(down) + self._options.relocation_delay
+        if due > self._loop.time():
+            self._relocations[record.id] = self._loop.call_at(due, self._recover, record.id)
+            return
+        self._awaiting_relocation.add(record.id)
+        self._records.submit(lambda state: self._relocation(state, record)).add_done_callback(_log_failure)
 
     def _recover_now(self, id: str) -> None:
         self._recoveries.pop(id, None)
@@ -361,9 +402,9 @@ class Driver:
 
     def _cancel_recovery(self, id: str) -> None:
         self._awaiting_relocation.discard(id)
-        timer = self._recoveries.pop(id, None)
-        if timer:
-            timer.cancel()
+        for timers in (self._recoveries, self._relocations):
+            if timer := timers.pop(id, None):
+                timer.cancel()
 
     def _relocation(self, state: State, record: Partition) -> tuple[Sequence[Change], None]:
         """Return the changes that move a partition, in a command that sees all earlier changes."""

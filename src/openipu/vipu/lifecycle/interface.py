@@ -26,6 +26,7 @@ class LifecycleOptions:
     heartbeat: float = 2.0  # interval; see ``fleet.supervisor.MAX_SILENT_INTERVALS``
     partition_timeout: float = 60.0  # limit for agents to configure or release a partition
     max_auto_reset_retries: int = 3
+    relocation_delay: float = 60.0  # time that an agent must be Down before relocatable partitions move
     agent_tls: AgentTls | None = None
     discovery_interfaces: tuple[str, ...] = ()  # empty: no discovery
     discovery_group: str = DISCOVERY_GROUP

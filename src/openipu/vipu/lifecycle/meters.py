@@ -63,7 +63,7 @@ class LifeMeters(Meters):
         operation = record.operation
         if before.operation in _RUNNING and operation in _OUTCOMES:
             self._ended(before.operation, _OUTCOMES[operation], seconds)
-        if before.operation is Operation.IDLE and operation is Operation.FAILED:
+        if before.operation is Operation.IDLE and operation in (Operation.FAILED, Operation.UNREACHABLE):
             self._losses.inc()
         if operation is Operation.RESETTING and record.retries > before.retries:
             self._auto_resets.inc()

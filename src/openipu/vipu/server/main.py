@@ -215,6 +215,13 @@ class _Commandline(click.Group):
     help="Limit of automatic resets for each new partition.",
 )
 @click.option(
+    "--relocation-delay",
+    default=_DEFAULTS.relocation_delay,
+    show_default=True,
+    type=click.FloatRange(min=0),
+    help="Seconds that an agent must be Down before its relocatable partitions move.",
+)
+@click.option(
     "--agent-tls-ca", type=click.Path(dir_okay=False, path_type=Path), help="CA certificate of the agents, PEM."
 )
 @click.option(
@@ -268,6 +275,7 @@ def main(
     discovery_port: int,
     partition_timeout: float,
     max_auto_reset_retries: int,
+    relocation_delay: float,
     agent_tls_ca: Path | None,
     agent_tls_certificate: Path | None,
     agent_tls_key: Path | None,
@@ -316,6 +324,7 @@ def main(
         lifecycle=LifecycleOptions(
             partition_timeout=partition_timeout,
             max_auto_reset_retries=max_auto_reset_retries,
+            relocation_delay=relocation_delay,
             agent_tls=agent_tls,
             discovery_interfaces=tuple(name.strip() for name in interfaces.split(",") if name.strip()),
             discovery_group=discovery_group,

@@ -23,8 +23,9 @@ PARTITION = Partition("p", "a0", "cl0", (PlacedIpu(0, 0, 0, 0),))
 
 
 def in_operation(operation: Operation) -> Partition:
-    ready = {Operation.IDLE: ReadyState.ACTIVE, Operation.FAILED: ReadyState.ERROR}.get(operation, ReadyState.PENDING)
-    errors = ("first.",) if operation is Operation.FAILED else ()
+    broken = operation in (Operation.FAILED, Operation.UNREACHABLE)
+    ready = ReadyState.ERROR if broken else ReadyState.ACTIVE if operation is Operation.IDLE else ReadyState.PENDING
+    errors = ("first.",) if broken else ()
     return replace(PARTITION, ready=ready, operation=operation, errors=errors)
 
 
@@ -54,6 +55,7 @@ def test_failed_keeps_a_bounded_number_of_errors(record: Partition) -> None:
     [
         (Operation.IDLE, ("lost.",)),
         (Operation.FAILED, ("first.", "lost.")),
+        (Operation.UNREACHABLE, ("lost.",)),
         (Operation.CREATING, None),
         (Operation.REMOVING, None),
         (Operation.RESETTING, None),
@@ -67,6 +69,48 @@ def test_lost(operation: Operation, errors: tuple[str, ...] | None) -> None:
     else:
         assert (after.ready, after.operation, after.errors) == (ReadyState.ERROR, Operation.FAILED, errors)
         assert partition_state.lost(after, "lost.", NOW) is after, "the same message once"
+
+
+@pytest.mark.parametrize(
+    ("operation", "after", "errors"),
+    [
+        (Operation.IDLE, Operation.UNREACHABLE, ("silent.",)),
+        (Operation.UNREACHABLE, Operation.UNREACHABLE, ("first.", "silent.")),
+        (Operation.FAILED, Operation.FAILED, ("first.", "silent.")),
+        (Operation.CREATING, Operation.CREATING, ()),
+        (Operation.REMOVING, Operation.REMOVING, ()),
+        (Operation.RESETTING, Operation.RESETTING, ()),
+    ],
+)
+def test_unreachable(operation: Operation, after: Operation, errors: tuple[str, ...]) -> None:
+    record = partition_state.unreachable(in_operation(operation), "silent.")
+    assert (record.operation, record.errors) == (after, errors)
+    assert partition_state.unreachable(record, "silent.") is record
+    many = in_operation(operation)
+    for number in range(100):
+        many = partition_state.unreachable(many, f"{number}.")
+    assert len(many.errors) <= partition_state.MAX_ERRORS
+
+
+@pytest.mark.parametrize("operation", Operation)
+def test_only_an_unreachable_partition_is_regained(operation: Operation) -> None:
+    record = replace(in_operation(operation), devices=(DEVICE,), retries=2)
+    after = partition_state.regained(record)
+    if operation is Operation.UNREACHABLE:
+        assert after == replace(in_operation(Operation.IDLE), devices=(DEVICE,), retries=2)
+    else:
+        assert after is record
+
+
+def test_which_partitions_move() -> None:
+    movable = [replace(record, relocatable=True) for record in ALL]
+    assert [record.operation for record in movable if partition_state.may_relocate(record)] == [
+        Operation.FAILED,
+        Operation.UNREACHABLE,
+    ]
+    assert not any(map(partition_state.may_relocate, ALL))
+    assert not any(partition_state.may_relocate(replace(record, disable_auto_reset=True)) for record in movable)
+    assert not any(partition_state.may_relocate(replace(record, retries=3)) for record in movable)
 
 
 def test_retries_expire_after_a_long_time_without_failures() -> None:
@@ -124,7 +168,9 @@ def test_which_partitions_are_reset_automatically() -> None:
     assert not partition_state.may_auto_reset(replace(failed, max_retries=0))
 
 
-_STEPS = st.sampled_from(["configured", "failed", "lost", "reset", "auto_reset", "removing", "held_up"])
+_STEPS = st.sampled_from(
+    ["configured", "failed", "lost", "reset", "auto_reset", "removing", "held_up", "silent", "regained"]
+)
 
 
 def test_a_blocked_removal_reports_errors_and_can_be_reset() -> None:
@@ -158,6 +204,10 @@ def test_the_record_stays_valid_in_any_order(steps: list[tuple[str, float]], mos
                 record = partition_state.failed(record, ["no."])
             case "lost":
                 record = partition_state.lost(record, f"lost at {now}.", now)
+            case "silent":
+                record = partition_state.unreachable(record, f"silent at {now}.")
+            case "regained":
+                record = partition_state.regained(record)
             case "reset":
                 with contextlib.suppress(RuleViolation):
                     record = partition_state.reset(record)
@@ -171,7 +221,7 @@ def test_the_record_stays_valid_in_any_order(steps: list[tuple[str, float]], mos
             assert record.operation is Operation.REMOVING or (step, bool(before.errors)) == ("reset", True)
         assert (record.ready is ReadyState.ACTIVE) == (record.operation is Operation.IDLE)
         assert (record.ready is ReadyState.ERROR) == bool(record.errors)
-        assert record.ready is ReadyState.ERROR or record.operation is not Operation.FAILED
+        assert record.ready is ReadyState.ERROR or record.operation not in (Operation.FAILED, Operation.UNREACHABLE)
         assert 0 <= record.retries <= most
         assert len(record.errors) <= partition_state.MAX_ERRORS
 

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Relay of TCP connections: a stopped relay process is a network without packets, with open connections.
+
+Each argument is the address of a target, HOST:PORT. The process prints the ports of the relays on 127.0.0.1,
+in the same order, and runs until its standard input is closed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+
+
+async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Copy bytes until one side closes the connection, then close the other."""
+    try:
+        while data := await reader.read(1 << 16):
+            writer.write(data)
+            await writer.drain()
+    except ConnectionError:
+        pass
+    finally:
+        writer.close()
+
+
+async def relay(target: str) -> int:
+    """Start a relay to a target and return its port."""
+    host, _, port = target.rpartition(":")
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            other_reader, other_writer = await asyncio.open_connection(host, int(port))
+        except OSError:
+            writer.close()
+            return
+        with contextlib.suppress(asyncio.CancelledError):  # the end of the process
+            await asyncio.gather(copy(reader, other_writer), copy(other_reader, writer))
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    return int(server.sockets[0].getsockname()[1])
+
+
+async def main(targets: list[str]) -> None:
+    """Run all relays until standard input is closed."""
+    print(*[await relay(target) for target in targets], flush=True)
+    await asyncio.to_thread(sys.stdin.read)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1:]))
