@@ -51,7 +51,7 @@ TARGETS = (
         80,
     ),
     Target(f"{COLLECTION}/plugins/module_utils/reconcile.py", ("tests/unit/collection/test_reconcile.py",), 80),
-    Target(f"{COLLECTION}/plugins/module_utils/openstack/network/plan.py", ("tests/unit/openstack",), 80),
+    Target(f"{COLLECTION}/plugins/module_utils/openstack/network/plan.py", ("tests/unit/collection/openstack",), 80),
 )
 
 

@@ -46,12 +46,12 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.openipu.pod.plugins.module_utils import rolling
+from ansible_collections.openipu.pod.plugins.module_utils import rolling_upgrade
 
 
 def rack_tool_config(config: t.Any, machines: dict[str, list[str]]) -> dict[str, t.Any]:
     try:
-        return rolling.filter_machines(config, machines)
+        return rolling_upgrade.filter_machines(config, machines)
     except ValueError as error:
         raise AnsibleFilterError("The configuration of rack_tool %s." % error) from error
 

@@ -79,7 +79,7 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.openipu.pod.plugins.module_utils import rolling
+from ansible_collections.openipu.pod.plugins.module_utils import rolling_upgrade
 
 
 def upgrade_plan(
@@ -96,9 +96,9 @@ def upgrade_plan(
         raise AnsibleFilterError(
             "upgrade_plan: the input has no agents. Pass the result of openipu.pod.vipu_info with agents."
         )
-    reported = {agent: rolling.printed_versions(text) for agent, text in (printed or {}).items()}
+    reported = {agent: rolling_upgrade.printed_versions(text) for agent, text in (printed or {}).items()}
     agents = [{**row, "versions": row.get("versions") or reported.get(row["id"])} for row in state["agents"]]
-    return rolling.plan(
+    return rolling_upgrade.plan(
         {**state, "agents": agents},
         names,
         versions=versions,

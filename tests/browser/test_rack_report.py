@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from openipu.shared.pod.load import load
 from openipu.twin.launch.generate import PodSize
 from tests import ROOT
-from tests.unit.report.report_support import domains, failing, five_faults, four_domains, info, passing
+from tests.unit.collection.report.report_support import domains, failing, five_faults, four_domains, info, passing
 
 CHROMIUM = "/usr/bin/chromium"
 SCREENSHOTS = ROOT / "build/screenshots"

@@ -30,7 +30,7 @@ from openipu.vipu.lifecycle.interface import LifecycleOptions
 from openipu.vipu.server.initialise import initialise
 from openipu.vipu.server.main import Server, Settings
 from openipu.vipu.storage.interface import Records
-from tests.integration.waiting import until
+from tests.waiting import until
 
 _DEVICE = Device("127.5.1.1", 8080, 18515, 0, 2, "chip", "2.0.5", "2.4.4", "v1.3.3")
 

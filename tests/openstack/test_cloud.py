@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -16,6 +15,7 @@ import pytest
 from openstack.connection import Connection
 from openstack.exceptions import ForbiddenException
 
+from tests.waiting import until
 from tools.openstack.site import CACHE, HOSTS
 
 pytestmark = [
@@ -31,10 +31,7 @@ def unique_name(prefix: str) -> str:
 
 
 def wait_until(read: Callable[[], Any], is_done: Callable[[Any], bool], seconds: float = 30) -> Any:
-    deadline = time.monotonic() + seconds
-    while not is_done(value := read()):
-        assert time.monotonic() < deadline, value
-        time.sleep(0.2)
+    (value,) = until(lambda: (found,) if is_done(found := read()) else None, seconds)
     return value
 
 

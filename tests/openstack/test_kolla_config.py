@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.openstack.role_runs import ROOT, run_role
+from tests import ROOT
+from tests.openstack.role_runs import run_role
 from tools.openstack.site import CACHE
 
 KOLLA = ROOT / ".cache/kolla/share/kolla-ansible/ansible"

@@ -8,7 +8,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -17,6 +16,7 @@ import pytest
 
 from tests.openstack.network_namespace import NetworkNamespace
 from tests.openstack.neutron_pod import Plan
+from tests.waiting import until
 from tools.openstack.network_node import BRIDGES
 from tools.openstack.site import ADMIN_CLOUD, CHECKOUT
 
@@ -75,13 +75,11 @@ def node(namespace: NetworkNamespace, tmp_path: Path) -> Iterator[Path]:
 
 def wait_for_agents(namespace: NetworkNamespace, list_command: list[str]) -> None:
     """Wait until each network has a DHCP server, and the router exists."""
-    deadline = time.monotonic() + 60
-    while True:
-        kinds = sorted(line.partition("-")[0] for line in namespace.run(*list_command).splitlines())
-        if kinds == [*4 * ["qdhcp"], "qrouter"]:
-            return
-        assert time.monotonic() < deadline, kinds
-        time.sleep(0.5)
+
+    def kinds() -> list[str]:
+        return sorted(line.partition("-")[0] for line in namespace.run(*list_command).splitlines())
+
+    until(lambda: kinds() == [*4 * ["qdhcp"], "qrouter"], 60, lambda: str(kinds()))
 
 
 def create_networks(namespace: NetworkNamespace, clouds: Path, folder: Path) -> None:

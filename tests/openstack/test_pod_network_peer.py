@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from openstack.connection import Connection
 
+from tests import ROOT
 from tests.openstack.neutron_pod import Plan, run
 
-ROOT = Path(__file__).parents[2]
 PEERS = ROOT / ".cache/peers"
 PEER_PYTHON = ROOT / ".cache/peers-openstack/bin/python"
 RESULT = re.compile(r"^localhost \| SUCCESS => (?=\{)", re.MULTILINE)

@@ -15,6 +15,7 @@ import pytest
 import yaml
 from openstack.connection import Connection
 
+from tests import ROOT
 from tests.openstack.neutron_pod import AccessLog, Plan, result_keys, run
 
 pytestmark = [
@@ -22,7 +23,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),  # about future releases of the SDK
 ]
 
-ROOT = Path(__file__).parents[2]
 RESULT = re.compile(r"^\S+ \| [A-Z]+!? => (?=\{)", re.MULTILINE)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.integration.waiting import until
+from tests.waiting import until
 
 HOST = "127.0.0.1"
 SECONDS = 30.0

@@ -23,7 +23,7 @@ from typing import Any
 
 from openipu.vipu.tls import issue, load
 from tests import ROOT
-from tests.integration.waiting import until
+from tests.waiting import until
 
 EMULATOR = Path(os.environ.get("OPENIPU_REDFISH", ROOT / ".cache/redfish")) / "bin" / "sushy-emulator"
 LOGGING = "/xyz/openbmc_project/logging/config/remote"

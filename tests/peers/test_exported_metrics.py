@@ -12,10 +12,10 @@ import pytest
 import yaml
 
 from tests import ROOT
-from tests.integration.waiting import until
 from tests.peers.bmc import PASSWORD, SIMULATOR, USER, bmc
 from tests.peers.exporters import HOST, fetch, free_port, metrics, responds, running
 from tests.peers.monitoring_files import write_files
+from tests.waiting import until
 
 PROGRAMS = {
     "prometheus": "prometheus",

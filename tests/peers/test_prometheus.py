@@ -21,9 +21,9 @@ import yaml
 from ansible_collections.openipu.pod.plugins.plugin_utils import grafana
 
 from tests import ROOT
-from tests.integration.waiting import until
 from tests.peers.exporters import HOST, fetch, free_port, responds, running
 from tests.peers.monitoring_files import ROLE, write_files
+from tests.waiting import until
 
 PROGRAMS = {
     "prometheus": "prometheus",

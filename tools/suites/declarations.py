@@ -23,6 +23,7 @@ COMMON = (
     "requirements/dev.txt",
     "tests/__init__.py",
     "tests/conftest.py",
+    "tests/waiting.py",
     "tools/bootstrap.sh",
     "tools/commandline.py",
     "tools/suites/*",
@@ -48,7 +49,6 @@ OWN_TWIN = (
     "tests/integration/__init__.py",
     "tests/integration/bringup/__init__.py",
     "tests/integration/bringup/own_twin.py",
-    "tests/integration/waiting.py",
 )
 HOSTS = (
     "tools/hosts/*",
@@ -149,7 +149,7 @@ SUITES = (
             "requirements/browser.txt",
             "tests/browser/*",
             "tests/unit/__init__.py",
-            "tests/unit/report/*",
+            "tests/unit/collection/report/*",
             "tests/unit/vipu/__init__.py",
             "tests/unit/vipu/cluster_test/*",
         ),

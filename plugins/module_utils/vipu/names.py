@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from .test_table import TESTS
+from .cluster_tests import TESTS
 
 
 class Names:

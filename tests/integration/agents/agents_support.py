@@ -23,7 +23,7 @@ from openipu.vipu.lifecycle.interface import LifecycleOptions
 from openipu.vipu.lifecycle.service import LifecycleService
 from openipu.vipu.storage.store import Store
 from openipu.vipu.storage.writer import RecordWriter
-from tests.integration.waiting import until
+from tests.waiting import until
 
 Start = Callable[..., "subprocess.Popen[str]"]  # a virm-agent with these arguments
 

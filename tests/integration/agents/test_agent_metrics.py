@@ -15,7 +15,7 @@ from openipu.vipu.agent_api.contract import agent as contract
 from openipu.vipu.metrics.catalog import MACHINE
 from tests.integration.agents.agents_support import Start, free_port
 from tests.integration.scraping import Scrape, check, get
-from tests.integration.waiting import until
+from tests.waiting import until
 
 HOST = f"127.84.{os.getpid() % 250 + 1}.2"
 SERVICE = "openipu.vipu.agent.v1.AgentService"

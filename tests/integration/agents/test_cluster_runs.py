@@ -17,7 +17,7 @@ from openipu.vipu.lifecycle.interface import LifecycleOptions
 from openipu.vipu.server.initialise import initialise
 from tests.integration.agents.agents_support import RackProcess
 from tests.integration.vipu_servers import InProcess, Process
-from tests.integration.waiting import until
+from tests.waiting import until
 
 SLOW = 20.0  # seconds; with this heartbeat a hanging machine does not go Down during a test
 QUICK = 0.3

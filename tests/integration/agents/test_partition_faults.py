@@ -13,7 +13,7 @@ from openipu.vipu.domain.model import Agent, Operation, PlacedIpu, ReadyState
 from openipu.vipu.domain.specs import PartitionSpec
 from openipu.vipu.fleet.status import AgentState
 from tests.integration.agents.agents_support import Plane
-from tests.integration.waiting import until
+from tests.waiting import until
 
 
 def active(plane: Plane, id: str, size: int, **options: Any) -> list[str]:

@@ -16,7 +16,7 @@ from openipu.vipu.domain.invariants import violations
 from openipu.vipu.domain.model import Delete, Kind, Operation, ReadyState
 from openipu.vipu.domain.specs import PartitionSpec, Removal
 from tests.integration.agents.agents_support import Plane
-from tests.integration.waiting import until
+from tests.waiting import until
 
 
 def test_a_partition_becomes_active(plane: Plane) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from openipu.vipu.domain.model import Operation, ReadyState
 from tests.integration.agents.agents_support import Plane
-from tests.integration.waiting import until
+from tests.waiting import until
 
 
 def active(plane: Plane, *ids: str, **options: Any) -> None:

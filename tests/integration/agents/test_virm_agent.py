@@ -26,7 +26,7 @@ from openipu.vipu.storage.store import Store
 from openipu.vipu.storage.writer import RecordWriter
 from openipu.vipu.tls import issue
 from tests.integration.agents.agents_support import Start, free_port
-from tests.integration.waiting import until
+from tests.waiting import until
 
 GROUP = "239.192.73.82"
 

@@ -10,7 +10,7 @@ import pytest
 from openipu.shared.vipu.client import Client, Connection
 from openipu.shared.vipu.contract import virmgrpc
 from tests.integration.bringup.own_twin import OwnTwin, make
-from tests.integration.waiting import until
+from tests.waiting import until
 
 PARTITIONS = {"vision", "language", "notebook"}  # of inventory/twin
 

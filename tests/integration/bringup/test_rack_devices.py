@@ -13,7 +13,7 @@ from openipu.shared.reconcile import UserError
 from openipu.twin.cables.power import MACHINE_IDLE
 from openipu.twin.rack.faults import FaultError
 from tests.integration.bringup.rack_with_devices import RackWithDevices
-from tests.integration.waiting import until
+from tests.waiting import until
 
 Make = Callable[[str], RackWithDevices]
 

@@ -13,7 +13,7 @@ from openipu.twin.rack.contract import twin as api
 from openipu.vipu.metrics.catalog import CONTROLLER, MACHINE
 from tests.integration.bringup.own_twin import BIN, OwnTwin, run
 from tests.integration.scraping import Scrape, check, get
-from tests.integration.waiting import until
+from tests.waiting import until
 
 
 class Monitored:

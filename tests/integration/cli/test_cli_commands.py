@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.integration.cli.cli_support import Cli, cells
-from tests.integration.waiting import until
+from tests.waiting import until
 
 AGENTS = [f"ag{number:02}" for number in range(1, 9)]
 

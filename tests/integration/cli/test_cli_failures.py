@@ -13,7 +13,7 @@ import pytest
 
 from openipu.vipu.cli import config
 from tests.integration.cli.cli_support import Cli
-from tests.integration.waiting import until
+from tests.waiting import until
 
 
 @pytest.fixture(scope="module")

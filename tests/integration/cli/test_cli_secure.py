@@ -13,7 +13,7 @@ import pytest
 
 from tests.integration.cli.cli_support import Cli
 from tests.integration.vipu_servers import Process, run
-from tests.integration.waiting import until
+from tests.waiting import until
 
 
 @pytest.fixture

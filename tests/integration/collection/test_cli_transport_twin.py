@@ -13,7 +13,7 @@ from tests.integration.agents.agents_support import RackProcess
 from tests.integration.collection.playbook import results
 from tests.integration.collection.test_scenarios import task
 from tests.integration.vipu_servers import Process
-from tests.integration.waiting import until
+from tests.waiting import until
 
 
 def partition_states(result: dict[str, Any]) -> list[tuple[str, str]]:

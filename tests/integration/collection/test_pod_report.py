@@ -15,7 +15,7 @@ import pytest
 
 from tests import ROOT
 from tests.integration.collection.playbook import rejections, results
-from tests.unit.report.report_support import failing, info, passing
+from tests.unit.collection.report.report_support import failing, info, passing
 
 POD = str(ROOT / "inventory/twin/pod.yml")
 

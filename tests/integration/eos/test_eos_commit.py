@@ -12,7 +12,7 @@ from openipu.twin.devices.eos.cli import ConnectionDropped
 from openipu.twin.devices.eos.config.grammar import CliError
 from tests.integration.eos.eos_runs import run
 from tests.integration.eos_switches import ServedSwitch
-from tests.integration.waiting import until
+from tests.waiting import until
 
 CONFIG = {"vlans": [{"id": 40, "name": "forty"}]}
 

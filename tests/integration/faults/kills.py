@@ -14,20 +14,20 @@ from openipu.vipu.domain import invariants
 from openipu.vipu.server.initialise import initialise
 from openipu.vipu.storage.store import Store
 from tests.integration.agents.agents_support import RackProcess
-from tests.integration.faults.storm import Storm
+from tests.integration.faults.create_remove_load import Load
 from tests.integration.vipu_servers import Process
-from tests.integration.waiting import until
+from tests.waiting import until
 
 MACHINES = 16
 SEED = "OPENIPU_KILL_SEED"  # environment variable
 
 
-class KilledAgain:
+class RepeatedKills:
     """Rack that runs throughout, and a controller that is killed in each round."""
 
     def __init__(self, folder: Path, seed: int) -> None:
         self.database = folder / "vipu-server.db"
-        self.storm = Storm("a1", seed)
+        self.load = Load("a1", seed)
         self.rack = RackProcess(folder, MACHINES)
         self.server: Process | None = None
 
@@ -59,8 +59,8 @@ class KilledAgain:
         """Start the controller, check the previous round, run the load, kill it, and check the database."""
         server = self.start()
         self.check_acknowledged(server)
-        reached, writers = self.storm.start(server.address, until=self.storm.random.randint(1, 300))
-        assert reached.wait(60), "the storm does not reach its number of changes"
+        reached, writers = self.load.start(server.address, until=self.load.random.randint(1, 300))
+        assert reached.wait(60), "the load does not reach its number of changes"
         server.kill()
         server.close()
         for writer in writers:
@@ -70,14 +70,14 @@ class KilledAgain:
 
     def check_acknowledged(self, server: Process) -> None:
         """Check that acknowledged changes exist at once, and that interrupted ones end; the records are updated."""
-        faults = [fault for record in self.storm.records for fault in record.faults(sizes(listed(server)))]
+        faults = [fault for record in self.load.records for fault in record.faults(sizes(listed(server)))]
         assert not faults, faults
         (found,) = until(lambda: settled(server), 30)
-        for record in self.storm.records:
+        for record in self.load.records:
             record.settle(sizes(found))
-        faults = [fault for record in self.storm.records for fault in record.faults(sizes(found))]
+        faults = [fault for record in self.load.records for fault in record.faults(sizes(found))]
         assert not faults, faults
-        known = {id for record in self.storm.records for id in record.present}
+        known = {id for record in self.load.records for id in record.present}
         assert known == sizes(found).keys()
         used = Counter(
             (ipu.ipulink_domain_topology_id, ipu.topology_id) for partition in found for ipu in partition.spec.ipus
@@ -140,9 +140,9 @@ def random_seed() -> int:
 def run(folder: Path, rounds: int, seed: int) -> None:
     """Run rounds and check everything at the end; a failure of any kind reports the seed."""
     step = "start"
-    life: KilledAgain | None = None
+    life: RepeatedKills | None = None
     try:
-        life = KilledAgain(folder, seed)
+        life = RepeatedKills(folder, seed)
         for number in range(1, rounds + 1):
             step = f"round {number}"
             life.round()

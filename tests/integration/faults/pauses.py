@@ -17,7 +17,7 @@ from openipu.vipu.agent_api.contract import agent as agent_api
 from openipu.vipu.server.initialise import initialise
 from tests.integration.agents.agents_support import RackProcess
 from tests.integration.vipu_servers import Process
-from tests.integration.waiting import until
+from tests.waiting import until
 
 MACHINES = 16
 PARTS = ("controller", "agents", "network")

@@ -19,7 +19,7 @@ from pyeapi.eapilib import CommandError, ConnectionError
 from openipu.twin.cables.switch_cabling import Neighbour
 from openipu.vipu.tls import load
 from tests.integration.eos_switches import PASSWORD, USER, Cables, Rack, ServedSwitch, rack_of_switches
-from tests.integration.waiting import until
+from tests.waiting import until
 
 CABLES = {
     "Ethernet1/1": Neighbour("b-ipum1", "00:11:22:33:44:55", "eth1", (("00:11:22:33:44:55", None),)),

@@ -18,7 +18,7 @@ from openipu.shared.vipu.contract import admin, virmgrpc
 from openipu.twin.launch.launcher import Twin
 from openipu.twin.rack.contract import twin as api
 from tests.integration.bringup.own_twin import BIN, OwnTwin, changed, run
-from tests.integration.waiting import until
+from tests.waiting import until
 
 HERE = Path(__file__).parent
 OLD, NEW = {"GWSW": "2.0.5", "Virm": "1.18.0"}, {"GWSW": "2.1.0", "Virm": "1.19.0"}

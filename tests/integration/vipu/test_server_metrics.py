@@ -17,7 +17,7 @@ from openipu.vipu.server.initialise import initialise
 from openipu.vipu.tls import issue
 from tests.integration.scraping import Scrape, check
 from tests.integration.vipu_servers import Machines, Process, partition, pod, run, wait_active
-from tests.integration.waiting import until
+from tests.waiting import until
 
 HOST = f"127.84.{os.getpid() % 250 + 1}.1"
 USER, ADMIN = "virmgrpc.UserService", "openipu.vipu.admin.v1.AdminService"

@@ -17,7 +17,7 @@ from functools import partial
 
 from ...reconcile import Action, Failure, ItemError, Object, Step
 from ..client import Connection, VipuError
-from ..test_table import FLAGS
+from ..cluster_tests import FLAGS
 from . import cli_objects, cli_output, cli_tests
 from .cli_process import Commands
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from openipu.shared.vipu.test_table import FLAGS
+from openipu.shared.vipu.cluster_tests import FLAGS
 from openipu.vipu.cli import output
 from openipu.vipu.cli.grammar import Id, command
 from openipu.vipu.cli.session import Session, VipuCommandError

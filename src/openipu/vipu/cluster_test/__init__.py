@@ -13,7 +13,7 @@
 
 Rules:
 
-* Names, numbers, order and flags of the tests are in ``openipu.shared.vipu.test_table``. A new test also needs a
+* Names, numbers, order and flags of the tests are in ``openipu.shared.vipu.cluster_tests``. A new test also needs a
   member of ``model.Test``, a method of ``TestExecutor``, a value in the admin API, a help text in
   ``cli.cluster_tests``, and a choice in the documentation of the module ``vipu_cluster_test``.
 * One run at a time. During a run, the rules of ``domain`` reject changes of the cluster.

@@ -19,7 +19,7 @@ from openipu.vipu.agent.hardware import HardwareError, Share, ShareIpu
 from openipu.vipu.agent.metrics import MachineMetrics, quantity
 from openipu.vipu.domain.model import GwRouting, Routing, SyncType
 from openipu.vipu.metrics.catalog import MACHINE
-from tests.integration.waiting import until
+from tests.waiting import until
 
 
 class Lab:

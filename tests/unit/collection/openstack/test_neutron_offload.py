@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Ports with hardware offload: the offload type is set on creation only, and needs an extension of Neutron."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.common.client import CloudError
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.network import request_bodies
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.network.api import CloudLimits
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.network.limits import check_limits
+from ansible_collections.openipu.pod.plugins.module_utils.reconcile import UserError
+
+from tests.unit.collection.openstack.fake_cloud import FakeCloud
+from tests.unit.collection.openstack.neutron_raw import PROJECT, changes, network, plan, port, state
+
+MAC = "0c:42:a1:00:00:01"
+TYPE = "hardware_offload_type"
+
+
+def step(offload: bool | None, **actual: Any) -> Any:
+    desired = {"name": "vm-data", "network": "data", "vnic_type": "direct", "hardware_offload": offload}
+    ports = [port("vm-data", MAC, **{"binding:vnic_type": "direct", **actual})] if actual else []
+    (found,) = plan({"ports": [desired]}, state(network=[network("data")], port=ports))
+    return found
+
+
+def test_only_a_new_port_with_offload_has_the_type() -> None:
+    assert request_bodies.creation_body(step(True), lambda family, name: name)[TYPE] == "switchdev"
+    for offload in (False, None):
+        assert TYPE not in request_bodies.creation_body(step(offload), lambda family, name: name)
+
+
+def test_equal_and_omitted_values_are_no_change() -> None:
+    for offload, actual in ((True, "switchdev"), (False, None), (None, "switchdev"), (None, None)):
+        assert changes([step(offload, **{TYPE: actual})]) == []
+    assert changes([step(True, description="")]) == []  # a Neutron without the extension reports no type
+
+
+def test_an_unused_port_is_recreated_and_one_in_use_is_not() -> None:
+    assert changes([step(True, **{TYPE: None})]) == [("port", "vm-data", "recreate")]
+    with pytest.raises(UserError, match="Cannot change hardware_offload of port 'vm-data': it is in use by comp"):
+        step(True, **{TYPE: None, "device_owner": "compute:nova"})
+
+
+def test_a_neutron_without_the_extension_rejects_new_ports() -> None:
+    extension = "GET /extensions/port-hardware-offload-type"
+
+    def check(cloud: FakeCloud, *steps: Any) -> None:
+        check_limits(steps, CloudLimits(cloud, PROJECT), PROJECT)
+
+    check(FakeCloud({extension: {"extension": {}}}), step(True))
+    with pytest.raises(UserError, match="Cannot create port 'vm-data' for hardware offload: this Neutron"):
+        check(FakeCloud({extension: CloudError("no such extension", 404)}), step(True))
+    with pytest.raises(CloudError, match="unavailable"):
+        check(FakeCloud({extension: CloudError("unavailable", 503)}), step(True))
+    # The extension is not read for ports without offload, and for those that already have it.
+    cloud = FakeCloud({})
+    check(cloud, step(False), step(None), step(True, **{TYPE: "switchdev"}))
+    assert extension not in [key for key, _query in cloud.reads]

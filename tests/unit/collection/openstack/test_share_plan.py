@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Existing shares and access rules that are not ready, or failed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.common import writer
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.share.task import OPENSTACK_POD_SHARE
+from ansible_collections.openipu.pod.plugins.module_utils.runner import Run, TaskError
+
+from tests.unit.collection.openstack.fake_cloud import FakeCloud
+
+SHARE = {"id": "s1", "name": "data", "share_proto": "NFS", "share_type_name": "t", "size": 1, "description": ""}
+DESIRED = {"name": "data", "protocol": "NFS", "size": 1, "access": [{"to": "10.1.6.0/24"}]}
+
+
+@pytest.fixture(autouse=True)
+def without_delay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer, "_POLL_INTERVAL", 0)
+
+
+def rule(state: str, id: str = "r1") -> dict[str, Any]:
+    return {"id": id, "access_to": "10.1.6.0/24", "access_type": "ip", "access_level": "rw", "state": state}
+
+
+def cloud(share: str, state: str, **responses: Any) -> FakeCloud:
+    return FakeCloud(
+        {
+            "GET /shares/detail": {"shares": [{**SHARE, "status": share}]},
+            "GET /share-access-rules": {"access_list": [rule(state)]},
+            "GET /shares/s1/export_locations": {"export_locations": []},
+            "GET /messages": {"messages": []},
+            **responses,
+        }
+    )
+
+
+def run(fake: FakeCloud, check_mode: bool = False) -> dict[str, Any]:
+    checked = ArgumentSpecValidator(OPENSTACK_POD_SHARE.argument_spec).validate({"shares": [DESIRED]})
+    assert not checked.error_messages
+    return OPENSTACK_POD_SHARE.run(Run(checked.validated_parameters, check_mode, False, fake))
+
+
+def test_the_task_waits_for_a_share_and_a_rule_under_way() -> None:
+    fake = cloud(
+        "creating",
+        "queued_to_apply",
+        **{
+            "GET /shares/s1": [{"share": {**SHARE, "status": status}} for status in ("creating", "available")],
+            "GET /share-access-rules/r1": [{"access": rule(state)} for state in ("applying", "active")],
+        },
+    )
+    result = run(fake)
+    assert (result["changed"], fake.writes) == (False, [])
+    polled = [fake.responses[f"GET {path}"] for path in ("/shares/s1", "/share-access-rules/r1")]
+    assert [len(responses) for responses in polled] == [1, 1]  # only the last one is left
+
+
+def test_a_share_that_fails_is_an_error() -> None:
+    fake = cloud("creating", "active", **{"GET /shares/s1": {"share": {**SHARE, "status": "error"}}})
+    with pytest.raises(TaskError) as failure:
+        run(fake)
+    assert failure.value.message == "Cannot use share 'data': it is in state error: Manila reports no cause."
+    assert failure.value.result["shares"]["unchanged"] == []
+
+
+def test_a_rule_that_the_backend_rejected_is_recreated() -> None:
+    responses = {
+        "GET /share-access-rules/r2": {"access": rule("active", "r2")},
+        "POST /shares/s1/action": {"access": {"id": "r2"}},
+    }
+    fake = cloud("available", "error", **responses)
+    assert run(fake, check_mode=True)["access_rules"]["recreated"] == ["data/ip/10.1.6.0/24"]
+    result = run(fake)
+    assert result["access_rules"]["recreated"] == ["data/ip/10.1.6.0/24"]
+    assert [list(body) for _key, body in fake.writes] == [["deny_access"], ["allow_access"]]

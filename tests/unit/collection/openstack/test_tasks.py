@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Tasks of the OpenStack modules, from options to requests and results."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.catalog.task import OPENSTACK_POD_CATALOG
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.common import writer
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.common.client import CloudError
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.network.info_task import (
+    OPENSTACK_POD_NETWORK_INFO,
+)
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.network.task import OPENSTACK_POD_NETWORK
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.project.task import OPENSTACK_POD_PROJECT
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.server.task import OPENSTACK_POD_SERVER
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.tenant.task import OPENSTACK_POD_TENANT
+from ansible_collections.openipu.pod.plugins.module_utils.reconcile import UserError
+from ansible_collections.openipu.pod.plugins.module_utils.runner import Run, Task, TaskError
+
+from tests.unit.collection.openstack.fake_cloud import FakeCloud
+from tests.unit.collection.openstack.neutron_raw import PROJECT, network, port, subnet
+
+MAC = "0c:42:a1:00:05:01"
+NETWORKS = {
+    "GET /networks": {"networks": [network("data")]},
+    "GET /subnets": {"subnets": [subnet("data", "data", "10.5.0.0/16")]},
+    "GET /security-groups": {"security_groups": []},
+    "GET /routers": {"routers": []},
+    "GET /rbac-policies": {"rbac_policies": []},
+    "GET /ports": {"ports": []},
+}
+
+
+@pytest.fixture(autouse=True)
+def without_delay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer, "_POLL_INTERVAL", 0)
+
+
+def run(task: Task[Any], cloud: FakeCloud, check_mode: bool = False, **options: Any) -> dict[str, Any]:
+    checked = ArgumentSpecValidator(task.argument_spec, **task.constraints).validate(options)
+    assert not checked.error_messages, checked.error_messages
+    return task.run(Run(checked.validated_parameters, check_mode, True, cloud))
+
+
+def test_network() -> None:
+    config = {"ports": [{"name": "m1", "network": "data", "mac": MAC, "addresses": ["10.5.0.1"]}]}
+    made = port("m1", MAC, "10.5.0.1")
+    responses = {**NETWORKS, "POST /ports": {"ports": [made]}}
+    cloud = FakeCloud(responses)
+    predicted = run(OPENSTACK_POD_NETWORK, cloud, check_mode=True, pod="pod", config=config)
+    assert (predicted["ports"]["created"], cloud.writes) == (["m1"], [])
+    result = run(OPENSTACK_POD_NETWORK, cloud, pod="pod", config=config)
+    assert (result["ports"], result["diff"]) == (predicted["ports"], predicted["diff"])
+    ((key, body),) = cloud.writes
+    assert (key, body["ports"][0]["network_id"]) == ("POST /ports", "id-of-data")
+    cloud = FakeCloud({**NETWORKS, "GET /ports": {"ports": [made]}})
+    again = run(OPENSTACK_POD_NETWORK, cloud, pod="pod", config=config)
+    assert (again["changed"], again["ports"]["unchanged"], cloud.writes) == (False, ["m1"], [])
+    assert not [key for key, _query in cloud.reads if "quotas" in key]  # read only when objects are created
+    info = run(OPENSTACK_POD_NETWORK_INFO, cloud, pod="pod")
+    assert [item["name"] for item in info["ports"]] == ["m1"]
+    with pytest.raises(UserError, match="Cannot create 1 more ports: the quota of the project is 3, and 3 are"):
+        quota = {"quota": {"port": {"limit": 3, "used": 3}}}
+        cloud = FakeCloud({**responses, f"GET /quotas/{PROJECT}/details.json": quota})
+        run(OPENSTACK_POD_NETWORK, cloud, pod="pod", config=config)
+
+
+class UnreachableCloud(FakeCloud):
+    """Cloud that accepts no request, not even a login."""
+
+    def authorize(self) -> str:
+        raise AssertionError("The task contacts the cloud.")
+
+    def request(self, *args: Any, **kwargs: Any) -> Any:
+        raise AssertionError("The task contacts the cloud.")
+
+
+def test_invalid_options_are_reported_before_the_cloud_is_contacted() -> None:
+    config = {"ports": [{"name": name, "network": "data", "mac": MAC} for name in ("m1", "m2")]}
+    with pytest.raises(UserError, match=f"Cannot use MAC {MAC} for port 'm1' and port 'm2' of network 'data'"):
+        run(OPENSTACK_POD_NETWORK, UnreachableCloud({}), pod="pod", config=config)
+    servers = [{"name": name, "networks": [{"network": "data", "addresses": ["10.5.0.1"]}]} for name in ("m1", "m2")]
+    with pytest.raises(UserError, match=r"Cannot use address 10\.5\.0\.1 for port"):
+        run(OPENSTACK_POD_SERVER, UnreachableCloud({}), pod="pod", servers=servers)
+
+
+def test_network_with_a_missing_project() -> None:
+    config = {"shares": [{"name": "data", "project": "missing"}]}
+    cloud = FakeCloud({**NETWORKS, "GET /projects": {"projects": []}})
+    with pytest.raises(TaskError) as failure:
+        run(OPENSTACK_POD_NETWORK, cloud, pod="pod", config=config)
+    assert failure.value.message == (
+        "Cannot create share 'network/data/missing': project 'missing' does not exist. Create it first, or correct "
+        "the name."
+    )
+    assert cloud.writes == []
+
+
+SERVER = {
+    "id": "s1",
+    "name": "vm",
+    "status": "ACTIVE",
+    "tags": ["openipu.pod=pod"],
+    "flavor": {"original_name": "small"},
+    "image": {"id": "i1"},
+    "addresses": {"data": [{"addr": "10.5.0.1"}]},
+}
+NOVA = {
+    "GET /images": {"images": [{"id": "i1", "status": "active"}]},
+    "GET /flavors": {"flavors": [{"name": "small", "id": "f1"}]},
+}
+OPTIONS = {
+    "pod": "pod",
+    "servers": [{"name": "vm", "image": "ubuntu", "flavor": "small", "networks": [{"network": "data"}]}],
+}
+
+
+def test_server_is_created_after_its_ports() -> None:
+    made = port("vm-data", MAC, "10.5.0.1")
+    cloud = FakeCloud(
+        {
+            **NETWORKS,
+            **NOVA,
+            "GET /servers/detail": [{"servers": []}, {"servers": []}, {"servers": [SERVER]}],
+            "POST /ports": {"ports": [made]},
+            "POST /servers": {"server": {"id": "s1"}},
+            "GET /servers/s1": [{"server": {**SERVER, "status": status}} for status in ("BUILD", "ACTIVE")],
+        }
+    )
+    predicted = run(OPENSTACK_POD_SERVER, cloud, check_mode=True, **OPTIONS)
+    result = run(OPENSTACK_POD_SERVER, cloud, **OPTIONS)
+    assert [result[part] for part in ("ports", "servers", "diff")] == [
+        predicted[part] for part in ("ports", "servers", "diff")
+    ]
+    assert (result["ports"]["created"], result["servers"]["created"]) == (["vm-data"], ["vm"])
+    assert [key for key, _body in cloud.writes] == ["POST /ports", "POST /servers"]
+    assert cloud.writes[1][1]["server"]["networks"] == [{"port": made["id"]}]
+    assert result["details"] == {"vm": {"id": "s1", "status": "ACTIVE", "addresses": {"data": ["10.5.0.1"]}}}
+    again = run(OPENSTACK_POD_SERVER, FakeCloud({**cloud.responses, "GET /ports": {"ports": [made]}}), **OPTIONS)
+    assert (again["changed"], again["servers"]["unchanged"]) == (False, ["vm"])
+
+
+def test_server_that_is_rejected_keeps_the_result_of_its_ports() -> None:
+    cloud = FakeCloud(
+        {
+            **NETWORKS,
+            **NOVA,
+            "GET /servers/detail": {"servers": []},
+            "POST /ports": {"ports": [port("vm-data", MAC)]},
+            "POST /servers": CloudError("Nova returned an error: no host.", 400),
+        }
+    )
+    with pytest.raises(TaskError) as failure:
+        run(OPENSTACK_POD_SERVER, cloud, **OPTIONS)
+    assert failure.value.message == "Cannot create server 'vm': Nova returned an error: no host."
+    assert failure.value.result["changed"]
+    assert failure.value.result["ports"]["created"] == ["vm-data"]
+
+
+def test_server_is_removed_before_its_ports() -> None:
+    own = port("vm-data", MAC, device_id="s1", device_owner="compute:nova")
+    unused = {**port("vm-old", MAC), "id": "p2"}
+    other = {**port("other-data", MAC), "id": "p3"}
+    cloud = FakeCloud(
+        {**NETWORKS, "GET /servers/detail": {"servers": [SERVER]}, "GET /ports": {"ports": [own, unused, other]}}
+    )
+    result = run(OPENSTACK_POD_SERVER, cloud, state="absent", pod="pod", servers=[{"name": "vm"}])
+    assert (result["servers"]["removed"], sorted(result["ports"]["removed"])) == (["vm"], ["vm-data", "vm-old"])
+    keys = [key for key, _body in cloud.writes]
+    assert keys[0] == "DELETE /servers/s1"
+    assert sorted(keys[1:]) == ["DELETE /ports/p2", f"DELETE /ports/{own['id']}"]
+
+
+@pytest.mark.parametrize(
+    ("server", "responses", "options", "message"),
+    [
+        (SERVER, {}, {"pod": "other"}, "Cannot change server 'vm': it does not belong to 'other'."),
+        (None, {}, {"servers": [{"name": "vm"}]}, "Cannot start server 'vm': a new server needs image and flavor."),
+        (None, {"GET /flavors": {"flavors": []}}, {}, "Cannot use flavor 'small' for server 'vm': it does not exist"),
+        (None, {}, {"project": "missing"}, "Cannot find project 'missing'. Correct the name, or omit it."),
+        (None, {}, {"project": "0" * 32}, "Cannot create or change port 'vm-data': the credentials are not for"),
+    ],
+)
+def test_server_checks(server: Any, responses: Any, options: Any, message: str) -> None:
+    listed = {"GET /servers/detail": {"servers": [server] if server else []}, "GET /projects": {"projects": []}}
+    cloud = FakeCloud({**NETWORKS, **NOVA, **listed, **responses})
+    cloud.responses["GET /networks"] = {"networks": [network("data"), network("data", project_id="0" * 32)]}
+    with pytest.raises(UserError) as failure:
+        run(OPENSTACK_POD_SERVER, cloud, **{**OPTIONS, **options})
+    assert message in failure.value.message
+    assert cloud.writes == []
+
+
+def test_catalog_recreates_a_flavor_with_its_projects() -> None:
+    flavor = {
+        "id": "f1",
+        "name": "small",
+        "vcpus": 1,
+        "ram": 64,
+        "disk": 1,
+        "OS-FLV-EXT-DATA:ephemeral": 0,
+        "swap": "",
+        "os-flavor-access:is_public": False,
+        "extra_specs": {"hw:cpu_policy": "dedicated"},
+    }
+    cloud = FakeCloud(
+        {
+            "GET /flavors/detail": {"flavors": [flavor]},
+            "GET /flavors/f1/os-flavor-access": {"flavor_access": [{"tenant_id": "p2"}]},
+            "POST /flavors": {"flavor": {"id": "f2"}},
+        }
+    )
+    result = run(OPENSTACK_POD_CATALOG, cloud, flavors=[{"name": "small", "vcpus": 2}])
+    assert result["flavors"]["recreated"] == ["small"]
+    assert [key for key, _body in cloud.writes] == [
+        "DELETE /flavors/f1",
+        "POST /flavors",
+        "POST /flavors/f2/os-extra_specs",
+        "POST /flavors/f2/action",
+    ]
+    assert cloud.writes[1][1]["flavor"]["ram"] == 64
+    assert cloud.writes[3][1] == {"addTenantAccess": {"tenant": "p2"}}
+
+
+def test_project_with_user_quota_and_role() -> None:
+    cloud = FakeCloud(
+        {
+            "GET /projects": {"projects": []},
+            "GET /users": {"users": []},
+            "GET /roles": {"roles": [{"id": "r1", "name": "member"}]},
+            "POST /projects": {"project": {"id": "p2"}},
+            "POST /users": {"user": {"id": "u2"}},
+        }
+    )
+    options = {
+        "projects": [{"name": "team", "quotas": {"compute": {"cores": 4, "ram": 64}}}],
+        "users": [
+            {
+                "name": "alice",
+                "roles": [{"project": "team"}],
+                "key_pairs": [{"name": "laptop", "public_key": "ssh-ed25519 AAAA alice"}],
+            }
+        ],
+    }
+    result = run(OPENSTACK_POD_PROJECT, cloud, **options)
+    assert [key for key, _body in cloud.writes] == [
+        "POST /projects",
+        "POST /users",
+        "PUT /projects/p2/users/u2/roles/r1",
+        "PUT /os-quota-sets/p2",
+        "POST /os-keypairs",
+    ]
+    assert cloud.writes[3][1] == {"quota_set": {"cores": 4, "ram": 64}}
+    assert result["quotas"]["created"] == ["team/compute/cores", "team/compute/ram"]
+    assert result["key_pairs"]["created"] == ["alice/laptop"]
+
+
+def test_tenant_note_and_role() -> None:
+    cloud = FakeCloud(
+        {
+            "GET /projects": {"projects": [{"id": "p2"}]},
+            "GET /roles": {"roles": [{"id": "r1", "name": "admin"}]},
+            "GET /projects/p2/tags": {"tags": ["openipu.pod=other"]},
+            "GET /role_assignments": {"role_assignments": []},
+        }
+    )
+    result = run(OPENSTACK_POD_TENANT, cloud, pod="vpod", project="team", roles=["admin"])
+    assert (result["tags"]["created"], result["roles"]["created"], result["other_pods"]) == (
+        ["vpod"],
+        ["admin"],
+        ["other"],
+    )
+    assert [key for key, _body in cloud.writes] == [
+        "PUT /projects/p2/tags/openipu.pod%3Dvpod",
+        "PUT /projects/p2/tags/openipu.role%3Dr1%3Au1%3Avpod",
+        "PUT /projects/p2/users/u1/roles/r1",
+    ]
+    cloud = FakeCloud({**cloud.responses, "GET /projects": {"projects": []}})
+    deleted = run(OPENSTACK_POD_TENANT, cloud, pod="vpod", project="team", state="absent")
+    assert (deleted["changed"], deleted["other_pods"], cloud.writes) == (False, [], [])
