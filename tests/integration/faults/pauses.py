@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -28,17 +29,34 @@ class PausedRack:
     """Rack with a running partition on every machine. Each of its parts can be paused."""
 
     def __init__(self, folder: Path) -> None:
-        self.rack = RackProcess(folder, MACHINES)
-        self.relay = subprocess.Popen(
-            [sys.executable, str(RELAY), *(f"{agent.host}:{agent.port}" for agent in self.rack.agents)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        """Start all processes and partitions. What has started is stopped again when a later step fails."""
+        with ExitStack() as started:
+            self.rack = RackProcess(folder, MACHINES)
+            started.callback(self.rack.close)
+            self.relay = subprocess.Popen(
+                [sys.executable, str(RELAY), *(f"{agent.host}:{agent.port}" for agent in self.rack.agents)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            started.callback(self.relay.communicate)  # closes its standard input, which ends it
+            initialise(folder / "vipu-server.db")
+            self.server = Process("--database", str(folder / "vipu-server.db"), "--log-level", "info")
+            started.callback(self.server.stop)
+            self._configure()
+            self.revisions = self._revisions()
+            self._started = started.pop_all()
+
+    def close(self) -> None:
+        """Stop all processes."""
+        for process in (self.server.process, self.rack.process, self.relay):
+            process.send_signal(signal.SIGCONT)
+        self._started.close()
+
+    def _configure(self) -> None:
+        """Create agents, which the controller reaches through the relay, and a partition on each of them."""
         assert self.relay.stdout
         ports = [int(port) for port in self.relay.stdout.readline().split()]
-        initialise(folder / "vipu-server.db")
-        self.server = Process("--database", str(folder / "vipu-server.db"), "--log-level", "info")
         names = [agent.id for agent in self.rack.agents]
         reply = self.server.admin.Apply(
             admin.ApplyRequest(
@@ -56,15 +74,6 @@ class PausedRack:
             requirements = virmgrpc.PartitionRequirements(id=f"p{number}", size=4, allocation_id="a1")
             self.server.user.CreatePartition(virmgrpc.CreatePartitionRequest(requirements=requirements), timeout=20)
         self.wait_active()
-        self.revisions = self._revisions()
-
-    def close(self) -> None:
-        """Stop all processes."""
-        for process in (self.server.process, self.rack.process, self.relay):
-            process.send_signal(signal.SIGCONT)
-        self.server.stop()
-        self.rack.close()
-        self.relay.communicate()  # closes its standard input, which ends it
 
     def pause(self, part: str, seconds: float) -> None:
         """Stop a part for this time, and wait until all partitions are active again."""
