@@ -198,7 +198,7 @@ def test_tenants_of_a_secure_controller(
     assert admin.write(created, force=False) == []
     alice = connect(server, **tls_options, api_user_id="alice", api_access_key=admin.access_key("alice"))
     assert alice.read("allocation") == []
-    with pytest.raises(VipuError, match="Cannot list agents"):
+    with pytest.raises(VipuError, match="Cannot call ListAgents: only administrators may do this"):
         alice.read("agent")
     wrong = connect(server, **tls_options, api_user_id="alice", api_access_key="AbCdEfGhIjK")
     with pytest.raises(VipuError, match="user id or its access key is wrong") as caught:

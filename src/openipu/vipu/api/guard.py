@@ -112,9 +112,10 @@ class RequestGuard(grpc.GenericRpcHandler):  # type: ignore[misc]
                     caller = authenticate(context.invocation_metadata())
                 user = caller.user
                 if admin_only and caller.allowed is not None:
+                    name = method.rpartition("/")[2]
                     raise RuleError(
                         Code.PERMISSION_DENIED,
-                        f"Cannot call {method}: only administrators may do this. Use the key of an administrator.",
+                        f"Cannot call {name}: only administrators may do this. Use the key of an administrator.",
                     )
                 if bounded and len(data) > _MAX_REQUEST:
                     raise RuleError(
