@@ -147,8 +147,7 @@ def test_the_admin_api_is_for_administrators(tenants: tuple[User, User, User]) -
         request = getattr(admin, method.input_type.name)()
         assert alice.rejected("admin", method.name, request) == (
             grpc.StatusCode.PERMISSION_DENIED,
-            f"Cannot call {method.name}: "
-            "only administrators may do this. Use the key of an administrator.",
+            f"Cannot call {method.name}: only administrators may do this. Use the key of an administrator.",
         )
     assert len(root("admin", "ListAgents", admin.ListAgentsRequest()).agents) == 3
 
