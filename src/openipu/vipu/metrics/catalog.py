@@ -99,7 +99,7 @@ CONTROLLER = _table(
     (
         "vipu_partition_operations{operation}",
         "gauge",
-        "Partitions by operation of the controller: idle, creating, resetting, removing, failed.",
+        "Partitions by operation of the controller: idle, creating, resetting, removing, failed, unreachable.",
     ),
     (
         "vipu_partition_operation_age_seconds{operation}",
