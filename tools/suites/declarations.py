@@ -149,6 +149,7 @@ SUITES = (
             "requirements/browser.txt",
             "tests/browser/*",
             "tests/unit/__init__.py",
+            "tests/unit/collection/__init__.py",
             "tests/unit/collection/report/*",
             "tests/unit/vipu/__init__.py",
             "tests/unit/vipu/cluster_test/*",
