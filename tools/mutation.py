@@ -43,15 +43,15 @@ TARGETS = (
     Target(
         "src/openipu/vipu/domain/placement.py",
         ("tests/unit/vipu/domain/test_placement.py", "tests/unit/vipu/domain/test_rules_partitions.py"),
-        80,
+        95,
     ),
     Target(
         "src/openipu/vipu/domain/capacity.py",
         ("tests/unit/vipu/domain/test_placement.py", "tests/unit/vipu/domain/test_rules_partitions.py"),
-        80,
+        95,
     ),
-    Target(f"{COLLECTION}/plugins/module_utils/reconcile.py", ("tests/unit/collection/test_reconcile.py",), 80),
-    Target(f"{COLLECTION}/plugins/module_utils/openstack/network/plan.py", ("tests/unit/collection/openstack",), 80),
+    Target(f"{COLLECTION}/plugins/module_utils/reconcile.py", ("tests/unit/collection/test_reconcile.py",), 95),
+    Target(f"{COLLECTION}/plugins/module_utils/openstack/network/plan.py", ("tests/unit/collection/openstack",), 95),
 )
 
 

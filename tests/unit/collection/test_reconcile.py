@@ -166,9 +166,10 @@ def test_step_not_tried_is_neither_success_nor_cause() -> None:
     assert [error["id"] for error in report.result()["errors"]] == ["a", "b"]
 
 
-def test_half_done_step_counts_as_changed() -> None:
+@pytest.mark.parametrize("message", ["No socket.", "Cannot create lamp 'a': No socket."])
+def test_half_done_step_counts_as_changed(message: str) -> None:
     steps = plan(FAMILY, [lamp("a", socket="E14")], [lamp("a", socket="E27")], recreate=True)
-    error = ItemError.of(steps[0], "No socket.", Failure.HALF_DONE)
+    error = ItemError.of(steps[0], message, Failure.HALF_DONE)
     report = converge(steps, lambda steps: [error], check_mode=False, diff=False)
     assert (report.changed, report.message) == (
         True,
