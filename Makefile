@@ -6,7 +6,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 
 .DEFAULT_GOAL := help
-.PHONY: help venv bring-up twin-up twin-down test test-all test-newcomer static test-core coverage mutation test-oldest lint types sanity unit integration ansible-lint docs test-browser test-peers openstack-up openstack-down test-openstack test-roles test-poplar-server rack-rehearsal bench bench-openstack soak proto format lock build clean
+.PHONY: help venv bring-up twin-up twin-down test test-all test-newcomer static test-core coverage mutation test-oldest lint types sanity unit integration attack ansible-lint docs test-browser test-peers openstack-up openstack-down test-openstack test-roles test-poplar-server rack-rehearsal bench bench-openstack soak proto format lock build clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' Makefile
@@ -65,7 +65,10 @@ unit: venv ## unit and property tests
 	pytest tests/unit -n 2
 
 integration: venv ## tests of controller, agents, command lines, modules and playbooks with a twin
-	pytest tests/integration -n 3 --dist loadscope
+	pytest tests/integration tests/attack -m "not long" -n 3 --dist loadscope
+
+attack: venv ## attacks on controller and agents, each with its defence on and off
+	pytest tests/attack -n 2 --timeout 600
 
 coverage: venv ## line and branch coverage of unit and integration tests
 	@mkdir -p .cache/coverage && coverage erase

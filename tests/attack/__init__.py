@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Attacks on controller, agents and command lines: ``make attack``, and its short form in ``make test``.
+
+Each attack runs twice: with its defence, which must hold, and with the defence switched off, where the
+test must fail. Declare the defence with ``@pytest.mark.defence("package.module.NAME", value)``, where
+``value`` switches it off. Mark attacks that take more than a few seconds with ``@pytest.mark.long``.
+"""

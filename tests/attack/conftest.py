@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Each attack runs with its defence on, and with it off, where the test must fail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+
+from tests.attack import defences
+from tests.integration import vipu_servers
+from tests.integration.conftest import instant_server, machines, quiet, vipu_process, vipu_server
+
+__all__ = ["instant_server", "machines", "quiet", "vipu_process", "vipu_server"]
+
+ON, OFF = "defence on", "defence off"
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run tests with a marker ``defence`` twice."""
+    if any(metafunc.definition.iter_markers("defence")):
+        metafunc.parametrize("defence", [ON, OFF], indirect=True)
+
+
+@pytest.fixture(autouse=True)
+def defence(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[bool]:
+    """Switch off the defences of the markers in the second run. Return whether they are on."""
+    on = getattr(request, "param", ON) == ON
+    if not on:
+        switches = [defences.Switch(*marker.args) for marker in request.node.iter_markers("defence")]
+        for switch in switches:
+            monkeypatch.setattr(*switch.find(), switch.off)
+        monkeypatch.setenv(defences.VARIABLE, defences.export(switches))
+        monkeypatch.setattr(vipu_servers, "command", partial(defences.command, "openipu.vipu.server.main"))
+    yield on
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Any:
+    """Require a failed assertion of a test whose defence is off."""
+    callspec = getattr(pyfuncitem, "callspec", None)
+    if callspec is None or callspec.params.get("defence") != OFF:
+        return (yield)
+    try:
+        yield
+    except (AssertionError, pytest.fail.Exception):
+        return True
+    pytest.fail("The test does not notice the attack: it passed with its defence switched off.")
