@@ -20,6 +20,7 @@ from structlog.testing import LogCapture
 from openipu.shared.vipu.client import ACCESS_KEY_METADATA, USER_ID_METADATA
 from openipu.shared.vipu.contract import admin, virmgrpc
 from openipu.vipu.api import auth, guard
+from openipu.vipu.api.endpoints import ListenAddress
 from openipu.vipu.domain.model import Put, Role
 from openipu.vipu.server.initialise import initialise
 from openipu.vipu.storage import writer
@@ -180,6 +181,16 @@ def test_credentials_are_needed_and_must_be_right(tenants: tuple[User, User, Use
             assert user.rejected(*call) == (grpc.StatusCode.UNAUTHENTICATED, message)
     # Clients with a certificate may read the version without credentials.
     assert User(server)("version", "GetVersion", virmgrpc.VersionRequest()).version
+
+
+def test_a_separate_admin_endpoint_is_secure(secure: Callable[..., InProcess], certs: Path) -> None:
+    server = secure(admin=ListenAddress("127.0.0.1", 0))
+    credentials = server.root_key  # type: ignore[attr-defined]
+    request = admin.ListUsersRequest()
+    assert User(server, "root", credentials).rejected("admin", "ListUsers", request)[0] is grpc.StatusCode.UNIMPLEMENTED
+    endpoint = Client(str(server.endpoints[1]), channel(certs))
+    assert [user.id for user in User(endpoint, "root", credentials)("admin", "ListUsers", request).users] == ["root"]
+    endpoint.close()
 
 
 def test_keys_are_neither_stored_nor_logged(

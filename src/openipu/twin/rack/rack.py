@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import grpc
-
 from openipu.process.limits import raise_file_limit
 from openipu.shared.pod.topology import Layout
 from openipu.twin.cables.wiring import Wiring
@@ -19,6 +17,7 @@ from openipu.twin.rack.faults import RackFaults
 from openipu.vipu.agent.server import AgentServer
 from openipu.vipu.domain.model import Topology
 from openipu.vipu.metrics.exporter import MetricsAddress
+from openipu.vipu.tls.load import ServerCredentials
 
 if TYPE_CHECKING:  # a rack without such devices does not load their libraries
     from openipu.twin.devices.rack_devices import RackDevices
@@ -35,7 +34,7 @@ class Rack:
         ilds: int = 1,
         bring_up: float = 0.0,
         announce_interfaces: Sequence[str] = (),
-        credentials: grpc.ServerCredentials | None = None,
+        credentials: ServerCredentials | None = None,
     ) -> None:
         """Create the machines and their cables. Raises ValueError for machines that do not form a rack."""
         _check(machines, ilds)

@@ -14,6 +14,7 @@ from openipu.vipu.agent.metrics import MachineMetrics
 from openipu.vipu.agent.service import AgentService
 from openipu.vipu.agent_api.contract import agent
 from openipu.vipu.metrics import exporter
+from openipu.vipu.tls.load import ServerCredentials
 
 # Two agents on one endpoint must be an error, not a random choice for each connection. Requests are small.
 # Controllers may send keepalive pings on idle connections every few seconds.
@@ -33,7 +34,7 @@ class AgentServer:
         hardware: Hardware,
         host: str,
         port: int,
-        credentials: grpc.ServerCredentials | None = None,
+        credentials: ServerCredentials | None = None,
         metrics: exporter.MetricsAddress | None = None,
     ) -> None:
         """Port 0 selects a free port. ``port`` and ``metrics`` hold the actual ports after the start."""
@@ -61,7 +62,7 @@ class AgentServer:
             if self._credentials is None:
                 bound = server.add_insecure_port(address)
             else:
-                bound = server.add_secure_port(address, self._credentials)
+                bound = server.add_secure_port(address, self._credentials())
         except RuntimeError:
             bound = 0
         if not bound:

@@ -23,6 +23,7 @@ from openipu.vipu.lifecycle.interface import Lifecycle
 from openipu.vipu.metrics.catalog import CONTROLLER
 from openipu.vipu.metrics.meters import Calls
 from openipu.vipu.storage.writer import RecordWriter
+from openipu.vipu.tls.load import ServerCredentials
 
 MAX_MESSAGE = 16 << 20  # bytes
 MAX_CALLS = 1024  # concurrent; more return RESOURCE_EXHAUSTED
@@ -73,7 +74,7 @@ class EndpointOptions:
     user: ListenAddress
     admin: ListenAddress | None = None
     public_only: bool = False
-    credentials: grpc.ServerCredentials | None = None
+    credentials: ServerCredentials | None = None
     authenticator: Authenticator | None = None
     version: str = ""
     max_retries: int = 3
@@ -152,7 +153,7 @@ class Endpoints:
             if self._options.credentials is None:
                 port = server.add_insecure_port(str(address))
             else:
-                port = server.add_secure_port(str(address), self._options.credentials)
+                port = server.add_secure_port(str(address), self._options.credentials())
         except RuntimeError:
             port = 0
         if not port:

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import grpc
 import structlog
 
 from openipu.process import log
@@ -57,7 +56,7 @@ class Settings:
     user: ListenAddress
     admin: ListenAddress | None = None
     public_only: bool = False
-    credentials: grpc.ServerCredentials | None = None
+    credentials: load.ServerCredentials | None = None
     default_user_id: str = ""
     user_id_metadata: str = USER_ID_METADATA
     access_key_metadata: str = ACCESS_KEY_METADATA

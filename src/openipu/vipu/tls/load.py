@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import grpc
@@ -14,6 +16,9 @@ CLIENT, SERVER = "client", "server"
 
 _log = structlog.get_logger("tls")
 
+ServerCredentials = Callable[[], grpc.ServerCredentials]
+"""Factory of the credentials of one port. gRPC cannot use an object that loads new files for a second port."""
+
 
 class TlsError(Exception):
     """Raised when certificates cannot be created, read or used."""
@@ -21,8 +26,8 @@ class TlsError(Exception):
     error_code = "OPU614"
 
 
-def server_credentials(directory: Path) -> grpc.ServerCredentials:
-    """Return credentials for mutual TLS with ``directory/server``.
+def server_credentials(directory: Path) -> ServerCredentials:
+    """Return a factory of credentials for mutual TLS with ``directory/server``.
 
     Clients need a certificate of its authority. Raises TlsError.
     """
@@ -39,13 +44,18 @@ def client_files(directory: Path) -> dict[str, str]:
     return {name: str(path) for name, path in files.items()}
 
 
-def mutual(ca_file: Path, certificate_file: Path, key_file: Path, remedy: str = "") -> grpc.ServerCredentials:
-    """Return credentials for mutual TLS with PEM files; ``remedy`` ends the message of a TlsError.
+def mutual(ca_file: Path, certificate_file: Path, key_file: Path, remedy: str = "") -> ServerCredentials:
+    """Return a factory of credentials for mutual TLS with PEM files.
 
-    Replaced files apply to the next connection. If they are invalid, the reason is logged and the
-    previous ones remain in use.
+    Raises TlsError, whose message ends with ``remedy``. Replaced files apply to the next connection. If they
+    are invalid, the reason is logged and the previous ones remain in use.
     """
     files = (ca_file, certificate_file, key_file)
+    check(files, remedy)
+    return partial(_credentials, files, remedy)
+
+
+def _credentials(files: tuple[Path, Path, Path], remedy: str) -> grpc.ServerCredentials:
     seen = file_stamps(files)
 
     def renewed() -> grpc.ServerCertificateConfiguration | None:
@@ -59,7 +69,7 @@ def mutual(ca_file: Path, certificate_file: Path, key_file: Path, remedy: str = 
         except TlsError as error:
             _log.warning("cannot use new certificates", reason=str(error))
             return None
-        _log.info("new certificates loaded", file=str(certificate_file))
+        _log.info("new certificates loaded", file=str(files[1]))
         return configuration
 
     return grpc.dynamic_ssl_server_credentials(_configuration(files, remedy), renewed, True)

@@ -9,6 +9,7 @@ import json
 import pytest
 
 from openipu.twin.rack import config_file
+from openipu.vipu.tls import issue
 
 
 def write(path, *clusters):
@@ -34,6 +35,24 @@ def test_clusters_share_no_cable(tmp_path):
     assert first
     assert second
     assert not first & second
+
+
+def test_several_machines_use_tls(tmp_path):
+    issue.create(tmp_path / "tls", ["127.0.0.1"])
+    server = tmp_path / "tls" / "server"
+    files = {"tls_ca": "ca.crt", "tls_certificate": "server.crt", "tls_key": "server.key"}
+    path = tmp_path / "rack.json"
+    path.write_text(json.dumps(cluster(1, 2) | {key: str(server / name) for key, name in files.items()}))
+
+    async def scenario():
+        rack = config_file.load(path)
+        try:
+            await rack.start()
+            return [machine.server.port for machine in rack.machines.values()]
+        finally:
+            await rack.stop()
+
+    assert all(asyncio.run(scenario()))
 
 
 def test_an_id_in_two_clusters_is_rejected(tmp_path):
