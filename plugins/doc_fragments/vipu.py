@@ -60,6 +60,12 @@ options:
       - Taken from the environment variable E(VIPU_CLI_METADATA_ACCESS_KEY_KEY) when not given.
     type: str
     default: vipu-access-key
+  insecure_network:
+    description:
+      - Whether to send the access key without TLS to addresses other than loopback. Others on the network can read it then.
+      - Taken from the environment variable E(VIPU_CLI_INSECURE_NETWORK) when not given.
+    type: bool
+    default: false
   timeout:
     description: Timeout of one call, in seconds.
     type: float

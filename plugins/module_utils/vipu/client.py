@@ -16,6 +16,7 @@ from pathlib import Path
 
 from ..errors import ERRORS
 from ..reconcile import UserError
+from .addresses import is_loopback
 from .contract import admin, virmgrpc
 from .ports import AGENT_PORT, CONTROLLER_PORT
 from .wire import HAS_GRPC, HAS_PROTOBUF, Stub
@@ -49,7 +50,10 @@ class VipuError(UserError):
 
 @dataclass(frozen=True)
 class Connection:
-    """Address of a controller, and credentials. A CA, certificate or key enables TLS; ``timeout`` is in seconds."""
+    """Address of a controller, and credentials. A CA, certificate or key enables TLS; ``timeout`` is in seconds.
+
+    ``insecure_network`` allows an access key without TLS to addresses other than loopback.
+    """
 
     host: str = "localhost"
     port: int = CONTROLLER_PORT
@@ -61,6 +65,7 @@ class Connection:
     timeout: float = 30.0
     user_id_metadata: str = USER_ID_METADATA
     access_key_metadata: str = ACCESS_KEY_METADATA
+    insecure_network: bool = False
 
     @property
     def address(self) -> str:
@@ -72,6 +77,15 @@ class Connection:
     def secure(self) -> bool:
         """Return whether the channel uses TLS."""
         return bool(self.ca_path or self.client_cert or self.client_key)
+
+    def check_exposure(self) -> None:
+        """Raise VipuError when the access key would be readable on the network."""
+        if self.access_key and not (self.secure or self.insecure_network or is_loopback(self.host)):
+            raise VipuError(
+                "Cannot send the access key to %s: the connection has no TLS, so others on the network could read the "
+                "key. Set ca_path, client_cert and client_key, or insecure_network to allow it." % self.address,
+                "INVALID_ARGUMENT",
+            )
 
 
 class Client:
@@ -151,6 +165,7 @@ class Client:
             raise VipuError(
                 "Cannot call the controller: port %d is not between 1 and 65535." % connection.port, "INVALID_ARGUMENT"
             )
+        connection.check_exposure()
         options = [
             ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
             ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),

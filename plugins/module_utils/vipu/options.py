@@ -37,6 +37,7 @@ CONNECTION_OPTIONS: dict[str, t.Any] = {
     "metadata_access_key_key": _option(
         "METADATA_ACCESS_KEY_KEY", type="str", default=ACCESS_KEY_METADATA, no_log=False
     ),
+    "insecure_network": _option("INSECURE_NETWORK", type="bool", default=False),
     "timeout": {"type": "float", "default": 30.0},
     "transport": {"type": "str", "choices": ["grpc", "cli"], "default": "grpc"},
     "vipu_admin_path": {"type": "str", "default": "vipu-admin"},
@@ -57,6 +58,7 @@ def connection(params: dict[str, t.Any]) -> Connection:
         timeout=params["timeout"],
         user_id_metadata=params["metadata_user_id_key"].lower(),
         access_key_metadata=params["metadata_access_key_key"].lower(),
+        insecure_network=params["insecure_network"],
     )
 
 

@@ -23,7 +23,7 @@ def write_config(file: Path, connection: Connection, user: str, access_key: str)
     The file is written atomically and readable by its owner only. Certificates and keys have absolute paths.
     Raises OSError.
     """
-    settings: dict[str, str | int] = {
+    settings: dict[str, str | int | bool] = {
         "api-host": connection.host,
         "api-port": connection.port,
         "api-user-id": user,
@@ -36,6 +36,8 @@ def write_config(file: Path, connection: Connection, user: str, access_key: str)
     for name, field in _METADATA.items():
         if getattr(connection, field) != getattr(Connection, field):
             settings[name] = getattr(connection, field)
+    if connection.insecure_network:
+        settings["insecure-network"] = True
     write_private(file, "".join("%s=%s\n" % (name, json.dumps(value)) for name, value in settings.items()))
 
 

@@ -300,6 +300,19 @@ def test_an_invalid_key_is_not_in_the_message(serve: Callable[..., int], key: st
     assert "s3cr" not in error.message + error.details
 
 
+@pytest.mark.parametrize("host", ["10.3.1.101", "pod.example", "0.0.0.0", "::", "127.0.0.1.example"])
+def test_access_keys_need_encryption_off_loopback(host: str) -> None:
+    error = failure(8090, host=host, user_id="alice", access_key="s3cret")
+    assert error.code == "INVALID_ARGUMENT" and "s3cret" not in error.message
+    assert error.message.startswith("Cannot send the access key to ")
+    assert error.message.endswith("Set ca_path, client_cert and client_key, or insecure_network to allow it.")
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.9.9.9", "::1", "[::1]"])
+def test_access_keys_on_loopback(host: str) -> None:
+    Connection(host, access_key="s3cret").check_exposure()
+
+
 def test_the_access_key_is_not_shown() -> None:
     assert "s3cret" not in repr(Connection(access_key="s3cret"))
 

@@ -146,6 +146,7 @@ class Commands:
             raise VipuError(
                 "Cannot call the controller: port %d is not between 1 and 65535." % connection.port, "INVALID_ARGUMENT"
             )
+        connection.check_exposure()
         flags = ["--api-host=%s" % connection.host, "--api-port=%d" % connection.port]
         if connection.user_id:
             flags.append("--api-user-id=%s" % cli_objects.name("user", connection.user_id))
@@ -174,6 +175,7 @@ class Commands:
             "HOME": self._home(),
             **{"VIPU_CLI_" + name: _absolute(path) for name, path in paths.items() if path},
             **({"VIPU_CLI_API_ACCESS_KEY": connection.access_key} if connection.access_key else {}),
+            **({"VIPU_CLI_INSECURE_NETWORK": "true"} if connection.insecure_network else {}),
             **{"VIPU_CLI_" + name: key for name, key, default in metadata if key != default},
         }
 

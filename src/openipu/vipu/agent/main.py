@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import structlog
 
 from openipu.process.failures import ProgramError, program_error
 from openipu.process.signals import stop_signal
+from openipu.shared.vipu.addresses import is_loopback
 from openipu.shared.vipu.ports import AGENT_PORT, DISCOVERY_PORT
 from openipu.vipu.agent import hardware as kinds
 from openipu.vipu.agent.presence import INTERVAL, Announcer
@@ -28,13 +28,7 @@ _log: structlog.stdlib.BoundLogger = structlog.get_logger("virm-agent")
 
 def _check_exposure(host: str, secure: bool, insecure_network: bool) -> None:
     """Reject addresses other than loopback without TLS, which protects IPUs from other clients."""
-    if secure or insecure_network or host == "localhost":
-        return
-    try:
-        loopback = ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        loopback = False
-    if not loopback:
+    if not (secure or insecure_network or is_loopback(host)):
         raise ProgramError(
             f"Cannot listen on {host}: without TLS only loopback addresses are allowed. Use --tls-certificate, "
             "--tls-key and --tls-ca, or --insecure-network if only the controller can reach that network."

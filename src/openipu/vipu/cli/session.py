@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 # Messages of the client name the options of Ansible modules.
-_OPTIONS = re.compile(r"\b(ca_path|client_cert|client_key|api_user_id|api_access_key)\b")
+_OPTIONS = re.compile(r"\b(ca_path|client_cert|client_key|insecure_network|api_user_id|api_access_key)\b")
 
 
 class VipuCommandError(Exception):

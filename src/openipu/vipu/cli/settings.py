@@ -34,6 +34,7 @@ _CONNECTION: tuple[tuple[str, tuple[str, ...], Any, str], ...] = (
     ("client-key", (), _FILE, "Private key of the client certificate, PEM."),
     ("metadata-user-id-key", (), str, "Metadata key of the user id, as set in the controller."),
     ("metadata-access-key-key", (), str, "Metadata key of the access key, as set in the controller."),
+    ("insecure-network", (), click.BOOL, "Send the access key without TLS to addresses other than loopback."),
 )
 # Flag -> field of Connection, when that is not its name without ``api``.
 _FIELDS = {"metadata-user-id-key": "user_id_metadata", "metadata-access-key-key": "access_key_metadata"}
@@ -47,7 +48,7 @@ NAMES = frozenset(name.replace("-", "_") for name, *_ in (*_CONNECTION, *_OTHER)
 def root_options() -> list[click.Parameter]:
     """Return the flags before the verb, which environment variables can set."""
     return [
-        click.Option([f"--{name}", *short], type=type, help=help, envvar=ENVIRONMENT + _name(name).upper())
+        _option(name, short, type, help=help, envvar=ENVIRONMENT + _name(name).upper())
         for name, short, type, help in (*_CONNECTION, *_OTHER)
     ]
 
@@ -55,9 +56,15 @@ def root_options() -> list[click.Parameter]:
 def leaf_options() -> list[click.Parameter]:
     """Return the same flags after the noun, which take precedence. Only --output is in the help."""
     return [
-        click.Option([f"--{name}", *short], type=type, help=help, hidden=name != "output")
+        _option(name, short, type, help=help, hidden=name != "output")
         for name, short, type, help in (*_CONNECTION, *_OTHER)
     ]
+
+
+def _option(name: str, short: tuple[str, ...], type: Any, **more: Any) -> click.Option:
+    # Without a default, an omitted flag leaves the choice to the next source.
+    flag: dict[str, Any] = {"is_flag": True, "default": None} if type is click.BOOL else {}
+    return click.Option([f"--{name}", *short], type=type, **flag, **more)
 
 
 class Settings:
@@ -131,6 +138,10 @@ def _unknown(path: Path, values: dict[str, Any]) -> Iterator[tuple[str, list[str
 def _checked(path: Path | None, name: str, value: Any, type: Any) -> Any:
     """Return a value from a file in the type of its flag."""
     if path is None:
+        return value
+    if type is click.BOOL:
+        if not isinstance(value, bool):
+            raise config.ConfigError(f"In {str(path)!r}, {name} is neither true nor false.")
         return value
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise config.ConfigError(f"In {str(path)!r}, {name} is neither text nor a number.")

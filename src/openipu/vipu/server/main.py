@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import datetime
-import ipaddress
 import signal
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ import structlog
 from openipu.process import log
 from openipu.process.failures import ProgramError, program_error
 from openipu.process.notify import notify
+from openipu.shared.vipu.addresses import is_loopback
 from openipu.shared.vipu.client import (
     ACCESS_KEY_METADATA,
     USER_ID_METADATA,
@@ -372,11 +372,7 @@ def _initialise(database: Path, host: str, port: int, certs: Path | None) -> Non
 def _check_exposure(hosts: list[str], insecure_network: bool) -> None:
     """Reject addresses other than loopback without --secure, unless --insecure-network allows them."""
     for host in hosts:
-        try:
-            loopback = host == "localhost" or ipaddress.ip_address(host).is_loopback
-        except ValueError:
-            loopback = False
-        if not loopback and not insecure_network:
+        if not is_loopback(host) and not insecure_network:
             raise ProgramError(
                 f"Cannot listen on {host}: without --secure only loopback addresses are allowed. Use --secure, or "
                 "--insecure-network if every host of that network may control the POD."

@@ -41,6 +41,15 @@ def test_environment_of_commands(recorded: Recorded, monkeypatch: pytest.MonkeyP
     assert not folder.exists()
 
 
+def test_the_consent_to_plaintext_reaches_commands(recorded: Recorded) -> None:
+    recorded.prints("list users", "")
+    connection = Connection("10.3.1.101", access_key="k3y", insecure_network=True, timeout=10)
+    transport = CliTransport(connection, recorded.vipu_admin, recorded.vipu)
+    transport.read("user")
+    transport.close()
+    assert recorded.environment["VIPU_CLI_INSECURE_NETWORK"] == "true"
+
+
 @pytest.mark.parametrize(
     ("connection", "message"),
     [
@@ -52,6 +61,7 @@ def test_environment_of_commands(recorded: Recorded, monkeypatch: pytest.MonkeyP
         ({"user_id": "--api-access-key=x"}, "'--api-access-key=x' is not a valid user id"),
         ({"user_id": "alice bob"}, "'alice bob' is not a valid user id"),
         ({"access_key": "a\0b"}, "the access key or a path contains a NUL character"),
+        ({"host": "10.3.1.101", "access_key": "k3y"}, "Cannot send the access key to 10.3.1.101:8090"),
     ],
 )
 def test_no_option_value_becomes_a_flag(recorded: Recorded, connection: dict[str, Any], message: str) -> None:

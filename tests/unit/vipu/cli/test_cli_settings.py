@@ -78,12 +78,25 @@ def test_ports_in_files(system: Path, line: str) -> None:
     assert connection().port == 9000
 
 
-@pytest.mark.parametrize("line", ["api-port=0", 'api-port="x"', "api-port=true", "api-host=[1]"])
+@pytest.mark.parametrize(
+    "line", ["api-port=0", 'api-port="x"', "api-port=true", "api-host=[1]", 'insecure-network="yes"']
+)
 def test_the_error_names_invalid_values_and_their_file(system: Path, line: str) -> None:
     system.write_text(line + "\n")
     with pytest.raises(ConfigError) as caught:
         connection()
     assert str(system) in str(caught.value) and line.split("=")[0] in str(caught.value)
+
+
+def test_plaintext_is_allowed_by_every_source(system: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert connection().insecure_network is False
+    assert connection("--insecure-network").insecure_network is True
+    assert connection("list", "partitions", "--insecure-network").insecure_network is True
+    system.write_text("insecure-network=true\n")
+    assert connection().insecure_network is True
+    monkeypatch.setenv("VIPU_CLI_INSECURE_NETWORK", "false")
+    assert connection().insecure_network is False
+    monkeypatch.undo()
 
 
 def test_errors_of_files_are_one_line(tmp_path: Path) -> None:
