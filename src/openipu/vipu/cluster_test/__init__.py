@@ -6,8 +6,9 @@
 * Selection: ``selection.select_tests`` puts the requested tests into their order. ``selection.skip_verdict`` skips a
   test when a test that it depends on failed, or when it would disturb partitions. A test that is requested alone
   always runs.
-* Run: ``Runs.begin`` starts a run in the writer thread. ``execute.TestExecutor`` calls the agents concurrently, one
-  test at a time. A machine that does not respond gives the reading ``Unreachable``; it does not end the test.
+* Run: ``Runs.start`` checks and reserves a run in the writer thread, and starts it after the commit.
+  ``execute.TestExecutor`` calls the agents concurrently, one test at a time. A machine that does not respond gives
+  the reading ``Unreachable``; it does not end the test.
 * Evaluation: ``cable_verdicts``, ``link_verdicts`` and ``machine_verdicts`` map a cluster and its readings to a
   ``model.Verdict``. They are pure.
 

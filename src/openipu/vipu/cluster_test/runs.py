@@ -7,7 +7,8 @@ import asyncio
 import secrets
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import replace
 
 import structlog
@@ -17,9 +18,9 @@ from openipu.vipu.cluster_test.model import Test
 from openipu.vipu.cluster_test.results import Results, Run, RunState
 from openipu.vipu.cluster_test.selection import skip_verdict
 from openipu.vipu.domain.errors import Code, RuleError, RuleViolation, quoted
-from openipu.vipu.domain.model import State
+from openipu.vipu.domain.model import Change, State
 from openipu.vipu.fleet.connection import AgentConnection
-from openipu.vipu.storage.interface import StoppedError
+from openipu.vipu.storage.interface import Records, StoppedError
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger("vipu-server")
 
@@ -33,7 +34,7 @@ def abort_message(test: str, cluster: str) -> str:
 
 
 class Runs:
-    """Start, report and stop runs. ``last`` and ``wait`` may be used from any thread."""
+    """Start, report and stop runs. ``start``, ``last`` and ``wait`` may be used from any thread."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, connections: Callable[[], Mapping[str, AgentConnection]]
@@ -42,6 +43,7 @@ class Runs:
         self._loop = loop
         self._connections = connections
         self._last: Run | None = None
+        self._reserved: Run | None = None  # its transaction is not durable yet
         self._results: dict[str, Results] = {}
         self._changed = threading.Condition()
         self._task: asyncio.Task[None] | None = None
@@ -59,14 +61,39 @@ class Runs:
     @property
     def cluster_under_test(self) -> str:
         """Id of the cluster under test; empty for none."""
-        run = self._last
+        run = self._reserved or self._last
         return run.cluster.id if run and run.state is RunState.RUNNING else ""
 
-    def begin(self, state: State, cluster_id: str, tests: tuple[Test, ...]) -> Run:
-        """Start a run; raises RuleError.
+    def start(self, records: Records, cluster_id: str, tests: tuple[Test, ...]) -> Future[Run]:
+        """Start a run when the transaction with its checks is durable. The future fails with RuleError or StoreError.
 
-        This runs in the writer thread, so that no conflicting change can happen in between.
+        The checks run in the writer thread and reserve the cluster, so that no conflicting change can happen
+        in between. A failed transaction ends the reservation, and no machine is disturbed.
         """
+        id = secrets.token_hex(8)
+        started: Future[Run] = Future()
+
+        def reserve(state: State) -> tuple[Sequence[Change], Run]:
+            self._reserved = run = self._planned(state, id, cluster_id, tests)
+            return [], run
+
+        def committed(done: Future[Run]) -> None:
+            try:
+                run = done.result()
+                self._begin(run)
+            except Exception as error:  # noqa: BLE001 - passed on to the caller
+                started.set_exception(error)
+            else:
+                started.set_result(run)
+            finally:
+                if self._reserved and self._reserved.id == id:
+                    self._reserved = None
+
+        records.submit(reserve).add_done_callback(committed)
+        return started
+
+    def _planned(self, state: State, id: str, cluster_id: str, tests: tuple[Test, ...]) -> Run:
+        """Return a run that may start; raises RuleError."""
         try:
             cluster = state.clusters.get(cluster_id)
             if cluster is None:
@@ -84,15 +111,17 @@ class Runs:
             for allocation in state.allocations_in.get(cluster_id, ())
             for partition in state.partitions_in.get(allocation, ())
         )
-        run = Run(secrets.token_hex(8), cluster, tests, tuple(partitions), time.time())
+        return Run(id, cluster, tests, tuple(partitions), time.time())
+
+    def _begin(self, run: Run) -> None:
+        """Start a reserved run; raises StoppedError."""
         with self._changed:  # the task must not report progress before ``last`` is set
             try:
                 self._loop.call_soon_threadsafe(self._launch, run)
             except RuntimeError:  # the loop is closed
                 raise StoppedError from None
             self._last = run
-        _log.info("cluster test started", cluster=cluster.id, tests=[str(test) for test in tests])
-        return run
+        _log.info("cluster test started", cluster=run.cluster.id, tests=[str(test) for test in run.requested])
 
     def wait(self, known: int, seconds: float) -> Run | None:
         """Return the last run once it has ended or has more than ``known`` verdicts, or after ``seconds``."""

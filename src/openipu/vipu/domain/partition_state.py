@@ -138,7 +138,7 @@ def find_relocation(state: State, current: Partition, unavailable: frozenset[str
 def ipus_by_agent(state: State, record: Partition) -> dict[str, list[int]]:
     """Return, for each agent, the indices of ``record.ipus`` on its machine, in order.
 
-    Raises KeyError when the cluster is not, or no longer, in the state.
+    The partition must be in the state, which must not change meanwhile.
     """
     indices: dict[str, list[int]] = {}
     for index, (agent, _) in enumerate(state.machines_of(record)):

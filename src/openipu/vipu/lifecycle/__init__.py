@@ -4,6 +4,7 @@
 ``service.LifecycleService`` is the entry point. It runs one asyncio event loop in its own thread, with agent
 supervision, discovery and cluster tests. The services of the API depend on ``interface`` only.
 
+* ``inbox.Inbox`` passes committed changes from the writer thread to the event loop.
 * ``driver.Driver`` receives committed changes and events of agents, and decides what to do.
 * ``agent_queue.AgentQueue`` sends shares and releases to one agent: one call at a time, with all waiting items.
 * ``result_writer.ResultWriter`` writes results as commands of the record writer, many in one command.

@@ -152,18 +152,15 @@ class Driver:
 
     def reconcile(self, id: str) -> None:
         """Start the operation that the committed record of a partition requires, unless it is running."""
-        state = self._records.state
-        record = state.partitions.get(id)
         operation = self._operations.get(id)
-        if record is None or (operation and operation.record is record):
-            return
+        with self._records.reading() as state:  # a later commit may replace its cluster
+            record = state.partitions.get(id)
+            if record is None or (operation and operation.record is record):
+                return
+            indices = partition_state.ipus_by_agent(state, record)
         if operation and operation.is_removal and not operation.done and record.operation is Operation.REMOVING:
             operation.record = record  # only its errors have changed: the removal continues
             return
-        try:
-            indices = partition_state.ipus_by_agent(state, record)
-        except KeyError:
-            return  # already deleted; ``record_deleted`` follows
         if operation:
             self._finish(self._operations.pop(id))
         self._cancel_recovery(id)
@@ -394,7 +391,8 @@ class Driver:
             self._relocations[record.id] = self._loop.call_at(due, self._recover, record.id)
             return
         self._awaiting_relocation.add(record.id)
-        self._records.submit(lambda state: self._relocation(state, record)).add_done_callback(_log_failure)
+        moved = self._records.submit(lambda state: self._relocation(state, record))
+        moved.add_done_callback(lambda done: _log_relocation(record.id, done))
 
     def _recover_now(self, id: str) -> None:
         self._recoveries.pop(id, None)
@@ -406,20 +404,21 @@ class Driver:
             if timer := timers.pop(id, None):
                 timer.cancel()
 
-    def _relocation(self, state: State, record: Partition) -> tuple[Sequence[Change], None]:
-        """Return the changes that move a partition, in a command that sees all earlier changes."""
+    def _relocation(self, state: State, record: Partition) -> tuple[Sequence[Change], bool]:
+        """Return the changes that move a partition, and whether it moves; a command that sees all earlier changes."""
         if state.partitions.get(record.id) is not record:
-            return [], None
+            return [], False
         ipus = partition_state.find_relocation(state, record, self.supervisor.unavailable)
         if ipus is None:
-            return [], None
-        _log.info("partition relocated", partition=record.id)
-        return [Put(partition_state.auto_reset(record, time.time(), ipus))], None
+            return [], False
+        return [Put(partition_state.auto_reset(record, time.time(), ipus))], True
 
 
-def _log_failure(done: Future[None]) -> None:
+def _log_relocation(id: str, done: Future[bool]) -> None:
     if error := done.exception():
-        _log.error("partition not relocated", reason=str(error))
+        _log.error("partition not relocated", partition=id, reason=str(error))
+    elif done.result():
+        _log.info("partition relocated", partition=id)
 
 
 def _removal_error(id: str, reason: str) -> RuleError:

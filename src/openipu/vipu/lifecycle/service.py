@@ -4,10 +4,7 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import threading
-import time
-from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 
@@ -21,12 +18,13 @@ from openipu.vipu.cluster_test.runs import Runs
 from openipu.vipu.domain import partition_state, rules
 from openipu.vipu.domain.context import Context
 from openipu.vipu.domain.errors import RuleError, RuleViolation, missing_or_hidden, quoted
-from openipu.vipu.domain.model import Agent, Change, Delete, Kind, Partition, Put, State
+from openipu.vipu.domain.model import Agent, Change, Delete, Kind, Partition, Put, Record, State
 from openipu.vipu.domain.specs import Removal
 from openipu.vipu.fleet.connection import AgentConnection
 from openipu.vipu.fleet.discovery import Discovery
 from openipu.vipu.fleet.status import AgentStatus, DiscoveredAgent
 from openipu.vipu.lifecycle.driver import Driver
+from openipu.vipu.lifecycle.inbox import Inbox
 from openipu.vipu.lifecycle.interface import LifecycleOptions
 from openipu.vipu.lifecycle.meters import LifeMeters
 from openipu.vipu.metrics.meters import Meters
@@ -50,9 +48,7 @@ class LifecycleService:
         self._driver = Driver(records, options, self._loop)
         self._tests = Runs(self._loop, lambda: self._driver.supervisor.connections)
         self._meters = LifeMeters()
-        self._inbox: deque[tuple[float, Sequence[Change]]] = deque()  # with the time of the commit
-        self._reading = False  # a read of the inbox is scheduled
-        self._stopped = False
+        self._inbox = Inbox(records, self._loop, self._handle)
         self._discovery: Discovery | None = None
 
     # -- for the services, in any thread
@@ -67,13 +63,13 @@ class LifecycleService:
         options = self._options
         if options.discovery_interfaces:
             self._discovery = Discovery(options.discovery_interfaces, options.discovery_group, options.discovery_port)
-        self._records.subscribe(self._committed)
+        self._records.subscribe(self._inbox.put)
         self._thread.start()
         self._loop.call_soon_threadsafe(self._begin)
 
     def stop(self) -> None:
         """End all work at once. Unfinished operations resume at the next start."""
-        self._stopped = True
+        self._inbox.stop()
         if self._thread.is_alive():
             asyncio.run_coroutine_threadsafe(self._tests.stop(), self._loop).result()
             asyncio.run_coroutine_threadsafe(self._driver.stop(), self._loop).result()
@@ -97,7 +93,7 @@ class LifecycleService:
 
     def start_cluster_test(self, cluster_id: str, tests: tuple[Test, ...]) -> Future[Run]:
         """Start tests in this order."""
-        return self._records.submit(lambda state: ([], self._tests.begin(state, cluster_id, tests)))
+        return self._tests.start(self._records, cluster_id, tests)
 
     def cluster_test(self) -> Run | None:
         """Return the last run of any cluster, None for none."""
@@ -185,36 +181,23 @@ class LifecycleService:
         raise_file_limit()
         if self._discovery:
             self._discovery.listen()
-        for agent in list(state.agents.values()):
-            self._driver.add_agent(agent)
-        for record in list(state.partitions.values()):
-            self._meters.put(record, time.monotonic())
-            self._driver.reconcile(record.id)
+        records: list[Record] = [*state.agents.values(), *state.partitions.values()]
+        for record in records:
+            self._inbox.handle(Put(record))
 
-    def _committed(self, changes: Sequence[Change]) -> None:
-        """Queue committed changes; the record writer calls it in its thread."""
-        self._inbox.append((time.monotonic(), changes))
-        if not self._reading and not self._stopped:
-            self._reading = True
-            with contextlib.suppress(RuntimeError):  # the loop is closed
-                self._loop.call_soon_threadsafe(self._read_inbox)
-
-    def _read_inbox(self) -> None:
-        self._reading = False
-        while self._inbox:
-            now, changes = self._inbox.popleft()
-            for change in changes:
-                if isinstance(change, Delete):
-                    if change.kind is Kind.PARTITION:
-                        self._meters.delete(change.id, now)
-                        self._driver.record_deleted(change.id)
-                    elif change.kind is Kind.AGENT:
-                        self._driver.drop_agent(change.id)
-                elif isinstance(change.record, Partition):
-                    self._meters.put(change.record, now)
-                    self._driver.reconcile(change.record.id)
-                elif isinstance(change.record, Agent):
-                    self._driver.add_agent(change.record)
+    def _handle(self, change: Change, committed: float) -> None:
+        """Handle a change that was committed at this monotonic time."""
+        if isinstance(change, Delete):
+            if change.kind is Kind.PARTITION:
+                self._driver.record_deleted(change.id)
+                self._meters.delete(change.id, committed)
+            elif change.kind is Kind.AGENT:
+                self._driver.drop_agent(change.id)
+        elif isinstance(change.record, Partition):
+            self._driver.reconcile(change.record.id)
+            self._meters.put(change.record, committed)
+        elif isinstance(change.record, Agent):
+            self._driver.add_agent(change.record)
 
     async def _ipu_attributes(self, agent_ids: Sequence[str]) -> Attributes:
         limit = asyncio.Semaphore(ATTRIBUTES_CALLS)

@@ -5,13 +5,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from contextlib import AbstractContextManager
 from typing import Protocol, TypeVar
 
 from openipu.vipu.domain.model import Change, State
 
 Result = TypeVar("Result")
 Command = Callable[[State], tuple[Sequence[Change], Result]]
-"""Function of a state, which it must not change, to changes and a result; it may raise."""
+"""Function of a state, which it must not change, to changes and a result; it may raise.
+
+It must have no other effects, because its transaction may still fail. Such effects belong to the callbacks of the
+future.
+"""
 
 
 class StoppedError(Exception):
@@ -29,6 +34,9 @@ class Records(Protocol):
     @property
     def state(self) -> State:
         """Committed records. Single lookups and ``list(table.values())`` need no lock."""
+
+    def reading(self) -> AbstractContextManager[State]:
+        """Return a context for consistent reads of the committed records, which blocks commits: keep it short."""
 
     def submit(self, command: Command[Result]) -> Future[Result]:
         """Run a command in the writer thread; the future is done when its changes are durable.
