@@ -155,19 +155,17 @@ ALLOCATION = MappingSchema(
     required_one_of=[("size", "machines")],
 )
 
-# The options of the module vipu_partition besides id, allocation and size.
-PARTITION_OPTIONS: Spec = {
-    **{field.name: field.option for field in PARTITION_FIELDS if field.name not in ("allocation", "size")},
-    "ipus": _LIST,
-}
+# The options of the module vipu_partition besides id.
+_PARTITION: Spec = {**{field.name: field.option for field in PARTITION_FIELDS}, "ipus": _LIST}
+_REQUIRED = ("allocation", "size")
+PARTITION_OPTIONS: Spec = {name: option for name, option in _PARTITION.items() if name not in _REQUIRED}
 IPU = MappingSchema("IPU", {field.name: field.option for field in IPU_FIELDS})
 PARTITION_DIVISORS = ("num_gcds", "num_replicas", "num_segments")
 PARTITION = MappingSchema(
     "partition",
     {
         "id": {"required": True},
-        "allocation": {"required": True},
-        "size": {"type": "int", "required": True},
+        **{name: {**_PARTITION[name], "required": True} for name in _REQUIRED},
         **PARTITION_OPTIONS,
     },
 )

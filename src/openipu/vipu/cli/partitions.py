@@ -49,10 +49,15 @@ def _wait_options(function: _F) -> _F:
 @click.option(
     "--num-gcds", "--gcds", type=_COUNT, help="Number of graph compilation domains, with equal shares of the IPUs."
 )
-@click.option("--gcd-sync-replicas", type=_COUNT, help="Number of replicas that synchronise.  [default: one per GCD]")
+@click.option(
+    "--gcd-sync-replicas",
+    "num_replicas",
+    type=_COUNT,
+    help="Number of replicas that synchronise.  [default: one per GCD]",
+)
 @click.option("--routing", type=EnumName(ROUTING), help="IPU-Link routing.  [default: by size and topology]")
 @click.option("--gw-routing", type=EnumName(GW_ROUTING), help="GW-Link routing between IPU-Link domains.")
-@click.option("--num-ipulink-segments", type=_COUNT, help="Number of IPU-Link domains to use.")
+@click.option("--num-ipulink-segments", "num_segments", type=_COUNT, help="Number of IPU-Link domains to use.")
 @click.option(
     "--sync-type", type=EnumName(SYNC_TYPE), help="Synchronisation type; --reconfigurable needs c2-compatible."
 )
@@ -64,21 +69,10 @@ def _wait_options(function: _F) -> _F:
 def create_partition(
     session: Session,
     id: str,
-    size: int,
-    allocation: str | None,
-    cluster: str | None,
-    num_gcds: int | None,
-    gcd_sync_replicas: int | None,
-    routing: str | None,
-    gw_routing: str | None,
-    num_ipulink_segments: int | None,
-    sync_type: str | None,
-    reconfigurable: bool,
-    disable_auto_reset: bool,
-    relocatable: bool,
     index: str | None,
     no_wait: bool,
     timeout: float,
+    **fields: Any,
 ) -> None:
     """Create a partition.
 
@@ -93,26 +87,11 @@ def create_partition(
             "this controller does not support --index. Omit it, or choose the IPUs with option ipus of the module "
             "openipu.pod.vipu_partition or a PartitionSpec of the API."
         )
-    if allocation and cluster:
+    if fields["allocation"] and fields["cluster"]:
         raise click.UsageError("Give --allocation or the deprecated --cluster, but not both.")
-    if not allocation and not cluster:
+    if not fields["allocation"] and not fields["cluster"]:
         raise click.UsageError("Missing option '--allocation'.")
-    requirements = {
-        "id": id,
-        "size": size,
-        "allocation": allocation,
-        "cluster": cluster,
-        "num_gcds": num_gcds,
-        "num_replicas": gcd_sync_replicas,
-        "routing": routing,
-        "gw_routing": gw_routing,
-        "num_segments": num_ipulink_segments,
-        "sync_type": sync_type,
-        "reconfigurable": reconfigurable,
-        "disable_auto_reset": disable_auto_reset,
-        "relocatable": relocatable,
-    }
-    request = virmgrpc.CreatePartitionRequest(**objects.partition_creation(requirements))
+    request = virmgrpc.CreatePartitionRequest(**objects.partition_creation({"id": id, **fields}))
     session.call("user", "CreatePartition", request)
     files = []
     if not no_wait:
