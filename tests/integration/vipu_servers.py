@@ -283,6 +283,6 @@ def ready_state(client: Client, id: str, **call: Any) -> int:
     return state
 
 
-def wait_active(client: Client, id: str, seconds: float = 10.0) -> None:
+def wait_active(client: Client, id: str, seconds: float = 10.0, **call: Any) -> None:
     """Wait until a partition is ACTIVE."""
-    until(lambda: ready_state(client, id) == virmgrpc.PS_ACTIVE, seconds)
+    until(lambda: ready_state(client, id, **call) == virmgrpc.PS_ACTIVE, seconds)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,10 +52,16 @@ class Method:
     request: type[Any]
     streaming: bool
 
-    def call(self, channel: grpc.Channel, data: bytes, timeout: float = 20.0) -> tuple[grpc.StatusCode, str]:
+    def call(
+        self,
+        channel: grpc.Channel,
+        data: bytes,
+        timeout: float = 20.0,
+        metadata: Sequence[tuple[str, str | bytes]] = (),
+    ) -> tuple[grpc.StatusCode, str]:
         """Send bytes and return status code and message. Read only the first reply of a stream."""
         if self.streaming:
-            stream = channel.unary_stream(self.path, None, None)(data, timeout=timeout)
+            stream = channel.unary_stream(self.path, None, None)(data, timeout=timeout, metadata=metadata)
             try:
                 next(stream)
             except grpc.RpcError as error:
@@ -63,7 +69,7 @@ class Method:
             stream.cancel()
             return grpc.StatusCode.OK, ""
         try:
-            channel.unary_unary(self.path, None, None)(data, timeout=timeout)
+            channel.unary_unary(self.path, None, None)(data, timeout=timeout, metadata=metadata)
         except grpc.RpcError as error:
             return error.code(), error.details() or ""
         return grpc.StatusCode.OK, ""
@@ -91,12 +97,12 @@ def methods(*services: Any) -> list[Method]:
     ]
 
 
-def plausible(kind: type[Any]) -> Any:
-    """Return a message with a plausible value in every field."""
+def plausible(kind: type[Any], id: str = "a1") -> Any:
+    """Return a message with a plausible value in every field, and this id in fields of text."""
     message = kind()
     for field in message.DESCRIPTOR.fields:
         if field.cpp_type == Field.CPPTYPE_MESSAGE:
-            inner = plausible(message_factory.GetMessageClass(field.message_type))
+            inner = plausible(message_factory.GetMessageClass(field.message_type), id)
             if field.is_repeated:
                 getattr(message, field.name).append(inner)
             else:
@@ -104,7 +110,7 @@ def plausible(kind: type[Any]) -> Any:
             continue
         value: Any = 1
         if field.cpp_type == Field.CPPTYPE_STRING:
-            value = "127.0.0.9" if field.name == "host" else "a1"
+            value = "127.0.0.9" if field.name == "host" else id
         elif field.cpp_type == Field.CPPTYPE_BOOL:
             value = False
         _put(message, field, value)
@@ -116,8 +122,7 @@ def variants(kind: type[Any]) -> Iterator[tuple[str, Any]]:
     valid = plausible(kind)
     yield "nothing wrong", valid
     for path in _leaves(valid):
-        values = STRINGS if path[-1].cpp_type == Field.CPPTYPE_STRING else NUMBERS.get(path[-1].cpp_type, ())
-        for value in values:
+        for value in _hostile(path[-1]):
             message = kind()
             message.CopyFrom(valid)
             inner = message
@@ -156,6 +161,21 @@ def noise(kind: type[Any], generator: random.Random, count: int) -> Iterator[byt
             for _ in range(generator.randint(1, 4)):
                 changed[generator.randrange(len(changed))] = generator.randrange(256)
             yield bytes(changed)
+
+
+def spoil(message: Any, generator: random.Random) -> None:
+    """Put a hostile value into a random field of a message with values in all fields."""
+    leaves = [path for path in _leaves(message) if _hostile(path[-1])]
+    if leaves:
+        path = generator.choice(leaves)
+        for field in path[:-1]:
+            message = getattr(message, field.name)
+            message = message[0] if field.is_repeated else message
+        _put(message, path[-1], generator.choice(_hostile(path[-1])))
+
+
+def _hostile(field: Any) -> Sequence[Any]:
+    return STRINGS if field.cpp_type == Field.CPPTYPE_STRING else NUMBERS.get(field.cpp_type, ())
 
 
 def _leaves(message: Any, before: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

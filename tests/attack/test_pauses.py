@@ -1,16 +1,25 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Long pauses of the controller, the agents and the network: running partitions are not reset."""
+"""Pauses of the controller, the agents and the network: running partitions are not reset."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.integration.faults.pauses import PARTS, PausedRack
 
 
-@pytest.mark.soak
+def reset_at_once(driver: Any, id: str, error: str) -> None:
+    """Treat a silent agent as a restarted one."""
+    driver._mark_lost(id, error)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+@pytest.mark.defence("openipu.vipu.lifecycle.driver.Driver._mark_unreachable", reset_at_once)
+@pytest.mark.defence("openipu.vipu.fleet.connection.LATE", float("inf"))
 @pytest.mark.parametrize("part", PARTS)
 def test_partitions_survive_pauses_of_a_minute(tmp_path: Path, part: str) -> None:
     rack = PausedRack(tmp_path)

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Every method of every service, called by every kind of caller of a secure controller."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+
+from openipu.shared.vipu.client import ACCESS_KEY_METADATA, USER_ID_METADATA
+from openipu.shared.vipu.contract import admin, virmgrpc
+from openipu.vipu.api import auth
+from openipu.vipu.domain.model import Put, Role
+from openipu.vipu.tls import issue, load
+from tests.integration.faults import hostile
+from tests.integration.vipu_servers import InProcess, Machines, partition, wait_active
+
+PUBLIC = hostile.methods(virmgrpc.service("VersionService"))
+TENANT = hostile.methods(virmgrpc.service("UserService"), admin.service("TenantService"))
+ADMIN = hostile.methods(admin.service("AdminService"))
+REJECTED = {grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED}
+OWN, FOREIGN, ABSENT = "own", "foreign", "nothing"
+
+Metadata = tuple[tuple[str, str | bytes], ...]
+Outcome = tuple[grpc.StatusCode, str]
+
+
+def credentials(user: str, key: str) -> Metadata:
+    return (USER_ID_METADATA, user), (ACCESS_KEY_METADATA, key)
+
+
+class SecurePod:
+    """Secure controller with two tenants. The objects of each have the id ``own`` or ``foreign``."""
+
+    def __init__(self, server: InProcess, machines: Machines) -> None:
+        self.server = server
+        root, key = auth.new_user("root", Role.ADMIN, ())
+        server.server.controller.submit(lambda state: ([Put(root)], None)).result(10)
+        self.root = credentials("root", key)
+        request = admin.ApplyRequest(
+            agents=[
+                admin.AgentSpec(id=id, host=agent.host, port=agent.port)
+                for id, agent in zip((OWN, FOREIGN), machines.agents, strict=False)
+            ],
+            clusters=[admin.ClusterSpec(id=id, agent_ids=[id]) for id in (OWN, FOREIGN)],
+            allocations=[admin.AllocationSpec(id=id, cluster_id=id, size=1) for id in (OWN, FOREIGN)],
+            users=[
+                *(admin.UserSpec(id=id, allocation_ids=[id]) for id in (OWN, FOREIGN)),
+                admin.UserSpec(id="homeless"),
+                admin.UserSpec(id="removed", allocation_ids=[OWN]),
+            ],
+        )
+        keys = server.admin.Apply(request, metadata=self.root, timeout=10).access_keys
+        self.tenant = credentials(OWN, keys[OWN])
+        self.homeless = credentials("homeless", keys["homeless"])
+        for id in (OWN, FOREIGN):
+            server.user.CreatePartition(partition(id, 1, id), metadata=credentials(id, keys[id]), timeout=10)
+            wait_active(server, id, metadata=self.root)
+        server.admin.RemoveUser(admin.RemoveRequest(id="removed"), metadata=self.root, timeout=10)
+        self.strangers: dict[str, Metadata] = {
+            "nobody": (),
+            "an unknown user": credentials("unknown", keys[OWN]),
+            "a wrong key": credentials(OWN, "AAAAAAAAAAA"),
+            "the key of another user": credentials(FOREIGN, keys[OWN]),
+            "a removed user": credentials("removed", keys["removed"]),
+            "an id without a key": credentials(OWN, "")[:1],
+            "a key without an id": credentials("", keys[OWN])[1:],
+            "an id in capitals": credentials(OWN.upper(), keys[OWN]),
+            "a key with a blank": credentials(OWN, keys[OWN] + " x"),
+            "a cut key": credentials(OWN, keys[OWN][:-1]),
+            "two ids": (*credentials("root", keys[OWN]), *credentials(OWN, "")[:1]),
+        }
+
+    def call(self, method: hostile.Method, metadata: Metadata, message: Any) -> Outcome:
+        return method.call(self.server.channel, message.SerializeToString(), 10, metadata)
+
+    def records(self) -> str:
+        """Return all records, as an administrator sees them."""
+        state = self.server.server.controller.state
+        return repr([state.agents, state.clusters, state.allocations, state.partitions, state.users])
+
+
+@pytest.fixture
+def secure_pod(vipu_server: Callable[..., InProcess], machines: Machines, tmp_path: Path) -> SecurePod:
+    certs = tmp_path / "vipu-certs"
+    issue.create(certs, ["127.0.0.1"])
+    files = [(certs / "client" / name).read_bytes() for name in ("client.key", "client.crt")]
+    channel = grpc.ssl_channel_credentials((certs / "server" / load.CA).read_bytes(), *files)
+    return SecurePod(vipu_server(channel=channel, credentials=load.server_credentials(certs)), machines)
+
+
+def requests(method: hostile.Method, id: str) -> Iterator[Any]:
+    """Yield an empty request, and one that names objects with this id only."""
+    yield method.request()
+    yield hostile.plausible(method.request, id)
+
+
+def everybody(authenticator: Any, metadata: Any) -> auth.Caller:
+    """Accept every caller as an administrator."""
+    return auth.UNAUTHENTICATED_ADMINISTRATOR
+
+
+@pytest.mark.defence("openipu.vipu.api.auth.Authenticator.__call__", everybody)
+def test_strangers_can_read_the_version_only(secure_pod: SecurePod) -> None:
+    before = secure_pod.records()
+    for name, metadata in secure_pod.strangers.items():
+        for method in (*TENANT, *ADMIN):
+            for request in requests(method, OWN):
+                code, _ = secure_pod.call(method, metadata, request)
+                assert code is grpc.StatusCode.UNAUTHENTICATED, f"{method.path} by {name}"
+        for method in PUBLIC:
+            assert secure_pod.call(method, metadata, method.request())[0] is grpc.StatusCode.OK
+    assert secure_pod.records() == before
+
+
+def all_rights(user: Any) -> auth.Caller:
+    """Give every user the rights of an administrator."""
+    return auth.Caller(user.id)
+
+
+@pytest.mark.defence("openipu.vipu.api.auth._caller", all_rights)
+def test_tenants_cannot_administer(secure_pod: SecurePod) -> None:
+    before = secure_pod.records()
+    for metadata in (secure_pod.tenant, secure_pod.homeless):
+        for method in ADMIN:
+            for request in requests(method, OWN):
+                code, _ = secure_pod.call(method, metadata, request)
+                assert code is grpc.StatusCode.PERMISSION_DENIED, method.path
+    assert secure_pod.records() == before
+
+
+@pytest.mark.defence("openipu.vipu.api.auth._caller", all_rights)
+def test_tenants_cannot_tell_foreign_objects_from_missing_ones(secure_pod: SecurePod) -> None:
+    before = secure_pod.records()
+    for metadata in (secure_pod.tenant, secure_pod.homeless):
+        for method in TENANT:
+            responses = []
+            for id in (FOREIGN, ABSENT):
+                request = hostile.plausible(method.request, id)
+                if method.path.endswith("/CreatePartition"):
+                    request.requirements.id = "new"  # partition ids are unique across tenants; the docs say so
+                code, details = secure_pod.call(method, metadata, request)
+                responses.append((code, details.replace(id, "")))
+            assert responses[0] == responses[1], method.path
+    assert secure_pod.records() == before
+
+
+def test_administrators_can_call_everything(secure_pod: SecurePod) -> None:
+    for method in (*PUBLIC, *TENANT, *ADMIN):
+        code, details = secure_pod.call(method, secure_pod.root, hostile.plausible(method.request, ABSENT))
+        assert code not in REJECTED | hostile.BROKEN, f"{method.path}: {details}"
