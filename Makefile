@@ -168,7 +168,7 @@ docs: venv ## build and check the module documentation
 bench: venv $(PEERS)/.ready ## benchmarks, each with the figure of a peer from the same run
 	python -m tests.benchmark
 
-soak: venv ## long tests: kill -9 a hundred times, random operations, ten thousand connections
+soak: venv ## long tests: random operations, ten thousand connections
 	pytest tests/soak -m soak --timeout 1800
 
 proto: venv ## generate the contract modules from proto/

@@ -142,6 +142,12 @@ SUITES = (
         ignored=ARCHIVE,
     ),
     Suite(
+        "attack",
+        "attacks on controller and agents, each with its defence on and off",
+        (*PRODUCT, "tests/attack/*", "tests/integration/*"),
+        900,
+    ),
+    Suite(
         "test-browser",
         "the rack report in Chromium",
         (
