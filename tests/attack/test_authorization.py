@@ -61,7 +61,7 @@ class SecurePod:
             wait_active(server, id, metadata=self.root)
         server.admin.RemoveUser(admin.RemoveRequest(id="removed"), metadata=self.root, timeout=10)
         self.strangers: dict[str, Metadata] = {
-            "nobody": (),
+            "no credentials": (),
             "an unknown user": credentials("unknown", keys[OWN]),
             "a wrong key": credentials(OWN, "AAAAAAAAAAA"),
             "the key of another user": credentials(FOREIGN, keys[OWN]),
@@ -133,7 +133,7 @@ def test_tenants_cannot_administer(secure_pod: SecurePod) -> None:
 
 
 @pytest.mark.defence("openipu.vipu.api.auth._caller", all_rights)
-def test_tenants_cannot_tell_foreign_objects_from_missing_ones(secure_pod: SecurePod) -> None:
+def test_tenants_cannot_distinguish_foreign_from_missing_objects(secure_pod: SecurePod) -> None:
     before = secure_pod.records()
     for metadata in (secure_pod.tenant, secure_pod.homeless):
         for method in TENANT:
