@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import ssl
-import threading
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,6 +16,7 @@ from openipu.twin.devices.eos.config.startup import startup_config
 from openipu.twin.devices.eos.server import SwitchServer, serve
 from openipu.twin.devices.eos.switch import Credentials, Switch, SwitchFaults
 from openipu.vipu.tls import issue, load
+from tests.event_loop import LoopThread
 
 USER, PASSWORD, ENABLE = "admin", "p4ss-w0rd.for-tests", "3n4ble-for-tests"
 DATA, MANAGEMENT = "DCS-7060CX-32S-F", "DCS-7010T-48-F"
@@ -38,7 +37,7 @@ class Cables:
 class ServedSwitch:
     """One served switch; all access to it runs in its event loop."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, switch: Switch, certs: Path | None) -> None:
+    def __init__(self, loop: LoopThread, switch: Switch, certs: Path | None) -> None:
         self._loop = loop
         self.switch = switch
         self.certs = certs
@@ -47,19 +46,12 @@ class ServedSwitch:
             context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(certs / "server" / load.CA))
             context.verify_mode = ssl.CERT_OPTIONAL
             context.load_cert_chain(certs / "server/server.crt", certs / "server/server.key")
-        self.served: SwitchServer = self.run(serve(switch, "127.0.0.1", 0, context))
+        self.served: SwitchServer = loop.run(serve(switch, "127.0.0.1", 0, context))
         self.port = self.served.port
-
-    def run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(30)
 
     def do(self, function: Callable[..., Result], *arguments: Any) -> Result:
         """Call a function in the event loop of the switch."""
-
-        async def call() -> Result:
-            return function(*arguments)
-
-        return self.run(call())
+        return self._loop.call(function, *arguments)
 
     def fault(self, **faults: Any) -> None:
         self.do(self.switch.set_faults, SwitchFaults(**faults))
@@ -108,7 +100,7 @@ class ServedSwitch:
         return {**given, **secure, **more}
 
     def close(self) -> None:
-        self.run(self.served.close())
+        self._loop.run(self.served.close())
 
 
 class Rack:
@@ -117,9 +109,7 @@ class Rack:
     def __init__(self, folder: Path) -> None:
         self.certs = folder / "eos-certs"
         issue.create(self.certs, ["127.0.0.1"])
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
-        self._thread.start()
+        self._loop = LoopThread()
         self._served: list[ServedSwitch] = []
 
     def switch(
@@ -148,9 +138,7 @@ class Rack:
     def close(self) -> None:
         for served in self._served:
             served.close()
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
-        self._loop.close()
+        self._loop.stop()
 
 
 @contextmanager

@@ -3,16 +3,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import socket
-import threading
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 from openipu.twin.devices.pdu import Community, Credentials, Pdu, PduFaults, Server, User, serve
+from tests.event_loop import LoopThread
 
 HOST = "127.0.0.1"
 WRITER, READER = "operator", "watcher"
@@ -27,27 +26,20 @@ Result = TypeVar("Result")
 class ServedPdu:
     """A PDU with a running agent; all access runs in its event loop. ``watts`` is the load of its outlets while on."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, watts: dict[int, float], trap_port: int, pdu: Any) -> None:
+    def __init__(self, loop: LoopThread, watts: dict[int, float], trap_port: int, pdu: Any) -> None:
         self._loop = loop
         self.watts = watts
 
         async def start() -> Server:
             return await serve(pdu(), HOST, 0, trap_port=trap_port)
 
-        self.server = self._run(start())
+        self.server = loop.run(start())
         self.pdu = self.server.pdu
         self.port = self.server.port
 
-    def _run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(30)
-
     def do(self, function: Callable[..., Result], *arguments: Any) -> Result:
         """Call this in the event loop of the PDU."""
-
-        async def call() -> Result:
-            return function(*arguments)
-
-        return self._run(call())
+        return self._loop.call(function, *arguments)
 
     def set_loads(self, watts: Mapping[int, float]) -> None:
         """Set the loads of its outlets while they are on."""
@@ -75,18 +67,15 @@ class ServedPdu:
 
     def close(self) -> None:
         """Stop the agent."""
-        self._run(self.server.close())
+        self._loop.run(self.server.close())
 
 
 class Agents:
     """An event loop in a thread, and the PDUs in it. ``unhandled`` are the uncaught errors of the loop."""
 
     def __init__(self) -> None:
-        self.unhandled: list[dict[str, Any]] = []
-        self._loop = asyncio.new_event_loop()
-        self._loop.set_exception_handler(lambda _loop, context: self.unhandled.append(context))
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
-        self._thread.start()
+        self._loop = LoopThread()
+        self.unhandled = self._loop.unhandled
         self._served: list[ServedPdu] = []
 
     def pdu(
@@ -109,9 +98,7 @@ class Agents:
     def close(self) -> None:
         for served in self._served:
             served.close()
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
-        self._loop.close()
+        self._loop.stop()
 
 
 @contextmanager

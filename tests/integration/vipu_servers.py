@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import queue
 import subprocess
@@ -30,6 +29,7 @@ from openipu.vipu.lifecycle.interface import LifecycleOptions
 from openipu.vipu.server.initialise import initialise
 from openipu.vipu.server.main import Server, Settings
 from openipu.vipu.storage.interface import Records
+from tests.event_loop import LoopThread
 from tests.waiting import until
 
 _DEVICE = Device("127.5.1.1", 8080, 18515, 0, 2, "chip", "2.0.5", "2.4.4", "v1.3.3")
@@ -222,10 +222,8 @@ class Machines:
         specs = [MachineSpec(f"ag{n:02}", f"127.83.{n // 250}.{n % 250 + 1}", 0) for n in range(1, count + 1)]
         self._rack = Rack(specs, topology=Topology.TORUS)
         self.wiring = self._rack.wiring  # tests make and repair faults in it
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="rack")
-        self._thread.start()
-        asyncio.run_coroutine_threadsafe(self._rack.start(), self._loop).result(30)
+        self._loop = LoopThread()
+        self._loop.run(self._rack.start())
         self.agents = [
             admin.AgentSpec(id=machine.id, host=machine.server.host, port=machine.server.port)
             for machine in self._rack.machines.values()
@@ -237,10 +235,8 @@ class Machines:
 
     def stop(self) -> None:
         """Stop all agents."""
-        asyncio.run_coroutine_threadsafe(self._rack.stop(), self._loop).result(30)
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
-        self._loop.close()
+        self._loop.run(self._rack.stop())
+        self._loop.stop()
 
 
 def pod(

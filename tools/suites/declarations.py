@@ -23,6 +23,7 @@ COMMON = (
     "requirements/dev.txt",
     "tests/__init__.py",
     "tests/conftest.py",
+    "tests/event_loop.py",
     "tests/waiting.py",
     "tools/bootstrap.sh",
     "tools/commandline.py",

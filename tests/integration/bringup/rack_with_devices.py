@@ -3,12 +3,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import ssl
-import threading
-from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,6 +24,7 @@ from openipu.twin.launch import rack_config
 from openipu.twin.launch.generate import PodSize
 from openipu.twin.rack.config_file import load as load_rack
 from openipu.twin.rack.rack import Rack
+from tests.event_loop import LoopThread
 from tests.integration.bringup.own_twin import BIN, run
 
 Result = TypeVar("Result")
@@ -49,9 +47,8 @@ class RackWithDevices:
         self.hosts: dict[str, dict[str, Any]] = json.loads(
             listed, object_hook=lambda found: found.get("__ansible_unsafe", found)
         )["_meta"]["hostvars"]
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
-        self._thread.start()
+        self._loop = LoopThread()
+        self.run, self.get = self._loop.run, self._loop.call
         self.rack = self.boot()
 
     def boot(self) -> Rack:
@@ -67,18 +64,7 @@ class RackWithDevices:
 
     def close(self) -> None:
         self.run(self.rack.stop())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
-        self._loop.close()
-
-    def run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(30)
-
-    def get(self, function: Callable[[], Result]) -> Result:
-        async def call() -> Result:
-            return function()
-
-        return self.run(call())
+        self._loop.stop()
 
     def fault(self, line: str) -> None:
         self.run(self.rack.faults.apply(line))

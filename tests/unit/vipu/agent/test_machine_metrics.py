@@ -19,6 +19,7 @@ from openipu.vipu.agent.hardware import HardwareError, Share, ShareIpu
 from openipu.vipu.agent.metrics import MachineMetrics, quantity
 from openipu.vipu.domain.model import GwRouting, Routing, SyncType
 from openipu.vipu.metrics.catalog import MACHINE
+from tests.event_loop import LoopThread
 from tests.waiting import until
 
 
@@ -26,9 +27,8 @@ class Lab:
     """Machine of a cabled pair, and its metrics; the event loop runs in another thread."""
 
     def __init__(self) -> None:
-        self.loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self.loop.run_forever)
-        self._thread.start()
+        self._thread = LoopThread()
+        self.loop, self.do = self._thread.loop, self._thread.run
         wiring = Wiring()
         wiring.connect(Layout(2, 1, "mesh"), ["ag01", "ag02"])
         self.hardware, self.other = (
@@ -36,10 +36,6 @@ class Lab:
         )
         self.wiring = wiring
         self.collector = MachineMetrics(self.hardware, self.loop, lambda: 2)
-
-    def do(self, coroutine: Any) -> Any:
-        """Run a coroutine of the machine."""
-        return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(10)
 
     def scrape(self) -> dict[str, dict[tuple[str, ...], float]]:
         found: dict[str, dict[tuple[str, ...], float]] = {}
@@ -55,9 +51,7 @@ class Lab:
         return sum("_shared" in repr(coroutine) for coroutine in coroutines)
 
     def close(self) -> None:
-        self.loop.call_soon_threadsafe(self.loop.stop)
-        self._thread.join(10)
-        self.loop.close()
+        self._thread.stop()
 
 
 def _port(agent: str, number: int) -> Place:
