@@ -68,6 +68,7 @@ def _wait_options(function: _F) -> _F:
 @_wait_options
 def create_partition(
     session: Session,
+    /,
     id: str,
     index: str | None,
     no_wait: bool,
