@@ -32,9 +32,13 @@ class Fuzzer:
         services = "VersionService", "UserService"
         users = hostile.methods(*map(virmgrpc.service, services), admin.service("TenantService"))
         administrators = hostile.methods(admin.service("AdminService"))
-        self.targets = [(server.channel, method) for method in users]
-        self.targets += [(self.administrator.channel, method) for method in (*users, *administrators)]
-        self.targets = [target for target in self.targets if not target[1].streaming]
+        calls = [(server.channel, method) for method in users]
+        calls += [(self.administrator.channel, method) for method in (*users, *administrators)]
+        self.targets = [
+            (channel, method.path, [message.SerializeToString() for _, message in hostile.variants(method.request)])
+            for channel, method in calls
+            if not method.streaming
+        ]
         self.broken: list[str] = []
         self._free = threading.Semaphore(IN_FLIGHT)
 
@@ -61,28 +65,33 @@ class Fuzzer:
             timeout=20,
         )
 
-    def _send(self, channel: grpc.Channel, method: hostile.Method) -> None:
-        data = self.random.choice((self._noise, self._values))(method)
+    def _send(self, channel: grpc.Channel, path: str, messages: list[bytes]) -> None:
+        data = self._payload(messages)
         self._free.acquire()
-        call = channel.unary_unary(method.path, None, None).future(data, timeout=60)
+        call = channel.unary_unary(path, None, None).future(data, timeout=60)
 
         def finished(done: Any) -> None:
             code, details = done.code(), done.details() or ""
             if code in hostile.BROKEN or not details.isprintable() or len(details) > 1000:
-                self.broken.append(f"{method.path} with {data.hex()}: {code.name} {details!r}")
+                self.broken.append(f"{path} with {data.hex()}: {code.name} {details!r}")
             self._free.release()
 
         call.add_done_callback(finished)
 
-    def _noise(self, method: hostile.Method) -> bytes:
-        return self.random.choice(list(hostile.noise(method.request, self.random, 1)))
-
-    def _values(self, method: hostile.Method) -> bytes:
-        """Return a valid message with some hostile values."""
-        message = hostile.plausible(method.request)
-        for _ in range(self.random.randint(1, 3)):
-            hostile.spoil(message, self.random)
-        return bytes(message.SerializeToString())
+    def _payload(self, messages: list[bytes]) -> bytes:
+        """Return random bytes, or messages with hostile values: merged, truncated, or with changed bytes."""
+        kind, generator = self.random.randrange(4), self.random
+        if kind == 0:
+            return generator.randbytes(generator.randint(1, 300))
+        data = generator.choice(messages) + generator.choice(messages)
+        if kind == 1 or not data:
+            return data
+        if kind == 2:
+            return data[: generator.randrange(len(data))]
+        changed = bytearray(data)
+        for _ in range(generator.randint(1, 4)):
+            changed[generator.randrange(len(changed))] = generator.randrange(256)
+        return bytes(changed)
 
 
 @pytest.fixture

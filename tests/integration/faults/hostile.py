@@ -163,17 +163,6 @@ def noise(kind: type[Any], generator: random.Random, count: int) -> Iterator[byt
             yield bytes(changed)
 
 
-def spoil(message: Any, generator: random.Random) -> None:
-    """Put a hostile value into a random field of a message with values in all fields."""
-    leaves = [path for path in _leaves(message) if _hostile(path[-1])]
-    if leaves:
-        path = generator.choice(leaves)
-        for field in path[:-1]:
-            message = getattr(message, field.name)
-            message = message[0] if field.is_repeated else message
-        _put(message, path[-1], generator.choice(_hostile(path[-1])))
-
-
 def _hostile(field: Any) -> Sequence[Any]:
     return STRINGS if field.cpp_type == Field.CPPTYPE_STRING else NUMBERS.get(field.cpp_type, ())
 
