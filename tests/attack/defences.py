@@ -47,11 +47,16 @@ def export(switches: Sequence[Switch]) -> str:
     return pickle.dumps(list(switches)).hex()
 
 
-def main() -> None:
-    """Switch off the defences of the environment variable. Run the module of the first argument."""
+def switch_off() -> None:
+    """Switch off the defences of the environment variable in this process."""
     for switch in pickle.loads(bytes.fromhex(os.environ.get(VARIABLE, export([])))):
         owner, name = switch.find()
         setattr(owner, name, switch.off)
+
+
+def main() -> None:
+    """Switch off the defences of the environment variable. Run the module of the first argument."""
+    switch_off()
     del sys.argv[0]
     # A module that is imported already keeps its changed attributes; running it as __main__ would make a second one.
     module = importlib.import_module(sys.argv[0])

@@ -127,6 +127,11 @@ class Endpoints:
         for server, _ in self._servers:
             server.start()
 
+    def mark_unhealthy(self) -> None:
+        """Report NOT_SERVING from now on. Calls are still served."""
+        for _, side in self._servers:
+            side.enter_graceful_shutdown()
+
     def stop(self, grace: float) -> None:
         """Reject new calls, wait ``grace`` seconds for running calls, then cancel the rest."""
         for _, side in self._servers:

@@ -96,6 +96,7 @@ class Server:
                 max_retries=settings.lifecycle.max_auto_reset_retries,
             ),
         )
+        self.controller.on_loss(self._endpoints.mark_unhealthy)
         self.exporter: exporter.Exporter | None = None
         if settings.metrics is not None:
             found = ControllerMetrics(self.controller, self.lifecycle, settings.database)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Backup and restore of a controller: its records and certificates in one archive.
 
-The copied records are verified before the archive is written, and the archive appears only when it is
-complete. It contains private keys and hashes of access keys, so only its owner can read it.
+The copied records are verified before the archive is written. The archive is read back, and appears only when it
+is complete. It contains private keys and hashes of access keys, so only its owner can read it.
 """
 
 from __future__ import annotations
@@ -14,16 +14,19 @@ import shutil
 import sqlite3
 import tarfile
 import tempfile
-from contextlib import closing
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from openipu.vipu.storage.store import Store, StoreError, lock
+from openipu.vipu.storage.database_file import DatabaseFile, StoreError
+from openipu.vipu.storage.store import Store
 
 FORMAT = 1
 PATTERN = "vipu-*.tar.gz"
 ASIDE = ".before-restore"
+_DEREFERENCE = True  # an archive has the targets of links, because links are not restored
 _DATABASE, _CERTS, _MANIFEST = "vipu-server.db", "certs", "backup.json"
 
 
@@ -70,18 +73,17 @@ def create(database: Path, certs: Path, target: Path) -> tuple[Path, Contents]:
         target = target / f"vipu-{datetime.datetime.now(datetime.UTC):%Y%m%dT%H%M%S.%fZ}.tar.gz"
     try:
         with tempfile.TemporaryDirectory(prefix=".backup.", dir=target.parent) as folder:
-            copy, archive = Path(folder) / _DATABASE, Path(folder) / "archive"
+            copy, archive, again = (Path(folder) / name for name in (_DATABASE, "archive", "again"))
             _copy(database, copy)
             contents = _contents(copy)
             manifest = Path(folder) / _MANIFEST
             manifest.write_text(json.dumps({"format": FORMAT, "contents": asdict(contents)}))
-            with os.fdopen(os.open(archive, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-                with tarfile.open(fileobj=file, mode="w:gz") as tar:
-                    for path, name in ((manifest, _MANIFEST), (copy, _DATABASE), (certs, _CERTS)):
-                        if path is not certs or certs.is_dir():
-                            tar.add(path.resolve(), name)
-                file.flush()
-                os.fsync(file.fileno())
+            files = {_MANIFEST: manifest, _DATABASE: copy, **_certificates(certs)}
+            _pack(files, archive)
+            again.mkdir()
+            _unpack(archive, again, again)
+            if {str(path.relative_to(again)) for path in again.rglob("*") if path.is_file()} != files.keys():
+                raise BackupError(f"Cannot back up {str(certs)!r}: it changed meanwhile. Try again.")
             archive.replace(target)
             _sync(target.parent)
     except (OSError, sqlite3.Error) as error:
@@ -90,6 +92,40 @@ def create(database: Path, certs: Path, target: Path) -> tuple[Path, Contents]:
             "No backup was created. Older backups are unchanged."
         ) from None
     return target, contents
+
+
+def _certificates(certs: Path) -> dict[str, Path]:
+    """Return the files of a folder by their names in the archive. Links are followed. Raises BackupError, OSError."""
+    if not certs.is_dir():
+        return {}
+    files = {}
+    for path in _walk(certs):
+        try:
+            path.resolve(strict=True)
+        except FileNotFoundError:
+            raise BackupError(
+                f"Cannot back up certificate {str(path)!r}: it is a link to a missing file. Correct or remove the link."
+            ) from None
+        files[str(_CERTS / path.relative_to(certs))] = path
+    return files
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    def reject(error: OSError) -> None:
+        raise error
+
+    for parent, _, names in os.walk(folder, followlinks=True, onerror=reject):
+        yield from (Path(parent, name) for name in names)
+
+
+def _pack(files: Mapping[str, Path], archive: Path) -> None:
+    """Write an archive of files by name, readable by its owner only."""
+    with os.fdopen(os.open(archive, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        with tarfile.open(fileobj=file, mode="w:gz", dereference=_DEREFERENCE) as tar:
+            for name, path in files.items():
+                tar.add(path, name)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def prune(folder: Path, keep: int) -> list[Path]:
@@ -129,17 +165,20 @@ def restore(archive: Path, database: Path, certs: Path | None, *, overwrite: boo
                 raise BackupError(
                     f"Cannot restore {str(archive)!r}: it is damaged, records are missing. Use another backup."
                 )
-            with closing(lock(database)):
-                for suffix in ("", "-wal", "-shm"):
-                    _set_aside(database, suffix)
-                (Path(records) / _DATABASE).replace(database)
-                if certs and (Path(keys) / _CERTS).is_dir():
-                    _set_aside(certs)
-                    (Path(keys) / _CERTS).replace(certs)
-            _sync(database.parent)
-            _sync((certs or database).parent)
+            moves = list(_moves_aside(database, Path(records) / "old", ("-wal", "-shm", "")))
+            moves.append((Path(records) / _DATABASE, database))
+            if certs and (Path(keys) / _CERTS).is_dir():
+                moves += [*_moves_aside(certs, Path(keys) / "old"), (Path(keys) / _CERTS, certs)]
+            with ExitStack() as locked:
+                # No controller can start with restored records before the certificates are restored too.
+                for file in (database, Path(records) / _DATABASE):
+                    if file.exists():
+                        locked.enter_context(closing(DatabaseFile(file)))
+                _move(moves)
     except (OSError, sqlite3.Error) as error:
-        raise BackupError(f"Cannot restore {str(archive)!r} to {str(database)!r}: {_reason(error)}.") from None
+        raise BackupError(
+            f"Cannot restore {str(archive)!r} to {str(database)!r}: {_reason(error)}. Nothing was restored."
+        ) from None
     return contents
 
 
@@ -164,19 +203,27 @@ def _unpack(archive: Path, records: Path, keys: Path) -> object:
 def _relative_path(member: tarfile.TarInfo) -> Path | None:
     """Return the relative path of a file of a backup; None for other members."""
     path = Path(member.name)
-    known = member.name in (_DATABASE, _MANIFEST) or (path.parts[0] == _CERTS and len(path.parts) == 3)
+    known = member.name in (_DATABASE, _MANIFEST) or (path.parts[0] == _CERTS and len(path.parts) > 1)
     return path if known and member.isfile() and ".." not in path.parts else None
 
 
 def _extract(tar: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> None:
     """Write a file with owner-only permissions; group and others may read it if the archive says so."""
-    for folder in (target.parent.parent, target.parent):
-        folder.mkdir(mode=0o700, exist_ok=True)
+    _make_folders(target.parent)
     source = tar.extractfile(member)
     with os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         if source is not None:
             shutil.copyfileobj(source, file)
         os.fchmod(file.fileno(), member.mode & 0o644)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _make_folders(folder: Path) -> None:
+    """Create a folder and its parents. ``Path.mkdir`` would create the parents readable by others."""
+    if not folder.is_dir():
+        _make_folders(folder.parent)
+        folder.mkdir(mode=0o700)
 
 
 def _read_manifest(file: Path, archive: Path) -> object:
@@ -191,15 +238,42 @@ def _read_manifest(file: Path, archive: Path) -> object:
     return manifest["contents"]
 
 
-def _set_aside(path: Path, suffix: str = "") -> None:
-    """Rename a file or folder, and replace the one that an earlier restore has renamed."""
-    old, aside = Path(f"{path}{suffix}"), Path(f"{path}{ASIDE}{suffix}")
-    if aside.is_dir():
-        shutil.rmtree(aside)
-    else:
-        aside.unlink(missing_ok=True)
-    if os.path.lexists(old):
-        old.rename(aside)
+_Move = tuple[Path, Path]  # old path, new path
+
+
+def _moves_aside(path: Path, old: Path, suffixes: Sequence[str] = ("",)) -> Iterator[_Move]:
+    """Yield the moves that keep a file or folder under another name. What an earlier restore kept moves to ``old``."""
+    for suffix in suffixes:
+        current, aside = Path(f"{path}{suffix}"), Path(f"{path}{ASIDE}{suffix}")
+        if os.path.lexists(aside):
+            yield aside, Path(f"{old}{suffix}")
+        if os.path.lexists(current):
+            yield current, aside
+
+
+def _move(moves: Sequence[_Move]) -> None:
+    """Move all files durably, or none of them. Raises OSError; BackupError when files cannot be moved back."""
+    done: list[_Move] = []
+    try:
+        for source, target in moves:
+            source.rename(target)
+            done.append((source, target))
+        for folder in {target.parent for _, target in moves}:
+            _sync(folder)
+    except BaseException:
+        _move_back(done)
+        raise
+
+
+def _move_back(done: Sequence[_Move]) -> None:
+    for source, target in reversed(done):
+        try:
+            target.rename(source)
+        except OSError as error:
+            raise BackupError(
+                f"Cannot move {str(target)!r} back to {str(source)!r}: {_reason(error)}. The restore failed. "
+                "Move the file by hand before you start the controller."
+            ) from None
 
 
 def _copy(database: Path, copy: Path) -> None:

@@ -3,22 +3,17 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from openipu.vipu.domain import invariants
 from openipu.vipu.domain.model import Change, Delete, Kind, Partition, Put, State
 from openipu.vipu.storage import migrations, rows
+from openipu.vipu.storage.database_file import DatabaseFile, StoreError
 
-
-class StoreError(Exception):
-    """Raised when the database cannot be opened, read or written."""
-
-    error_code = "OPU612"
+__all__ = ["Store", "StoreError", "Transaction"]
 
 
 class Store:
@@ -39,23 +34,20 @@ class Store:
                 f"Cannot open database {str(path)!r}: it does not exist. "
                 f"Create it with 'vipu-server --init --database {path}'."
             )
+        self._lost = ""  # reason why the file is lost
         try:
-            self._lock = lock(path)
+            self._file = DatabaseFile(path, create=create)
         except OSError as error:
             raise _open_error(path, error) from None
         try:
             self._connection = self._open(create)
         except StoreError:
-            self._lock.close()
+            self._file.close()
             raise
 
     def _open(self, create: bool) -> sqlite3.Connection:
         try:
-            # SQLite itself would create the file with permissions that let others read it.
-            os.close(os.open(self.path, os.O_RDWR | (os.O_CREAT if create else 0), 0o600))
             connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
-        except OSError as error:
-            raise _open_error(self.path, error) from None
         except sqlite3.Error as error:
             raise StoreError(f"Cannot open database {str(self.path)!r}: {error}.") from None
         try:
@@ -68,6 +60,7 @@ class Store:
             connection.execute("PRAGMA synchronous = FULL")
             migrations.upgrade(connection)
             connection.execute("PRAGMA foreign_keys = ON")
+            self._file.pin()
         except migrations.UnknownVersionError as error:
             connection.close()
             raise StoreError(
@@ -77,6 +70,9 @@ class Store:
         except sqlite3.Error as error:
             connection.close()
             raise StoreError(f"Cannot use database {str(self.path)!r}: {error}.") from None
+        except OSError as error:
+            connection.close()
+            raise _open_error(self.path, error) from None
         except StoreError:
             connection.close()
             raise
@@ -99,20 +95,40 @@ class Store:
 
     def transaction(self) -> Transaction:
         """Return an empty transaction, which uses the database only when it is committed."""
-        return Transaction(self._connection, self._partitions)
+        return Transaction(self._connection, self._partitions, self.verify_file)
+
+    def verify_file(self) -> None:
+        """Raise StoreError when the database was deleted, moved or replaced, and from then on.
+
+        Changes would be written to a file that the next start does not read.
+        """
+        self._lost = self._lost or self._file.lost()
+        if self._lost:
+            raise StoreError(
+                f"Cannot write to database {str(self.path)!r}: {self._lost}. Changes are rejected. Stop the "
+                "controller, put the original file back or restore a backup, and start the controller."
+            )
+
+    @property
+    def lost(self) -> bool:
+        """True after ``verify_file`` has failed."""
+        return bool(self._lost)
 
     def close(self) -> None:
         """Write everything into the one file, and unlock it."""
         self._connection.close()
-        self._lock.close()
+        self._file.close()
 
 
 class Transaction:
     """Changes that are written together, in the order of their addition."""
 
-    def __init__(self, connection: sqlite3.Connection, partitions: dict[str, Partition]) -> None:
-        """Use a connection, and the partitions that its database stores now."""
+    def __init__(
+        self, connection: sqlite3.Connection, partitions: dict[str, Partition], verify_file: Callable[[], None]
+    ) -> None:
+        """Use a connection, the partitions that its database stores now, and a check of its file."""
         self._connection = connection
+        self._verify_file = verify_file
         self._stored = partitions
         self._pending: dict[str, Partition | None] = {}
         # Groups of consecutive changes of the same sort, each object once, so that a group takes few statements.
@@ -149,6 +165,7 @@ class Transaction:
         """
         if not self._runs:
             return
+        self._verify_file()
         connection = self._connection
         try:
             connection.execute("BEGIN IMMEDIATE")
@@ -164,6 +181,7 @@ class Transaction:
         except BaseException as error:
             self._roll_back(error)
             raise
+        self._verify_file()  # again: nothing is acknowledged that is in a lost file
         for id, partition in self._pending.items():
             if partition is None:
                 self._stored.pop(id, None)
@@ -194,21 +212,3 @@ def _open_error(path: Path, error: OSError) -> StoreError:
     else:
         cause, remedy = str(error.strerror), "Check the path and its permissions, or give another --database"
     return StoreError(f"Cannot open database {str(path)!r}: {cause}. {remedy}.")
-
-
-def lock(path: Path) -> BinaryIO:
-    """Lock a database against other processes until the returned file is closed; raises StoreError, OSError.
-
-    The lock is a separate file: closing any descriptor of the database file itself would release the
-    locks that SQLite holds on it.
-    """
-    file = os.fdopen(os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT, 0o600), "rb+")
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        file.close()
-        raise StoreError(
-            f"Cannot open database {str(path)!r}: another vipu-server uses it. "
-            "Stop that one, or give another --database."
-        ) from None
-    return file

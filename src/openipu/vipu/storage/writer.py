@@ -18,12 +18,13 @@ from openipu.vipu.domain.model import Change, Delete, Partition, State
 from openipu.vipu.metrics.catalog import CONTROLLER
 from openipu.vipu.metrics.meters import Meters
 from openipu.vipu.storage.interface import Command, Result, StoppedError
-from openipu.vipu.storage.store import Store, Transaction
+from openipu.vipu.storage.store import Store, StoreError, Transaction
 
 _log = structlog.get_logger("openipu.vipu.storage.writer")
 
 _MAX_BATCH = 512  # bounds the time that the first caller of a batch waits for the last one
 _MAX_LOGGED = 8  # changes of one transaction in the log
+_IDLE_CHECK = 5.0  # seconds without commands until the writer checks the database file
 
 
 @dataclass(slots=True)
@@ -46,6 +47,7 @@ class RecordWriter:
         self._working = self._committed.copy()
         self._tasks: queue.SimpleQueue[_Task | None] = queue.SimpleQueue()
         self._callbacks: list[Callable[[Sequence[Change]], None]] = []
+        self._loss_callbacks: list[Callable[[], None]] = []
         self.meters = Meters(CONTROLLER)
         self._commits = self.meters.histogram("vipu_store_commit_duration_seconds")
         self._failures = self.meters.counter("vipu_store_commit_failures_total")
@@ -109,11 +111,19 @@ class RecordWriter:
         """
         self._callbacks.append(callback)
 
+    def on_loss(self, callback: Callable[[], None]) -> None:
+        """Register a callback for the loss of the database file, in the writer thread. It must not raise."""
+        self._loss_callbacks.append(callback)
+
     def _run(self) -> None:
         stopping = False
         while not stopping:
             tasks = []
-            task = self._tasks.get()
+            try:
+                task = self._tasks.get(timeout=_IDLE_CHECK)
+            except queue.Empty:
+                self._check_file()
+                continue
             while task is not None:
                 tasks.append(task)
                 if len(tasks) == _MAX_BATCH:
@@ -148,6 +158,8 @@ class RecordWriter:
                 task.future.set_exception(error)
             self._failures.inc()
             _log.error("transaction failed", error=str(error), commands=len(tasks))
+            if self._store.lost:
+                self._report_loss()
             return
         committed = time.perf_counter()
         if changes:
@@ -163,6 +175,21 @@ class RecordWriter:
             self._changes.inc(len(changes))
             # The services log the requests and their users.
             _log.debug("committed", changes=_summary(changes))
+
+    def _check_file(self) -> None:
+        """Detect the loss of the database file without a transaction."""
+        known = self._store.lost
+        try:
+            self._store.verify_file()
+        except StoreError as error:
+            self._failures.inc()  # each time, so that the alert continues
+            if not known:
+                _log.error("database lost", error=str(error))
+                self._report_loss()
+
+    def _report_loss(self) -> None:
+        for callback in self._loss_callbacks:
+            callback()
 
     def _apply(self, changes: Sequence[Change], transaction: Transaction) -> None:
         if changes:

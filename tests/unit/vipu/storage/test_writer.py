@@ -42,7 +42,7 @@ class Tracing(Store):
 
 class Traced(Transaction):
     def __init__(self, store: Tracing) -> None:
-        super().__init__(store._connection, store._partitions)
+        super().__init__(store._connection, store._partitions, store.verify_file)
         self.store = store
         self.changes = 0
 
@@ -300,3 +300,35 @@ def test_a_reader_delays_later_changes(controller: RecordWriter) -> None:
             future.result(0.05)
     future.result(10)
     assert "ag01" in controller.state.agents
+
+
+def test_a_lost_database_is_noticed_without_commands(store: Tracing, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("openipu.vipu.storage.writer._IDLE_CHECK", 0.01)
+    controller = RecordWriter(store)
+    lost = threading.Event()
+    controller.on_loss(lost.set)
+    controller.start()
+    try:
+        assert not store.lost
+        store.path.unlink()
+        assert lost.wait(10)
+        store.path.touch()  # another file does not help
+        with pytest.raises(StoreError, match=r"was deleted or moved\. Changes are rejected\. Stop the controller"):
+            controller.submit(create(Agent("ag01", "10.0.0.1"))).result(10)
+        assert controller.state.agents == {}
+    finally:
+        controller.stop()
+
+
+def test_a_database_lost_during_a_commit_acknowledges_nothing(controller: RecordWriter, store: Tracing) -> None:
+    verify, calls = store.verify_file, []
+
+    def lose_it_after_the_first_check() -> None:
+        verify()
+        calls.append(store.path.unlink(missing_ok=True))
+
+    store.verify_file = lose_it_after_the_first_check  # type: ignore[method-assign]
+    with pytest.raises(StoreError, match="was deleted or moved"):
+        controller.submit(create(Agent("ag01", "10.0.0.1"))).result(10)
+    assert len(calls) == 1
+    assert controller.state.agents == {}
