@@ -18,13 +18,13 @@ import pytest
 from openipu.vipu.agent_api.contract import agent as contract
 from openipu.vipu.agent_api.multicast import interface_index, membership
 from openipu.vipu.domain.model import Agent, Put
-from openipu.vipu.fleet.connection import AgentTls
 from openipu.vipu.fleet.status import AgentState
 from openipu.vipu.lifecycle.interface import LifecycleOptions
 from openipu.vipu.lifecycle.service import LifecycleService
 from openipu.vipu.storage.store import Store
 from openipu.vipu.storage.writer import RecordWriter
 from openipu.vipu.tls import issue
+from openipu.vipu.tls.load import ClientCredentials, PemFiles
 from tests.integration.agents.agents_support import Start, free_port
 from tests.waiting import until
 
@@ -100,20 +100,23 @@ def test_the_agent_stops_after_sigterm(start: Start, make_lifecycle: Any) -> Non
     until(lambda: "Connection refused" in lifecycle.agent_status("ag").reason)
 
 
+SERVER_FILES = (("certificate", "server.crt"), ("key", "server.key"), ("ca", "ca.crt"))
+
+
+def controller_credentials(folder: Path, role: str = "controller") -> ClientCredentials:
+    return ClientCredentials(PemFiles(*(folder / role / name for name in ("ca.crt", f"{role}.crt", f"{role}.key"))))
+
+
 def test_mutual_tls(start: Start, make_lifecycle: Any, tmp_path: Path) -> None:
     pki, other_pki = tmp_path / "pki", tmp_path / "stranger"
     issue.create(pki, ["127.84.0.3"])
     issue.create(other_pki, ["127.84.0.3"])
     port = free_port("127.84.0.3")
-    files = ("--tls-certificate", "server.crt"), ("--tls-key", "server.key"), ("--tls-ca", "ca.crt")
-    start(
-        *("--host", "127.84.0.3", "--port", str(port)),
-        *(part for option, name in files for part in (option, str(pki / "server" / name))),
-    )
+    files = [f"--tls-{option}={pki / 'server' / name}" for option, name in SERVER_FILES]
+    start("--host", "127.84.0.3", "--port", str(port), *files)
 
-    def status(folder: Path | None, number: int) -> Any:
-        names = ("ca.crt", "client.crt", "client.key")
-        secrets = folder and AgentTls(*((folder / "client" / name).read_bytes() for name in names))
+    def status(folder: Path | None, number: int, role: str = "controller") -> Any:
+        secrets = folder and controller_credentials(folder, role)
         agent = Agent("ag", "127.84.0.3", port)
         controller = RecordWriter(Store(tmp_path / f"vipu{number}.db", create=True))
         controller.start()
@@ -122,7 +125,7 @@ def test_mutual_tls(start: Start, make_lifecycle: Any, tmp_path: Path) -> None:
         try:
             add(controller, agent)
             until(lambda: lifecycle.agent_status("ag").state is not AgentState.UNKNOWN)
-            if folder is pki:
+            if folder is pki and role == "controller":
                 until(lambda: lifecycle.agent_status("ag").state is AgentState.UP)
             return lifecycle.agent_status("ag")
         finally:
@@ -134,6 +137,32 @@ def test_mutual_tls(start: Start, make_lifecycle: Any, tmp_path: Path) -> None:
         rejected = status(folder, number)
         assert rejected.state is AgentState.DOWN
         assert rejected.reason
+    tenant = status(pki, 4, "client")
+    assert (tenant.state, "certificate is not that of a controller" in tenant.reason) == (AgentState.DOWN, True)
+
+
+def test_replaced_certificates_reach_agents_without_a_restart(
+    start: Start, make_lifecycle: Any, tmp_path: Path
+) -> None:
+    """A controller with the certificate of another authority reaches its agent as soon as the files are right."""
+    pki, own = tmp_path / "pki", tmp_path / "own"
+    issue.create(pki, ["127.84.0.3"])
+    issue.create(own, ["127.84.0.3"])
+    port = free_port("127.84.0.3")
+    files = [f"--tls-{option}={pki / 'server' / name}" for option, name in SERVER_FILES]
+    agent = ("--host", "127.84.0.3", "--port", str(port), *files)
+    process = start(*agent)
+    controller, lifecycle = make_lifecycle(agent_tls=controller_credentials(own))
+    add(controller, Agent("ag", "127.84.0.3", port))
+    until(lambda: lifecycle.agent_status("ag").state is AgentState.DOWN)
+    for name in ("controller.key", "controller.crt", "ca.crt"):  # one at a time, as an administrator may do
+        (pki / "controller" / name).replace(own / "controller" / name)
+    until(lambda: lifecycle.agent_status("ag").state is AgentState.UP)
+    process.send_signal(signal.SIGTERM)
+    process.wait(20)
+    until(lambda: lifecycle.agent_status("ag").state is AgentState.DOWN)
+    start(*agent)
+    until(lambda: lifecycle.agent_status("ag").state is AgentState.UP)
 
 
 def announced(port: int, group_port: int, interface: str = "lo", host: str = "127.84.0.4") -> tuple[str, ...]:

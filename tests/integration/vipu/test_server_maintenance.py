@@ -221,10 +221,15 @@ def test_certificates_are_renewed_under_a_running_controller(vipu_process: Start
     assert [line.split(",")[0] for line in dry_run.stdout.splitlines()] == [
         "Would renew: server",
         "Would renew: client",
+        "Would renew: controller",
     ]
     assert shown(server.address, certs) == old
     renewed = run(*options)
-    assert [line.split(",")[0] for line in renewed.stdout.splitlines()] == ["Renewed: server", "Renewed: client"]
+    assert [line.split(",")[0] for line in renewed.stdout.splitlines()] == [
+        "Renewed: server",
+        "Renewed: client",
+        "Renewed: controller",
+    ]
     new = shown(server.address, certs)
     assert new.not_valid_after_utc - old.not_valid_after_utc > 80 * DAY
     assert new.public_key() == old.public_key()
@@ -274,7 +279,7 @@ def test_a_renewed_authority_keeps_its_key_and_old_clients_trust_it(
     monkeypatch.undo()
     shutil.copytree(certs, tmp_path / "as-before")
     server = vipu_process("--secure", "--certs", str(certs))
-    assert list(renew.renew(certs, 30 * DAY)) == ["ca", "server", "client"]
+    assert list(renew.renew(certs, 30 * DAY)) == ["ca", "server", "client", "controller"]
     authorities = {(certs / role / "ca.crt").read_bytes() for role in ("ca", "server", "client")}
     assert len(authorities) == 1
     for client in (tmp_path / "as-before", certs):
@@ -311,11 +316,20 @@ def test_certificates_of_other_authorities_are_not_renewed(certs: Path) -> None:
     )
 
 
+def port_and_agents(port: str, certs: Path) -> list[str]:
+    files = (("ca", "ca.crt"), ("certificate", "controller.crt"), ("key", "controller.key"))
+    return ["--port", port, *(f"--agent-tls-{option}={certs / 'controller' / name}" for option, name in files)]
+
+
 def test_health(vipu_process: Start, certs: Path) -> None:
     server = vipu_process()
     port = server.address.split(":")[1]
     healthy = run("health", "--port", port)
     assert (healthy.returncode, healthy.stdout) == (0, f"vipu-server 0.1.0 serves on 127.0.0.1:{port}\n")
+    expired = port_and_agents(port, certs.parent / "expired")
+    issue.create(certs.parent / "expired", [], -DAY)
+    assert run("health", *expired).stderr.startswith("Error OPU614: Cannot use certificate ")
+    assert "Certificates are valid until 20" in run("health", *port_and_agents(port, certs)).stdout
     with_tls = run("health", "--port", port, "--secure", "--certs", str(certs))
     assert with_tls.returncode == 1
     server.stop()

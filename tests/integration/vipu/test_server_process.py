@@ -61,6 +61,7 @@ def test_init_and_serve_secure(vipu_process: Start, tmp_path: Path) -> None:
     log = "".join(server.errors)
     assert "AdminService/CreateUser" in log
     assert "UNAUTHENTICATED" in log
+    assert "connections to agents have no TLS" in log
     for secret in (key, created.access_key):
         assert secret not in log
 

@@ -350,4 +350,4 @@ def test_only_the_owner_can_read_keys(certs: Path) -> None:
     for key in certs.glob("*/*.key"):
         assert key.stat().st_mode & 0o777 == 0o600
         assert key.parent.stat().st_mode & 0o777 == 0o700
-    assert len(list(certs.glob("*/*.key"))) == 3
+    assert len(list(certs.glob("*/*.key"))) == 4

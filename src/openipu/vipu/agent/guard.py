@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import grpc
@@ -15,12 +15,20 @@ from google.protobuf.message import DecodeError
 from openipu.vipu.metrics.catalog import MACHINE
 from openipu.vipu.metrics.meters import Calls
 
+# Properties of the authentication context of gRPC with the names in a certificate.
+_NAMES = ("x509_common_name", "x509_subject_alternative_name")
+
 
 class AgentGuard(grpc.GenericRpcHandler):  # type: ignore[misc]
-    """Wrapper of a handler. It counts calls, and returns INVALID_ARGUMENT for invalid requests."""
+    """Wrapper of a handler.
 
-    def __init__(self, handler: grpc.GenericRpcHandler) -> None:
+    It counts calls, rejects clients that are not controllers, and returns INVALID_ARGUMENT for invalid requests.
+    """
+
+    def __init__(self, handler: grpc.GenericRpcHandler, controllers: frozenset[str] | None = None) -> None:
+        """Wrap ``handler``. ``controllers``: accepted names in certificates, None for connections without TLS."""
         self._handler = handler
+        self._controllers = controllers
         self.meters = Calls(MACHINE, "ipum")
         self._counters: dict[str, Callable[[str, float], None]] = {}
 
@@ -36,16 +44,33 @@ class AgentGuard(grpc.GenericRpcHandler):  # type: ignore[misc]
 
         async def unary(data: bytes, context: Any) -> Any:
             with _counted(count, context):
+                await self._check_controller(context)
                 return await handler.unary_unary(await _read(read, data, method, context), context)
 
         async def stream(data: bytes, context: Any) -> AsyncIterator[Any]:
             with _counted(count, context):
+                await self._check_controller(context)
                 async for reply in handler.unary_stream(await _read(read, data, method, context), context):
                     yield reply
 
         if handler.response_streaming:
             return grpc.unary_stream_rpc_method_handler(stream, response_serializer=handler.response_serializer)
         return grpc.unary_unary_rpc_method_handler(unary, response_serializer=handler.response_serializer)
+
+    async def _check_controller(self, context: Any) -> None:
+        if self._controllers is None or is_controller(context.auth_context(), self._controllers):
+            return
+        await context.abort(
+            grpc.StatusCode.PERMISSION_DENIED,
+            "Cannot accept the call: the certificate is not that of a controller of this agent. Check its name and "
+            "--tls-controller of the agent.",
+        )
+
+
+def is_controller(certificate: Mapping[str, Iterable[bytes]], names: frozenset[str]) -> bool:
+    """Return whether a client certificate has one of the names. ``certificate``: authentication context of gRPC."""
+    found = (name for property in _NAMES for name in certificate.get(property, ()))
+    return any(name.decode(errors="replace") in names for name in found)
 
 
 async def _read(read: Any, data: bytes, method: str, context: Any) -> Any:

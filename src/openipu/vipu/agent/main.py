@@ -16,7 +16,7 @@ from openipu.shared.vipu.addresses import is_loopback
 from openipu.shared.vipu.ports import AGENT_PORT, DISCOVERY_PORT
 from openipu.vipu.agent import hardware as kinds
 from openipu.vipu.agent.presence import INTERVAL, Announcer
-from openipu.vipu.agent.server import AgentServer
+from openipu.vipu.agent.server import CONTROLLERS, AgentServer
 from openipu.vipu.agent_api.multicast import DISCOVERY_GROUP
 from openipu.vipu.metrics.options import metrics_address, metrics_options
 from openipu.vipu.tls.load import TlsError, mutual
@@ -51,6 +51,15 @@ def _values(options: tuple[str, ...]) -> dict[str, str]:
 @click.option("--tls-certificate", type=click.Path(path_type=Path), help="Certificate of this agent, PEM.")
 @click.option("--tls-key", type=click.Path(path_type=Path), help="Private key of --tls-certificate, PEM.")
 @click.option("--tls-ca", type=click.Path(path_type=Path), help="CA certificate of the controller, PEM.")
+@click.option(
+    "--tls-controller",
+    "controllers",
+    multiple=True,
+    default=CONTROLLERS,
+    show_default=True,
+    help="Name in the certificate of a controller: common name, DNS name or address. Certificates without such a "
+    "name are rejected. May be repeated.",
+)
 @click.option("--insecure-network", is_flag=True, help="Allow addresses other than loopback without TLS.")
 @click.option("--hardware", "kind", default="twin", show_default=True, help="Kind of hardware of this machine.")
 @click.option(
@@ -83,6 +92,7 @@ def main(
     tls_certificate: Path | None,
     tls_key: Path | None,
     tls_ca: Path | None,
+    controllers: tuple[str, ...],
     insecure_network: bool,
     kind: str,
     options: tuple[str, ...],
@@ -105,7 +115,7 @@ def main(
         credentials = None
         if tls_certificate and tls_key and tls_ca:
             credentials = mutual(tls_ca, tls_certificate, tls_key)
-        server = AgentServer(hardware, host, port, credentials, metrics_address(**metrics))
+        server = AgentServer(hardware, host, port, credentials, metrics_address(**metrics), controllers)
         await server.start()
         announcer = Announcer(
             host,

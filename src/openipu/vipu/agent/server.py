@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 
 import grpc
 
@@ -14,7 +15,8 @@ from openipu.vipu.agent.metrics import MachineMetrics
 from openipu.vipu.agent.service import AgentService
 from openipu.vipu.agent_api.contract import agent
 from openipu.vipu.metrics import exporter
-from openipu.vipu.tls.load import ServerCredentials
+from openipu.vipu.tls.issue import common_name
+from openipu.vipu.tls.load import CONTROLLER, ServerCredentials
 
 # Two agents on one endpoint must be an error, not a random choice for each connection. Requests are small.
 # Controllers may send keepalive pings on idle connections every few seconds.
@@ -24,6 +26,9 @@ _OPTIONS = (
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
 )
+
+# Names in the certificates of controllers.
+CONTROLLERS = (common_name(CONTROLLER),)
 
 
 class AgentServer:
@@ -36,13 +41,18 @@ class AgentServer:
         port: int,
         credentials: ServerCredentials | None = None,
         metrics: exporter.MetricsAddress | None = None,
+        controllers: Iterable[str] = CONTROLLERS,
     ) -> None:
-        """Port 0 selects a free port. ``port`` and ``metrics`` hold the actual ports after the start."""
+        """Port 0 selects a free port. ``port`` and ``metrics`` hold the actual ports after the start.
+
+        With ``credentials``, ``controllers`` are the accepted names in certificates of clients.
+        """
         self.host = host
         self.port = port
         self._hardware = hardware
         self.metrics = metrics
         self._credentials = credentials
+        self._controllers = frozenset(controllers)
         self._server: grpc.aio.Server | None = None
         self._exporter: exporter.Exporter | None = None
 
@@ -55,7 +65,8 @@ class AgentServer:
         """Start to listen. Raises EndpointError with a message for users."""
         server = grpc.aio.server(options=_OPTIONS)
         service = AgentService(self._hardware)
-        guard = AgentGuard(agent.handler("AgentService", service))
+        names = self._controllers if self._credentials is not None else None
+        guard = AgentGuard(agent.handler("AgentService", service), names)
         server.add_generic_rpc_handlers([guard])
         address = f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
         try:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import grpc
@@ -15,6 +14,7 @@ import structlog
 from openipu.vipu.agent_api.contract import agent as contract
 from openipu.vipu.domain.model import Agent
 from openipu.vipu.fleet.status import AgentState, AgentStatus
+from openipu.vipu.tls.load import ClientCredentials
 
 LATE = 0.5  # seconds after a deadline from which the event loop, not the agent, is late
 FIRST_RESPONSE = 5.0  # seconds for the first response of an agent; longer when the heartbeat is slow
@@ -48,19 +48,10 @@ def describe(error: grpc.aio.AioRpcError) -> str:
     return clause[:200].rstrip(".") or "it rejected the connection"
 
 
-@dataclass(frozen=True, slots=True)
-class AgentTls:
-    """PEM contents for mutual TLS with the agents."""
-
-    ca: bytes
-    certificate: bytes
-    key: bytes
-
-
 class AgentConnection:
     """gRPC connection to one agent."""
 
-    def __init__(self, agent: Agent, heartbeat: float, credentials: grpc.ChannelCredentials | None) -> None:
+    def __init__(self, agent: Agent, heartbeat: float, credentials: ClientCredentials | None) -> None:
         """Create the channel; must run in the event loop. ``heartbeat``: interval in seconds."""
         self.agent = agent
         self.status = AgentStatus()
@@ -69,16 +60,30 @@ class AgentConnection:
         self.revision = 0
         self.down_since = 0.0  # time of the event loop; only valid while the agent is down
         self._heartbeat = heartbeat
+        self._tls = credentials
+        self._open(credentials and credentials.current())
+        self._status_known = asyncio.Event()  # set once the agent is up or down
+        self._calls: set[asyncio.Future[Any]] = set()
+        self._detached = False
+
+    def _open(self, credentials: grpc.ChannelCredentials | None) -> None:
+        agent = self.agent
         address = f"[{agent.host}]:{agent.port}" if ":" in agent.host else f"{agent.host}:{agent.port}"
+        self._credentials = credentials
         self._channel = (
             grpc.aio.insecure_channel(address, options=_CHANNEL)
             if credentials is None
             else grpc.aio.secure_channel(address, credentials, options=_CHANNEL)
         )
         self.stub = contract.stub(self._channel, "AgentService")
-        self._status_known = asyncio.Event()  # set once the agent is up or down
-        self._calls: set[asyncio.Future[Any]] = set()
-        self._detached = False
+
+    async def renew(self) -> None:
+        """Open a new channel when the certificate files were replaced. gRPC cannot change those of a channel."""
+        credentials = self._tls and self._tls.current()
+        if credentials is not self._credentials:
+            old = self._channel
+            self._open(credentials)
+            await old.close()
 
     @property
     def id(self) -> str:

@@ -13,8 +13,9 @@ import grpc
 import structlog
 
 from openipu.vipu.domain.model import Agent
-from openipu.vipu.fleet.connection import AgentConnection, AgentTls, describe
+from openipu.vipu.fleet.connection import AgentConnection, describe
 from openipu.vipu.fleet.status import AgentState, AgentStatus
+from openipu.vipu.tls.load import ClientCredentials
 
 MAX_SILENT_INTERVALS = 2.5  # heartbeat intervals without a heartbeat until an agent is Down
 FIRST_RETRY = 0.1  # seconds; doubled with every failure
@@ -39,11 +40,11 @@ class Watcher(Protocol):
 class Supervisor:
     """Connections to all agents. ``status`` works in any thread, everything else in the event loop only."""
 
-    def __init__(self, watcher: Watcher, heartbeat: float, tls: AgentTls | None) -> None:
+    def __init__(self, watcher: Watcher, heartbeat: float, tls: ClientCredentials | None) -> None:
         """Report to ``watcher``. ``heartbeat``: interval in seconds. ``tls``: None for no TLS."""
         self._watcher = watcher
         self._heartbeat = heartbeat
-        self._credentials = tls and grpc.ssl_channel_credentials(tls.ca, tls.key, tls.certificate)
+        self._credentials = tls
         self.connections: dict[str, AgentConnection] = {}
         self.unavailable: frozenset[str] = frozenset()
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -94,6 +95,7 @@ class Supervisor:
         while True:
             reason = ""
             try:
+                await connection.renew()
                 # Every other attempt fails at once and so yields a new reason; the others wait for the agent.
                 patient = failures > 0 and failures % 2 == 0
                 await connection.watch(max_silence, patient, up, event)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from openipu.shared.vipu.ports import DISCOVERY_PORT
 from openipu.vipu.agent_api.multicast import DISCOVERY_GROUP
-from openipu.vipu.fleet.connection import AgentTls
 from openipu.vipu.fleet.status import AgentStatus, DiscoveredAgent
+from openipu.vipu.tls.load import ClientCredentials
 
 if TYPE_CHECKING:
     from openipu.vipu.cluster_test.model import Test
@@ -27,7 +27,7 @@ class LifecycleOptions:
     partition_timeout: float = 60.0  # limit for agents to configure or release a partition
     max_auto_reset_retries: int = 3
     relocation_delay: float = 60.0  # time that an agent must be Down before relocatable partitions move
-    agent_tls: AgentTls | None = None
+    agent_tls: ClientCredentials | None = None
     discovery_interfaces: tuple[str, ...] = ()  # empty: no discovery
     discovery_group: str = DISCOVERY_GROUP
     discovery_port: int = DISCOVERY_PORT

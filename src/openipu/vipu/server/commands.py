@@ -110,6 +110,7 @@ def certificates(certs: Path, host: str) -> None:
 @options.PORT
 @options.SECURE
 @options.CERTS
+@options.agent_tls
 @click.option(
     "--wait",
     "seconds",
@@ -118,16 +119,31 @@ def certificates(certs: Path, host: str) -> None:
     type=click.FloatRange(min=0),
     help="Seconds to wait until the controller serves.",
 )
-def health(host: str, port: int, secure: bool, certs: Path, seconds: float) -> None:
-    """Check whether the controller serves.
+def health(
+    host: str,
+    port: int,
+    secure: bool,
+    certs: Path,
+    agent_tls_ca: Path | None,
+    agent_tls_certificate: Path | None,
+    agent_tls_key: Path | None,
+    seconds: float,
+) -> None:
+    """Check whether the controller serves, and its certificates.
 
-    Query its health service. Exit status 1: it does not serve.
+    Query its health service, and read the files of its certificates. Exit status 1: it does not serve, or a
+    certificate is not valid.
     """
+    from openipu.vipu.server import certificates
     from openipu.vipu.server.health import wait
 
     address = ListenAddress("localhost" if options.is_wildcard(host) else host, port)
     version = wait(address, certs if secure else None, seconds)
     click.echo(f"vipu-server {version} serves on {address}")
+    agents = certificates.agent_files(agent_tls_ca, agent_tls_certificate, agent_tls_key)
+    end = certificates.expiry(certificates.in_use(certs if secure else None, agents))
+    if end is not None:
+        click.echo(f"Certificates are valid until {end:%Y-%m-%d}")
 
 
 COMMANDS = (make_backup, restore, check, certificates, renew, health)

@@ -27,12 +27,11 @@ from openipu.shared.vipu.ports import CONTROLLER_PORT, DISCOVERY_PORT
 from openipu.vipu.agent_api.multicast import DISCOVERY_GROUP
 from openipu.vipu.api.auth import Authenticator
 from openipu.vipu.api.endpoints import EndpointOptions, Endpoints, ListenAddress, ListenError
-from openipu.vipu.fleet.connection import AgentTls
 from openipu.vipu.lifecycle import service
 from openipu.vipu.lifecycle.interface import Lifecycle, LifecycleOptions
 from openipu.vipu.metrics import exporter
 from openipu.vipu.metrics.options import metrics_address, metrics_options
-from openipu.vipu.server import options
+from openipu.vipu.server import certificates, options
 from openipu.vipu.server.commands import COMMANDS
 from openipu.vipu.server.health import NotServingError
 from openipu.vipu.server.initialise import first_admin, initialise
@@ -221,19 +220,7 @@ class _Commandline(click.Group):
     type=click.FloatRange(min=0),
     help="Seconds that an agent must be Down before its relocatable partitions move.",
 )
-@click.option(
-    "--agent-tls-ca", type=click.Path(dir_okay=False, path_type=Path), help="CA certificate of the agents, PEM."
-)
-@click.option(
-    "--agent-tls-certificate",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Client certificate for calls to agents, PEM.",
-)
-@click.option(
-    "--agent-tls-key",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Private key of --agent-tls-certificate, PEM.",
-)
+@options.agent_tls
 @metrics_options
 @click.option(
     "--log-format",
@@ -311,13 +298,17 @@ def main(
         if default_user_id:
             raise click.UsageError("--default-user-id requires --secure.")
         _check_exposure([host, *([admin.host] if admin else [])], insecure_network)
-    agent_tls = _agent_tls(agent_tls_ca, agent_tls_certificate, agent_tls_key)
+    agent_files = certificates.agent_files(agent_tls_ca, agent_tls_certificate, agent_tls_key)
+    credentials = load.server_credentials(certs) if secure else None
+    certificates.warn(
+        certificates.in_use(certs if secure else None, agent_files), agents_in_clear=secure and not agent_files
+    )
     settings = Settings(
         database=database,
         user=ListenAddress(host, port),
         admin=admin,
         public_only=no_admin,
-        credentials=load.server_credentials(certs) if secure else None,
+        credentials=credentials,
         default_user_id=default_user_id,
         user_id_metadata=metadata_user_id_key.lower(),
         access_key_metadata=metadata_access_key_key.lower(),
@@ -325,7 +316,7 @@ def main(
             partition_timeout=partition_timeout,
             max_auto_reset_retries=max_auto_reset_retries,
             relocation_delay=relocation_delay,
-            agent_tls=agent_tls,
+            agent_tls=load.ClientCredentials(load.PemFiles(*agent_files)) if agent_files else None,
             discovery_interfaces=tuple(name.strip() for name in interfaces.split(",") if name.strip()),
             discovery_group=discovery_group,
             discovery_port=discovery_port,
@@ -378,17 +369,6 @@ def _check_exposure(hosts: list[str], insecure_network: bool) -> None:
                 f"Cannot listen on {host}: without --secure only loopback addresses are allowed. Use --secure, or "
                 "--insecure-network if every host of that network may control the POD."
             )
-
-
-def _agent_tls(ca: Path | None, certificate: Path | None, key: Path | None) -> AgentTls | None:
-    if ca and certificate and key:
-        return AgentTls(ca.read_bytes(), certificate.read_bytes(), key.read_bytes())
-    if ca or certificate or key:
-        raise click.UsageError(
-            "Cannot start the controller: --agent-tls-ca, --agent-tls-certificate and --agent-tls-key belong together. "
-            "Set all three or none."
-        )
-    return None
 
 
 for _command in COMMANDS:

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 
@@ -56,6 +58,26 @@ DAYS = click.option(
     envvar="VIPU_SERVER_TLS_DAYS",
     help="Validity of new certificates in days.",
 )
+
+
+_AGENT_TLS = (
+    ("ca", "CA certificate of the agents, PEM."),
+    ("certificate", "Client certificate for calls to agents, PEM."),
+    ("key", "Private key of --agent-tls-certificate, PEM."),
+)
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def agent_tls(command: _Command) -> _Command:
+    """Add the options of the files for TLS with agents."""
+    for name, help in reversed(_AGENT_TLS):
+        command = click.option(
+            f"--agent-tls-{name}",
+            type=click.Path(dir_okay=False, path_type=Path),
+            envvar=f"VIPU_SERVER_AGENT_TLS_{name.upper()}",
+            help=help,
+        )(command)
+    return command
 
 
 def is_wildcard(host: str) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from openipu.vipu.tls.load import CA, CLIENT, SERVER, TlsError
+from openipu.vipu.tls.load import CA, CLIENT, CONTROLLER, SERVER, TlsError
 
 if TYPE_CHECKING:  # imported inside functions, so that a controller without TLS does not load it
     from cryptography import x509
@@ -24,12 +24,12 @@ AUTHORITY_VALIDITY = datetime.timedelta(days=3650)
 
 
 def create(directory: Path, names: Iterable[str], validity: datetime.timedelta = VALIDITY) -> None:
-    """Create an authority, a server certificate for these names, and a client certificate.
+    """Create an authority, a server certificate for these names, and certificates of clients and controllers.
 
-    ``validity`` applies to the two certificates; ``renew`` replaces them before they expire.
-    ``directory`` gets the folders ``ca``, ``server`` and ``client``. The files of ``client`` permit
-    connections; the key of ``ca`` permits new certificates. ``directory`` appears only when it is
-    complete. Raises TlsError, also when it exists.
+    ``validity`` applies to all but the authority; ``renew`` replaces them before they expire.
+    ``directory`` gets the folders ``ca``, ``server``, ``client`` and ``controller``. The files of ``client``
+    permit connections to the server; those of ``controller`` also calls to agents; the key of ``ca`` permits
+    new certificates. ``directory`` appears only when it is complete. Raises TlsError, also when it exists.
     """
     ca_key = _new_key()
     ca = authority(ca_key, max(validity, AUTHORITY_VALIDITY))
@@ -43,7 +43,7 @@ def create(directory: Path, names: Iterable[str], validity: datetime.timedelta =
         draft = folder / directory.name
         draft.mkdir()
         _write(draft / "ca", "ca", ca, ca, ca_key)
-        for role in (SERVER, CLIENT):
+        for role in (SERVER, CLIENT, CONTROLLER):
             key = _new_key()
             certificate = issue(role, names, key.public_key(), ca, ca_key, validity)
             _write(draft / role, role, ca, certificate, key)
@@ -77,17 +77,22 @@ def issue(
     ca_key: ec.EllipticCurvePrivateKey,
     validity: datetime.timedelta,
 ) -> x509.Certificate:
-    """Return a certificate for SERVER, with these names, or CLIENT, without names; raises TlsError."""
+    """Return a certificate of a role. That of SERVER has these names. Raises TlsError."""
     from cryptography import x509
     from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-    usage = {SERVER: ExtendedKeyUsageOID.SERVER_AUTH, CLIENT: ExtendedKeyUsageOID.CLIENT_AUTH}[role]
+    usage = ExtendedKeyUsageOID.SERVER_AUTH if role == SERVER else ExtendedKeyUsageOID.CLIENT_AUTH
     extensions: list[tuple[x509.ExtensionType, bool]] = [(x509.ExtendedKeyUsage([usage]), False)]
     if role == SERVER:
         alternatives = [_general_name(name) for name in dict.fromkeys(names)]
         extensions.append((x509.SubjectAlternativeName(alternatives), False))
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"vipu {role}")])
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name(role))])
     return _sign(subject, key, ca.subject, ca_key, validity, extensions)
+
+
+def common_name(role: str) -> str:
+    """Return the name in a certificate of a role. No user id contains a colon."""
+    return f"vipu:{role}"
 
 
 def _new_key() -> ec.EllipticCurvePrivateKey:

@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import grpc
 import structlog
 
 CA = "ca.crt"
-CLIENT, SERVER = "client", "server"
+CLIENT, SERVER, CONTROLLER = "client", "server", "controller"
 
 _log = structlog.get_logger("tls")
 
@@ -52,27 +51,64 @@ def mutual(ca_file: Path, certificate_file: Path, key_file: Path, remedy: str = 
     """
     files = (ca_file, certificate_file, key_file)
     check(files, remedy)
-    return partial(_credentials, files, remedy)
+    return lambda: _server_credentials(PemFiles(*files, remedy))
 
 
-def _credentials(files: tuple[Path, Path, Path], remedy: str) -> grpc.ServerCredentials:
-    seen = file_stamps(files)
+def _server_credentials(files: PemFiles) -> grpc.ServerCredentials:
+    def configuration() -> grpc.ServerCertificateConfiguration:
+        ca, certificate, key = files.contents
+        return grpc.ssl_server_certificate_configuration([(key, certificate)], root_certificates=ca)
 
-    def renewed() -> grpc.ServerCertificateConfiguration | None:
-        nonlocal seen
-        now = file_stamps(files)
-        if now == seen:
-            return None
-        seen = now
+    return grpc.dynamic_ssl_server_credentials(
+        configuration(), lambda: configuration() if files.reload() else None, True
+    )
+
+
+class PemFiles:
+    """Files of an authority, a certificate and its key, which may be replaced while the program runs.
+
+    When replaced files are invalid, the reason is logged and the previous contents remain in use.
+    """
+
+    def __init__(self, ca: Path, certificate: Path, key: Path, remedy: str = "") -> None:
+        """Read and check the files. Raises TlsError, whose message ends with ``remedy``."""
+        self.certificate = certificate
+        self._paths, self._remedy = (ca, certificate, key), remedy
+        self._seen = file_stamps(self._paths)
+        self.contents = check(self._paths, remedy)
+
+    def reload(self) -> bool:
+        """Read files that were replaced. Return whether ``contents`` is new."""
+        now = file_stamps(self._paths)
+        if now == self._seen:
+            return False
+        self._seen = now
         try:
-            configuration = _configuration(files, remedy)
+            self.contents = check(self._paths, self._remedy)
         except TlsError as error:
             _log.warning("cannot use new certificates", reason=str(error))
-            return None
-        _log.info("new certificates loaded", file=str(files[1]))
-        return configuration
+            return False
+        _log.info("new certificates loaded", file=str(self.certificate))
+        return True
 
-    return grpc.dynamic_ssl_server_credentials(_configuration(files, remedy), renewed, True)
+
+class ClientCredentials:
+    """Credentials of a client for mutual TLS. Replaced files apply to the next channel."""
+
+    def __init__(self, files: PemFiles) -> None:
+        """Use ``files``, which nothing else reloads."""
+        self._files = files
+        self._current = self._make()
+
+    def current(self) -> grpc.ChannelCredentials:
+        """Return the same object until the files are replaced. Call it from one thread."""
+        if self._files.reload():
+            self._current = self._make()
+        return self._current
+
+    def _make(self) -> grpc.ChannelCredentials:
+        ca, certificate, key = self._files.contents
+        return grpc.ssl_channel_credentials(ca, key, certificate)
 
 
 def file_stamps(files: tuple[Path, ...]) -> list[tuple[int, int] | None]:
@@ -86,12 +122,6 @@ def file_stamps(files: tuple[Path, ...]) -> list[tuple[int, int] | None]:
         else:
             stamps.append((status.st_ino, status.st_mtime_ns))
     return stamps
-
-
-def _configuration(files: tuple[Path, Path, Path], remedy: str) -> grpc.ServerCertificateConfiguration:
-    """Return the certificate of a server and the authority of its clients; raises TlsError."""
-    ca, certificate, key = check(files, remedy)
-    return grpc.ssl_server_certificate_configuration([(key, certificate)], root_certificates=ca)
 
 
 def check(files: tuple[Path, Path, Path], remedy: str = "") -> tuple[bytes, bytes, bytes]:

@@ -16,13 +16,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openipu.vipu.tls import issue, load
-from openipu.vipu.tls.load import CA, CLIENT, SERVER, TlsError
+from openipu.vipu.tls.load import CA, CLIENT, CONTROLLER, SERVER, TlsError
 
 if TYPE_CHECKING:
     from cryptography import x509
     from cryptography.hazmat.primitives.asymmetric import ec
 
 AUTHORITY = "ca"
+_ISSUED = (SERVER, CLIENT, CONTROLLER)
 
 
 def renew(
@@ -44,9 +45,9 @@ def renew(
     renewed = {}
     if ca.not_valid_after_utc <= ends:
         ca = issue.authority(key, max(validity, issue.AUTHORITY_VALIDITY))
-        fresh.update({directory / role / CA: ca for role in (AUTHORITY, SERVER, CLIENT)})
+        fresh.update({directory / role / CA: ca for role in (AUTHORITY, *_ISSUED)})
         renewed[AUTHORITY] = ca.not_valid_after_utc
-    for role in (SERVER, CLIENT):
+    for role in _ISSUED:
         file = directory / role / f"{role}.crt"
         old = certificate(file)
         known = _names(old) if role == SERVER else []
@@ -62,7 +63,7 @@ def renew(
 
 def valid_until(directory: Path) -> datetime.datetime:
     """Return the earliest end of validity of the certificates; raises TlsError."""
-    files = [directory / AUTHORITY / CA, *(directory / role / f"{role}.crt" for role in (SERVER, CLIENT))]
+    files = [directory / AUTHORITY / CA, *(directory / role / f"{role}.crt" for role in _ISSUED)]
     return min(certificate(file).not_valid_after_utc for file in files)
 
 
