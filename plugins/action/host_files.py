@@ -16,7 +16,12 @@ from ansible.plugins.loader import lookup_loader
 from ansible.release import __version__
 from ansible.utils.hashing import checksum, checksum_s
 from ansible_collections.openipu.pod.plugins.plugin_utils.builtin import run_builtin
-from ansible_collections.openipu.pod.plugins.plugin_utils.host_files import DesiredFile
+from ansible_collections.openipu.pod.plugins.plugin_utils.host_files import (
+    DesiredFile,
+    create_marks,
+    mark,
+    remove_marks,
+)
 
 # Before ansible-core 2.19, text that looks like data became data by default. Since then, the option is deprecated.
 _AS_TEXT = {"convert_data": False} if tuple(map(int, __version__.split(".")[:2])) < (2, 19) else {}
@@ -71,31 +76,54 @@ class ActionModule(ActionBase):
         _checked, args = self.validate_argument_spec(self.argument_spec)
         entries = self._entries(args, task_vars)
         found = self._fetch(entries, task_vars, result)
+        marked = {entry.desired.path for entry in entries if mark(entry.desired.path) in found}
+        different = {
+            entry.desired.path for entry in entries if not entry.desired.matches(found.get(entry.desired.path))
+        }
+        self._mark(different - marked)
         done: dict[str, list[str]] = {"created": [], "updated": [], "unchanged": []}
         result.update(changed=False, files=done, diff=[])
         for entry in entries:
-            actual = found.get(entry.desired.path)
-            if entry.desired.matches(actual):
-                done["unchanged"].append(entry.desired.path)
-                continue
-            written = self._write(entry, task_vars)
+            path, actual = entry.desired.path, found.get(entry.desired.path)
+            written = self._write(entry, task_vars) if path in different else {}
             for name in ("warnings", "deprecations"):
                 result.setdefault(name, []).extend(written.get(name) or [])
             if written.get("failed"):
-                message = "Cannot write '%s': %s." % (entry.desired.path, _reason(written))
+                touched = {*done["created"], *done["updated"]}
+                if self._fetch([entry], task_vars, result).get(path) != actual:
+                    touched.add(path)
+                self._unmark(different - marked - touched)
+                message = "Cannot write '%s': %s." % (path, _reason(written))
                 return {**result, **_output(written), "failed": True, "msg": message}
-            verb = "unchanged" if not written.get("changed") else "updated" if actual else "created"
-            done[verb].append(entry.desired.path)
-            result["changed"] = result["changed"] or bool(written.get("changed"))
+            changed = written.get("changed") or path in marked
+            done["unchanged" if not changed else "updated" if actual else "created"].append(path)
+            result["changed"] = result["changed"] or bool(changed)
             shown = written.get("diff") or []
             result["diff"] += shown if isinstance(shown, list) else [shown]
+        self._unmark(different | marked)
         return result
+
+    def _mark(self, paths: set[str]) -> None:
+        """Mark files that are about to be written. Raises AnsibleActionFail."""
+        if not paths or self._task.check_mode:
+            return
+        done = self._low_level_execute_command(create_marks(paths))
+        if done["rc"] != 0:
+            reason = (done["stderr"] or done["stdout"]).strip().rstrip(".")
+            raise AnsibleActionFail(
+                "Cannot mark the files to write: %s. Nothing was written. Make the folder writable." % reason
+            )
+
+    def _unmark(self, paths: set[str]) -> None:
+        """Remove the marks of files. A mark that remains only makes the next task report a change."""
+        if paths and not self._task.check_mode:
+            self._low_level_execute_command(remove_marks(paths))
 
     def _fetch(self, entries: list[_Entry], task_vars: t.Any, result: dict[str, t.Any]) -> dict[str, t.Any]:
         """Return the attributes of the existing files, by path."""
         if not entries:
             return {}
-        paths = [entry.desired.path for entry in entries]
+        paths = [path for entry in entries for path in (entry.desired.path, mark(entry.desired.path))]
         response = self._execute_module("openipu.pod.host_files_info", {"paths": paths}, task_vars=task_vars)
         if response.get("failed") or "files" not in response:
             raise AnsibleActionFail(response.get("msg", "Cannot read the attributes of the files."), result=response)

@@ -16,7 +16,9 @@ description:
   - One request reads the attributes of all files. If no file differs, as in most runs of a playbook, no other request follows. The builtin
     modules need two requests for each file.
   - Files that differ are written by M(ansible.builtin.copy) and M(ansible.builtin.file), in the order of the list. The task fails at the first
-    file that cannot be written. Files before it stay changed, but no handler is notified.
+    file that cannot be written. Files before it stay changed. Ansible notifies no handler of a failed task.
+  - The module therefore marks files before it writes them, and removes the marks when all files are written. The next task that lists a marked
+    file reports a change, even if the file needs none. So it notifies the handlers, also after an interrupted connection or run.
 extends_documentation_fragment:
   - openipu.pod.attributes.host
 options:
@@ -93,7 +95,8 @@ attributes:
   platform:
     platforms: posix
 notes:
-  - In a task that notifies a handler, list files with O(files[].validate) first. Otherwise a rejected file leaves earlier ones written without a notification.
+  - Marks are empty files in C(~/.local/state/openipu/host_files) of the user who writes the files.
+  - A later task of the play may fail before the handlers run. Set C(force_handlers) in the play to run notified handlers in that case.
   - A symbolic link at O(files[].path) is handled as by M(ansible.builtin.copy), or by M(ansible.builtin.file) for a folder.
 seealso:
   - module: openipu.pod.host_files_info
@@ -117,7 +120,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 files:
-  description: Result of each file, as lists of paths C(created), C(updated) and C(unchanged).
+  description: Result of each file, as lists of paths C(created), C(updated) and C(unchanged). A file that a failed task wrote is C(updated).
   type: dict
   returned: always
   sample: {created: [], updated: [/etc/exporter/password], unchanged: [/etc/exporter, /etc/exporter/ca.crt]}

@@ -17,7 +17,7 @@ extends_documentation_fragment:
   - openipu.pod.attributes.info
 options:
   paths:
-    description: Absolute paths. Paths that do not exist are omitted from the result.
+    description: Absolute paths, or paths in the home folder of the user (C(~/)). Paths that do not exist are omitted from the result.
     type: list
     elements: str
     required: true

@@ -1,13 +1,18 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Comparison of desired files with the result of host_files_info. Pure."""
+"""Comparison of desired files with the result of host_files_info, and marks of files that are being written. Pure."""
 
 from __future__ import annotations
 
 import re
 import typing as t
 from dataclasses import dataclass
+
+from ansible.utils.hashing import checksum_s
+
+# Of the user who writes the files. A shell and host_files_info expand the home folder.
+_MARKS = "~/.local/state/openipu/host_files"
 
 
 @dataclass(frozen=True)
@@ -34,3 +39,22 @@ class DesiredFile:
         same_owner = self.owner in (found["owner"], str(found["uid"]))
         same_group = self.group in (found["group"], str(found["gid"]))
         return same_mode and same_owner and same_group and self.checksum == found.get("checksum")
+
+
+def mark(path: str) -> str:
+    """Return the path of the mark of a file, which exists while a task writes the file, and after its failure."""
+    return f"{_MARKS}/{checksum_s(path)}"
+
+
+def create_marks(paths: t.Iterable[str]) -> str:
+    """Return the shell command that creates the marks of files."""
+    return f"umask 77 && mkdir -p {_MARKS} && touch {_marks(paths)}"
+
+
+def remove_marks(paths: t.Iterable[str]) -> str:
+    """Return the shell command that removes the marks of files."""
+    return f"rm -f {_marks(paths)}"
+
+
+def _marks(paths: t.Iterable[str]) -> str:
+    return " ".join(map(mark, paths))

@@ -28,7 +28,8 @@ def _host_files_info(run: Run[Host]) -> Object:
 def _attributes(path: str) -> Object | None:
     """Return the attributes of a file, or None when it does not exist. Links are not followed. Raises UserError."""
     try:
-        found = os.lstat(path)
+        expanded = os.path.expanduser(path)  # noqa: PTH111
+        found = os.lstat(expanded)
         kind = next((name for matches, name in _KINDS if matches(found.st_mode)), "other")
         attributes = {
             "path": path,
@@ -39,7 +40,7 @@ def _attributes(path: str) -> Object | None:
             "group": _name(lambda: grp.getgrgid(found.st_gid).gr_name),
             "gid": found.st_gid,
         }
-        return {**attributes, "checksum": _checksum(path)} if kind == "file" else attributes
+        return {**attributes, "checksum": _checksum(expanded)} if kind == "file" else attributes
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:

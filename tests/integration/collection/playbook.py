@@ -29,9 +29,15 @@ class Played:
     failed: int
 
 
-def play(folder: Path, tasks: list[dict[str, Any]], *options: str, **variables: Any) -> Played:
-    """Run tasks on this host over a local connection."""
-    output = _run(folder, tasks, options, variables, {})
+def play(
+    folder: Path,
+    tasks: list[dict[str, Any]],
+    *options: str,
+    handlers: Sequence[dict[str, Any]] = (),
+    **variables: Any,
+) -> Played:
+    """Run tasks and the handlers that they notify, on this host over a local connection."""
+    output = _run(folder, tasks, options, variables, {}, handlers=handlers)
     match = RECAP.search(output)
     assert match, output
     return Played(output, *map(int, match.groups()))
@@ -70,6 +76,7 @@ def _run(
     variables: dict[str, Any],
     env: dict[str, str],
     hosts: dict[str, dict[str, Any]] | None = None,
+    handlers: Sequence[dict[str, Any]] = (),
 ) -> str:
     inventory = "localhost,"
     if hosts:
@@ -83,6 +90,7 @@ def _run(
         # Ansible 2.18 requires all variables of defaults to exist.
         "module_defaults": {"group/openipu.pod.vipu": "{{ controller }}"} if "controller" in variables else {},
         "tasks": tasks,
+        "handlers": list(handlers),
     }
     file = folder / "playbook.yml"
     file.write_text(yaml.safe_dump([book], sort_keys=False))

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.collection.playbook import play, rejections, results
+from tests.integration.collection.playbook import Played, play, rejections, results
 
 ME = {"owner": pwd.getpwuid(os.geteuid()).pw_name, "group": grp.getgrgid(os.getegid()).gr_name}
 MODULE = re.compile(r"Using module file \S+/(\w+)\.py")
@@ -181,6 +181,61 @@ def test_invalid_content_is_not_written_and_ends_the_task(tmp_path: Path) -> Non
     assert rejected["msg"].endswith("Not a directory.")
     assert (tmp_path / "second").read_text() == "as before\n"
     assert not (tmp_path / "third").exists()
+
+
+class Notified:
+    """A task that notifies a handler, and the number of runs of the handler."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.log = folder, folder / "restarts"
+        self.log.touch()
+        command = f"echo restarted >> {self.log}"
+        self.handler = {"name": "Restart", "ansible.builtin.shell": command, "changed_when": True}
+
+    def write(self, files: list[dict[str, Any]], *options: str) -> tuple[Played, int]:
+        """Return the outcome of a play that writes the files, and how often it ran the handler."""
+        before = len(self.restarts())
+        played = play(self.folder, [{**task(files), "notify": "Restart"}], *options, handlers=[self.handler])
+        return played, len(self.restarts()) - before
+
+    def restarts(self) -> list[str]:
+        return self.log.read_text().splitlines()
+
+
+def test_handlers_run_after_a_failed_task(tmp_path: Path) -> None:
+    """A failed task notifies no handler. The next one does, although its files need no change."""
+    notified = Notified(tmp_path)
+    good = {"path": str(tmp_path / "second"), "content": "before\n"}
+    settings = [{"path": str(tmp_path / "first"), "content": "new\n"}]
+    notified.write([good])
+    failed, restarts = notified.write([*settings, {**good, "content": "bad\n", "validate": "false %s"}])
+    assert (failed.failed, restarts, (tmp_path / "first").read_text()) == (1, 0, "new\n")
+
+    predicted, restarts = notified.write([*settings, good], "--check")
+    assert (predicted.changed, predicted.failed, restarts) == (1, 0, 0), "check mode predicts the change"
+    for expected in (1, 0):
+        repaired, restarts = notified.write([*settings, good])
+        assert (repaired.failed, restarts) == (0, expected)
+
+
+def test_a_rejected_file_alone_needs_no_handler(tmp_path: Path) -> None:
+    notified = Notified(tmp_path)
+    good = {"path": str(tmp_path / "first"), "content": "before\n"}
+    more = {"path": str(tmp_path / "second"), "content": "before\n"}
+    notified.write([good, more])
+    failed, _restarts = notified.write(
+        [{**good, "content": "bad\n", "validate": "false %s"}, {**more, "content": "new\n"}]
+    )
+    assert failed.failed == 1
+    assert notified.write([good, more])[1] == 0
+
+
+def test_a_folder_for_marks_is_required(tmp_path: Path) -> None:
+    (tmp_path / ".local").write_text("")
+    rejected = write(tmp_path, [{"path": str(tmp_path / "first"), "content": "new\n"}])
+    assert rejected["msg"].startswith("Cannot mark the files to write: mkdir: ")
+    assert rejected["msg"].endswith("Nothing was written. Make the folder writable.")
+    assert not (tmp_path / "first").exists()
 
 
 MISTAKES: list[tuple[dict[str, Any], str]] = [
