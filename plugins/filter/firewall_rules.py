@@ -42,6 +42,11 @@ options:
     type: list
     elements: dict
     default: []
+  forward:
+    description: Interfaces whose packets the host may forward. A C(*) at the end of a name matches any rest.
+    type: list
+    elements: str
+    default: []
 """
 
 EXAMPLES = r"""
@@ -54,7 +59,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _value:
-  description: Rules of the chains C(input) and C(output), each a line in the syntax of C(nft).
+  description: Rules of the chains C(input), C(output) and C(forward), each a line in the syntax of C(nft).
   type: dict
 """
 
@@ -71,9 +76,10 @@ def firewall_rules(
     peers: dict[str, t.Any],
     interfaces: dict[str, str] | None = None,
     allow: t.Sequence[dict[str, t.Any]] = (),
+    forward: t.Sequence[str] = (),
 ) -> dict[str, list[str]]:
     try:
-        return firewall(kinds, networks, interfaces or {}, peers, allow)
+        return firewall(kinds, networks, interfaces or {}, peers, allow, forward)
     except ValueError as error:
         raise AnsibleFilterError(str(error)) from None
 

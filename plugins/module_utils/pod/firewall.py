@@ -52,15 +52,17 @@ def firewall(
     interfaces: t.Mapping[str, str],
     peers: t.Mapping[str, t.Any],
     allow: t.Sequence[t.Mapping[str, t.Any]] = (),
+    forward: t.Sequence[str] = (),
 ) -> dict[str, list[str]]:
-    """Return the rules of a host as ``{"input": […], "output": […]}``, each rule a line for nft.
+    """Return the rules of a host as ``{"input": […], "output": […], "forward": […]}``, each rule a line for nft.
 
     ``kinds`` are keys of `KINDS`. A network is matched by its ``subnet`` in ``networks``, by the interface of the host
     in ``interfaces``, or by both. ``peers`` are the other hosts: ``dns_servers``, ``management_servers``,
     ``nfs_servers``, ``controllers``, ``poplar_servers`` (addresses or subnets), ``agent_port``, ``controller_port``.
     ``allow`` are further rules: ``ports``, and optionally ``direction`` (default in), ``protocol`` (default tcp),
     ``network``, ``sources`` for incoming or ``destinations`` for outgoing traffic (addresses or subnets), and
-    ``comment``. Raises ValueError with a message for users.
+    ``comment``. ``forward`` are interfaces whose packets the host may forward; a ``*`` at the end matches any rest.
+    Raises ValueError with a message for users.
     """
     places = {name: _place(name, networks, interfaces) for name in NETWORKS}
     for kind in kinds:
@@ -93,6 +95,7 @@ def firewall(
     for number, extra in enumerate(allow, 1):
         _append_extra(lines, places, number, extra)
     lines["output"] += rejected
+    lines["forward"] = [_forwarded(interface) for interface in forward]
     return {chain: list(dict.fromkeys(made)) for chain, made in lines.items()}
 
 
@@ -212,6 +215,12 @@ def _place(
         )
         for chain, (device, address) in own.items()
     }
+
+
+def _forwarded(interface: str) -> str:
+    if not _INTERFACE.fullmatch(interface) or "*" in interface[:-1] or interface == "*":
+        raise ValueError("invalid interface name '%s' in forward_interfaces: correct it" % interface)
+    return 'iifname "%s" accept' % interface
 
 
 def _append(lines: dict[str, list[str]], network: str, place: t.Mapping[str, str], each: Rule) -> None:

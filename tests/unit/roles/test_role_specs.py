@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,3 +33,21 @@ def test_defaults_are_those_of_the_specification(role: str) -> None:
     documented = {name: option["default"] for name, option in options.items() if "default" in option}
     actual = {name: value for name, value in defaults.items() if not templated(value)}
     assert {name: value for name, value in documented.items() if not templated(value)} == actual
+
+
+SECRET = re.compile(r"password$|access_key$|secret$|token$|community$")
+
+
+def secrets(options: dict[str, Any] | None) -> Iterator[tuple[str, bool]]:
+    """Yield the name of each option with a secret, at any depth, and whether logs omit its value."""
+    for name, option in (options or {}).items():
+        if SECRET.search(name) and option["type"] in ("str", "raw"):
+            yield name, option.get("no_log", False)
+        yield from secrets(option.get("options"))
+
+
+def test_logs_omit_the_values_of_secret_options() -> None:
+    specs = [read(path)["argument_specs"] for path in sorted(ROLES.glob("*/meta/argument_specs.yml"))]
+    found = [secret for spec in specs for entry in spec.values() for secret in secrets(entry.get("options"))]
+    assert len(found) >= 4, "the pattern matches existing options"
+    assert [name for name, omitted in found if not omitted] == []

@@ -151,6 +151,8 @@ def test_additional_rules() -> None:
         ({"kinds": ["controler"]}, "unknown kind of host 'controler': did you mean 'controller'?"),
         ({"interfaces": {"gw": 'eth0" accept'}}, "invalid interface name 'eth0\" accept' of network"),
         ({"networks": {"gw": {"subnet": "10.2.0.1/16"}}}, "network 'gw': '10.2.0.1/16' is not an address or a subnet"),
+        ({"forward": ['br0" accept']}, "invalid interface name 'br0\" accept' in forward_interfaces: correct it"),
+        ({"forward": ["*"]}, "invalid interface name '*' in forward_interfaces"),
         ({"allow": [{"ports": [0]}]}, "rule 1 of allow: ports must have at least one number from 1 to 65535"),
         ({"allow": [{"ports": [1], "direction": "outt"}]}, "unknown direction 'outt': did you mean 'out'?"),
         (
@@ -175,7 +177,7 @@ def test_management_servers_may_connect_to_the_controller() -> None:
         "common_ansible_sources": ["10.9.0.5", "fd00::5"],
         "common_ssh_connection": {},
         "common_controller_port": 8090,
-        "common_rules": {"input": [], "output": []},
+        "common_rules": {"input": [], "output": [], "forward": []},
     }
     on_controller = template.render(known, common_kinds=["controller"])
     assert 'ip saddr 10.9.0.5 tcp dport 8090 accept comment "V-IPU from Ansible"' in on_controller
@@ -183,3 +185,17 @@ def test_management_servers_may_connect_to_the_controller() -> None:
     on_poplar = template.render(known, common_kinds=["poplar"])
     assert 'ip saddr 10.9.0.5 tcp dport 22 accept comment "Ansible"' in on_poplar
     assert "8090" not in on_poplar
+
+
+def test_only_listed_interfaces_are_forwarded() -> None:
+    template = jinja2.Environment(trim_blocks=True, autoescape=False).from_string(TEMPLATE.read_text())
+    made = rules("controller", forward=["docker0", "br-*"])
+    text = template.render(common_rules=made, common_kinds=["controller"])
+    (chain,) = re.findall(r"chain forward \{\n(.*?)\n\t\}", text, re.DOTALL)
+    assert [line.strip() for line in chain.splitlines()] == [
+        "type filter hook forward priority filter; policy drop;",
+        "ct state established,related accept",
+        'iifname "docker0" accept',
+        'iifname "br-*" accept',
+    ]
+    assert rules("controller")["forward"] == []
