@@ -103,14 +103,21 @@ class _Writer:
             self._apply(steps)
             self._verify()
         except (OSError, UserError) as error:
-            rollback.run_now(self._host)
-            message = "Cannot configure bond '%s': %s The previous configuration was restored." % (
-                self._bond.name,
-                format_cause(error),
-            )
+            message = "Cannot configure bond '%s': %s %s" % (self._bond.name, format_cause(error), self._roll_back())
             code = error.error_code if isinstance(error, UserError) else UserError.error_code
             return [ItemError.of(step, message, error_code=code) for step in steps]
         return []
+
+    def _roll_back(self) -> str:
+        """Restore the previous configuration and return the outcome as a sentence."""
+        try:
+            rollback.run_now(self._host)
+        except UserError as error:
+            return "Cannot restore the previous configuration: %s See journalctl -u %s." % (
+                format_cause(error),
+                rollback.UNIT,
+            )
+        return "The previous configuration was restored."
 
     def _write(self, files: list[Step]) -> None:
         for step in files:

@@ -11,12 +11,13 @@ import time
 import typing as t
 from pathlib import Path
 
-from .commands import Host
+from .commands import CommandError, Host
 
 FOLDER = Path("/var/lib/openipu/network-rollback")
 _SCRIPT = FOLDER / "rollback"
 UNIT = "openipu-network-rollback"
 _POLL_SECONDS = 0.3
+_ROLLBACK_SECONDS = 300  # for the restoration that the timer has started
 
 
 def schedule(
@@ -56,9 +57,15 @@ def schedule(
 
 
 def run_now(host: Host) -> None:
-    """Run the scheduled rollback now, or wait for its end if the timer has started it."""
+    """Run the scheduled rollback now, or wait for its end if the timer has started it.
+
+    Raises CommandError if it fails or does not end.
+    """
     host.succeeds("systemctl", "stop", UNIT + ".timer")
+    deadline = time.monotonic() + _ROLLBACK_SECONDS
     while host.succeeds("systemctl", "is-active", "--quiet", UNIT + ".service"):
+        if time.monotonic() > deadline:
+            raise CommandError(str(_SCRIPT), "it did not finish within %d s" % _ROLLBACK_SECONDS)
         time.sleep(_POLL_SECONDS)
     if _SCRIPT.exists():
         host.run("/bin/sh", str(_SCRIPT))

@@ -97,10 +97,12 @@ def test_backup_of_a_running_controller_and_restore_on_an_empty_host(
 def test_keep_removes_old_backups_only(busy: InProcess, certs: Path, tmp_path: Path) -> None:
     folder = tmp_path / "backups"
     folder.mkdir()
-    (folder / "notes.txt").write_text("mine")
+    foreign = [folder / "notes.txt", folder / "vipu-1.18.0.tar.gz", folder / "vipu-20261121T031700Z.tar.gz"]
+    for file in foreign:
+        file.write_text("mine")
     files = [backup.create(tmp_path / "vipu-server.db", certs, folder)[0] for _ in range(3)]
     assert backup.prune(folder, 2) == files[:1]
-    assert sorted(folder.iterdir()) == sorted([folder / "notes.txt", *files[1:]])
+    assert sorted(folder.iterdir()) == sorted([*foreign, *files[1:]])
     rejected = run("backup", "--database", str(tmp_path / "vipu-server.db"), "--keep", "3", str(folder / "one.tar.gz"))
     assert rejected.returncode == 2
     assert "--keep counts the backups of a folder" in rejected.stderr

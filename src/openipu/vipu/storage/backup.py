@@ -24,7 +24,7 @@ from openipu.vipu.storage.database_file import DatabaseFile, StoreError
 from openipu.vipu.storage.store import Store
 
 FORMAT = 1
-PATTERN = "vipu-*.tar.gz"
+PATTERN = f"vipu-{8 * '[0-9]'}T{6 * '[0-9]'}.{6 * '[0-9]'}Z.tar.gz"
 ASIDE = ".before-restore"
 _DEREFERENCE = True  # an archive has the targets of links, because links are not restored
 _DATABASE, _CERTS, _MANIFEST = "vipu-server.db", "certs", "backup.json"
