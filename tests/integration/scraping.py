@@ -19,7 +19,9 @@ OPENMETRICS = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0
 _SUFFIXES = ("_bucket", "_sum", "_count")
 
 
-def get(url: str, accept: str = OPENMETRICS, tls: ssl.SSLContext | None = None) -> tuple[int, str, str]:
+def get(
+    url: str, accept: str = OPENMETRICS, tls: ssl.SSLContext | None = None, headers: Mapping[str, str] | None = None
+) -> tuple[int, str, str]:
     """Return status, content type and text of a response."""
     where = urlsplit(url)
     assert where.hostname
@@ -29,7 +31,7 @@ def get(url: str, accept: str = OPENMETRICS, tls: ssl.SSLContext | None = None) 
         else http.client.HTTPConnection(where.hostname, where.port, timeout=20)
     )
     try:
-        connection.request("GET", f"{where.path}?{where.query}", headers={"Accept": accept})
+        connection.request("GET", f"{where.path}?{where.query}", headers={"Accept": accept, **(headers or {})})
         response = connection.getresponse()
         return response.status, response.headers["Content-Type"], response.read().decode()
     finally:

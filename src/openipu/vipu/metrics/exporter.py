@@ -9,7 +9,7 @@ import socketserver
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
@@ -18,13 +18,16 @@ from prometheus_client import CollectorRegistry, ProcessCollector, make_wsgi_app
 from prometheus_client.registry import Collector
 
 from openipu.process.failures import EndpointError
+from openipu.vipu.metrics.access import Token, is_known_host
+from openipu.vipu.metrics.connections import Connections
 from openipu.vipu.metrics.https import Https
 
 PORT = 2112  # the vendor's IPU-Machines use it too
 PATH = "/metrics"
 
-_MAX_REQUESTS = 8  # parallel requests; the connections of others are closed
+_MAX_SCRAPES = 8  # in parallel; others get an error
 _CLIENT_TIMEOUT = 10.0  # seconds of inactivity of a client
+_BUSY = "openipu.busy"  # key of an environment of WSGI
 _OPENMETRICS, _TEXT = "application/openmetrics-text", "text/plain"
 _POLL = 0.5  # seconds between checks for the end of the server thread
 
@@ -33,11 +36,16 @@ _log: structlog.stdlib.BoundLogger = structlog.get_logger("openipu.vipu.metrics"
 
 @dataclass(frozen=True, slots=True)
 class MetricsAddress:
-    """Address of an endpoint of metrics; port 0 selects a free port."""
+    """Address of an endpoint of metrics, and access to it.
+
+    Port 0 selects a free port. ``names`` are additional names of the host in the URL of scrapes.
+    """
 
     host: str
     port: int = PORT
     tls: Https | None = None
+    token: Token | None = None
+    names: tuple[str, ...] = ()
 
     @property
     def url(self) -> str:
@@ -52,10 +60,12 @@ class Exporter:
     def __init__(self, listen: MetricsAddress, collectors: Iterable[Collector]) -> None:
         """Register collectors; ``bind`` opens the socket."""
         self.listen = listen
-        self._registry = CollectorRegistry(auto_describe=False)
+        registry = CollectorRegistry(auto_describe=False)
         for collector in collectors:
-            self._registry.register(collector)
-        ProcessCollector(registry=self._registry)
+            registry.register(collector)
+        ProcessCollector(registry=registry)
+        self._render = make_wsgi_app(registry)
+        self._slots = threading.BoundedSemaphore(_MAX_SCRAPES)
         self._server: _Server | None = None
         self._end: Callable[[], object] | None = None
 
@@ -63,14 +73,13 @@ class Exporter:
         """Open the socket and return its address. Raises EndpointError with a message for users."""
         host, port = self.listen.host, self.listen.port
         try:
-            self._server = _Server(host, port, self.listen.tls)
+            self._server = _Server(host, port, self.listen.tls, self._respond)
         except (OSError, OverflowError, UnicodeError):
             raise EndpointError(
                 f"Cannot serve metrics on {host}:{port}: the port is in use, or this machine does not have the "
                 "address. Change --metrics-host or --metrics-port."
             ) from None
-        self._server.set_app(_only_metrics(make_wsgi_app(self._registry)))
-        self.listen = MetricsAddress(host, self._server.server_port, self.listen.tls)
+        self.listen = replace(self.listen, port=self._server.server_port)
         return self.listen
 
     def start(self) -> None:
@@ -100,9 +109,42 @@ class Exporter:
             raise RuntimeError("bind was not called")
         return self._server
 
+    def _respond(self, environ: Mapping[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        """Serve the metrics at one path, as a WSGI application, to clients with access."""
+        if not is_known_host(environ.get("HTTP_HOST", "localhost"), self.listen.names):
+            return _error(start_response, "421 Misdirected Request", "Use the address, or add --metrics-name.")
+        if self.listen.token is not None and not self.listen.token.accepts(environ.get("HTTP_AUTHORIZATION", "")):
+            return _error(start_response, "401 Unauthorized", "A token is required.", ("WWW-Authenticate", "Bearer"))
+        if environ["PATH_INFO"] != PATH:
+            return _error(start_response, "404 Not Found", f"Metrics are at {PATH}.")
+        if not self._slots.acquire(blocking=False):
+            return _error(start_response, "503 Service Unavailable", "Too many scrapes at once.")
+        # The application of the library raises exceptions for unusual headers.
+        request = {
+            "REQUEST_METHOD": environ["REQUEST_METHOD"],
+            "PATH_INFO": PATH,
+            "HTTP_ACCEPT": _accepted(environ.get("HTTP_ACCEPT", "")),
+            "HTTP_ACCEPT_ENCODING": environ.get("HTTP_ACCEPT_ENCODING", ""),
+        }
+        try:
+            with environ[_BUSY]:
+                response: Iterable[bytes] = self._render(request, start_response)
+                return response
+        except Exception as error:  # noqa: BLE001 - from any collector; the next scrape may succeed
+            # No traceback: ``environ`` holds the environment of this process, and some logs show local variables.
+            _log.error("cannot collect metrics", reason=repr(error))
+            return _error(start_response, "500 Internal Server Error", "Cannot collect metrics. Read the log.")
+        finally:
+            self._slots.release()
+
 
 class _Handler(WSGIRequestHandler):
     timeout = _CLIENT_TIMEOUT
+    server: _Server
+
+    def get_environ(self) -> dict[str, Any]:
+        """Add the context in which the connection stays open."""
+        return {**super().get_environ(), _BUSY: self.server.connections.busy(self.connection)}
 
     def log_message(self, format: str, *args: Any) -> None:
         """Log nothing: scrapes are frequent."""
@@ -112,11 +154,12 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
     daemon_threads = True
     timeout = 0  # of ``handle_request``, which is called only for a waiting request
 
-    def __init__(self, host: str, port: int, tls: Https | None) -> None:
+    def __init__(self, host: str, port: int, tls: Https | None, application: Callable[..., Iterable[bytes]]) -> None:
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self._tls = tls
-        self._slots = threading.BoundedSemaphore(_MAX_REQUESTS)
+        self.connections = Connections()
         super().__init__((host, port), _Handler)
+        self.set_app(application)
         self.socket.setblocking(False)  # accept() must not block an event loop when the client has disconnected
 
     def server_bind(self) -> None:
@@ -131,51 +174,25 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
             connection = self._tls.context().wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
         return connection, address
 
-    def verify_request(self, request: Any, client_address: Any) -> bool:
-        return self._slots.acquire(blocking=False)
+    def service_actions(self) -> None:
+        self.connections.close_expired()
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        try:
-            super().process_request(request, client_address)
-        except BaseException:  # the thread could not start
-            self._slots.release()
-            raise
+        self.connections.close_expired()  # an event loop calls no service_actions
+        self.connections.add(request)
+        super().process_request(request, client_address)
 
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self._slots.release()
+    def shutdown_request(self, request: Any) -> None:
+        self.connections.remove(request)
+        super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         _log.debug("metrics request failed", peer=client_address, reason=repr(sys.exception()))
 
 
-def _only_metrics(render: Callable[..., Iterable[bytes]]) -> Callable[..., Iterable[bytes]]:
-    """Return a WSGI application that serves ``render`` at one path, with the headers that it supports.
-
-    The application of the library responds at any path, and raises exceptions for unusual headers.
-    """
-
-    def application(environ: Mapping[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        status, text = "404 Not Found", f"Metrics are at {PATH}.\n"
-        if environ["PATH_INFO"] == PATH:
-            request = {
-                "REQUEST_METHOD": environ["REQUEST_METHOD"],
-                "PATH_INFO": PATH,
-                "HTTP_ACCEPT": _accepted(environ.get("HTTP_ACCEPT", "")),
-                "HTTP_ACCEPT_ENCODING": environ.get("HTTP_ACCEPT_ENCODING", ""),
-            }
-            try:
-                return render(request, start_response)
-            except Exception as error:  # noqa: BLE001 - from any collector; the next scrape may succeed
-                # No traceback: ``environ`` holds the environment of this process, and some logs show local variables.
-                _log.error("cannot collect metrics", reason=repr(error))
-                status, text = "500 Internal Server Error", "Cannot collect metrics. Read the log.\n"
-        start_response(status, [("Content-Type", "text/plain; charset=utf-8")])
-        return [text.encode()]
-
-    return application
+def _error(start_response: Callable[..., Any], status: str, text: str, *headers: tuple[str, str]) -> Iterable[bytes]:
+    start_response(status, [("Content-Type", "text/plain; charset=utf-8"), *headers])
+    return [f"{text}\n".encode()]
 
 
 def _accepted(header: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from openipu.process.failures import ProgramError, program_error
+from openipu.vipu.metrics.access import Token, TokenError
 from openipu.vipu.metrics.exporter import PATH, PORT, MetricsAddress
 from openipu.vipu.metrics.https import Https, HttpsError
 
@@ -32,6 +33,17 @@ _OPTIONS = (
     click.option(
         "--metrics-tls-ca", type=_FILE, help="Authority of client certificates, PEM. Omit to allow all clients."
     ),
+    click.option(
+        "--metrics-token-file",
+        type=_FILE,
+        help="File with a bearer token that clients must send, of mode 0600. Omit to allow all clients.",
+    ),
+    click.option(
+        "--metrics-name",
+        multiple=True,
+        help="Name of this host in URLs of clients. Its host name, localhost and IP addresses are always allowed. "
+        "Repeat for several.",
+    ),
 )
 
 
@@ -48,6 +60,8 @@ def metrics_address(
     metrics_tls_certificate: Path | None,
     metrics_tls_key: Path | None,
     metrics_tls_ca: Path | None,
+    metrics_token_file: Path | None = None,
+    metrics_name: tuple[str, ...] = (),
 ) -> MetricsAddress | None:
     """Return the address of the metrics endpoint, None when metrics are disabled. Raises ProgramError."""
     certificate, key, ca = metrics_tls_certificate, metrics_tls_key, metrics_tls_ca
@@ -60,6 +74,7 @@ def metrics_address(
         return None
     try:
         tls = Https(certificate, key, ca) if certificate and key else None
-    except HttpsError as error:
+        token = Token(metrics_token_file) if metrics_token_file else None
+    except (HttpsError, TokenError) as error:
         raise program_error(error) from None
-    return MetricsAddress(metrics_host, metrics_port, tls)
+    return MetricsAddress(metrics_host, metrics_port, tls, token, metrics_name)
