@@ -92,6 +92,11 @@ ERRORS: dict[str, ErrorClass] = {
         "The operating system denied access to a file or another resource.",
         "Check that it exists, its permissions and free disk space.",
     ),
+    "OPU621": ErrorClass(
+        "Revision compacted",
+        "The changes after the revision are no longer stored, or the database was replaced.",
+        "List again: watch without a revision.",
+    ),
     "OPU700": ErrorClass(
         "Invalid configuration of a command-line program", "A configuration file or flag is invalid.", "Correct it."
     ),

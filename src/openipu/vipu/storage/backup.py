@@ -165,6 +165,8 @@ def restore(archive: Path, database: Path, certs: Path | None, *, overwrite: boo
                 raise BackupError(
                     f"Cannot restore {str(archive)!r}: it is damaged, records are missing. Use another backup."
                 )
+            with closing(Store(Path(records) / _DATABASE)) as store:
+                store.start_anew()  # its revisions may have been used again after the backup
             moves = list(_moves_aside(database, Path(records) / "old", ("-wal", "-shm", "")))
             moves.append((Path(records) / _DATABASE, database))
             if certs and (Path(keys) / _CERTS).is_dir():

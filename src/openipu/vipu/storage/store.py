@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from openipu.vipu.domain import invariants
+from openipu.vipu.domain.history import Changed
 from openipu.vipu.domain.model import Change, Delete, Kind, Partition, Put, State
-from openipu.vipu.storage import migrations, rows
+from openipu.vipu.storage import event_log, migrations, rows
 from openipu.vipu.storage.database_file import DatabaseFile, StoreError
+from openipu.vipu.storage.event_log import EventLog
 
 __all__ = ["Store", "StoreError", "Transaction"]
 
@@ -19,8 +21,11 @@ __all__ = ["Store", "StoreError", "Transaction"]
 class Store:
     """Database of one controller, locked for exclusive writing while open.
 
-    Call ``load`` first. Then use one ``transaction`` at a time, from one thread at a time.
+    Call ``load`` first. Then use one ``transaction`` at a time, from one thread at a time. ``events`` is the log
+    of its revisions, which transactions write and the writer keeps up to date.
     """
+
+    events: EventLog
 
     def __init__(self, path: Path, *, create: bool = False) -> None:
         """Open a database and migrate it to the version of this release; raises StoreError.
@@ -82,6 +87,7 @@ class Store:
         """Return the state of all records; raises StoreError when they are inconsistent."""
         try:
             records = list(rows.read(self._connection))
+            self.events = event_log.load(self._connection)
         except (sqlite3.Error, LookupError, ValueError, TypeError, ZeroDivisionError) as error:
             raise StoreError(f"Cannot read database {str(self.path)!r}: {error}. Restore a backup.") from None
         state, wrong = invariants.rebuild(records)
@@ -92,6 +98,15 @@ class Store:
             )
         self._partitions = dict(state.partitions)
         return state
+
+    def start_anew(self) -> None:
+        """Drop the revisions of a database that replaces another one; raises StoreError."""
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            event_log.start_anew(self._connection)
+            self._connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise StoreError(f"Cannot write to the database: {error}. Nothing was changed.") from error
 
     def transaction(self) -> Transaction:
         """Return an empty transaction, which uses the database only when it is committed."""
@@ -133,6 +148,8 @@ class Transaction:
         self._pending: dict[str, Partition | None] = {}
         # Groups of consecutive changes of the same sort, each object once, so that a group takes few statements.
         self._runs: list[tuple[type[Change], Kind, dict[str, Any]]] = []
+        self._events: EventLog | None = None
+        self._changed: Changed = {}
 
     def add(self, changes: Sequence[Change], state: State) -> None:
         """Add changes that have just been applied to ``state``."""
@@ -158,13 +175,18 @@ class Transaction:
         # Resolved now: a later change of the transaction may remove its cluster.
         return record, old, [] if in_place else list(state.machines_of(record))
 
-    def commit(self) -> None:
-        """Write all changes to disk, or none of them.
+    def log(self, events: EventLog, changed: Changed) -> None:
+        """Add the changed objects to the log of revisions."""
+        self._events, self._changed = events, changed
+
+    def commit(self) -> int:
+        """Write all changes to disk, or none of them. Return the new revision, 0 when no object was changed.
 
         Raises StoreError, and other exceptions for records that do not fit the database or lack of memory.
         """
+        revision = 0
         if not self._runs:
-            return
+            return revision
         self._verify_file()
         connection = self._connection
         try:
@@ -174,6 +196,8 @@ class Transaction:
                     rows.delete(connection, kind, list(items))
                 else:
                     _PUT[kind](connection, list(items.values()))
+            if self._events is not None and self._changed:
+                revision = self._events.write(connection, self._changed)
             connection.execute("COMMIT")
         except sqlite3.Error as error:
             self._roll_back(error)
@@ -187,6 +211,7 @@ class Transaction:
                 self._stored.pop(id, None)
             else:
                 self._stored[id] = partition
+        return revision
 
     def _roll_back(self, error: BaseException) -> None:
         try:

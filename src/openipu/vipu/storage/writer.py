@@ -14,9 +14,11 @@ from typing import Any
 
 import structlog
 
+from openipu.vipu.domain.history import changed_objects
 from openipu.vipu.domain.model import Change, Delete, Partition, State
 from openipu.vipu.metrics.catalog import CONTROLLER
 from openipu.vipu.metrics.meters import Meters
+from openipu.vipu.storage.event_log import EventLog
 from openipu.vipu.storage.interface import Command, Result, StoppedError
 from openipu.vipu.storage.store import Store, StoreError, Transaction
 
@@ -45,6 +47,7 @@ class RecordWriter:
         self._store = store
         self._committed = store.load()
         self._working = self._committed.copy()
+        self._events = store.events
         self._tasks: queue.SimpleQueue[_Task | None] = queue.SimpleQueue()
         self._callbacks: list[Callable[[Sequence[Change]], None]] = []
         self._loss_callbacks: list[Callable[[], None]] = []
@@ -62,6 +65,11 @@ class RecordWriter:
     def state(self) -> State:
         """Committed records. Single lookups and ``list(table.values())`` need no lock."""
         return self._committed
+
+    @property
+    def events(self) -> EventLog:
+        """Log of the committed revisions. Use it inside ``reading``, whose records have its last revision."""
+        return self._events
 
     @property
     def waiting(self) -> int:
@@ -151,7 +159,9 @@ class RecordWriter:
                     changes += made
                     done.append((task, result))
             start = time.perf_counter()
-            transaction.commit()
+            changed = changed_objects(self._committed, self._working, changes)
+            transaction.log(self._events, changed)
+            revision = transaction.commit()
         except Exception as error:  # noqa: BLE001 - the writer must not end
             self._working = self._committed.copy()
             for task in tasks:
@@ -165,6 +175,8 @@ class RecordWriter:
         if changes:
             with self._lock:
                 self._committed.apply(changes)
+                if revision:
+                    self._events.append(revision, changed)
             self._notify(changes)
         for task, result in done:
             task.future.set_result(result)

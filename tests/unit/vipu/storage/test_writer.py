@@ -50,13 +50,14 @@ class Traced(Transaction):
         self.changes += len(changes)
         super().add(changes, state)
 
-    def commit(self) -> None:
+    def commit(self) -> int:
         self.store.entered.release()
         assert self.store.gate.wait(10)
         if self.store.fail is not None:
             raise self.store.fail
-        super().commit()
+        revision = super().commit()
         self.store.commits.append(self.changes)
+        return revision
 
 
 @pytest.fixture

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Revisions of the records, and the objects that the latest ones changed.
+
+Every transaction that changes an object gets the next revision. The log is part of the same transaction, so it
+survives a restart and never differs from the records. Old revisions are compacted: the log has a bounded number of
+changes, in memory and in the database.
+
+A new database starts with the time in milliseconds, and a restored one continues with it. No earlier database
+of the deployment has reached such a revision, so a client never continues with a revision of another history.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections import deque
+from collections.abc import Iterable
+
+from openipu.vipu.domain.history import Changed, Key, Merged, merge
+from openipu.vipu.domain.model import Kind
+
+KEPT_CHANGES = 10_000
+"""Number of changed objects that the log keeps at least, if there are so many."""
+
+_EXPIRED_ROWS = 256  # deleted at once, so that few transactions delete rows
+
+
+class CompactedError(Exception):
+    """Raised when the changes after a revision are not known. ``reason`` is a clause."""
+
+    error_code = "OPU621"
+
+    def __init__(self, revision: int, reason: str = "compacted, its later changes are no longer stored") -> None:
+        super().__init__(f"Cannot continue after revision {revision}: {reason}. List again: watch without a revision.")
+
+
+class EventLog:
+    """Changed objects of the latest revisions. The caller serialises all access."""
+
+    def __init__(self, compacted: int, history: Iterable[tuple[int, Changed]] = ()) -> None:
+        """Start with a history after the revision ``compacted``, oldest first."""
+        self.revision = self.compacted = compacted
+        self._history: deque[tuple[int, Changed]] = deque()
+        self._size = 0
+        self._deleted = compacted  # rows before this revision are deleted
+        for revision, changed in history:
+            self.append(revision, changed)
+
+    def append(self, revision: int, changed: Changed) -> None:
+        """Add the next revision, and compact the oldest ones beyond the limit."""
+        self.revision = revision
+        self._history.append((revision, changed))
+        self._size += len(changed)
+        while self._size - len(self._history[0][1]) >= KEPT_CHANGES:
+            self.compacted, oldest = self._history.popleft()
+            self._size -= len(oldest)
+
+    def since(self, revision: int) -> dict[Key, Merged]:
+        """Return all changes after a revision. Raises CompactedError, also for a revision of another database."""
+        if not self.compacted <= revision <= self.revision:
+            raise CompactedError(revision)
+        later = []
+        for entry in reversed(self._history):
+            if entry[0] <= revision:
+                break
+            later.append(entry)
+        return merge(reversed(later))
+
+    def write(self, connection: sqlite3.Connection, changed: Changed) -> int:
+        """Write the next revision in the transaction of its changes, and return it.
+
+        Call ``append`` when the transaction is durable.
+        """
+        revision = self.revision + 1
+        connection.execute("INSERT INTO revisions (revision, changes) VALUES (?, ?)", (revision, _encode(changed)))
+        if self.compacted - self._deleted >= _EXPIRED_ROWS:
+            # The oldest row only marks where the log begins.
+            connection.execute("DELETE FROM revisions WHERE revision < ?", (self.compacted,))
+            self._deleted = self.compacted
+        return revision
+
+
+def load(connection: sqlite3.Connection) -> EventLog:
+    """Return the log of a database. Raises ValueError when it is damaged."""
+    rows = connection.execute("SELECT revision, changes FROM revisions ORDER BY revision").fetchall()
+    if not rows:
+        raise ValueError("it has no revision")
+    return EventLog(rows[0][0], [(revision, _decode(changes)) for revision, changes in rows[1:]])
+
+
+def start_anew(connection: sqlite3.Connection) -> None:
+    """Drop the history, because the records are replaced, and continue with a revision that is not yet known."""
+    (last,) = connection.execute("SELECT max(revision) FROM revisions").fetchone()
+    connection.execute("DELETE FROM revisions")
+    connection.execute(
+        "INSERT INTO revisions (revision, changes) VALUES (?, '[]')", (max((last or 0) + 1, first_revision()),)
+    )
+
+
+def first_revision() -> int:
+    """Return the first revision of a database that is created now."""
+    return time.time_ns() // 1_000_000
+
+
+def _encode(changed: Changed) -> str:
+    return json.dumps([(kind, id, scopes) for (kind, id), scopes in changed.items()], separators=(",", ":"))
+
+
+def _decode(text: str) -> Changed:
+    return {(Kind(kind), id): None if scopes is None else tuple(scopes) for kind, id, scopes in json.loads(text)}
