@@ -11,6 +11,8 @@ from typing import Literal, TextIO, cast
 
 import structlog
 
+from openipu.process.log_rate import RateLimit
+
 LogFormat = Literal["text", "json"]
 LEVELS = ("debug", "info", "warning", "error")
 
@@ -49,7 +51,7 @@ def configure(log_format: LogFormat, level: str) -> None:
         )
     stream = cast(TextIO, _Unfailing(sys.stderr))
     structlog.configure(
-        processors=[*shared, render],
+        processors=[RateLimit(), *shared, render],
         wrapper_class=structlog.make_filtering_bound_logger(number),
         logger_factory=structlog.PrintLoggerFactory(stream),
         cache_logger_on_first_use=True,

@@ -5,3 +5,4 @@ from __future__ import annotations
 
 # A machine has four IPUs, but releases accumulate while its agent is unreachable.
 MAX_PARTITIONS_PER_CALL = 64
+MAX_FAULTS_PER_EVENT = 64  # a machine has four IPUs; more faults follow with later events

@@ -14,8 +14,10 @@ from openipu.shared.pod.topology import CableKind
 from openipu.vipu.agent_api.contract import agent as contract
 from openipu.vipu.cluster_test import cable_verdicts, link_verdicts, machine_verdicts
 from openipu.vipu.cluster_test.model import Test, Verdict
-from openipu.vipu.cluster_test.readings import Cables, Link, Links, Pulses, Readings, Unreachable
+from openipu.vipu.cluster_test.readings import Cables, Links, Pulses, Readings, Unreachable
 from openipu.vipu.domain.model import Cluster
+from openipu.vipu.fleet import agent_messages
+from openipu.vipu.fleet.agent_messages import InvalidMessageError
 from openipu.vipu.fleet.connection import AgentConnection, describe
 
 CALLS = 64  # parallel calls to agents
@@ -65,7 +67,7 @@ class TestExecutor:
 
         async def read(connection: AgentConnection) -> Pulses:
             reply = await connection.stub.ReadSync(contract.ReadSyncRequest(), timeout=READ_TIMEOUT)
-            return {(_kind(item.kind), item.port): item.count for item in reply.ports}
+            return agent_messages.pulses(reply)
 
         # All agents are cleared before the first one sends, and all have sent before the first one is read.
         unreachable: dict[str, Unreachable] = {}
@@ -83,7 +85,7 @@ class TestExecutor:
     async def _cabling(self) -> Verdict:
         async def read(connection: AgentConnection) -> Cables:
             reply = await connection.stub.ReadCables(contract.ReadCablesRequest(), timeout=READ_TIMEOUT)
-            return {(_kind(item.kind), item.port): item.serial for item in reply.ports}
+            return agent_messages.cables(reply)
 
         return cable_verdicts.cabling(self._cluster, await self._call(read))
 
@@ -100,7 +102,7 @@ class TestExecutor:
             reply = await connection.stub.TrainLinks(
                 contract.TrainLinksRequest(kinds=[kind.name]), timeout=WORK_TIMEOUT
             )
-            return _states(reply)
+            return agent_messages.links(reply)
 
         return await self._call(train)
 
@@ -121,21 +123,21 @@ class TestExecutor:
 
         async def run(connection: AgentConnection) -> Links:
             request = contract.RunTrafficRequest(traffic_test=number, ports=ports[connection.id])
-            return _states(await connection.stub.RunTraffic(request, timeout=WORK_TIMEOUT))
+            return agent_messages.links(await connection.stub.RunTraffic(request, timeout=WORK_TIMEOUT))
 
         return await self._call(run, agents)
 
     async def _versions(self) -> Verdict:
         async def read(connection: AgentConnection) -> Mapping[str, str]:
             reply = await connection.stub.GetInfo(contract.GetInfoRequest(), timeout=READ_TIMEOUT)
-            return dict(sorted(reply.versions.items()))
+            return agent_messages.versions(reply)
 
         return machine_verdicts.versions(self._cluster, await self._call(read))
 
     async def _pfc_settings(self) -> Verdict:
         async def read(connection: AgentConnection) -> Mapping[str, Sequence[int]]:
             reply = await connection.stub.ReadPfc(contract.ReadPfcRequest(), timeout=READ_TIMEOUT)
-            return {name: list(entry.classes) for name, entry in reply.interfaces.items()}
+            return agent_messages.pfc_classes(reply)
 
         return machine_verdicts.pfc_settings(self._cluster, await self._call(read))
 
@@ -154,7 +156,7 @@ class TestExecutor:
                 return await connection.call_if_up(call)
             except grpc.aio.AioRpcError as error:
                 return Unreachable(describe(error))
-            except (ConnectionError, _UnreadableError) as error:
+            except (ConnectionError, InvalidMessageError) as error:
                 return Unreachable(str(error))
 
 
@@ -173,18 +175,3 @@ def _disjoint_rounds(windows: Sequence[Sequence[str]]) -> list[list[int]]:
         else:
             rounds.append((set(agents), [index]))
     return [members for _, members in rounds]
-
-
-class _UnreadableError(Exception):
-    """Raised for a reply with unknown values; the message is a clause."""
-
-
-def _kind(number: int) -> CableKind:
-    try:
-        return CableKind[contract.CablePort.Kind.Name(number)]
-    except (KeyError, ValueError):
-        raise _UnreadableError(f"it reports ports of unknown kind {number}; it may run a newer release") from None
-
-
-def _states(reply: Any) -> Links:
-    return {item.link: Link(item.up, item.corrected_errors) for item in reply.links}

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from openipu.shared.pod.topology import INTERNAL_LINKS, Cable, CableKind, Layout
 from openipu.vipu.cluster_test.model import End, Failure, FailureKind, Test, Verdict
-from openipu.vipu.cluster_test.readings import Link, Links, Readings, Unreachable, ends, unreachable_among
+from openipu.vipu.cluster_test.readings import Links, Readings, Unreachable, ends, unreachable_among
 from openipu.vipu.cluster_test.verdict_builders import (
     NOT_TESTED,
     make_verdict,
@@ -16,6 +16,7 @@ from openipu.vipu.cluster_test.verdict_builders import (
     untested_connection,
 )
 from openipu.vipu.domain.model import Cluster
+from openipu.vipu.fleet.agent_messages import Link
 
 MAX_CORRECTED_ERRORS = 300  # of one link in one traffic test; more is a failure
 

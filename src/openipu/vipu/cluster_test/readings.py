@@ -13,6 +13,7 @@ from typing import TypeVar
 from openipu.shared.pod.topology import Cable, CableKind
 from openipu.vipu.cluster_test.model import End
 from openipu.vipu.domain.model import Cluster
+from openipu.vipu.fleet.agent_messages import Link
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,14 +21,6 @@ class Unreachable:
     """Agent that did not respond; ``reason`` is a clause."""
 
     reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """State of a link at one machine."""
-
-    up: bool
-    corrected_errors: int
 
 
 _Response = TypeVar("_Response")

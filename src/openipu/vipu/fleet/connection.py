@@ -9,14 +9,20 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 import grpc
-import structlog
 
 from openipu.vipu.agent_api.contract import agent as contract
 from openipu.vipu.domain.model import Agent
+from openipu.vipu.fleet import agent_messages
+from openipu.vipu.fleet.agent_messages import AgentEvent, InvalidMessageError, MachineInfo, Revision
+from openipu.vipu.fleet.token_bucket import TokenBucket
 from openipu.vipu.fleet.status import AgentState, AgentStatus
 from openipu.vipu.tls.load import ClientCredentials
 
 LATE = 0.5  # seconds after a deadline from which the event loop, not the agent, is late
+MAX_MESSAGE = 256 << 10  # bytes; far more than the limits of ``agent_messages`` allow in practice
+EVENTS_PER_SECOND = 20.0  # of one agent, besides its heartbeats; the controller reads further ones later
+EVENTS_AT_ONCE = 40
+LONGEST_REORDERING = 10.0  # seconds that an event may arrive after the reply to a later call
 FIRST_RESPONSE = 5.0  # seconds for the first response of an agent; longer when the heartbeat is slow
 
 # Reconnect within about a second after a machine returns. gRPC also detects connections that broke silently,
@@ -26,7 +32,6 @@ _CHANNEL = (
     ("grpc.min_reconnect_backoff_ms", 2_000),
     ("grpc.max_reconnect_backoff_ms", 1_000),
     ("grpc.enable_http_proxy", 0),
-    ("grpc.max_receive_message_length", 4 << 20),
 )
 _GRPC_DETAILS = re.compile(r"(?:.*last error: )?(?:[A-Z_]+: )?(?:ipv[46]:\S+: )?(?:connect: )?(.*)", re.DOTALL)
 
@@ -35,12 +40,10 @@ _BROKEN = ("Cancelling all calls", "Socket closed", "Connection reset", "Stream 
 
 _Response = TypeVar("_Response")
 
-_log: structlog.stdlib.BoundLogger = structlog.get_logger("vipu-server")
-
 
 def describe(error: grpc.aio.AioRpcError) -> str:
     """Return the reason why a call failed as a clause: gRPC's details without addresses and prefixes."""
-    details = " ".join((error.details() or error.code().name.replace("_", " ").lower()).split())
+    details = agent_messages.clean(error.details() or error.code().name.replace("_", " ").lower())
     if any(words in details for words in _BROKEN):
         return "the connection broke"
     match = _GRPC_DETAILS.fullmatch(details)
@@ -58,6 +61,7 @@ class AgentConnection:
         # State of the agent that the last reply or event reported; see AgentEvent in the contract.
         self.boot_id = ""
         self.revision = 0
+        self._recorded = 0.0  # time of the event loop
         self.down_since = 0.0  # time of the event loop; only valid while the agent is down
         self._heartbeat = heartbeat
         self._tls = credentials
@@ -70,10 +74,11 @@ class AgentConnection:
         agent = self.agent
         address = f"[{agent.host}]:{agent.port}" if ":" in agent.host else f"{agent.host}:{agent.port}"
         self._credentials = credentials
+        options = (*_CHANNEL, ("grpc.max_receive_message_length", MAX_MESSAGE))
         self._channel = (
-            grpc.aio.insecure_channel(address, options=_CHANNEL)
+            grpc.aio.insecure_channel(address, options=options)
             if credentials is None
-            else grpc.aio.secure_channel(address, credentials, options=_CHANNEL)
+            else grpc.aio.secure_channel(address, credentials, options=options)
         )
         self.stub = contract.stub(self._channel, "AgentService")
 
@@ -95,13 +100,21 @@ class AgentConnection:
         """Return whether the agent responds."""
         return self.status.state is AgentState.UP
 
-    def record_revision(self, reply: Any) -> None:
+    def record_revision(self, state: Revision) -> None:
         """Store boot id and revision of a reply or an event."""
-        self.boot_id, self.revision = reply.boot_id, reply.revision
+        self.boot_id, self.revision = state.boot_id, state.revision
+        self._recorded = asyncio.get_running_loop().time()
 
-    def is_outdated(self, event: Any) -> bool:
-        """Return whether the partitions in an event are older than the last recorded revision."""
-        return bool(event.boot_id == self.boot_id and event.revision < self.revision)
+    def is_outdated(self, event: AgentEvent) -> bool:
+        """Return whether the partitions in an event are older than the last recorded revision.
+
+        Raises InvalidMessageError when that lasts, because the controller would ignore all events.
+        """
+        if event.boot_id != self.boot_id or event.revision >= self.revision:
+            return False
+        if asyncio.get_running_loop().time() > self._recorded + LONGEST_REORDERING:
+            raise InvalidMessageError(f"its revision {event.revision} is below the earlier one, {self.revision}")
+        return True
 
     def unreachable_error(self) -> str:
         """Return the error message of a partition that waits for this agent."""
@@ -109,9 +122,10 @@ class AgentConnection:
         return f"Agent '{self.id}' at {self.agent.host}:{self.agent.port} does not respond: {reason}."
 
     async def watch(
-        self, max_silence: float, patient: bool, up: Callable[[Any], None], event: Callable[[Any], None]
+        self, max_silence: float, patient: bool, up: Callable[[MachineInfo], None], event: Callable[[AgentEvent], None]
     ) -> None:
-        """Follow the events of the agent until TimeoutError (silence) or AioRpcError (connection lost).
+        """Follow the events of the agent until TimeoutError (silence), AioRpcError (connection lost) or
+        InvalidMessageError.
 
         ``max_silence``: longest time between two heartbeats, in seconds.
         With ``patient``, wait until the agent listens instead of failing when the connection is rejected.
@@ -121,11 +135,14 @@ class AgentConnection:
         call = self.stub.Watch(request, wait_for_ready=patient)
         try:
             first = max(FIRST_RESPONSE, max_silence)
-            message = await _read(call, first)
-            up(await self.stub.GetInfo(contract.GetInfoRequest(), timeout=first))
+            current = agent_messages.event(await _read(call, first))
+            up(agent_messages.machine_info(await self.stub.GetInfo(contract.GetInfoRequest(), timeout=first)))
+            self.revision = 0  # replies to calls of an earlier stream cannot arrive any more
+            bucket = TokenBucket(EVENTS_PER_SECOND + 1 / self._heartbeat, EVENTS_AT_ONCE)
             while True:
-                event(message)
-                message = await _read(call, max_silence)
+                event(current)
+                await asyncio.sleep(bucket.delay(asyncio.get_running_loop().time()))
+                current = agent_messages.event(await _read(call, max_silence))
         finally:
             call.cancel()
 

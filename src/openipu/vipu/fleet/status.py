@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from typing import Any
+
+from openipu.vipu.fleet.agent_messages import MachineInfo
 
 
 class AgentState(enum.StrEnum):
@@ -20,13 +21,13 @@ class AgentState(enum.StrEnum):
 class AgentStatus:
     """Result of the supervision of an agent.
 
-    ``reason``: clause that explains why it is not up. ``info``: last ``MachineInfo`` message, None until
-    the first connection. ``losses``: number of changes from Up to Down.
+    ``reason``: clause that explains why it is not up. ``info``: None until the first connection. ``losses``: number of
+    changes from Up to Down.
     """
 
     state: AgentState = AgentState.UNKNOWN
     reason: str = ""
-    info: Any = None
+    info: MachineInfo | None = None
     losses: int = 0
 
 

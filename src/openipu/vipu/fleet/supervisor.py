@@ -13,6 +13,7 @@ import grpc
 import structlog
 
 from openipu.vipu.domain.model import Agent
+from openipu.vipu.fleet.agent_messages import AgentEvent, InvalidMessageError, MachineInfo
 from openipu.vipu.fleet.connection import AgentConnection, describe
 from openipu.vipu.fleet.status import AgentState, AgentStatus
 from openipu.vipu.tls.load import ClientCredentials
@@ -20,6 +21,7 @@ from openipu.vipu.tls.load import ClientCredentials
 MAX_SILENT_INTERVALS = 2.5  # heartbeat intervals without a heartbeat until an agent is Down
 FIRST_RETRY = 0.1  # seconds; doubled with every failure
 LONGEST_RETRY = 2.0
+INVALID_RETRY = 10.0  # seconds until the next connection to an agent that sent an invalid message
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger("vipu-server")
 
@@ -30,8 +32,8 @@ class Watcher(Protocol):
     def agent_up(self, connection: AgentConnection) -> None:
         """Handle an agent that responds again, or for the first time. Its first event follows at once."""
 
-    def agent_event(self, connection: AgentConnection, event: Any) -> None:
-        """Handle an ``AgentEvent`` of an agent that is up."""
+    def agent_event(self, connection: AgentConnection, event: AgentEvent) -> None:
+        """Handle an event of an agent that is up."""
 
     def agent_down(self, connection: AgentConnection) -> None:
         """Handle an agent that stopped responding, or did not respond to the first connection."""
@@ -81,7 +83,7 @@ class Supervisor:
         failures = 0
         max_silence = MAX_SILENT_INTERVALS * self._heartbeat
 
-        def up(info: Any) -> None:
+        def up(info: MachineInfo) -> None:
             nonlocal failures
             failures = 0
             connection.set_status(AgentStatus(AgentState.UP, "", info, connection.status.losses))
@@ -89,11 +91,11 @@ class Supervisor:
             _log.info("agent up", agent=connection.id, host=connection.agent.host, port=connection.agent.port)
             self._watcher.agent_up(connection)
 
-        def event(message: Any) -> None:
+        def event(message: AgentEvent) -> None:
             self._watcher.agent_event(connection, message)
 
         while True:
-            reason = ""
+            reason, wait = "", min(FIRST_RETRY * 2**failures, LONGEST_RETRY)
             try:
                 await connection.renew()
                 # Every other attempt fails at once and so yields a new reason; the others wait for the agent.
@@ -103,11 +105,13 @@ class Supervisor:
                 reason = connection.status.reason or "it sends no heartbeats"
             except grpc.aio.AioRpcError as error:
                 reason = describe(error)
+            except InvalidMessageError as error:
+                reason, wait = f"it sent an invalid message: {error}", INVALID_RETRY
             except Exception:  # noqa: BLE001 - an unexpected reply must not end the supervision
                 _log.exception("supervision failed", agent=connection.id)
                 reason = "the controller could not process its reply"
             self._down(connection, reason)
-            await asyncio.sleep(min(FIRST_RETRY * 2**failures, LONGEST_RETRY) * random.uniform(0.8, 1.2))  # noqa: S311
+            await asyncio.sleep(wait * random.uniform(0.8, 1.2))  # noqa: S311
             failures = min(failures + 1, 16)
 
     def _down(self, connection: AgentConnection, reason: str) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import grpc
@@ -13,7 +14,9 @@ import structlog
 
 from openipu.vipu.agent_api.contract import agent as contract
 from openipu.vipu.agent_api.limits import MAX_PARTITIONS_PER_CALL
-from openipu.vipu.domain.model import Operation, Partition
+from openipu.vipu.domain.model import Device, Operation, Partition
+from openipu.vipu.fleet import agent_messages
+from openipu.vipu.fleet.agent_messages import InvalidMessageError, ShareResult
 from openipu.vipu.fleet.connection import AgentConnection, describe
 
 CALLS = 32  # concurrent calls to all agents; items that wait for a slot travel together
@@ -37,7 +40,7 @@ class PartitionOperation:
         self.waiting = set(indices)  # agents without a successful response
         self.attempted: set[str] = set()  # agents that were called, and may have configured the share
         self.rejected: set[str] = set()  # agents that rejected its release, with a scheduled retry
-        self.devices: dict[str, Any] = {}  # agent -> ShareResult
+        self.devices: dict[str, tuple[Device, ...]] = {}  # by agent
         self.timer: asyncio.TimerHandle | None = None
         self.done = False
 
@@ -45,6 +48,10 @@ class PartitionOperation:
     def is_removal(self) -> bool:
         """Return whether the operation removes the partition from its machines."""
         return self.record.operation is Operation.REMOVING
+
+    def ipus(self, agent_id: str) -> list[int]:
+        """Return the numbers of the IPUs on the machine of an agent, in the order of the share."""
+        return [self.record.ipus[index].ipu for index in self.indices[agent_id]]
 
     def share(self, agent_id: str) -> Any:
         """Return the message for one agent.
@@ -74,7 +81,7 @@ class PartitionOperation:
 class ResultHandler(Protocol):
     """Receiver of the responses of agents. An empty error means success."""
 
-    def share_response(self, operation: PartitionOperation, agent_id: str, result: Any) -> None:
+    def share_response(self, operation: PartitionOperation, agent_id: str, result: ShareResult) -> None:
         """Handle an agent that has configured its share, or rejected it."""
 
     def release_response(self, partition_id: str, agent_id: str, error: str) -> None:
@@ -154,6 +161,14 @@ class AgentQueue:
         self._releases[partition_id] = None
         self.wake()
 
+    def release_unknown(self, partition_id: str) -> None:
+        """Queue the release of a partition without a record, unless many releases are waiting already.
+
+        The agent reports it again, so the release is not lost.
+        """
+        if len(self._releases) < MAX_PARTITIONS_PER_CALL:
+            self.release(partition_id)
+
     def configure(self, operation: PartitionOperation) -> None:
         """Queue a share, to be configured after all releases."""
         self._operations[operation.record.id] = operation
@@ -215,13 +230,12 @@ class AgentQueue:
         ids = list(self._releases)[:MAX_PARTITIONS_PER_CALL]
         if not ids:
             return
-        reply = await self._call("Release", contract.ReleaseRequest(partition_ids=ids))
-        for index, id in enumerate(ids):
+        results = await self._call("Release", contract.ReleaseRequest(partition_ids=ids), dict.fromkeys(ids, ()))
+        for id, result in results.items():
             self._releases.pop(id, None)
-            error = reply if isinstance(reply, str) else reply.results[index].error
-            if error:
-                _log.warning("release rejected", agent=self.connection.id, partition=id, reason=error)
-            self._handler.release_response(id, self.connection.id, error)
+            if result.error:
+                _log.warning("release rejected", agent=self.connection.id, partition=id, reason=result.error)
+            self._handler.release_response(id, self.connection.id, result.error)
 
     async def _configure(self) -> None:
         # Releases that were queued during the call go first, in the next round.
@@ -232,15 +246,15 @@ class AgentQueue:
         request = contract.ConfigureRequest(shares=[operation.share(agent_id) for operation in operations])
         for operation in operations:
             operation.attempted.add(agent_id)
-        reply = await self._call("Configure", request)
-        for index, operation in enumerate(operations):
+        ipus = {operation.record.id: operation.ipus(agent_id) for operation in operations}
+        results = await self._call("Configure", request, ipus)
+        for operation in operations:
             if self._operations.get(operation.record.id) is operation:
                 del self._operations[operation.record.id]
-                result = contract.ShareResult(error=reply) if isinstance(reply, str) else reply.results[index]
-                self._handler.share_response(operation, agent_id, result)
+                self._handler.share_response(operation, agent_id, results[operation.record.id])
 
-    async def _call(self, method: str, request: Any) -> Any:
-        """Return the reply, or the error clause with which the agent rejects the whole call."""
+    async def _call(self, method: str, request: Any, ipus: Mapping[str, Sequence[int]]) -> dict[str, ShareResult]:
+        """Return the results of a call by partition. ``ipus``: partition -> IPUs of the devices to expect."""
         start, code = time.perf_counter(), grpc.StatusCode.OK
         try:
             reply = await getattr(self.connection.stub, method)(request, timeout=self._timeout)
@@ -248,13 +262,15 @@ class AgentQueue:
             code = error.code()
             if code in _NO_RESPONSE:
                 raise
-            return describe(error)
+            return dict.fromkeys(ipus, ShareResult(describe(error)))
         except asyncio.CancelledError:  # the agent went down during the call
             code = grpc.StatusCode.CANCELLED
             raise
         finally:
             self._handler.call_response(method, code, time.perf_counter() - start)
-        if len(reply.results) != len(getattr(request, "shares", None) or request.partition_ids):
-            return "the number of results in its reply is wrong"
-        self.connection.record_revision(reply)
-        return reply
+        try:
+            revision = agent_messages.revision(reply)
+        except InvalidMessageError as error:
+            return dict.fromkeys(ipus, ShareResult(f"its reply is invalid: {error}"))
+        self.connection.record_revision(revision)
+        return agent_messages.share_results(reply.results, ipus)

@@ -12,7 +12,6 @@ import asyncio
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future
-from typing import Any
 
 import grpc
 import structlog
@@ -20,6 +19,7 @@ import structlog
 from openipu.vipu.domain import partition_state
 from openipu.vipu.domain.errors import Code, RuleError, quoted
 from openipu.vipu.domain.model import Agent, Change, Device, Operation, Partition, Put, State
+from openipu.vipu.fleet.agent_messages import AgentEvent, ShareResult
 from openipu.vipu.fleet.connection import AgentConnection
 from openipu.vipu.fleet.status import AgentState
 from openipu.vipu.fleet.supervisor import Supervisor, retire
@@ -111,7 +111,7 @@ class Driver:
         for id in recorded | self._awaiting_relocation:
             self._recover(id)
 
-    def agent_event(self, connection: AgentConnection, event: Any) -> None:
+    def agent_event(self, connection: AgentConnection, event: AgentEvent) -> None:
         """Handle an event of an agent, see ``fleet.supervisor.Watcher``."""
         recorded = self._partitions_on(connection.id)
         for fault in event.faults:
@@ -126,7 +126,7 @@ class Driver:
         self._held[connection.id] = held = frozenset(event.partition_ids)
         for id in held - recorded:
             _log.info("unknown partition released", agent=connection.id, partition=id)
-            self._queues[connection.id].release(id)
+            self._queues[connection.id].release_unknown(id)
         for id in recorded if restarted else recorded - held:
             record = self._records.state.partitions.get(id)
             if id in self._operations or record is None:
@@ -247,19 +247,14 @@ class Driver:
         else:
             self._fail(operation, *errors)
 
-    def share_response(self, operation: PartitionOperation, agent_id: str, result: Any) -> None:
+    def share_response(self, operation: PartitionOperation, agent_id: str, result: ShareResult) -> None:
         """Handle the result of a share, see ``agent_queue.ResultHandler``."""
         if operation.done:
             return
         if result.error:
             self._fail(operation, f"Agent '{agent_id}' rejected its share: {result.error}.")
             return
-        if len(result.devices) != len(operation.indices[agent_id]):
-            self._fail(
-                operation, f"Agent '{agent_id}' returned {len(result.devices)} devices, not one for each of its IPUs."
-            )
-            return
-        operation.devices[agent_id] = result
+        operation.devices[agent_id] = result.devices
         operation.waiting.discard(agent_id)
         if not operation.waiting:
             devices = _devices(operation)
@@ -429,17 +424,5 @@ def _devices(operation: PartitionOperation) -> list[Device]:
     """Return the devices in the order of the partition's IPUs."""
     devices: dict[int, Device] = {}
     for agent_id, indices in operation.indices.items():
-        result = operation.devices[agent_id]
-        for index, device in zip(indices, result.devices, strict=True):
-            devices[index] = Device(
-                ip=device.ip,
-                server_port=device.server_port,
-                rdma_port=device.rdma_port,
-                device_id=device.device_id,
-                ipu_arch_id=device.ipu_arch_id,
-                chip_id=device.chip_id,
-                gwsw_version=device.gwsw_version,
-                ipum_sw_version=device.ipum_sw_version,
-                ipuof_server_version=result.ipuof_server_version,
-            )
+        devices.update(zip(indices, operation.devices[agent_id], strict=True))
     return [devices[index] for index in range(len(devices))]

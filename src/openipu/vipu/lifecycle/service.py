@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 
 import grpc
+import structlog
 
 from openipu.process.limits import raise_file_limit
 from openipu.vipu.agent_api.contract import agent as contract
@@ -20,6 +21,8 @@ from openipu.vipu.domain.context import Context
 from openipu.vipu.domain.errors import RuleError, RuleViolation, missing_or_hidden, quoted
 from openipu.vipu.domain.model import Agent, Change, Delete, Kind, Partition, Put, Record, State
 from openipu.vipu.domain.specs import Removal
+from openipu.vipu.fleet import agent_messages
+from openipu.vipu.fleet.agent_messages import InvalidMessageError
 from openipu.vipu.fleet.connection import AgentConnection
 from openipu.vipu.fleet.discovery import Discovery
 from openipu.vipu.fleet.status import AgentStatus, DiscoveredAgent
@@ -34,6 +37,9 @@ ATTRIBUTES_TIMEOUT = 5.0  # seconds
 ATTRIBUTES_CALLS = 64  # concurrent
 
 Attributes = dict[str, dict[int, dict[str, str]]]
+
+
+_log: structlog.stdlib.BoundLogger = structlog.get_logger("vipu-server")
 
 
 class LifecycleService:
@@ -210,7 +216,11 @@ class LifecycleService:
                     )
                 except grpc.aio.AioRpcError:
                     return connection.id, None
-            return connection.id, {ipu: dict(entry.attributes) for ipu, entry in sorted(reply.ipus.items())}
+            try:
+                return connection.id, agent_messages.attributes(reply)
+            except InvalidMessageError as error:
+                _log.warning("invalid attributes of IPUs", agent=connection.id, reason=str(error))
+                return connection.id, None
 
         connections = [
             connection

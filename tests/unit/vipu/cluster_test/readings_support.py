@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from openipu.shared.pod.topology import INTERNAL_LINKS, CableKind, Layout
 from openipu.vipu.cluster_test import cable_verdicts
 from openipu.vipu.cluster_test.link_verdicts import link_name
-from openipu.vipu.cluster_test.readings import Link, ends
+from openipu.vipu.cluster_test.readings import ends
 from openipu.vipu.domain.model import Cluster, Topology
+from openipu.vipu.fleet.agent_messages import Link
 
 
 def cluster(agents: Sequence[str], topology: Topology = Topology.MESH, ilds: int = 1) -> Cluster:

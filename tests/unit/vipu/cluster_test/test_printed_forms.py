@@ -15,10 +15,11 @@ from openipu.vipu.api import cluster_test_messages
 from openipu.vipu.cli.cluster_tests import results
 from openipu.vipu.cluster_test import cable_verdicts, link_verdicts, machine_verdicts
 from openipu.vipu.cluster_test.model import Test, Verdict
-from openipu.vipu.cluster_test.readings import Link, Unreachable
+from openipu.vipu.cluster_test.readings import Unreachable
 from openipu.vipu.cluster_test.results import Run, RunState
 from openipu.vipu.cluster_test.selection import DEFAULT_TESTS, skip_verdict
 from openipu.vipu.domain.model import Cluster, Topology
+from openipu.vipu.fleet.agent_messages import Link
 from tests.unit.vipu.cluster_test.readings_support import cables, cluster, link_states, names, pulses
 
 IPU, GW, SYNC = CableKind.IPU_LINK, CableKind.GW_LINK, CableKind.SYNC_LINK

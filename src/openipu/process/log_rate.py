@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Limit of log lines that one remote party can cause."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, MutableMapping
+from typing import Any
+
+import structlog
+
+WINDOW = 60.0  # seconds
+MAX_LINES = 20  # of one event about one agent in a window
+PARTY = "agent"  # only events with this field are limited
+MAX_KEYS = 4096  # the oldest window is dropped first
+
+
+class RateLimit:
+    """Processor of structlog that drops an event after MAX_LINES lines about one agent in WINDOW seconds.
+
+    The first line of the next window has the number of dropped lines in ``suppressed``.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._windows: OrderedDict[tuple[str, str], tuple[float, int]] = OrderedDict()  # start, number of lines
+
+    def __call__(self, logger: Any, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+        """Return the event, or raise ``structlog.DropEvent``."""
+        if PARTY not in event:
+            return event
+        key = (str(event["event"]), str(event[PARTY]))
+        now = self._clock()
+        start, lines = self._windows.get(key, (now, 0))
+        if now >= start + WINDOW:
+            if lines > MAX_LINES:
+                event["suppressed"] = lines - MAX_LINES
+            self._windows.pop(key)
+            start, lines = now, 0
+        self._windows[key] = start, lines + 1
+        if len(self._windows) > MAX_KEYS:
+            self._windows.popitem(last=False)
+        if lines >= MAX_LINES:
+            raise structlog.DropEvent
+        return event
