@@ -69,7 +69,12 @@ agents:
       description: ID of the registered agent; null when it is not registered.
       type: str
       sample: ag01
-  sample: [{host: 10.2.1.1, port: 8080, interface: eno3, age: 2.15, auto_add_id: 10.2.1.1-8080, agent: null}]
+    conflict:
+      description: Reason why automatic registration would reject the agent; null when it would not.
+      type: str
+      sample: agent '10.2.1.1-8080' is registered at 10.2.1.9:8080
+  sample:
+    - {host: 10.2.1.1, port: 8080, interface: eno3, age: 2.15, auto_add_id: 10.2.1.1-8080, agent: null, conflict: null}
 """
 
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.tasks.discovery_info_task import (

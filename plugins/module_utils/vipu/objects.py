@@ -94,6 +94,7 @@ def discovered(item: t.Any) -> Object:
         "age": item.seconds_since_last_seen,
         "auto_add_id": item.auto_add_id,
         "agent": item.agent_id or None,
+        "conflict": item.conflict or None,
     }
 
 

@@ -183,8 +183,9 @@ def test_discovered_agents(instant_server: InProcess) -> None:
         ("127.2.1.1-8080", "ag01", "eth1"),
         ("127.2.1.2-8080", "", "eth1"),
     ]
-    assert api.AddDiscoveredAgents(admin.AddDiscoveredAgentsRequest()).agent_ids == ["127.2.1.2-8080"]
-    assert api.AddDiscoveredAgents(admin.AddDiscoveredAgentsRequest()).agent_ids == []
+    request = admin.AddDiscoveredAgentsRequest(allowed=["127.2.1.0/24"])
+    assert api.AddDiscoveredAgents(request).agent_ids == ["127.2.1.2-8080"]
+    assert api.AddDiscoveredAgents(request) == admin.AddDiscoveredAgentsReply()
     assert api.GetAgent(admin.GetAgentRequest(id="127.2.1.2-8080")).agent.spec.host == "127.2.1.2"
 
 

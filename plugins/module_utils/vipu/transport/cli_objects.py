@@ -155,6 +155,7 @@ def discovered(row: Row) -> Object:
         "interface": pick(row, "network interface"),
         "age": None if age is None else seconds(age),
         "auto_add_id": pick(row, "agent auto-add id"),
+        "conflict": pick(row, "conflict") or None,
     }
 
 

@@ -65,7 +65,7 @@ class Transport(t.Protocol):
     def discovered(self) -> list[Object]:
         """Return the agents found by multicast.
 
-        Fields are ``host``, ``port``, ``interface``, ``age``, ``auto_add_id`` and ``agent``.
+        Fields are ``host``, ``port``, ``interface``, ``age``, ``auto_add_id``, ``agent`` and ``conflict``.
         """
 
     def access_key(self, user: str) -> str | None:

@@ -7,6 +7,8 @@ caller is an administrator before it calls them.
 
 from __future__ import annotations
 
+import structlog
+
 from openipu.shared.vipu.contract import admin
 from openipu.vipu.api import auth, cluster_test_messages
 from openipu.vipu.api import convert as messages
@@ -20,8 +22,11 @@ from openipu.vipu.domain.context import Context
 from openipu.vipu.domain.errors import RuleError
 from openipu.vipu.domain.model import Agent, Change, Kind, State, sorted_by_id
 from openipu.vipu.domain.specs import Outcome, Removal, Spec
+from openipu.vipu.fleet import auto_add
 from openipu.vipu.lifecycle.interface import Lifecycle
 from openipu.vipu.storage.writer import RecordWriter
+
+_log: structlog.stdlib.BoundLogger = structlog.get_logger("vipu-server")
 
 _LONGEST_WAIT = 30_000  # milliseconds, for progress of a cluster test
 
@@ -85,26 +90,35 @@ class AdminService:
     def ListDiscoveredAgents(self, request: Message, caller: Caller) -> Message:
         """Return the agents that announced themselves recently."""
         found = self._lifecycle.discovered()
-        endpoints = self._controller.state.endpoints
-        return admin.ListDiscoveredAgentsReply(
-            agents=[
-                messages.discovered_message(each, endpoints.get((each.host.lower(), each.port), "")) for each in found
-            ]
-        )
+        with self._controller.reading() as state:
+            return admin.ListDiscoveredAgentsReply(agents=[messages.discovered_message(state, each) for each in found])
 
     def AddDiscoveredAgents(self, request: Message, caller: Caller) -> Message:
-        """Register all discovered agents that are not registered, all or none."""
-        found = [Agent(each.auto_id, each.host, each.port) for each in self._lifecycle.discovered()]
+        """Register the allowed agents that announced themselves and are not registered, all or none.
 
-        def command(state: State) -> tuple[list[Change], list[str]]:
-            new = tuple(agent for agent in found if (agent.host.lower(), agent.port) not in state.endpoints)
-            result = apply_batch(state, Batch(agents=new), self._context())
+        Agents whose automatic id belongs to another endpoint are rejected.
+        """
+        allowed = auto_add.select(self._lifecycle.discovered(), request.allowed)
+
+        def command(state: State) -> tuple[list[Change], Message]:
+            new = [each for each in allowed if (each.host, each.port) not in state.endpoints]
+            rejected = [each for each in new if auto_add.conflict(state, each)]
+            added = [each for each in new if each not in rejected]
+            auto_add.check_number(added)
+            agents = tuple(Agent(each.auto_id, each.host, each.port) for each in added)
+            result = apply_batch(state, Batch(agents=agents), self._context())
             for item in result.results:
                 if item.code is not None:
                     raise RuleError(item.code, item.error)
-            return result.changes, [agent.id for agent in new]
+            return result.changes, admin.AddDiscoveredAgentsReply(
+                agent_ids=[agent.id for agent in agents],
+                rejected=[messages.discovered_message(state, each) for each in rejected],
+            )
 
-        return admin.AddDiscoveredAgentsReply(agent_ids=self._controller.submit(command).result())
+        reply = self._controller.submit(command).result()
+        for each in reply.rejected:
+            _log.warning("discovered agent rejected", agent=each.auto_add_id, reason=each.conflict)
+        return reply
 
     def CreateCluster(self, request: Message, caller: Caller) -> Message:
         """Create a cluster of agents."""

@@ -22,11 +22,13 @@ from openipu.vipu.domain.model import (
     PlacedIpu,
     Role,
     Routing,
+    State,
     SyncType,
     Topology,
     User,
 )
 from openipu.vipu.domain.specs import AllocationSpec, Outcome, PartitionSpec, Removal, UserSpec
+from openipu.vipu.fleet import auto_add
 from openipu.vipu.fleet.status import AgentState, AgentStatus, DiscoveredAgent
 
 # Message classes are built at run time, so a type checker sees Any.
@@ -202,15 +204,16 @@ def agent_message(agent: Agent, status: AgentStatus, cluster: str, allocation: s
     return message
 
 
-def discovered_message(found: DiscoveredAgent, agent_id: str) -> Message:
-    """Return a ``DiscoveredAgent`` message. ``agent_id`` is empty when the agent is not registered."""
+def discovered_message(state: State, found: DiscoveredAgent) -> Message:
+    """Return a ``DiscoveredAgent`` message."""
     return admin.DiscoveredAgent(
         host=found.host,
         port=found.port,
         network_interface=found.interface,
         seconds_since_last_seen=found.age,
         auto_add_id=found.auto_id,
-        agent_id=agent_id,
+        agent_id=state.endpoints.get((found.host, found.port), ""),
+        conflict=auto_add.conflict(state, found),
     )
 
 

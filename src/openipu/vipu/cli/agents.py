@@ -53,23 +53,35 @@ def get_agent(session: Session, id: str) -> None:
 
 
 @command("discover", "agent")
-@click.option("--auto-add", is_flag=True, help="Register the agents that are not registered.")
-def discover_agents(session: Session, auto_add: bool) -> None:
+@click.option("--auto-add", is_flag=True, help="Register the allowed agents that are not registered.")
+@click.option(
+    "--allow",
+    metavar="ID|NETWORK,…",
+    default="",
+    help="Automatic IDs, and IPv4 networks such as 10.2.0.0/16, of the agents to register. --auto-add requires it.",
+)
+def discover_agents(session: Session, auto_add: bool, allow: str) -> None:
     """Show the agents that announce themselves."""
     from openipu.shared.vipu import objects
     from openipu.shared.vipu.contract import admin
 
     if auto_add:
-        added = list(session.call("admin", "AddDiscoveredAgents", admin.AddDiscoveredAgentsRequest()).agent_ids)
+        allowed = [item.strip() for item in allow.split(",") if item.strip()]
+        reply = session.call("admin", "AddDiscoveredAgents", admin.AddDiscoveredAgentsRequest(allowed=allowed))
+        added, rejected = list(reply.agent_ids), [objects.discovered(item) for item in reply.rejected]
         lines = [f"Added agent {output.printable(id)}" for id in added]
-        session.show({"added": added}, "\n".join(lines) or "There is no agent to add.")
+        lines += [f"Rejected agent {item['auto_add_id']}: {output.printable(item['conflict'])}" for item in rejected]
+        session.show({"added": added, "rejected": rejected}, "\n".join(lines) or "There is no agent to add.")
         return
     reply = session.call("admin", "ListDiscoveredAgents", admin.ListDiscoveredAgentsRequest())
     found = [objects.discovered(item) for item in reply.agents]
-    header = ("Host", "Port", "Network Interface", "Time Since Last Seen", "Agent Auto-Add ID")
-    rows = [
+    header: tuple[str, ...] = ("Host", "Port", "Network Interface", "Time Since Last Seen", "Agent Auto-Add ID")
+    rows: list[tuple[Any, ...]] = [
         (each["host"], each["port"], each["interface"], f"{each['age']:.9f}s", each["auto_add_id"]) for each in found
     ]
+    if any(each["conflict"] for each in found):
+        header = (*header, "Conflict")
+        rows = [(*row, each["conflict"] or "") for row, each in zip(rows, found, strict=True)]
     session.show(found, output.table(header, rows, ruled=False))
 
 

@@ -12,9 +12,13 @@ seconds, with a time to live of 1. A message is a ``Presence`` of the agent API 
 * listens only on the interfaces in its options, to one group and port,
 * ignores messages that are longer than 512 bytes, invalid, or name another host than their source address,
 * drops an agent 17.5 seconds after its last message,
-* keeps at most 4096 agents.
+* keeps at most 4096 agents, 8 of one address, and accepts 100 new ones per second after the first 1024. When it is
+  full, the oldest agent that announced itself only once is dropped.
 
-Messages are not authenticated, so discovery changes no records. Administrators register agents.
+Messages are not authenticated, so discovery changes no records. Administrators register agents: ``auto_add`` selects
+those that they allow.
+
+``agent_messages`` checks and bounds everything that agents send. The layers above use its values only.
 
 The package is separate from ``lifecycle``, because cluster tests use agents without partitions and ``lifecycle`` uses
 cluster tests. One package for both would create an import cycle.

@@ -14,8 +14,8 @@ from openipu.vipu.agent_api.contract import agent as contract
 from openipu.vipu.domain.model import Agent
 from openipu.vipu.fleet import agent_messages
 from openipu.vipu.fleet.agent_messages import AgentEvent, InvalidMessageError, MachineInfo, Revision
-from openipu.vipu.fleet.token_bucket import TokenBucket
 from openipu.vipu.fleet.status import AgentState, AgentStatus
+from openipu.vipu.fleet.token_bucket import TokenBucket
 from openipu.vipu.tls.load import ClientCredentials
 
 LATE = 0.5  # seconds after a deadline from which the event loop, not the agent, is late
@@ -43,7 +43,7 @@ _Response = TypeVar("_Response")
 
 def describe(error: grpc.aio.AioRpcError) -> str:
     """Return the reason why a call failed as a clause: gRPC's details without addresses and prefixes."""
-    details = agent_messages.clean(error.details() or error.code().name.replace("_", " ").lower())
+    details = agent_messages.clean(error.details() or error.code().name.replace("_", " ").lower(), 2_000)
     if any(words in details for words in _BROKEN):
         return "the connection broke"
     match = _GRPC_DETAILS.fullmatch(details)

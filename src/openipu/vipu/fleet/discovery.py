@@ -8,7 +8,9 @@ import ipaddress
 import socket
 import struct
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import structlog
 from google.protobuf.message import DecodeError
@@ -17,9 +19,16 @@ from openipu.process.failures import EndpointError
 from openipu.vipu.agent_api.contract import agent as contract
 from openipu.vipu.agent_api.multicast import MAX_MESSAGE_BYTES, interface_index, membership
 from openipu.vipu.fleet.status import DiscoveredAgent
+from openipu.vipu.fleet.token_bucket import TokenBucket
 
 EXPIRY = 17.5  # seconds: three and a half missed messages
 MAX_AGENTS = 4096  # bounds the memory when a host floods the group
+MAX_AGENTS_PER_HOST = 8
+NEW_PER_SECOND = 100.0  # agents that the table accepts, after NEW_AT_ONCE
+NEW_AT_ONCE = 1024
+CONFIRMATION = 2.5  # seconds from the first message until another one confirms an agent; half of the agents' interval
+EXPIRY_INTERVAL = 1.0  # seconds between two searches for expired agents
+LOG_INTERVAL = 60.0  # seconds between two warnings about ignored agents
 _MAX_PER_TURN = 256  # datagrams read before the event loop serves other work
 
 _PKTINFO = struct.Struct("=I4s4s")
@@ -42,8 +51,12 @@ class Discovery:
     ) -> None:
         """Join the group. Raises EndpointError with a message for users."""
         self._clock = clock
-        self._agents: dict[tuple[str, int], tuple[str, float]] = {}
-        self._full = False
+        self._agents: dict[tuple[str, int], _Announced] = {}  # by host and port
+        self._of_host: Counter[str] = Counter()
+        self._new = TokenBucket(NEW_PER_SECOND, NEW_AT_ONCE)
+        self._ignored = 0
+        self._logged = -LOG_INTERVAL
+        self._expired = -EXPIRY_INTERVAL
         self._names = {interface_index(name): name for name in interfaces}
         try:
             multicast = ipaddress.IPv4Address(group).is_multicast
@@ -85,9 +98,9 @@ class Discovery:
         """Return the agents that have not expired, sorted by address and port."""
         now = self._clock()
         agents = [
-            DiscoveredAgent(host, port, interface, now - seen)
-            for (host, port), (interface, seen) in list(self._agents.items())
-            if now - seen <= EXPIRY
+            DiscoveredAgent(host, port, each.interface, now - each.last)
+            for (host, port), each in list(self._agents.items())
+            if now - each.last <= EXPIRY
         ]
         return sorted(agents, key=lambda entry: (ipaddress.IPv4Address(entry.host), entry.port))
 
@@ -114,18 +127,53 @@ class Discovery:
             return
         if presence.host not in ("", source) or not 1 <= presence.port <= 65535 or not presence.boot_id:
             return
-        key = (source, presence.port)
-        if key not in self._agents and len(self._agents) >= MAX_AGENTS:
-            self._expire()
-            if len(self._agents) >= MAX_AGENTS:
-                if not self._full:
-                    _log.warning("too many announced agents, further ones are ignored", limit=MAX_AGENTS)
-                self._full = True
-                return
-        self._agents[key] = interface, self._clock()
+        key, now = (source, presence.port), self._clock()
+        if known := self._agents.get(key):
+            known.interface, known.last = interface, now
+        elif self._admit(key, now):
+            self._agents[key] = _Announced(interface, now, now)
+        else:
+            self._ignored += 1
+            if now >= self._logged + LOG_INTERVAL:
+                _log.warning("too many announced agents", ignored=self._ignored, source=source)
+                self._ignored, self._logged = 0, now
 
-    def _expire(self) -> None:
-        now = self._clock()
-        for key, (_, seen) in list(self._agents.items()):
-            if now - seen > EXPIRY:
-                del self._agents[key]
+    def _admit(self, key: tuple[str, int], now: float) -> bool:
+        """Return whether a new agent may be added, after making room for it."""
+        self._expire(now)
+        if self._of_host[key[0]] >= MAX_AGENTS_PER_HOST or not self._new.allow(now):
+            return False
+        if len(self._agents) >= MAX_AGENTS:
+            # Floods of invented agents are not confirmed. The table is in the order of the first messages.
+            oldest = next((known for known, each in self._agents.items() if not each.confirmed), None)
+            if oldest is None:
+                return False
+            self._remove(oldest)
+        self._of_host[key[0]] += 1
+        return True
+
+    def _remove(self, key: tuple[str, int]) -> None:
+        del self._agents[key]
+        self._of_host[key[0]] -= 1
+        if not self._of_host[key[0]]:
+            del self._of_host[key[0]]
+
+    def _expire(self, now: float) -> None:
+        if now < self._expired + EXPIRY_INTERVAL:
+            return
+        self._expired = now
+        for key, each in list(self._agents.items()):
+            if now - each.last > EXPIRY:
+                self._remove(key)
+
+
+@dataclass(slots=True)
+class _Announced:
+    interface: str
+    first: float
+    last: float
+
+    @property
+    def confirmed(self) -> bool:
+        """Return whether the agent announced itself again after a while."""
+        return self.last - self.first >= CONFIRMATION

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from structlog.testing import capture_logs
 
 from openipu.vipu.agent_api.contract import agent as contract
 from openipu.vipu.fleet import discovery
-from openipu.vipu.fleet.discovery import EXPIRY, Discovery
+from openipu.vipu.fleet.discovery import CONFIRMATION, EXPIRY, MAX_AGENTS_PER_HOST, NEW_AT_ONCE, Discovery
 
 
 class Clock:
@@ -35,6 +36,14 @@ def listener(clock: Clock) -> Iterator[Discovery]:
 
 def presence(host: str = "127.2.1.1", port: int = 8080, boot_id: str = "b") -> bytes:
     return bytes(contract.Presence(host=host, port=port, boot_id=boot_id).SerializeToString())
+
+
+def announce(listener: Discovery, port: int, host: str = "127.2.1.1") -> None:
+    listener.receive(presence(host, port), host, "lo")
+
+
+def ports(listener: Discovery) -> list[int]:
+    return [entry.port for entry in listener.discovered()]
 
 
 def test_recent_agents(listener: Discovery, clock: Clock) -> None:
@@ -82,12 +91,47 @@ def test_the_table_is_bounded_and_drops_expired_agents(
     listener: Discovery, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(discovery, "MAX_AGENTS", 3)
-    for port in range(1, 10):
-        listener.receive(presence(port=port), "127.2.1.1", "lo")
-    assert [entry.port for entry in listener.discovered()] == [1, 2, 3]
+    for port in range(1, 5):
+        announce(listener, port)
+    assert ports(listener) == [2, 3, 4], "the oldest one made room"
+    clock.now += CONFIRMATION
+    for port in (2, 4):
+        announce(listener, port)
+    for port in (5, 6):
+        announce(listener, port)
+    assert ports(listener) == [2, 4, 6], "confirmed agents stay"
+    clock.now += CONFIRMATION
+    announce(listener, 6)
+    announce(listener, 7)
+    assert ports(listener) == [2, 4, 6], "all are confirmed"
     clock.now += EXPIRY + 1
-    listener.receive(presence(port=9), "127.2.1.1", "lo")
-    assert [entry.port for entry in listener.discovered()] == [9]
+    announce(listener, 9)
+    assert ports(listener) == [9]
+    assert len(listener._agents) == sum(listener._of_host.values()) == 1
+
+
+def test_one_host_has_a_few_agents_only(listener: Discovery, clock: Clock) -> None:
+    for port in range(1, 100):
+        announce(listener, port)
+    announce(listener, 1, "127.2.1.2")
+    assert ports(listener) == [*range(1, MAX_AGENTS_PER_HOST + 1), 1]
+    clock.now += EXPIRY + 1
+    announce(listener, 99)
+    assert ports(listener) == [99]
+
+
+def test_new_agents_are_limited_and_known_ones_are_not(listener: Discovery, clock: Clock) -> None:
+    announce(listener, 1)
+    with capture_logs() as logs:
+        for number in range(5_000):
+            announce(listener, 1, f"127.3.{number // 250}.{number % 250}")
+    assert len(listener.discovered()) == NEW_AT_ONCE
+    assert [entry["event"] for entry in logs] == ["too many announced agents"]
+    clock.now += 5.0
+    announce(listener, 1)
+    announce(listener, 1, "127.4.1.1")
+    ages = {entry.host: entry.age for entry in listener.discovered()}
+    assert (ages["127.2.1.1"], ages["127.4.1.1"]) == (0.0, 0.0)
 
 
 def test_invalid_interfaces_and_groups() -> None:
