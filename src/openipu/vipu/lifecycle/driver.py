@@ -25,6 +25,7 @@ from openipu.vipu.fleet.status import AgentState
 from openipu.vipu.fleet.supervisor import Supervisor, retire
 from openipu.vipu.lifecycle.agent_queue import AgentQueue, CallScheduler, PartitionOperation
 from openipu.vipu.lifecycle.interface import LifecycleOptions
+from openipu.vipu.lifecycle.reset_clock import ResetClock
 from openipu.vipu.lifecycle.result_writer import ResultWriter, Transition
 from openipu.vipu.metrics.catalog import CONTROLLER
 from openipu.vipu.metrics.meters import Meters
@@ -50,6 +51,7 @@ class Driver:
         self._loop = loop
         self._scheduler = CallScheduler()
         self._queues: dict[str, AgentQueue] = {}
+        self._reset_clock = ResetClock()
         self._writer = ResultWriter(records, loop)
         self._operations: dict[str, PartitionOperation] = {}
         self._agents_of: dict[str, tuple[str, ...]] = {}  # partition -> agents that hold it, or must release it
@@ -168,6 +170,7 @@ class Driver:
             if agent_id not in indices:
                 self._release(id, agent_id)
         self._agents_of[id] = tuple(indices)
+        self._reset_clock.now(record)  # its age counts from now on
         if record.operation in (Operation.CREATING, Operation.RESETTING, Operation.REMOVING):
             self._begin(PartitionOperation(record, indices))
         if record.operation in (Operation.FAILED, Operation.UNREACHABLE):
@@ -181,6 +184,7 @@ class Driver:
         operation = self._operations.pop(id, None)
         if operation:
             self._finish(operation)
+        self._reset_clock.drop(id)
         self._cancel_recovery(id)
         for agent_id in self._agents_of.pop(id, ()):
             if not (operation and operation.is_removal and agent_id not in operation.waiting):
@@ -305,8 +309,7 @@ class Driver:
         record = self._records.state.partitions.get(id)
         if record and record.operation is Operation.IDLE:
             _log.warning("partition lost", partition=id, reason=error)
-        now = time.time()
-        self._writer.put(id, lambda current: partition_state.lost(current, error, now))
+        self._writer.put(id, lambda current: partition_state.lost(current, error, self._reset_clock.now(current)))
 
     def _mark_unreachable(self, id: str, error: str) -> None:
         record = self._records.state.partitions.get(id)
@@ -364,7 +367,7 @@ class Driver:
         agents = self._agents_of.get(id, ())
         up = bool(agents) and all(self.supervisor.status(agent_id).state is AgentState.UP for agent_id in agents)
         if up and partition_state.may_auto_reset(record):
-            delay = partition_state.auto_reset_due(record) - time.time()
+            delay = partition_state.auto_reset_due(record) - self._reset_clock.now(record)
             if delay > 0:
                 self._recoveries[id] = self._loop.call_later(delay, self._recover_now, id)
             else:
