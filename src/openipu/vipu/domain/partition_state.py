@@ -17,7 +17,7 @@ from dataclasses import replace
 from openipu.vipu.domain import placement
 from openipu.vipu.domain.capacity import occupancy_of
 from openipu.vipu.domain.errors import Code, RuleViolation
-from openipu.vipu.domain.model import Device, Operation, Partition, PlacedIpu, ReadyState, State
+from openipu.vipu.domain.model import Change, Device, Operation, Partition, PlacedIpu, Put, ReadyState, State
 
 RETRY_EXPIRY = 600.0  # seconds
 FIRST_DELAY = 0.5  # seconds from the first automatic reset to the second; doubled for every further one
@@ -133,6 +133,25 @@ def find_relocation(state: State, current: Partition, unavailable: frozenset[str
             occupied[state.position_of[agent] - occupancy.first] &= ~(1 << ipu)
     block = placement.place(occupancy._replace(occupied=occupied), current.size, current.num_segments)
     return block and block.placed()
+
+
+def relocations(state: State, records: Iterable[Partition], unavailable: frozenset[str], now: float) -> list[Partition]:
+    """Return the records of the partitions that can move, in order, each after the moves of the previous ones.
+
+    The partitions must be in the state, which is modified meanwhile and restored before this returns.
+    """
+    moved: list[Partition] = []
+    undo: list[list[Change]] = []
+    try:
+        for record in records:
+            ipus = find_relocation(state, record, unavailable)
+            if ipus is not None:
+                moved.append(auto_reset(record, now, ipus))
+                undo.append(state.apply([Put(moved[-1])]))
+    finally:
+        for changes in reversed(undo):
+            state.apply(changes)
+    return moved
 
 
 def ipus_by_agent(state: State, record: Partition) -> dict[str, list[int]]:

@@ -18,13 +18,14 @@ import structlog
 
 from openipu.vipu.domain import partition_state
 from openipu.vipu.domain.errors import Code, RuleError, quoted
-from openipu.vipu.domain.model import Agent, Change, Device, Operation, Partition, Put, State
+from openipu.vipu.domain.model import Agent, Device, Operation, Partition
 from openipu.vipu.fleet.agent_messages import AgentEvent, ShareResult
 from openipu.vipu.fleet.connection import AgentConnection
 from openipu.vipu.fleet.status import AgentState
 from openipu.vipu.fleet.supervisor import Supervisor, retire
 from openipu.vipu.lifecycle.agent_queue import AgentQueue, CallScheduler, PartitionOperation
 from openipu.vipu.lifecycle.interface import LifecycleOptions
+from openipu.vipu.lifecycle.relocator import Relocator
 from openipu.vipu.lifecycle.reset_clock import ResetClock
 from openipu.vipu.lifecycle.result_writer import ResultWriter, Transition
 from openipu.vipu.metrics.catalog import CONTROLLER
@@ -52,6 +53,7 @@ class Driver:
         self._scheduler = CallScheduler()
         self._queues: dict[str, AgentQueue] = {}
         self._reset_clock = ResetClock()
+        self._relocator = Relocator(records, loop, lambda: self.supervisor.unavailable)
         self._writer = ResultWriter(records, loop)
         self._operations: dict[str, PartitionOperation] = {}
         self._agents_of: dict[str, tuple[str, ...]] = {}  # partition -> agents that hold it, or must release it
@@ -60,7 +62,6 @@ class Driver:
         self._recoveries: dict[str, asyncio.TimerHandle] = {}
         self._relocations: dict[str, asyncio.TimerHandle] = {}
         self._held: dict[str, frozenset[str]] = {}  # agent that is up -> partitions in its last event
-        self._awaiting_relocation: set[str] = set()  # failed, relocatable, without free IPUs
         self._retiring: set[asyncio.Task[None]] = set()
 
     async def stop(self) -> None:
@@ -110,8 +111,9 @@ class Driver:
             if operation and not operation.done and connection.id in operation.waiting:
                 self._enqueue(operation, connection.id)
         self._queues[connection.id].retry_now()
-        for id in recorded | self._awaiting_relocation:
+        for id in recorded:
             self._recover(id)
+        self._relocator.search()
 
     def agent_event(self, connection: AgentConnection, event: AgentEvent) -> None:
         """Handle an event of an agent, see ``fleet.supervisor.Watcher``."""
@@ -191,8 +193,7 @@ class Driver:
                 self._release(id, agent_id)
         for future in self._removals.pop(id, ()):
             future.set_result(None)
-        for other in list(self._awaiting_relocation):
-            self._recover(other)
+        self._relocator.search()
 
     def _begin(self, operation: PartitionOperation) -> None:
         self._operations[operation.record.id] = operation
@@ -358,7 +359,7 @@ class Driver:
 
     def _recover(self, id: str) -> None:
         """Reset or move a failed partition automatically, as soon as that can succeed."""
-        self._awaiting_relocation.discard(id)
+        self._relocator.discard(id)
         if timer := self._relocations.pop(id, None):
             timer.cancel()
         record = self._records.state.partitions.get(id)
@@ -388,35 +389,17 @@ class Driver:
         if due > self._loop.time():
             self._relocations[record.id] = self._loop.call_at(due, self._recover, record.id)
             return
-        self._awaiting_relocation.add(record.id)
-        moved = self._records.submit(lambda state: self._relocation(state, record))
-        moved.add_done_callback(lambda done: _log_relocation(record.id, done))
+        self._relocator.add(record)
 
     def _recover_now(self, id: str) -> None:
         self._recoveries.pop(id, None)
         self._recover(id)
 
     def _cancel_recovery(self, id: str) -> None:
-        self._awaiting_relocation.discard(id)
+        self._relocator.discard(id)
         for timers in (self._recoveries, self._relocations):
             if timer := timers.pop(id, None):
                 timer.cancel()
-
-    def _relocation(self, state: State, record: Partition) -> tuple[Sequence[Change], bool]:
-        """Return the changes that move a partition, and whether it moves; a command that sees all earlier changes."""
-        if state.partitions.get(record.id) is not record:
-            return [], False
-        ipus = partition_state.find_relocation(state, record, self.supervisor.unavailable)
-        if ipus is None:
-            return [], False
-        return [Put(partition_state.auto_reset(record, time.time(), ipus))], True
-
-
-def _log_relocation(id: str, done: Future[bool]) -> None:
-    if error := done.exception():
-        _log.error("partition not relocated", partition=id, reason=str(error))
-    elif done.result():
-        _log.info("partition relocated", partition=id)
 
 
 def _removal_error(id: str, reason: str) -> RuleError:

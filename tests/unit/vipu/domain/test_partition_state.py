@@ -269,3 +269,17 @@ def test_a_relocation_always_exists_when_no_machine_is_down(filled: tuple[State,
         assert sorted(
             index for indices in partition_state.ipus_by_agent(state, record).values() for index in indices
         ) == list(range(record.size))
+
+
+@given(_filled())
+def test_relocations_fit_together(filled: tuple[State, frozenset[str]]) -> None:
+    state, down = filled
+    before = state.copy()
+    failed = [partition_state.failed(record, ["lost."]) for record in state.partitions.values()]
+    state.apply([Put(record) for record in failed])
+    moved = partition_state.relocations(state, failed, down, NOW)
+    assert [state.partitions[record.id] for record in failed] == failed, "the state is restored"
+    before.apply([Put(record) for record in moved])
+    assert violations(before) == []
+    for record in moved:
+        assert not down.intersection(agent for agent, _ in before.machines_of(record))
