@@ -11,6 +11,7 @@ import grpc
 import structlog
 
 from openipu.shared.pod.topology import CableKind
+from openipu.vipu.agent.faults import Faults
 from openipu.vipu.agent.hardware import (
     Hardware,
     HardwareError,
@@ -41,9 +42,9 @@ class AgentService:
         self._change_lock = asyncio.Lock()  # one change of partitions at a time
         self._revision = 0
         self._revision_of = hardware.boot_id
-        self._watchers: set[asyncio.Queue[PartitionFault]] = set()
+        self._watchers: set[Faults] = set()  # each with the faults that its next event reports
         # Faults since the last configuration of their partitions, for controllers that were not connected.
-        self._faults: dict[tuple[str, int], PartitionFault] = {}
+        self._faults = Faults()
         self.exporter = "off"  # URL of the metrics, which the hardware does not have
         self.meters = Meters(MACHINE)
         self._ipu_faults = self.meters.counter("ipum_ipu_faults_total")
@@ -57,16 +58,16 @@ class AgentService:
     async def Watch(self, request: Any, context: Any) -> AsyncIterator[Any]:  # noqa: N802
         """Yield heartbeats with the held partitions, and faults at once, until the call is cancelled."""
         interval = max(request.heartbeat_milliseconds or DEFAULT_HEARTBEAT, SHORTEST_HEARTBEAT) / 1000
-        queue: asyncio.Queue[PartitionFault] = asyncio.Queue()
-        self._watchers.add(queue)
+        news = Faults()
+        self._watchers.add(news)
         try:
             self._current_revision()  # drops the faults of an earlier boot
-            faults = list(self._faults.values())
+            faults = self._faults.all()
             while True:
                 yield await self._event(faults)
-                faults = await _next_faults(queue, interval)
+                faults = await news.take(interval)
         finally:
-            self._watchers.discard(queue)
+            self._watchers.discard(news)
 
     async def GetInfo(self, request: Any, context: Any) -> Any:  # noqa: N802
         """Return identity and versions."""
@@ -179,12 +180,11 @@ class AgentService:
     def _report_fault(self, fault: PartitionFault) -> None:
         self._ipu_faults.labels(str(fault.ipu)).inc()
         self._current_revision()
-        self._faults[fault.partition_id, fault.ipu] = fault
-        for queue in self._watchers:
-            queue.put_nowait(fault)
+        for faults in (self._faults, *self._watchers):
+            faults.add(fault)
 
     def _drop_faults(self, partition_id: str) -> None:
-        self._faults = {key: fault for key, fault in self._faults.items() if key[0] != partition_id}
+        self._faults.keep(lambda id: id != partition_id)
 
     async def _event(self, faults: list[PartitionFault]) -> Any:
         # Read the revision before the list: an event may look older than it is, but never newer.
@@ -202,25 +202,12 @@ class AgentService:
     def _current_revision(self) -> int:
         if self._revision_of != self._hardware.boot_id:
             self._revision_of, self._revision = self._hardware.boot_id, 0
-            self._faults.clear()
+            self._faults.keep(lambda id: False)
         return self._revision
 
     def _next_revision(self) -> int:
         self._revision = self._current_revision() + 1
         return self._revision
-
-
-async def _next_faults(queue: asyncio.Queue[PartitionFault], interval: float) -> list[PartitionFault]:
-    """Return the faults of the next event: none after a quiet interval, else all that are queued."""
-    faults: list[PartitionFault] = []
-    try:
-        async with asyncio.timeout(interval):
-            faults.append(await queue.get())
-    except TimeoutError:
-        return faults
-    while not queue.empty():
-        faults.append(queue.get_nowait())
-    return faults
 
 
 async def _check_limit(items: Any, context: Any) -> None:

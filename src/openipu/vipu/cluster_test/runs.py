@@ -134,6 +134,10 @@ class Runs:
             self._changed.wait_for(progressed, seconds)
         return self._last
 
+    def drop_results(self, cluster_id: str) -> None:
+        """Drop the results of a deleted cluster; call it in the loop."""
+        self._results.pop(cluster_id, None)
+
     async def stop(self, run_id: str = "") -> Run | None:
         """Stop the run in progress, if any, and return the last run; call it in the loop.
 

@@ -199,6 +199,8 @@ class LifecycleService:
                 self._meters.delete(change.id, committed)
             elif change.kind is Kind.AGENT:
                 self._driver.drop_agent(change.id)
+            elif change.kind is Kind.CLUSTER:
+                self._tests.drop_results(change.id)
         elif isinstance(change.record, Partition):
             self._driver.reconcile(change.record.id)
             self._meters.put(change.record, committed)
