@@ -38,7 +38,7 @@ _log: structlog.stdlib.BoundLogger = structlog.get_logger("openipu.vipu.metrics"
 class MetricsAddress:
     """Address of an endpoint of metrics, and access to it.
 
-    Port 0 selects a free port. ``names`` are additional names of the host in the URL of scrapes.
+    Port 0 selects a free port. ``names`` are additional names of ``host`` in the URL of scrapes.
     """
 
     host: str
@@ -111,7 +111,7 @@ class Exporter:
 
     def _respond(self, environ: Mapping[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         """Serve the metrics at one path, as a WSGI application, to clients with access."""
-        if not is_known_host(environ.get("HTTP_HOST", "localhost"), self.listen.names):
+        if not is_known_host(environ.get("HTTP_HOST", "localhost"), (self.listen.host, *self.listen.names)):
             return _error(start_response, "421 Misdirected Request", "Use the address, or add --metrics-name.")
         if self.listen.token is not None and not self.listen.token.accepts(environ.get("HTTP_AUTHORIZATION", "")):
             return _error(start_response, "401 Unauthorized", "A token is required.", ("WWW-Authenticate", "Bearer"))

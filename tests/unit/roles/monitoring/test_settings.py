@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -109,6 +110,79 @@ def test_the_controller_target_is_its_metrics_endpoint(tmp_path: Path) -> None:
         vipu_api_host="10.3.1.101",
     )
     assert "<10.3.1.101:2112=10.3.1.101:2112>" in output
+
+
+def test_metrics_of_deployed_roles_are_scraped_with_tls_and_token(tmp_path: Path) -> None:
+    """Render the configuration of Prometheus for hosts of the roles vipu_server and virm_agent, one without TLS."""
+    for name in ("login/ca.crt", "agents.crt", "metrics.token"):
+        file = tmp_path / "control" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"{file.name} of {name}\n")
+    control = tmp_path / "control"
+    agent = {"pod_kind": "machine", "pod_rack": "rack1", "pod_unit": 1, "pod_agent_id": "ag01"}
+    agents = [
+        {
+            **agent,
+            "name": "ipum1",
+            "pod_addresses": {"gw": "10.2.1.1"},
+            "virm_agent_tls_ca": str(control / "agents.crt"),
+        },
+        {**agent, "name": "ipum2", "pod_addresses": {"gw": "10.2.1.2"}},
+    ]
+    server = {"pod_kind": "server", "pod_rack": "rack1", "pod_addresses": {"p2": "10.3.1.101"}}
+    login = {"vipu_server_login_folder": str(control / "login"), **server}
+    hosts = [{"name": "controller1", "groups": ["controllers", "deploy_vipu_server"], **login}]
+    hosts += [{**each, "groups": ["machines", "deploy_virm_agent"]} for each in agents]
+    template = {"src": str(ROLE / "templates/prometheus.yml.j2"), "dest": str(tmp_path / "prometheus.yml")}
+    braces = {"variable_start_string": "[[", "variable_end_string": "]]"}
+    output = run_tasks(
+        tmp_path,
+        [
+            *({"ansible.builtin.add_host": host} for host in hosts),
+            {"ansible.builtin.include_tasks": str(ROLE / "tasks/validate.yml")},
+            {"ansible.builtin.template": {**template, **braces, "mode": "0600"}},
+            {
+                "ansible.builtin.copy": {
+                    "content": "{{ [monitoring_pod_targets, monitoring_prometheus_files] | to_json }}",
+                    "dest": str(tmp_path / "made.json"),
+                    "mode": "0600",
+                }
+            },
+        ],
+        vipu_api_host="10.3.1.101",
+        vipu_metrics_token_file=str(control / "metrics.token"),
+        monitoring_parts=["prometheus"],
+    )
+    assert "failed=0" in output, output
+    targets, files = json.loads((tmp_path / "made.json").read_text())
+    schemes = {
+        each["address"]: each["labels"].get("__scheme__", "http")
+        for job in ("vipu-controller", "ipu-machine")
+        for each in targets[job]
+    }
+    assert schemes == {"10.3.1.101:2112": "https", "10.2.1.1:2112": "https", "10.2.1.2:2112": "http"}
+    contents = {file["path"]: (file["content"], file.get("secret", False)) for file in files}
+    assert contents == {
+        "/etc/prometheus/exporters.token": ("metrics.token of metrics.token", True),
+        "/etc/prometheus/exporters.crt": ("ca.crt of login/ca.crt\nagents.crt of agents.crt\n", False),
+    }
+    jobs = {job["job_name"]: job for job in yaml.safe_load((tmp_path / "prometheus.yml").read_text())["scrape_configs"]}
+    for name in ("vipu-controller", "ipu-machine"):
+        assert jobs[name]["tls_config"] == {"ca_file": "/etc/prometheus/exporters.crt"}
+        assert jobs[name]["authorization"] == {"credentials_file": "/etc/prometheus/exporters.token"}
+    assert "authorization" not in jobs["node"]
+    (control / "metrics.token").unlink()
+    missing = run_tasks(
+        tmp_path,
+        [
+            *({"ansible.builtin.add_host": host} for host in hosts),
+            {"ansible.builtin.include_tasks": str(ROLE / "tasks/validate.yml")},
+        ],
+        vipu_metrics_token_file=str(control / "metrics.token"),
+        monitoring_parts=["prometheus"],
+        monitoring_targets={},
+    )
+    assert f"the control node does not have {control}/metrics.token. Run the roles" in missing
 
 
 def test_files_with_credentials_are_secret() -> None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import socket
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from openipu.vipu.metrics.access import Token, TokenError, is_known_host
-from openipu.vipu.metrics.options import metrics_address
+from openipu.vipu.metrics.exporter import MetricsAddress
+from openipu.vipu.metrics.options import metrics_address, metrics_options
 
 FIRST, SECOND = "first-token-0123456789", "second-token-0123456789"
 
@@ -21,6 +24,23 @@ def test_addresses_and_own_names_are_known() -> None:
     assert is_known_host("Controller1.example.org:2112", ["controller1.EXAMPLE.org"])
     for unknown in ("", "controller1.example.org", "10.3.1.101.example.org:2112", "10.3.1.101,evil.example"):
         assert not is_known_host(unknown, ()), unknown
+
+
+def test_names_can_come_from_the_environment() -> None:
+    """The role vipu_server passes all names of the certificate in one variable."""
+    found: list[MetricsAddress | None] = []
+
+    @click.command()
+    @metrics_options
+    def program(**metrics: Any) -> None:
+        found.append(metrics_address(**metrics))
+
+    variables = {"P_METRICS_PORT": "2112", "P_METRICS_NAME": "controller1 controller1.example.org"}
+    done = CliRunner().invoke(program, env=variables, auto_envvar_prefix="P")
+    assert (done.exit_code, found) == (
+        0,
+        [MetricsAddress("127.0.0.1", 2112, names=("controller1", "controller1.example.org"))],
+    )
 
 
 def write(file: Path, text: str, mode: int = 0o600) -> Path:
