@@ -6,12 +6,13 @@ one on the working state. It writes their changes in one SQLite transaction, pub
 futures of the callers. So an acknowledged change survives ``kill -9``, readers see only durable changes, and
 concurrent callers share one flush of the disk.
 
-``store`` is the database file, ``rows`` maps records to rows, ``migrations`` has its versions, and ``backup`` creates
-and restores archives.
+``store`` is the database and ``database_file`` its lock. ``rows`` maps records to rows, ``checksums`` detects damaged
+ones, and ``migrations`` has the versions of the database. ``backup`` creates and restores archives.
 
 Rules:
 
 * A command is a function from the state to changes and a result. It must not block or change the state.
 * A new field of a record needs a column in ``rows`` and a migration; never change a released migration.
+* A checksum covers all fields of a record. After a migration, the next start computes new ones.
 * SQL is written by hand. An object-relational mapper would take more time than the rest of ``CreatePartition``.
 """

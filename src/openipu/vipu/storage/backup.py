@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from openipu.vipu.storage.database_file import DatabaseFile, StoreError
+from openipu.vipu.storage.database_file import DatabaseFile
 from openipu.vipu.storage.store import Store
 
 FORMAT = 1
@@ -294,10 +294,6 @@ def _copy(database: Path, copy: Path) -> None:
 
 def _contents(copy: Path) -> Contents:
     """Return the contents of a copy that is not in use; raises StoreError when it is damaged."""
-    with closing(sqlite3.connect(copy)) as connection:
-        result = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
-    if result != "ok":
-        raise StoreError(f"Cannot read the database: it is damaged ({result}). Restore a backup.")
     with closing(Store(copy)) as store:
         state = store.load()
     return Contents(

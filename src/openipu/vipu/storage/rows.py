@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from operator import attrgetter
 
@@ -33,6 +33,9 @@ from openipu.vipu.domain.model import (
 Place = tuple[str, int]
 """Location of an IPU: agent id, number on the machine."""
 
+Checksums = Mapping[str, int]
+"""Checksums of records by id."""
+
 _PARTITION_COLUMNS = (
     *("allocation", "routing", "gw_routing", "sync_type", "num_gcds", "num_replicas", "num_segments"),
     *("reconfigurable", "disable_auto_reset", "relocatable", "ready", "operation"),
@@ -51,16 +54,16 @@ def _insert(table: str, *columns: str) -> str:
     return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"  # noqa: S608
 
 
-_PUT_AGENT = _upsert("agents", "host", "port")
-_PUT_CLUSTER = _upsert("clusters", "num_ilds", "topology", "gw_topology")
+_PUT_AGENT = _upsert("agents", "host", "port", "checksum")
+_PUT_CLUSTER = _upsert("clusters", "num_ilds", "topology", "gw_topology", "checksum")
 _PUT_CLUSTER_AGENT = _insert("cluster_agents", "agent", "cluster", "position")
-_PUT_ALLOCATION = _upsert("allocations", "cluster")
+_PUT_ALLOCATION = _upsert("allocations", "cluster", "checksum")
 _PUT_ALLOCATION_AGENT = _insert("allocation_agents", "agent", "allocation")
-_PUT_PARTITION = _upsert("partitions", *_PARTITION_COLUMNS)
+_PUT_PARTITION = _upsert("partitions", *_PARTITION_COLUMNS, "checksum")
 _PUT_ERROR = _insert("partition_errors", "partition", "position", "message")
 _PUT_IPU = _insert("partition_ipus", "agent", "ipu", "partition", "segment", "routing_id")
 _PUT_DEVICE = _insert("devices", "agent", "ipu", *_DEVICE_COLUMNS)
-_PUT_USER = _upsert("users", "role", "key_hash", "key_salt")
+_PUT_USER = _upsert("users", "role", "key_hash", "key_salt", "checksum")
 _PUT_USER_ALLOCATION = _insert("user_allocations", "user", "position", "allocation")
 
 # kind -> dependent rows, which are deleted before the object: (table, column with the id of the object)
@@ -84,35 +87,39 @@ def _delete_parts(connection: sqlite3.Connection, kind: Kind, ids: Sequence[str]
         connection.executemany(f"DELETE FROM {table} WHERE {column} = ?", [(id,) for id in ids])  # noqa: S608
 
 
-def put_agents(connection: sqlite3.Connection, agents: Sequence[Agent]) -> None:
+def put_agents(connection: sqlite3.Connection, agents: Sequence[Agent], checksums: Checksums) -> None:
     """Insert or update agents."""
-    connection.executemany(_PUT_AGENT, [(agent.id, agent.host, agent.port) for agent in agents])
+    connection.executemany(_PUT_AGENT, [(agent.id, agent.host, agent.port, checksums[agent.id]) for agent in agents])
 
 
-def put_clusters(connection: sqlite3.Connection, clusters: Sequence[Cluster]) -> None:
+def put_clusters(connection: sqlite3.Connection, clusters: Sequence[Cluster], checksums: Checksums) -> None:
     """Insert or update clusters."""
     _delete_parts(connection, Kind.CLUSTER, [cluster.id for cluster in clusters])
-    connection.executemany(_PUT_CLUSTER, [(c.id, c.num_ilds, c.topology, c.gw_topology) for c in clusters])
+    connection.executemany(
+        _PUT_CLUSTER, [(c.id, c.num_ilds, c.topology, c.gw_topology, checksums[c.id]) for c in clusters]
+    )
     connection.executemany(
         _PUT_CLUSTER_AGENT,
         [(agent, cluster.id, position) for cluster in clusters for position, agent in enumerate(cluster.agents)],
     )
 
 
-def put_allocations(connection: sqlite3.Connection, allocations: Sequence[Allocation]) -> None:
+def put_allocations(connection: sqlite3.Connection, allocations: Sequence[Allocation], checksums: Checksums) -> None:
     """Insert or update allocations."""
     _delete_parts(connection, Kind.ALLOCATION, [allocation.id for allocation in allocations])
-    connection.executemany(_PUT_ALLOCATION, [(allocation.id, allocation.cluster) for allocation in allocations])
+    connection.executemany(_PUT_ALLOCATION, [(a.id, a.cluster, checksums[a.id]) for a in allocations])
     connection.executemany(
         _PUT_ALLOCATION_AGENT,
         [(agent, allocation.id) for allocation in allocations for agent in allocation.agents],
     )
 
 
-def put_users(connection: sqlite3.Connection, users: Sequence[User]) -> None:
+def put_users(connection: sqlite3.Connection, users: Sequence[User], checksums: Checksums) -> None:
     """Insert or update users."""
     _delete_parts(connection, Kind.USER, [user.id for user in users])
-    connection.executemany(_PUT_USER, [(user.id, user.role, user.key_hash, user.key_salt) for user in users])
+    connection.executemany(
+        _PUT_USER, [(user.id, user.role, user.key_hash, user.key_salt, checksums[user.id]) for user in users]
+    )
     connection.executemany(
         _PUT_USER_ALLOCATION,
         [(user.id, position, id) for user in users for position, id in enumerate(user.allocations)],
@@ -120,7 +127,9 @@ def put_users(connection: sqlite3.Connection, users: Sequence[User]) -> None:
 
 
 def put_partitions(
-    connection: sqlite3.Connection, puts: Sequence[tuple[Partition, Partition | None, Sequence[Place]]]
+    connection: sqlite3.Connection,
+    puts: Sequence[tuple[Partition, Partition | None, Sequence[Place]]],
+    checksums: Checksums,
 ) -> None:
     """Insert or update partitions, each given with its stored record, if any, and the locations of its IPUs.
 
@@ -142,7 +151,7 @@ def put_partitions(
         if new.errors and (old is None or old.errors != new.errors):
             errors.append(new)
     _clear(connection, stale)
-    connection.executemany(_PUT_PARTITION, [_partition_row(new) for new, _, _ in puts])
+    connection.executemany(_PUT_PARTITION, [(*_partition_row(new), checksums[new.id]) for new, _, _ in puts])
     connection.executemany(
         _PUT_IPU,
         [

@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from openipu.vipu.domain import invariants
 from openipu.vipu.domain.history import Changed
 from openipu.vipu.domain.model import Change, Delete, Kind, Partition, Put, State
-from openipu.vipu.storage import event_log, migrations, rows
+from openipu.vipu.storage import checksums, event_log, migrations, rows
 from openipu.vipu.storage.database_file import DatabaseFile, StoreError
 from openipu.vipu.storage.event_log import EventLog
 
@@ -33,7 +34,7 @@ class Store:
         With ``create``, a missing database is created, readable by its owner only.
         """
         self.path = path
-        self._partitions: dict[str, Partition] = {}  # as stored in the database
+        self._stored = Stored()
         if not create and not path.exists():
             raise StoreError(
                 f"Cannot open database {str(path)!r}: it does not exist. "
@@ -61,6 +62,9 @@ class Store:
                     f"Cannot open database {str(self.path)!r}: it is empty. "
                     f"Create it with 'vipu-server --init --database {self.path}'."
                 )
+            result = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
+            if result != "ok":
+                raise self._damaged([f"The check of SQLite failed: {result}."])
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
             migrations.upgrade(connection)
@@ -72,9 +76,12 @@ class Store:
                 f"Cannot open database {str(self.path)!r}: it was written by a newer release (version {error}, "
                 f"this release supports {migrations.HEAD}). Start that release, or restore an older backup."
             ) from None
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # SQLite quotes damaged bytes in its messages
             connection.close()
-            raise StoreError(f"Cannot use database {str(self.path)!r}: {error}.") from None
+            raise StoreError(
+                f"Cannot use database {str(self.path)!r}: {error}. "
+                "Check the disk and the path. If the file is damaged, restore a backup."
+            ) from None
         except OSError as error:
             connection.close()
             raise _open_error(self.path, error) from None
@@ -84,19 +91,28 @@ class Store:
         return connection
 
     def load(self) -> State:
-        """Return the state of all records; raises StoreError when they are inconsistent."""
+        """Return the state of all records, each verified; raises StoreError when they are damaged."""
         try:
             records = list(rows.read(self._connection))
+            sums = checksums.of_records(records)
+            new = checksums.stored_total(self._connection) is None
+            wrong = [] if new else sums.faults(self._connection)
             self.events = event_log.load(self._connection)
-        except (sqlite3.Error, LookupError, ValueError, TypeError, ZeroDivisionError) as error:
-            raise StoreError(f"Cannot read database {str(self.path)!r}: {error}. Restore a backup.") from None
+        except LookupError as error:
+            raise self._damaged([f"A record refers to {error}, which is missing."]) from None
+        except (sqlite3.Error, ArithmeticError, TypeError, ValueError) as error:
+            raise self._damaged([f"A record cannot be read: {error}."]) from None
+        if wrong:
+            raise self._damaged(wrong)
         state, wrong = invariants.rebuild(records)
         if wrong:
-            more = f" (and {len(wrong) - 1} more faults)" if len(wrong) > 1 else ""
-            raise StoreError(
-                f"Cannot read database {str(self.path)!r}: it is damaged. {wrong[0][:-1]}{more}. Restore a backup."
-            )
-        self._partitions = dict(state.partitions)
+            raise self._damaged(wrong)
+        if new:
+            try:
+                sums.store(self._connection)
+            except sqlite3.Error as error:
+                raise StoreError(f"Cannot write to database {str(self.path)!r}: {error}.") from None
+        self._stored = Stored(dict(state.partitions), sums)
         return state
 
     def start_anew(self) -> None:
@@ -108,9 +124,15 @@ class Store:
         except sqlite3.Error as error:
             raise StoreError(f"Cannot write to the database: {error}. Nothing was changed.") from error
 
+    def _damaged(self, faults: Sequence[str]) -> StoreError:
+        more = f" (and {len(faults) - 1} more faults)" if len(faults) > 1 else ""
+        return StoreError(
+            f"Cannot read database {str(self.path)!r}: it is damaged. {faults[0][:-1]}{more}. Restore a backup."
+        )
+
     def transaction(self) -> Transaction:
         """Return an empty transaction, which uses the database only when it is committed."""
-        return Transaction(self._connection, self._partitions, self.verify_file)
+        return Transaction(self._connection, self._stored, self.verify_file)
 
     def verify_file(self) -> None:
         """Raise StoreError when the database was deleted, moved or replaced, and from then on.
@@ -135,16 +157,22 @@ class Store:
         self._file.close()
 
 
+@dataclass
+class Stored:
+    """Partitions and checksums that a database stores now."""
+
+    partitions: dict[str, Partition] = field(default_factory=dict)
+    checksums: checksums.Checksums = field(default_factory=lambda: checksums.of_records(()))
+
+
 class Transaction:
     """Changes that are written together, in the order of their addition."""
 
-    def __init__(
-        self, connection: sqlite3.Connection, partitions: dict[str, Partition], verify_file: Callable[[], None]
-    ) -> None:
-        """Use a connection, the partitions that its database stores now, and a check of its file."""
+    def __init__(self, connection: sqlite3.Connection, stored: Stored, verify_file: Callable[[], None]) -> None:
+        """Use a connection, the content of its database, and a check of its file."""
         self._connection = connection
         self._verify_file = verify_file
-        self._stored = partitions
+        self._stored = stored
         self._pending: dict[str, Partition | None] = {}
         # Groups of consecutive changes of the same sort, each object once, so that a group takes few statements.
         self._runs: list[tuple[type[Change], Kind, dict[str, Any]]] = []
@@ -169,7 +197,7 @@ class Transaction:
         self._runs[-1][2][id] = value
 
     def _partition(self, record: Partition, state: State) -> tuple[Partition, Partition | None, list[rows.Place]]:
-        old = self._pending[record.id] if record.id in self._pending else self._stored.get(record.id)
+        old = self._pending[record.id] if record.id in self._pending else self._stored.partitions.get(record.id)
         self._pending[record.id] = record
         in_place = old is not None and old.ipus is record.ipus and old.devices is record.devices
         # Resolved now: a later change of the transaction may remove its cluster.
@@ -189,15 +217,21 @@ class Transaction:
             return revision
         self._verify_file()
         connection = self._connection
+        sums: checksums.ByKind = {}
         try:
             connection.execute("BEGIN IMMEDIATE")
             for sort, kind, items in self._runs:
                 if sort is Delete:
                     rows.delete(connection, kind, list(items))
+                    sums.setdefault(kind, {}).update(dict.fromkeys(items, 0))
                 else:
-                    _PUT[kind](connection, list(items.values()))
+                    of = _checksums(kind, items)
+                    _PUT[kind](connection, list(items.values()), of)
+                    sums.setdefault(kind, {}).update(of)
             if self._events is not None and self._changed:
                 revision = self._events.write(connection, self._changed)
+            total = self._stored.checksums.total_with(sums)
+            checksums.store_total(connection, total)
             connection.execute("COMMIT")
         except sqlite3.Error as error:
             self._roll_back(error)
@@ -208,9 +242,10 @@ class Transaction:
         self._verify_file()  # again: nothing is acknowledged that is in a lost file
         for id, partition in self._pending.items():
             if partition is None:
-                self._stored.pop(id, None)
+                self._stored.partitions.pop(id, None)
             else:
-                self._stored[id] = partition
+                self._stored.partitions[id] = partition
+        self._stored.checksums.apply(sums, total)
         return revision
 
     def _roll_back(self, error: BaseException) -> None:
@@ -219,6 +254,12 @@ class Transaction:
                 self._connection.execute("ROLLBACK")
         except sqlite3.Error as worse:
             raise StoreError(f"Cannot write to the database: {error}. The rollback failed too: {worse}.") from worse
+
+
+def _checksums(kind: Kind, items: Mapping[str, Any]) -> dict[str, int]:
+    """Return the checksums of the records of a group by id."""
+    records = {id: value[0] for id, value in items.items()} if kind is Kind.PARTITION else items
+    return {id: checksums.checksum(record) for id, record in records.items()}
 
 
 _PUT: dict[Kind, Any] = {

@@ -15,7 +15,7 @@ from typing import Any
 import structlog
 
 from openipu.vipu.domain.history import changed_objects
-from openipu.vipu.domain.model import Change, Delete, Partition, State
+from openipu.vipu.domain.model import Change, Delete, Kind, Partition, State
 from openipu.vipu.metrics.catalog import CONTROLLER
 from openipu.vipu.metrics.meters import Meters
 from openipu.vipu.storage.event_log import EventLog
@@ -46,6 +46,7 @@ class RecordWriter:
         """Read all records; raises StoreError."""
         self._store = store
         self._committed = store.load()
+        _log.info("database verified", records={f"{kind}s": len(self._committed.table(kind)) for kind in Kind})
         self._working = self._committed.copy()
         self._events = store.events
         self._tasks: queue.SimpleQueue[_Task | None] = queue.SimpleQueue()

@@ -13,10 +13,11 @@ import pytest
 from openipu.vipu.domain.history import Changed, merge
 from openipu.vipu.domain.model import Agent, Delete, Kind, Put
 from openipu.vipu.server.initialise import initialise
-from openipu.vipu.storage import backup, event_log, migrations
+from openipu.vipu.storage import backup, event_log
 from openipu.vipu.storage.event_log import CompactedError, EventLog
 from openipu.vipu.storage.store import Store, StoreError
 from openipu.vipu.storage.writer import RecordWriter
+from tests.unit.vipu.storage import first_version
 
 
 @pytest.fixture
@@ -155,16 +156,12 @@ def test_a_restore_continues_after_its_own_revisions_when_the_clock_was_set_back
         assert store.events.revision == last + 1
 
 
-def test_a_database_of_the_first_version_is_migrated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_database_of_the_first_version_is_migrated(tmp_path: Path) -> None:
     path = tmp_path / "records.db"
-    initialise(path)
-    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.execute("DROP TABLE revisions")
-        connection.execute("UPDATE alembic_version SET version_num = '0001'")
-        migrations.upgrade(connection)
+    first_version.create(path)
     with running(path) as writer:
         start = writer.events.revision
-        assert put(writer, 1) == start + 1
+        assert put(writer, 2) == start + 1
 
 
 def test_a_database_without_a_revision_is_damaged(path: Path) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-HEAD = "0002"
+HEAD = "0003"
 
 
 class UnknownVersionError(Exception):
@@ -31,7 +31,7 @@ def version(connection: sqlite3.Connection) -> str | None:
 
 
 def upgrade(connection: sqlite3.Connection) -> None:
-    """Migrate a database to ``HEAD`` in one transaction; an empty one gets all tables.
+    """Migrate a database to ``HEAD`` in one transaction; an empty one gets all tables. Raises sqlite3.Error.
 
     The connection must be in autocommit mode (``isolation_level=None``) and not enforce foreign keys,
     because SQLite changes a table by creating a new one.
@@ -59,4 +59,7 @@ def upgrade(connection: sqlite3.Connection) -> None:
 
     with engine.connect() as shared:
         config.attributes["connection"] = shared
-        command.upgrade(config, "head")
+        try:
+            command.upgrade(config, "head")
+        except sqlalchemy.exc.DBAPIError as error:
+            raise error.orig or error from None
