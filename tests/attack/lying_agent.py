@@ -6,13 +6,19 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import grpc
+import pytest
 
 from openipu.vipu.agent_api.contract import agent as contract
 from openipu.vipu.domain.model import Agent
+from openipu.vipu.fleet import supervisor
+from tests.integration.agents.agents_support import Plane
+
+HEARTBEAT = 0.2  # seconds
 
 Lie = Callable[[Any], None]
 """Function that changes the message which an honest agent would send."""
@@ -130,3 +136,20 @@ class LyingRack(SimpleNamespace):
     def stop(self) -> None:
         self.liar.stop()
         self.honest.stop()
+
+
+@pytest.fixture
+def rack(monkeypatch: pytest.MonkeyPatch) -> Iterator[LyingRack]:
+    """Yield a rack. Its agents are never silent, however busy the test machine is."""
+    monkeypatch.setattr(supervisor, "MAX_SILENT_INTERVALS", 100)
+    made = LyingRack()
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def plane(tmp_path: Path, rack: LyingRack) -> Iterator[Plane]:
+    """Yield the controller of a rack."""
+    made = Plane(tmp_path / "vipu.db", rack, heartbeat=HEARTBEAT)
+    yield made
+    made.close()

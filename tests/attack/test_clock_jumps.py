@@ -4,25 +4,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from openipu.vipu.domain.model import Operation
-from tests.attack.lying_agent import LyingRack
+from tests.attack.lying_agent import HEARTBEAT, LyingRack, rack
 from tests.integration.agents.agents_support import Plane
 from tests.waiting import until
 
+__all__ = ["rack"]
+
 DAY = 86_400.0
-
-
-@pytest.fixture
-def rack() -> Iterator[LyingRack]:
-    rack = LyingRack()
-    yield rack
-    rack.stop()
 
 
 def wall_time(clock: Any, record: Any) -> float:
@@ -36,7 +30,7 @@ def test_automatic_resets_after_the_clock_was_set_back(
 ) -> None:
     true_time, offset = time.time, [0.0]
     monkeypatch.setattr(time, "time", lambda: true_time() + offset[-1])
-    plane = Plane(tmp_path / "vipu.db", rack, heartbeat=0.2)
+    plane = Plane(tmp_path / "vipu.db", rack, heartbeat=HEARTBEAT)
     try:
         plane.wait_up()
         rack.liar.lies["ConfigureReply"] = lambda reply: setattr(reply.results[0], "error", "no power")

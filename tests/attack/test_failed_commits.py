@@ -97,7 +97,7 @@ def attempt_without_isolation(box: inbox.Inbox, change: Change, committed: float
 
 
 @pytest.mark.defence("openipu.vipu.lifecycle.inbox.Inbox._attempt", attempt_without_isolation)
-def test_a_change_whose_handler_fails(controller: Controller, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_change_whose_handler_fails(controller: Controller, monkeypatch: pytest.MonkeyPatch, defence: bool) -> None:
     monkeypatch.setattr(inbox, "FIRST_RETRY", 0.01)
     add, failures = controller.driver.add_agent, ["ag01", "ag01"]
 
@@ -112,7 +112,8 @@ def test_a_change_whose_handler_fails(controller: Controller, monkeypatch: pytes
     controller.put_pod()
     ids = [agent.id for agent in agents(4)]
     connections = controller.driver.supervisor.connections
-    until(lambda: all(id in connections for id in ids), 5, lambda: f"only {sorted(connections)} are supervised")
+    seconds = 20.0 if defence else 1.0
+    until(lambda: all(id in connections for id in ids), seconds, lambda: f"only {sorted(connections)} are supervised")
 
 
 @contextlib.contextmanager

@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -16,27 +15,15 @@ from openipu.vipu.domain.model import Device, Operation
 from openipu.vipu.fleet import agent_messages, connection
 from openipu.vipu.fleet.agent_messages import ShareResult
 from openipu.vipu.fleet.status import AgentState
-from tests.attack.lying_agent import Lie, LyingRack
+from tests.attack.lying_agent import Lie, LyingRack, plane, rack
 from tests.integration.agents.agents_support import Plane
 from tests.waiting import until
+
+__all__ = ["plane", "rack"]
 
 ANY_TEXT = re.compile(".*", re.DOTALL)
 MAX_REVISION = 2**64 - 1
 HOSTILE = "\x1b[2J\0\u202e\n" + "x" * 5_000
-
-
-@pytest.fixture
-def rack() -> Iterator[LyingRack]:
-    rack = LyingRack()
-    yield rack
-    rack.stop()
-
-
-@pytest.fixture
-def plane(tmp_path: Path, rack: LyingRack) -> Iterator[Plane]:
-    plane = Plane(tmp_path / "vipu.db", rack, heartbeat=0.2, max_auto_reset_retries=0)
-    yield plane
-    plane.close()
 
 
 def on_liar(plane: Plane, id: str = "p", size: int = 4) -> None:

@@ -14,7 +14,7 @@ from openipu.vipu.agent_api.contract import agent as contract
 from openipu.vipu.fleet.discovery import Discovery
 from tests.integration.vipu_servers import InProcess
 
-SPOOFED = 5_000
+SPOOFED = 1_500
 
 
 @pytest.fixture
