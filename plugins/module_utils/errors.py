@@ -97,6 +97,9 @@ ERRORS: dict[str, ErrorClass] = {
         "The changes after the revision are no longer stored, or the database was replaced.",
         "List again: watch without a revision.",
     ),
+    "OPU630": ErrorClass(
+        "Owner of the agent unusable", "The owner of an agent cannot be read or stored.", "Follow the message."
+    ),
     "OPU700": ErrorClass(
         "Invalid configuration of a command-line program", "A configuration file or flag is invalid.", "Correct it."
     ),

@@ -40,6 +40,11 @@ options:
       port:
         description: TCP port of the agent. Omit to use 8080 for a new agent.
         type: int
+      take_over:
+        description:
+          - Take the agent over when another deployment owns it. Applies when the task registers or changes the agent.
+          - Omit to register the agent as Down until its owner removes it.
+        type: bool
   clusters:
     description: Desired clusters.
     type: list

@@ -62,6 +62,11 @@ class InstantLife:
     def cluster_under_test(self) -> str:
         return ""
 
+    def take_over(self, agent_ids: Any) -> Future[None]:
+        done: Future[None] = Future()
+        done.set_result(None)
+        return done
+
     def unavailable(self) -> frozenset[str]:
         return self.down
 
@@ -225,7 +230,7 @@ class Machines:
         self._loop = LoopThread()
         self._loop.run(self._rack.start())
         self.agents = [
-            admin.AgentSpec(id=machine.id, host=machine.server.host, port=machine.server.port)
+            admin.AgentSpec(id=machine.id, host=machine.server.host, port=machine.server.port, take_over=True)
             for machine in self._rack.machines.values()
         ]
 

@@ -16,7 +16,7 @@ from ..reconcile import Action, Family, Field, Mode, Object, Step
 from .names import CLUSTER_TOPOLOGY, ROLE, TOPOLOGY
 from .partition_fields import PARTITION_FIELDS
 
-AGENT = Family("agent", (Field("host"), Field("port", Mode.SERVER_DEFAULTED)))
+AGENT = Family("agent", (Field("host"), Field("port", Mode.SERVER_DEFAULTED), Field("take_over", Mode.WRITE_ONLY)))
 CLUSTER = Family(
     "cluster",
     (Field("agents"), Field("num_ilds", Mode.SERVER_DEFAULTED), Field("topology"), Field("cluster_topology")),
@@ -73,6 +73,7 @@ AGENT_OPTIONS: dict[str, t.Any] = {
     "id": {"type": "str", "required": True},
     "host": {"type": "str"},
     "port": {"type": "int"},
+    "take_over": {"type": "bool"},
 }
 CLUSTER_OPTIONS: dict[str, t.Any] = {
     "id": {"type": "str", "required": True},

@@ -11,6 +11,7 @@ without ignore entries, unlike generated ``_pb2`` files. This file is importable
 from __future__ import annotations
 
 import base64
+import functools
 import os
 import typing as t
 
@@ -80,9 +81,12 @@ class Package:
             self._load()
         return pool().FindServiceByName("%s.%s" % (self._name, name))
 
-    def stub(self, channel: t.Any, name: str) -> Stub:
-        """Return a client of the service on a channel, sync or aio, with one callable per method."""
-        return Stub(channel, self.service(name))
+    def stub(self, channel: t.Any, name: str, metadata: tuple[tuple[str, str], ...] = ()) -> Stub:
+        """Return a client of the service on a channel, sync or aio, with one callable per method.
+
+        Every call sends ``metadata``.
+        """
+        return Stub(channel, self.service(name), metadata)
 
     def handler(
         self, name: str, servicer: t.Any, serializers: t.Mapping[str, t.Callable[[t.Any], bytes]] | None = None
@@ -110,7 +114,7 @@ class Package:
 class Stub:
     """Client of a service: one callable per method, which takes the request message."""
 
-    def __init__(self, channel: t.Any, service: t.Any) -> None:
+    def __init__(self, channel: t.Any, service: t.Any, metadata: tuple[tuple[str, str], ...] = ()) -> None:
         for method in service.methods:
             kind = channel.unary_stream if method.server_streaming else channel.unary_unary
             request = message_factory.GetMessageClass(method.input_type)
@@ -119,7 +123,7 @@ class Stub:
                 request_serializer=request.SerializeToString,
                 response_deserializer=message_factory.GetMessageClass(method.output_type).FromString,
             )
-            setattr(self, method.name, call)
+            setattr(self, method.name, functools.partial(call, metadata=metadata) if metadata else call)
 
     def __getattr__(self, name: str) -> t.Any:
         raise AttributeError(name)

@@ -101,6 +101,8 @@ class Plane:
             self.put(*rack.agents, Cluster("cl0", ids, topology=Topology.TORUS))
             self.change(AllocationSpec("a0", "cl0", agents=ids))
         self.lifecycle.start()
+        if fresh:  # an earlier database owns the agents of a shared rack
+            self.lifecycle.take_over(agent.id for agent in rack.agents).result(20)
 
     def _count_events(self) -> None:
         driver: Any = self.lifecycle._driver

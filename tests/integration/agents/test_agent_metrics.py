@@ -11,8 +11,10 @@ from typing import Any
 import grpc
 import pytest
 
+from openipu.vipu.agent_api import identity
 from openipu.vipu.agent_api.contract import agent as contract
 from openipu.vipu.metrics.catalog import MACHINE
+from tests.agent_owner import OWNER, controller_stub
 from tests.integration.agents.agents_support import Start, free_port
 from tests.integration.scraping import Scrape, check, get
 from tests.waiting import until
@@ -40,7 +42,7 @@ def test_metrics_count_calls_and_partitions(agent: Any) -> None:
     process, port, url = agent
     check(url, MACHINE)
     with grpc.insecure_channel(f"{HOST}:{port}") as channel:
-        stub = contract.stub(channel, "AgentService")
+        stub = controller_stub(channel)
         info = stub.GetInfo(contract.GetInfoRequest(), timeout=10)
         assert (info.facts[0].name, info.facts[0].value) == ("Exporter", url)
         watch = stub.Watch(contract.WatchRequest())
@@ -50,7 +52,7 @@ def test_metrics_count_calls_and_partitions(agent: Any) -> None:
         assert not reply.results[0].error
         garbage = channel.unary_unary(f"/{SERVICE}/Configure")
         with pytest.raises(grpc.RpcError) as rejected:
-            garbage(b"\xff\xff", timeout=10)
+            garbage(b"\xff\xff", metadata=identity.metadata(OWNER), timeout=10)
         assert rejected.value.code() is grpc.StatusCode.INVALID_ARGUMENT
         scrape = check(url, MACHINE)
         assert scrape.get("ipum_controllers") == 1

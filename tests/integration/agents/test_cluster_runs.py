@@ -47,7 +47,7 @@ def make_server(tmp_path: Path, rack: RackProcess) -> Iterator[Callable[[float],
 
 
 def apply(server: InProcess | Process, rack: RackProcess) -> None:
-    agents = [admin.AgentSpec(id=agent.id, host=agent.host, port=agent.port) for agent in rack.agents]
+    agents = [admin.AgentSpec(id=agent.id, host=agent.host, port=agent.port, take_over=True) for agent in rack.agents]
     request = admin.ApplyRequest(
         agents=agents,
         clusters=[admin.ClusterSpec(id="cl0", agent_ids=[agent.id for agent in agents], ipu_link_topology=2)],

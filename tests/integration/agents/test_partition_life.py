@@ -10,11 +10,13 @@ from typing import Any
 import grpc
 import pytest
 
+from openipu.vipu.agent_api import identity
 from openipu.vipu.agent_api.contract import agent as contract
 from openipu.vipu.domain import partition_state, rules
 from openipu.vipu.domain.invariants import violations
 from openipu.vipu.domain.model import Delete, Kind, Operation, ReadyState
 from openipu.vipu.domain.specs import PartitionSpec, Removal
+from tests.agent_owner import controller_stub
 from tests.integration.agents.agents_support import Plane
 from tests.waiting import until
 
@@ -266,7 +268,9 @@ def test_an_agent_releases_unknown_partitions(plane: Plane) -> None:
             ipulink_routing_type=1,
             sync_type=1,
         )
-        reply = contract.stub(channel, "AgentService").Configure(contract.ConfigureRequest(shares=[share]), timeout=5)
+        deployment = plane.controller.deployment
+        stub = controller_stub(channel, identity.Controller(deployment.id, deployment.epoch))
+        reply = stub.Configure(contract.ConfigureRequest(shares=[share]), timeout=5)
         assert reply.results[0].error == ""
     until(lambda: plane.rack.held(target.id) == [], 5, "the release of the unknown partition")
 

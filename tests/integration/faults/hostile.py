@@ -51,6 +51,7 @@ class Method:
     path: str
     request: type[Any]
     streaming: bool
+    metadata: tuple[tuple[str, str], ...] = ()
 
     def call(
         self,
@@ -61,7 +62,7 @@ class Method:
     ) -> tuple[grpc.StatusCode, str]:
         """Send bytes and return status code and message. Read only the first reply of a stream."""
         if self.streaming:
-            stream = channel.unary_stream(self.path, None, None)(data, timeout=timeout, metadata=metadata)
+            stream = channel.unary_stream(self.path, None, None)(data, timeout=timeout, metadata=(*self.metadata, *metadata))
             try:
                 next(stream)
             except grpc.RpcError as error:
@@ -69,7 +70,7 @@ class Method:
             stream.cancel()
             return grpc.StatusCode.OK, ""
         try:
-            channel.unary_unary(self.path, None, None)(data, timeout=timeout, metadata=metadata)
+            channel.unary_unary(self.path, None, None)(data, timeout=timeout, metadata=(*self.metadata, *metadata))
         except grpc.RpcError as error:
             return error.code(), error.details() or ""
         return grpc.StatusCode.OK, ""

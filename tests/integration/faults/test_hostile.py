@@ -8,6 +8,7 @@ import os
 import random
 import socket
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import grpc
@@ -15,7 +16,9 @@ import psutil
 import pytest
 
 from openipu.shared.vipu.contract import admin, virmgrpc
+from openipu.vipu.agent_api import identity
 from openipu.vipu.agent_api.contract import agent
+from tests.agent_owner import OWNER
 from tests.integration.agents.agents_support import RackProcess
 from tests.integration.faults import hostile
 from tests.integration.vipu_servers import Client, Process
@@ -25,7 +28,11 @@ USER = hostile.methods(
     virmgrpc.service("VersionService"), virmgrpc.service("UserService"), admin.service("TenantService")
 )
 ADMIN = [*USER, *hostile.methods(admin.service("AdminService"))]
-AGENT = hostile.methods(agent.service("AgentService"))
+AGENT = [
+    replace(method, metadata=identity.metadata(OWNER))
+    for method in hostile.methods(agent.service("AgentService"))
+    if not method.path.endswith("/GiveUp")  # it has an empty request, and other methods need the owner
+]
 
 RAW = {
     "random bytes": random.Random(1).randbytes(10_000),

@@ -90,12 +90,13 @@ UNUSED = {
     "GetAgentRequest": "all agents are read in one call",
     "GetClusterRequest": "all clusters are read in one call",
     "GetAllocationRequest": "all allocations are read in one call",
+    "TakeOverAgentRequest": "vipu_agent takes agents over with the spec",
     "GetClusterTestRequest": "vipu_cluster_test sets its fields while it waits",
     "StopClusterTestRequest": "there is one run at a time, which is read before it is stopped",
 }
 # Fields of requests and the options that set them.
 OPTIONS = {
-    "AgentSpec": ("vipu_agent", {"id": "id", "host": "host", "port": "port"}),
+    "AgentSpec": ("vipu_agent", {"id": "id", "host": "host", "port": "port", "take_over": "take_over"}),
     "ClusterSpec": (
         "vipu_cluster",
         {

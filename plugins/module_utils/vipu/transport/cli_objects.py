@@ -257,7 +257,10 @@ def _partition(desired: Object) -> list[str]:
 
 
 _FLAGS: dict[str, t.Callable[[Object], list[str]]] = {
-    "agent": lambda desired: _flags({"--host": desired.get("host"), "--port": desired.get("port") or AGENT_PORT}),
+    "agent": lambda desired: [
+        *_flags({"--host": desired.get("host"), "--port": desired.get("port") or AGENT_PORT}),
+        *(["--take-over"] if desired.get("take_over") else []),
+    ],
     "cluster": _cluster,
     "allocation": lambda desired: _flags({"--cluster": desired.get("cluster"), "--size": desired.get("size")}),
     "partition": _partition,

@@ -247,7 +247,10 @@ def _not_tried(steps: list[Step], message: str, error_code: str) -> list[ItemErr
 
 _ADD: dict[str, t.Callable[[t.Any, Object], t.Any]] = {
     "agent": lambda request, desired: request.agents.add(
-        id=desired["id"], host=desired.get("host") or "", port=desired.get("port") or 0
+        id=desired["id"],
+        host=desired.get("host") or "",
+        port=desired.get("port") or 0,
+        take_over=bool(desired.get("take_over")),
     ),
     "cluster": lambda request, desired: request.clusters.add(
         id=desired["id"],

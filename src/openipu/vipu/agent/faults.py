@@ -26,6 +26,10 @@ class Faults:
             del self._faults[next(iter(self._faults))]
         self._added.set()
 
+    def wake(self) -> None:
+        """End the wait of ``take`` at once."""
+        self._added.set()
+
     def keep(self, condition: Callable[[str], bool]) -> None:
         """Drop the faults of partitions whose id does not satisfy a condition."""
         self._faults = {key: fault for key, fault in self._faults.items() if condition(key[0])}
@@ -35,7 +39,7 @@ class Faults:
         return list(self._faults.values())
 
     async def take(self, seconds: float) -> list[PartitionFault]:
-        """Return and drop all faults as soon as there is one; none after ``seconds``."""
+        """Return and drop all faults as soon as there is one, or after ``wake``; none after ``seconds``."""
         try:
             async with asyncio.timeout(seconds):
                 await self._added.wait()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Request decoding and metrics for the handlers of an agent."""
+"""Ownership, request decoding and metrics for the handlers of an agent."""
 
 from __future__ import annotations
 
@@ -12,22 +12,29 @@ from typing import Any
 import grpc
 from google.protobuf.message import DecodeError
 
+from openipu.vipu.agent.ownership import Ownership, caller, reject
 from openipu.vipu.metrics.catalog import MACHINE
 from openipu.vipu.metrics.meters import Calls
 
 # Properties of the authentication context of gRPC with the names in a certificate.
 _NAMES = ("x509_common_name", "x509_subject_alternative_name")
+# Methods for callers that are not the owner. Watch and TakeOver have rules of their own.
+_OPEN = ("Watch", "TakeOver", "GetInfo", "ListIpuAttributes", "ReadCables", "ReadSync", "ReadPfc")
 
 
 class AgentGuard(grpc.GenericRpcHandler):  # type: ignore[misc]
     """Wrapper of a handler.
 
-    It counts calls, rejects clients that are not controllers, and returns INVALID_ARGUMENT for invalid requests.
+    It counts calls, rejects clients that are not controllers and changes by others than the owner, and returns
+    INVALID_ARGUMENT for invalid requests.
     """
 
-    def __init__(self, handler: grpc.GenericRpcHandler, controllers: frozenset[str] | None = None) -> None:
+    def __init__(
+        self, handler: grpc.GenericRpcHandler, ownership: Ownership, controllers: frozenset[str] | None = None
+    ) -> None:
         """Wrap ``handler``. ``controllers``: accepted names in certificates, None for connections without TLS."""
         self._handler = handler
+        self._ownership = ownership
         self._controllers = controllers
         self.meters = Calls(MACHINE, "ipum")
         self._counters: dict[str, Callable[[str, float], None]] = {}
@@ -38,6 +45,7 @@ class AgentGuard(grpc.GenericRpcHandler):  # type: ignore[misc]
         if handler is None:
             return None
         method, read = handler_call_details.method, handler.request_deserializer
+        is_open = method.rpartition("/")[2] in _OPEN
         count = self._counters.get(method)
         if count is None:
             count = self._counters[method] = self.meters.of(method, timed=not handler.response_streaming)
@@ -45,6 +53,8 @@ class AgentGuard(grpc.GenericRpcHandler):  # type: ignore[misc]
         async def unary(data: bytes, context: Any) -> Any:
             with _counted(count, context):
                 await self._check_controller(context)
+                if not is_open:
+                    await reject(self._ownership.rejection(caller(context)), context)
                 return await handler.unary_unary(await _read(read, data, method, context), context)
 
         async def stream(data: bytes, context: Any) -> AsyncIterator[Any]:

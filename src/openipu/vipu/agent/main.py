@@ -15,6 +15,7 @@ from openipu.process.signals import stop_signal
 from openipu.shared.vipu.addresses import is_loopback
 from openipu.shared.vipu.ports import AGENT_PORT, DISCOVERY_PORT
 from openipu.vipu.agent import hardware as kinds
+from openipu.vipu.agent.ownership import Ownership, OwnershipError
 from openipu.vipu.agent.presence import INTERVAL, Announcer
 from openipu.vipu.agent.server import CONTROLLERS, AgentServer
 from openipu.vipu.agent_api.multicast import DISCOVERY_GROUP
@@ -66,6 +67,11 @@ def _values(options: tuple[str, ...]) -> dict[str, str]:
     "-o", "--option", "options", multiple=True, metavar="NAME=VALUE", help="Option of the hardware. May be repeated."
 )
 @click.option(
+    "--state-dir",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Directory that stores the owner of this agent. Omit to keep the owner until the process ends.",
+)
+@click.option(
     "--announce-interface", "interfaces", multiple=True, help="Interface for presence messages. May be repeated."
 )
 @click.option(
@@ -96,6 +102,7 @@ def main(
     insecure_network: bool,
     kind: str,
     options: tuple[str, ...],
+    state_dir: Path | None,
     interfaces: tuple[str, ...],
     announce_interval: float,
     announce_group: str,
@@ -115,7 +122,9 @@ def main(
         credentials = None
         if tls_certificate and tls_key and tls_ca:
             credentials = mutual(tls_ca, tls_certificate, tls_key)
-        server = AgentServer(hardware, host, port, credentials, metrics_address(**metrics), controllers)
+        server = AgentServer(
+            hardware, host, port, credentials, metrics_address(**metrics), controllers, Ownership(state_dir)
+        )
         await server.start()
         announcer = Announcer(
             host,
@@ -138,7 +147,7 @@ def main(
 
     try:
         asyncio.run(run())
-    except (OSError, LookupError, ValueError, TlsError) as error:
+    except (OSError, LookupError, ValueError, TlsError, OwnershipError) as error:
         raise program_error(error) from None
 
 

@@ -12,6 +12,7 @@ from openipu.process.failures import EndpointError
 from openipu.vipu.agent.guard import AgentGuard
 from openipu.vipu.agent.hardware import Hardware
 from openipu.vipu.agent.metrics import MachineMetrics
+from openipu.vipu.agent.ownership import Ownership
 from openipu.vipu.agent.service import AgentService
 from openipu.vipu.agent_api.contract import agent
 from openipu.vipu.metrics import exporter
@@ -42,10 +43,12 @@ class AgentServer:
         credentials: ServerCredentials | None = None,
         metrics: exporter.MetricsAddress | None = None,
         controllers: Iterable[str] = CONTROLLERS,
+        ownership: Ownership | None = None,
     ) -> None:
         """Port 0 selects a free port. ``port`` and ``metrics`` hold the actual ports after the start.
 
         With ``credentials``, ``controllers`` are the accepted names in certificates of clients.
+        Without ``ownership``, this object stores the owner across its restarts.
         """
         self.host = host
         self.port = port
@@ -53,6 +56,7 @@ class AgentServer:
         self.metrics = metrics
         self._credentials = credentials
         self._controllers = frozenset(controllers)
+        self._ownership = ownership or Ownership()
         self._server: grpc.aio.Server | None = None
         self._exporter: exporter.Exporter | None = None
 
@@ -64,9 +68,9 @@ class AgentServer:
     async def start(self) -> None:
         """Start to listen. Raises EndpointError with a message for users."""
         server = grpc.aio.server(options=_OPTIONS)
-        service = AgentService(self._hardware)
+        service = AgentService(self._hardware, self._ownership)
         names = self._controllers if self._credentials is not None else None
-        guard = AgentGuard(agent.handler("AgentService", service), names)
+        guard = AgentGuard(agent.handler("AgentService", service), self._ownership, names)
         server.add_generic_rpc_handlers([guard])
         address = f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
         try:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import grpc
@@ -21,6 +21,7 @@ from openipu.vipu.agent.hardware import (
     Share,
     ShareIpu,
 )
+from openipu.vipu.agent.ownership import Ownership, OwnershipError, caller, reject
 from openipu.vipu.agent_api.contract import agent
 from openipu.vipu.agent_api.limits import MAX_PARTITIONS_PER_CALL
 from openipu.vipu.domain.model import Device, GwRouting, Routing, SyncType
@@ -37,8 +38,9 @@ _log: structlog.stdlib.BoundLogger = structlog.get_logger("virm-agent")
 class AgentService:
     """Handlers of ``openipu.vipu.agent.v1.AgentService``, all in one event loop."""
 
-    def __init__(self, hardware: Hardware) -> None:
+    def __init__(self, hardware: Hardware, ownership: Ownership) -> None:
         self._hardware = hardware
+        self._ownership = ownership
         self._change_lock = asyncio.Lock()  # one change of partitions at a time
         self._revision = 0
         self._revision_of = hardware.boot_id
@@ -49,6 +51,7 @@ class AgentService:
         self.meters = Meters(MACHINE)
         self._ipu_faults = self.meters.counter("ipum_ipu_faults_total")
         hardware.on_fault(self._report_fault)
+        ownership.on_change(self._wake_watchers)
 
     @property
     def watchers(self) -> int:
@@ -56,18 +59,41 @@ class AgentService:
         return len(self._watchers)
 
     async def Watch(self, request: Any, context: Any) -> AsyncIterator[Any]:  # noqa: N802
-        """Yield heartbeats with the held partitions, and faults at once, until the call is cancelled."""
+        """Yield heartbeats with the held partitions, and faults at once, until the call is cancelled.
+
+        A controller must be the owner, or become it. FAILED_PRECONDITION when it is not, or no longer.
+        """
         interval = max(request.heartbeat_milliseconds or DEFAULT_HEARTBEAT, SHORTEST_HEARTBEAT) / 1000
+        controller = caller(context)
+        if controller:
+            await self._change_owner(lambda: self._ownership.claim(controller), context)
         news = Faults()
         self._watchers.add(news)
         try:
             self._current_revision()  # drops the faults of an earlier boot
             faults = self._faults.all()
             while True:
+                if controller:
+                    await reject(self._ownership.rejection(controller), context)
                 yield await self._event(faults)
                 faults = await news.take(interval)
         finally:
             self._watchers.discard(news)
+
+    async def TakeOver(self, request: Any, context: Any) -> Any:  # noqa: N802
+        """Make the caller the owner."""
+        controller = caller(context)
+        if controller is None:
+            await reject(self._ownership.rejection(None), context)
+        else:
+            _log.warning("taken over", before=self._ownership.owner, owner=controller)
+            await self._change_owner(lambda: self._ownership.take_over(controller), context)
+        return agent.TakeOverReply()
+
+    async def GiveUp(self, request: Any, context: Any) -> Any:  # noqa: N802
+        """Remove the owner."""
+        await self._change_owner(self._ownership.give_up, context)
+        return agent.GiveUpReply()
 
     async def GetInfo(self, request: Any, context: Any) -> Any:  # noqa: N802
         """Return identity and versions."""
@@ -176,6 +202,19 @@ class AgentService:
         for interface, classes in (await self._hardware.pfc_classes()).items():
             reply.interfaces[interface].classes.extend(classes)
         return reply
+
+    async def _change_owner(self, change: Callable[[], str | None], context: Any) -> None:
+        """Change the owner, or abort the call when the caller may not, or the owner cannot be stored."""
+        try:
+            reason = change()
+        except OwnershipError as error:
+            _log.error("owner not changed", reason=str(error))
+            await context.abort(grpc.StatusCode.INTERNAL, str(error))
+        await reject(reason, context)
+
+    def _wake_watchers(self) -> None:
+        for news in self._watchers:
+            news.wake()
 
     def _report_fault(self, fault: PartitionFault) -> None:
         self._ipu_faults.labels(str(fault.ipu)).inc()

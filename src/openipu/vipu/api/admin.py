@@ -7,6 +7,8 @@ caller is an administrator before it calls them.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import structlog
 
 from openipu.shared.vipu.contract import admin
@@ -62,12 +64,22 @@ class AdminService:
         applied = result.applied and write
         created = {item.id for item in result.results if item.kind is Kind.USER and item.outcome is Outcome.CREATED}
         access_keys = {id: key for id, key in keys.items() if id in created} if applied else {}
+        if applied:
+            self._take_over(request.agents)
         return messages.batch_message(result, applied=applied, access_keys=access_keys)
 
+    @waits_for_agents
     def CreateAgent(self, request: Message, caller: Caller) -> Message:
         """Register an agent."""
         self._create(messages.agent_spec(request.spec))
+        self._take_over([request.spec])
         return admin.CreateAgentReply()
+
+    @waits_for_agents
+    def TakeOverAgent(self, request: Message, caller: Caller) -> Message:
+        """Make this deployment the owner of an agent."""
+        self._lifecycle.take_over([request.id]).result()
+        return admin.TakeOverAgentReply()
 
     def GetAgent(self, request: Message, caller: Caller) -> Message:
         """Return an agent with all facts about its machine."""
@@ -212,6 +224,16 @@ class AdminService:
             return rules.create(state, spec, self._context()), None
 
         self._controller.submit(command).result()
+
+    def _take_over(self, specs: Iterable[Message]) -> None:
+        """Take over the agents of specs that require it. Raises RuleError; the records stay changed then."""
+        ids = [spec.id for spec in specs if spec.take_over]
+        if not ids:
+            return
+        try:
+            self._lifecycle.take_over(ids).result()
+        except RuleError as error:
+            raise RuleError(error.code, f"{error.message} It is registered. Take it over later.") from None
 
     def _remove(self, kind: Kind, request: Message) -> Message:
         removal = Removal(kind, request.id, request.force)

@@ -188,6 +188,7 @@ def agent_message(agent: Agent, status: AgentStatus, cluster: str, allocation: s
         spec=admin.AgentSpec(id=agent.id, host=agent.host, port=agent.port),
         state=_AGENT_STATES[status.state],
         reason=status.reason,
+        rejects=status.rejects,
         cluster_id=cluster,
         allocation_id=allocation,
     )

@@ -4,7 +4,14 @@
 from __future__ import annotations
 
 from openipu.vipu.cli import user
-from openipu.vipu.cli.agents import create_agent, discover_agents, get_agent, list_agents, remove_agent
+from openipu.vipu.cli.agents import (
+    create_agent,
+    discover_agents,
+    get_agent,
+    list_agents,
+    remove_agent,
+    take_over_agent,
+)
 from openipu.vipu.cli.allocations import create_allocation, remove_allocation
 from openipu.vipu.cli.cluster_tests import test_cluster
 from openipu.vipu.cli.clusters import create_cluster, get_cluster, list_clusters, remove_cluster
@@ -13,6 +20,7 @@ from openipu.vipu.cli.users import create_user, list_users, remove_user
 
 LEAVES = (
     create_agent,
+    take_over_agent,
     discover_agents,
     get_agent,
     list_agents,

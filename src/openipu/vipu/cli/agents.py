@@ -18,12 +18,26 @@ from openipu.vipu.cli.session import Session
 @click.argument("id", type=Id("agent", existing=False))
 @click.option("--host", required=True, help="Address or name of the IPU-Machine's gateway.")
 @click.option("--port", type=click.IntRange(1, 65535), default=AGENT_PORT, show_default=True, help="Port of the agent.")
-def create_agent(session: Session, id: str, host: str, port: int) -> None:
+@click.option("--take-over", is_flag=True, help="Take the agent over when it belongs to another deployment.")
+def create_agent(session: Session, id: str, host: str, port: int, take_over: bool) -> None:
     """Register an agent."""
     from openipu.shared.vipu.contract import admin
 
-    spec = admin.AgentSpec(id=id, host=host, port=port)
+    spec = admin.AgentSpec(id=id, host=host, port=port, take_over=take_over)
     session.call("admin", "CreateAgent", admin.CreateAgentRequest(spec=spec))
+    session.succeed()
+
+
+@command("take-over", "agent")
+@click.argument("id", type=Id("agent"))
+def take_over_agent(session: Session, id: str) -> None:
+    """Take over an agent that belongs to another deployment, or to a later controller.
+
+    The other controller can no longer change the agent. Its partitions there stay until they are released.
+    """
+    from openipu.shared.vipu.contract import admin
+
+    session.call("admin", "TakeOverAgent", admin.TakeOverAgentRequest(id=id))
     session.succeed()
 
 

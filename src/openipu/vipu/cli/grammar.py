@@ -24,6 +24,7 @@ VERBS = {
     "reset": "Reset a partition.",
     "test": "Test a cluster.",
     "discover": "Discover agents.",
+    "take-over": "Take over an agent.",
 }
 
 _P = ParamSpec("_P")

@@ -28,7 +28,7 @@ vipu = program(
     "vipu",
     "Manage partitions of an IPU-POD.",
     LEAVES,
-    ("vipu-admin", frozenset({"agent", "cluster", "allocation", "user", "test", "discover"})),
+    ("vipu-admin", frozenset({"agent", "cluster", "allocation", "user", "test", "discover", "take-over"})),
 )
 
 

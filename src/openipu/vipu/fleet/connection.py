@@ -10,7 +10,9 @@ from typing import Any, TypeVar
 
 import grpc
 
+from openipu.vipu.agent_api import identity
 from openipu.vipu.agent_api.contract import agent as contract
+from openipu.vipu.domain.deployment import Deployment
 from openipu.vipu.domain.model import Agent
 from openipu.vipu.fleet import agent_messages
 from openipu.vipu.fleet.agent_messages import AgentEvent, InvalidMessageError, MachineInfo, Revision
@@ -46,7 +48,7 @@ def describe(error: grpc.aio.AioRpcError) -> str:
     details = agent_messages.clean(error.details() or error.code().name.replace("_", " ").lower(), 2_000)
     if any(words in details for words in _BROKEN):
         return "the connection broke"
-    match = _GRPC_DETAILS.fullmatch(details)
+    match = _GRPC_DETAILS.fullmatch(details.removeprefix(identity.REJECTION))
     clause = match[1] if match else details
     return clause[:200].rstrip(".") or "it rejected the connection"
 
@@ -54,10 +56,17 @@ def describe(error: grpc.aio.AioRpcError) -> str:
 class AgentConnection:
     """gRPC connection to one agent."""
 
-    def __init__(self, agent: Agent, heartbeat: float, credentials: ClientCredentials | None) -> None:
-        """Create the channel; must run in the event loop. ``heartbeat``: interval in seconds."""
+    def __init__(
+        self, agent: Agent, heartbeat: float, credentials: ClientCredentials | None, deployment: Deployment
+    ) -> None:
+        """Create the channel; must run in the event loop. ``heartbeat``: interval in seconds.
+
+        ``deployment``: the controller, as the agent identifies it.
+        """
         self.agent = agent
         self.status = AgentStatus()
+        self.retry = asyncio.Event()  # set to connect now
+        self._identity = identity.metadata(identity.Controller(deployment.id, deployment.epoch))
         # State of the agent that the last reply or event reported; see AgentEvent in the contract.
         self.boot_id = ""
         self.revision = 0
@@ -80,7 +89,7 @@ class AgentConnection:
             if credentials is None
             else grpc.aio.secure_channel(address, credentials, options=options)
         )
-        self.stub = contract.stub(self._channel, "AgentService")
+        self.stub = contract.stub(self._channel, "AgentService", self._identity)
 
     async def renew(self) -> None:
         """Open a new channel when the certificate files were replaced. gRPC cannot change those of a channel."""
@@ -119,7 +128,8 @@ class AgentConnection:
     def unreachable_error(self) -> str:
         """Return the error message of a partition that waits for this agent."""
         reason = self.status.reason or "no response yet"
-        return f"Agent '{self.id}' at {self.agent.host}:{self.agent.port} does not respond: {reason}."
+        failure = "rejects this controller" if self.status.rejects else "does not respond"
+        return f"Agent '{self.id}' at {self.agent.host}:{self.agent.port} {failure}: {reason}."
 
     async def watch(
         self, max_silence: float, patient: bool, up: Callable[[MachineInfo], None], event: Callable[[AgentEvent], None]
@@ -180,6 +190,11 @@ class AgentConnection:
 
     def _down_reason(self) -> str:
         return "it was removed, or its endpoint has changed" if self._detached else self.status.reason
+
+    async def take_over(self) -> None:
+        """Make this deployment the owner of the agent. Raises AioRpcError."""
+        await self.stub.TakeOver(contract.TakeOverRequest(), timeout=FIRST_RESPONSE)
+        self.retry.set()
 
     async def close(self) -> None:
         """Close the connection."""

@@ -22,13 +22,14 @@ class AgentStatus:
     """Result of the supervision of an agent.
 
     ``reason``: clause that explains why it is not up. ``info``: None until the first connection. ``losses``: number of
-    changes from Up to Down.
+    changes from Up to Down. ``rejects``: it has another owner.
     """
 
     state: AgentState = AgentState.UNKNOWN
     reason: str = ""
     info: MachineInfo | None = None
     losses: int = 0
+    rejects: bool = False
 
 
 @dataclass(frozen=True, slots=True)

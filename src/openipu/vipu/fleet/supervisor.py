@@ -12,6 +12,8 @@ from typing import Any, Protocol
 import grpc
 import structlog
 
+from openipu.vipu.agent_api.contract import agent as contract
+from openipu.vipu.domain.deployment import Deployment
 from openipu.vipu.domain.model import Agent
 from openipu.vipu.fleet.agent_messages import AgentEvent, InvalidMessageError, MachineInfo
 from openipu.vipu.fleet.connection import AgentConnection, describe
@@ -42,10 +44,13 @@ class Watcher(Protocol):
 class Supervisor:
     """Connections to all agents. ``status`` works in any thread, everything else in the event loop only."""
 
-    def __init__(self, watcher: Watcher, heartbeat: float, tls: ClientCredentials | None) -> None:
+    def __init__(
+        self, watcher: Watcher, heartbeat: float, tls: ClientCredentials | None, deployment: Deployment
+    ) -> None:
         """Report to ``watcher``. ``heartbeat``: interval in seconds. ``tls``: None for no TLS."""
         self._watcher = watcher
         self._heartbeat = heartbeat
+        self._deployment = deployment
         self._credentials = tls
         self.connections: dict[str, AgentConnection] = {}
         self.unavailable: frozenset[str] = frozenset()
@@ -58,7 +63,9 @@ class Supervisor:
 
     def add(self, agent: Agent) -> AgentConnection:
         """Start to supervise an agent."""
-        connection = self.connections[agent.id] = AgentConnection(agent, self._heartbeat, self._credentials)
+        connection = self.connections[agent.id] = AgentConnection(
+            agent, self._heartbeat, self._credentials, self._deployment
+        )
         self._tasks[agent.id] = asyncio.get_running_loop().create_task(self._supervise(connection))
         return connection
 
@@ -95,7 +102,7 @@ class Supervisor:
             self._watcher.agent_event(connection, message)
 
         while True:
-            reason, wait = "", min(FIRST_RETRY * 2**failures, LONGEST_RETRY)
+            reason, rejects, wait = "", False, min(FIRST_RETRY * 2**failures, LONGEST_RETRY)
             try:
                 await connection.renew()
                 # Every other attempt fails at once and so yields a new reason; the others wait for the agent.
@@ -105,19 +112,23 @@ class Supervisor:
                 reason = connection.status.reason or "it sends no heartbeats"
             except grpc.aio.AioRpcError as error:
                 reason = describe(error)
+                rejects = error.code() is grpc.StatusCode.FAILED_PRECONDITION
             except InvalidMessageError as error:
                 reason, wait = f"it sent an invalid message: {error}", INVALID_RETRY
             except Exception:  # noqa: BLE001 - an unexpected reply must not end the supervision
                 _log.exception("supervision failed", agent=connection.id)
                 reason = "the controller could not process its reply"
-            self._down(connection, reason)
-            await asyncio.sleep(wait * random.uniform(0.8, 1.2))  # noqa: S311
+            self._down(connection, reason, rejects)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(wait * random.uniform(0.8, 1.2)):  # noqa: S311
+                    await connection.retry.wait()
+            connection.retry.clear()
             failures = min(failures + 1, 16)
 
-    def _down(self, connection: AgentConnection, reason: str) -> None:
+    def _down(self, connection: AgentConnection, reason: str, rejects: bool) -> None:
         before = connection.status
         losses = before.losses + (before.state is AgentState.UP)
-        connection.set_status(AgentStatus(AgentState.DOWN, reason, before.info, losses))
+        connection.set_status(AgentStatus(AgentState.DOWN, reason, before.info, losses, rejects))
         if before.state is not AgentState.DOWN:
             connection.down_since = asyncio.get_running_loop().time()
             self.unavailable |= {connection.id}
@@ -127,9 +138,16 @@ class Supervisor:
             self._watcher.agent_down(connection)
 
 
-async def retire(connection: AgentConnection, deliver: Callable[[], Any], seconds: float) -> None:
-    """Deliver the pending releases of a removed agent within ``seconds``, then close its connection."""
+async def retire(
+    connection: AgentConnection, deliver: Callable[[], Any], seconds: float, is_removed: Callable[[], bool]
+) -> None:
+    """Deliver the pending releases of a removed agent within ``seconds``, then close its connection.
+
+    An agent that is removed, and not only supervised by another connection, gets no owner.
+    """
     with contextlib.suppress(TimeoutError, grpc.aio.AioRpcError):
         async with asyncio.timeout(seconds):
             await deliver()
+            if connection.up and is_removed():
+                await connection.stub.GiveUp(contract.GiveUpRequest())
     await connection.close()

@@ -46,7 +46,7 @@ class Driver:
     def __init__(self, records: Records, options: LifecycleOptions, loop: asyncio.AbstractEventLoop) -> None:
         self.meters = Meters(CONTROLLER)
         self._calls = self.meters.histogram("vipu_agent_request_duration_seconds")
-        self.supervisor = Supervisor(self, options.heartbeat, options.agent_tls)
+        self.supervisor = Supervisor(self, options.heartbeat, options.agent_tls, records.deployment)
         self._records = records
         self._options = options
         self._loop = loop
@@ -95,9 +95,16 @@ class Driver:
         self._held.pop(agent_id, None)
         if connection:
             queue = self._queues.pop(agent_id)
-            task = self._loop.create_task(retire(connection, queue.finish, RETIRE_SECONDS))
+            task = self._loop.create_task(
+                retire(connection, queue.finish, RETIRE_SECONDS, lambda: not self._is_registered(connection.agent))
+            )
             self._retiring.add(task)
             task.add_done_callback(self._retiring.discard)
+
+    def _is_registered(self, agent: Agent) -> bool:
+        """Return whether an agent with this id or endpoint is supervised, as after a change of one of them."""
+        others = (connection.agent for connection in self.supervisor.connections.values())
+        return any(other.id == agent.id or (other.host, other.port) == (agent.host, agent.port) for other in others)
 
     def _partitions_on(self, agent_id: str) -> set[str]:
         return set(dict(self._records.state.holders.get(agent_id, ())).values())

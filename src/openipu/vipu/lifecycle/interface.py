@@ -51,6 +51,9 @@ class Lifecycle(Protocol):
     def agent_status(self, agent_id: str) -> AgentStatus:
         """Return the status of an agent, UNKNOWN for one that is not registered."""
 
+    def take_over(self, agent_ids: Iterable[str]) -> Future[None]:
+        """Make this deployment the owner of agents. The future completes when all of them have agreed."""
+
     def unavailable(self) -> frozenset[str]:
         """Return the agents that are Down, which receive no partitions. Must be fast: every create calls it."""
 

@@ -30,6 +30,7 @@ from openipu.vipu.lifecycle.driver import Driver
 from openipu.vipu.lifecycle.inbox import Inbox
 from openipu.vipu.lifecycle.interface import LifecycleOptions
 from openipu.vipu.lifecycle.meters import LifeMeters
+from openipu.vipu.lifecycle.ownership import take_over
 from openipu.vipu.metrics.meters import Meters
 from openipu.vipu.storage.interface import Records, StoppedError
 
@@ -88,6 +89,10 @@ class LifecycleService:
     def agent_status(self, agent_id: str) -> AgentStatus:
         """Return the status of an agent, UNKNOWN for one that is not registered."""
         return self._driver.supervisor.status(agent_id)
+
+    def take_over(self, agent_ids: Iterable[str]) -> Future[None]:
+        """Make this deployment the owner of agents. Fails with RuleError for those that cannot be reached."""
+        return asyncio.run_coroutine_threadsafe(take_over(self._driver.supervisor, list(agent_ids)), self._loop)
 
     def unavailable(self) -> frozenset[str]:
         """Return the agents that are Down."""

@@ -8,6 +8,7 @@ from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from typing import Protocol, TypeVar
 
+from openipu.vipu.domain.deployment import Deployment
 from openipu.vipu.domain.model import Change, State
 
 Result = TypeVar("Result")
@@ -30,6 +31,10 @@ class StoppedError(Exception):
 
 class Records(Protocol):
     """Interface of the writer for the lifecycle of partitions."""
+
+    @property
+    def deployment(self) -> Deployment:
+        """Identity of this controller."""
 
     @property
     def state(self) -> State:

@@ -4,15 +4,17 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from openipu.vipu.domain import invariants
+from openipu.vipu.domain.deployment import Deployment
 from openipu.vipu.domain.history import Changed
 from openipu.vipu.domain.model import Change, Delete, Kind, Partition, Put, State
-from openipu.vipu.storage import checksums, event_log, migrations, rows
+from openipu.vipu.storage import checksums, deployment, event_log, migrations, rows
 from openipu.vipu.storage.database_file import DatabaseFile, StoreError
 from openipu.vipu.storage.event_log import EventLog
 
@@ -116,13 +118,21 @@ class Store:
         return state
 
     def start_anew(self) -> None:
-        """Drop the revisions of a database that replaces another one; raises StoreError."""
+        """Drop the revisions of a database that replaces another one, and mark it as restored; raises StoreError."""
         try:
             self._connection.execute("BEGIN IMMEDIATE")
             event_log.start_anew(self._connection)
+            deployment.mark_restored(self._connection, time.time())
             self._connection.execute("COMMIT")
         except sqlite3.Error as error:
             raise StoreError(f"Cannot write to the database: {error}. Nothing was changed.") from error
+
+    def begin_epoch(self) -> Deployment:
+        """Return the identity of a starting controller, with an epoch of its own; raises StoreError."""
+        try:
+            return deployment.begin_epoch(self._connection, time.time())
+        except sqlite3.Error as error:
+            raise StoreError(f"Cannot write to database {str(self.path)!r}: {error}. Nothing was changed.") from None
 
     def _damaged(self, faults: Sequence[str]) -> StoreError:
         more = f" (and {len(faults) - 1} more faults)" if len(faults) > 1 else ""

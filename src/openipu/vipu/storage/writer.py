@@ -43,10 +43,11 @@ class RecordWriter:
     """
 
     def __init__(self, store: Store) -> None:
-        """Read all records; raises StoreError."""
+        """Read all records and begin an epoch; raises StoreError."""
         self._store = store
         self._committed = store.load()
         _log.info("database verified", records={f"{kind}s": len(self._committed.table(kind)) for kind in Kind})
+        self.deployment = store.begin_epoch()
         self._working = self._committed.copy()
         self._events = store.events
         self._tasks: queue.SimpleQueue[_Task | None] = queue.SimpleQueue()

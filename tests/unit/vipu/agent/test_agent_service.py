@@ -14,20 +14,24 @@ import pytest
 from openipu.shared.pod.topology import Layout
 from openipu.twin.cables.wiring import Wiring
 from openipu.twin.machine.hardware import TwinHardware
+from openipu.vipu.agent.ownership import Ownership
 from openipu.vipu.agent.server import AgentServer
 from openipu.vipu.agent_api.contract import agent
 from openipu.vipu.agent_api.limits import MAX_PARTITIONS_PER_CALL
 from openipu.vipu.domain.model import Routing, SyncType
+from tests.agent_owner import OWNER, controller_stub
 
 
 @asynccontextmanager
 async def connected(**options: Any) -> AsyncIterator[tuple[TwinHardware, Any]]:
     hardware = TwinHardware("127.83.0.1", "127.83.5.1", "8203921-0001", **options)
-    server = AgentServer(hardware, "127.83.0.1", 0)
+    ownership = Ownership()
+    ownership.take_over(OWNER)
+    server = AgentServer(hardware, "127.83.0.1", 0, ownership=ownership)
     await server.start()
     try:
         async with grpc.aio.insecure_channel(f"127.83.0.1:{server.port}") as channel:
-            yield hardware, agent.stub(channel, "AgentService")
+            yield hardware, controller_stub(channel)
     finally:
         await server.stop()
 

@@ -30,6 +30,7 @@ ADMIN = {
     "list": ["agents", "allocations", "clusters", "ipu-attrs", "partitions", "users"],
     "remove": ["agent", "allocation", "cluster", "partition", "user"],
     "reset": ["partition"],
+    "take-over": ["agent"],
     "test": ["cluster"],
 }
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from openipu.twin.machine.machine import MachineSpec
 from openipu.twin.rack.rack import Rack
+from openipu.vipu.agent.ownership import Ownership
 from openipu.vipu.agent.service import AgentService
 from openipu.vipu.agent_api.contract import agent as contract
 from openipu.vipu.cluster_test.execute import TestExecutor
@@ -39,7 +40,7 @@ class DirectConnection:
     def __init__(self, id: str, hardware: Any) -> None:
         self.id = id
         self.hardware = hardware
-        self.stub = Stub(AgentService(hardware))
+        self.stub = Stub(AgentService(hardware, Ownership()))
 
     async def call_if_up(self, ask: Any) -> Any:
         if not self.hardware.alive:

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Identity of a database: one row, which the migration to version 0004 creates."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from openipu.vipu.domain.deployment import Deployment, next_epoch
+
+
+def begin_epoch(connection: sqlite3.Connection, now: float) -> Deployment:
+    """Return the identity of a starting controller, with an epoch of its own."""
+    id, last, complete_since = connection.execute("SELECT id, epoch, complete_since FROM deployment").fetchone()
+    epoch = next_epoch(last, now)
+    connection.execute("UPDATE deployment SET epoch = ?", (epoch,))
+    return Deployment(id, epoch, complete_since)
+
+
+def mark_restored(connection: sqlite3.Connection, now: float) -> None:
+    """Record that changes of all epochs until now may be missing."""
+    epoch = begin_epoch(connection, now).epoch
+    connection.execute("UPDATE deployment SET complete_since = ?", (epoch,))
