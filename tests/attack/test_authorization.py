@@ -42,7 +42,7 @@ class SecurePod:
         self.root = credentials("root", key)
         request = admin.ApplyRequest(
             agents=[
-                admin.AgentSpec(id=id, host=agent.host, port=agent.port)
+                admin.AgentSpec(id=id, host=agent.host, port=agent.port, take_over=True)
                 for id, agent in zip((OWN, FOREIGN), machines.agents, strict=False)
             ],
             clusters=[admin.ClusterSpec(id=id, agent_ids=[id]) for id in (OWN, FOREIGN)],

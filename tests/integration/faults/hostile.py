@@ -61,8 +61,9 @@ class Method:
         metadata: Sequence[tuple[str, str | bytes]] = (),
     ) -> tuple[grpc.StatusCode, str]:
         """Send bytes and return status code and message. Read only the first reply of a stream."""
+        metadata = (*self.metadata, *metadata)
         if self.streaming:
-            stream = channel.unary_stream(self.path, None, None)(data, timeout=timeout, metadata=(*self.metadata, *metadata))
+            stream = channel.unary_stream(self.path, None, None)(data, timeout=timeout, metadata=metadata)
             try:
                 next(stream)
             except grpc.RpcError as error:
@@ -70,7 +71,7 @@ class Method:
             stream.cancel()
             return grpc.StatusCode.OK, ""
         try:
-            channel.unary_unary(self.path, None, None)(data, timeout=timeout, metadata=(*self.metadata, *metadata))
+            channel.unary_unary(self.path, None, None)(data, timeout=timeout, metadata=metadata)
         except grpc.RpcError as error:
             return error.code(), error.details() or ""
         return grpc.StatusCode.OK, ""
