@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
@@ -75,6 +76,7 @@ class AgentConnection:
         self._heartbeat = heartbeat
         self._tls = credentials
         self._open(credentials and credentials.current())
+        self._is_up = asyncio.Event()
         self._status_known = asyncio.Event()  # set once the agent is up or down
         self._calls: set[asyncio.Future[Any]] = set()
         self._detached = False
@@ -160,7 +162,10 @@ class AgentConnection:
         """Set the status. When the agent is not up, cancel the calls of ``call_if_up``."""
         self.status = status
         self._status_known.set()
-        if not self.up:
+        if self.up:
+            self._is_up.set()
+        else:
+            self._is_up.clear()
             for call in self._calls:
                 call.cancel()
 
@@ -192,9 +197,12 @@ class AgentConnection:
         return "it was removed, or its endpoint has changed" if self._detached else self.status.reason
 
     async def take_over(self) -> None:
-        """Make this deployment the owner of the agent. Raises AioRpcError."""
+        """Make this deployment the owner of the agent, and wait for it. Raises AioRpcError."""
         await self.stub.TakeOver(contract.TakeOverRequest(), timeout=FIRST_RESPONSE)
         self.retry.set()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(FIRST_RESPONSE):
+                await self._is_up.wait()
 
     async def close(self) -> None:
         """Close the connection."""
