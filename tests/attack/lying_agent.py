@@ -64,6 +64,12 @@ class LyingAgent:
             contract.MachineInfo(boot_id=self._boot_id, num_ipus=4, facts=[fact], ipus=ipus, versions=versions)
         )
 
+    def TakeOver(self, request: Any, context: Any) -> Any:  # noqa: N802
+        return contract.TakeOverReply()
+
+    def GiveUp(self, request: Any, context: Any) -> Any:  # noqa: N802
+        return contract.GiveUpReply()
+
     def ListIpuAttributes(self, request: Any, context: Any) -> Any:  # noqa: N802
         reply = contract.ListIpuAttributesReply()
         for ipu in range(4):
