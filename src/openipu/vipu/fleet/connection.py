@@ -164,6 +164,7 @@ class AgentConnection:
         self._status_known.set()
         if self.up:
             self._is_up.set()
+            self.retry.clear()
         else:
             self._is_up.clear()
             for call in self._calls:
@@ -199,7 +200,8 @@ class AgentConnection:
     async def take_over(self) -> None:
         """Make this deployment the owner of the agent, and wait for it. Raises AioRpcError."""
         await self.stub.TakeOver(contract.TakeOverRequest(), timeout=FIRST_RESPONSE)
-        self.retry.set()
+        if not self.up:
+            self.retry.set()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(FIRST_RESPONSE):
                 await self._is_up.wait()

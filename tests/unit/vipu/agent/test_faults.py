@@ -8,6 +8,7 @@ import asyncio
 from openipu.twin.machine.hardware import TwinHardware
 from openipu.vipu.agent.faults import Faults
 from openipu.vipu.agent.hardware import PartitionFault
+from openipu.vipu.agent.ownership import Ownership
 from openipu.vipu.agent.service import AgentService
 from openipu.vipu.agent_api.contract import agent
 from openipu.vipu.agent_api.limits import MAX_FAULTS_PER_EVENT
@@ -40,10 +41,17 @@ def test_faults_are_taken_once() -> None:
     asyncio.run(body())
 
 
+class Anonymous:
+    """Context of a call that names no controller."""
+
+    def invocation_metadata(self) -> tuple[()]:
+        return ()
+
+
 def test_a_controller_that_does_not_read_uses_bounded_memory() -> None:
     async def body() -> None:
-        service = AgentService(TwinHardware("127.83.0.1", "127.83.5.1", "8203921-0001"))
-        events = service.Watch(agent.WatchRequest(heartbeat_milliseconds=10_000), None)
+        service = AgentService(TwinHardware("127.83.0.1", "127.83.5.1", "8203921-0001"), Ownership())
+        events = service.Watch(agent.WatchRequest(heartbeat_milliseconds=10_000), Anonymous())
         await anext(events)  # it reads no further event
         for fault in MANY:
             service._report_fault(fault)
