@@ -105,7 +105,7 @@ extends_documentation_fragment:
   - ansible.builtin.constructed
   - ansible.builtin.inventory_cache
 notes:
-  - A cached inventory is used until one of the files changes.
+  - A cached inventory is used until one of the files changes, or another release of the collection is installed.
   - With a folder as inventory, exclude C(machines.csv) with C(ignore_extensions) in the section
     C(inventory) of C(ansible.cfg), or use the path of C(pod.yml).
 """
@@ -142,6 +142,7 @@ from pathlib import Path
 
 from ansible.errors import AnsibleError, AnsibleParserError
 from ansible.plugins.inventory import BaseInventoryPlugin, Cacheable, Constructable
+from ansible.utils.unsafe_proxy import wrap_var
 
 from ansible_collections.openipu.pod.plugins.module_utils.pod import model
 from ansible_collections.openipu.pod.plugins.module_utils.pod.cabling import cable_macs
@@ -161,6 +162,7 @@ _GROUPS = (
     *("machines", "poplar_servers", "controllers", "switches", "data_switches", "management_switches", "pdus"),
     *(_DEPLOYED % role for role in HOST_ROLES),
 )
+_COLLECTION = Path(__file__).parents[2]
 _ROLES = {"poplar": "poplar_servers", "controller": "controllers"}
 
 
@@ -188,7 +190,8 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
             raise
         if not self.get_option("cache"):
             return _describe(load(path))
-        key = "%s_%s" % (self.get_cache_key(path), _digest(path, relative_to(path, self.get_option("machines"))))
+        files = [path, relative_to(path, self.get_option("machines")), *_release_files()]
+        key = "%s_%s" % (self.get_cache_key(path), _digest(*files))
         try:
             if cache:
                 return self._cache[key]
@@ -203,7 +206,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         for group in ("data_switches", "management_switches"):
             self.inventory.add_child("switches", group)
         for name, value in data["all"].items():
-            self.inventory.set_variable("all", name, value)
+            self.inventory.set_variable("all", name, wrap_var(value))
         racks = {}
         for rack in data["racks"]:
             if rack in _GROUPS:
@@ -217,11 +220,20 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
             for group in host["groups"]:
                 self.inventory.add_child(group, name)
             self.inventory.add_child(racks[host["vars"]["pod_rack"]], name)
-            for variable, value in host["vars"].items():
+            # Before version 2.19, Ansible renders templates in variables that are not marked.
+            variables = wrap_var(host["vars"])
+            for variable, value in variables.items():
                 self.inventory.set_variable(name, variable, value)
-            self._set_composite_vars(self.get_option("compose"), host["vars"], name, strict=strict)
-            self._add_host_to_composed_groups(self.get_option("groups"), host["vars"], name, strict=strict)
-            self._add_host_to_keyed_groups(self.get_option("keyed_groups"), host["vars"], name, strict=strict)
+            self._set_composite_vars(self.get_option("compose"), variables, name, strict=strict)
+            self._add_host_to_composed_groups(self.get_option("groups"), variables, name, strict=strict)
+            self._add_host_to_keyed_groups(self.get_option("keyed_groups"), variables, name, strict=strict)
+
+
+def _release_files() -> list[str]:
+    """Return the file that identifies the release of this collection: another release may have other variables."""
+    # An installed collection has a manifest with the checksums of all files, a checkout only galaxy.yml.
+    candidates = (_COLLECTION / name for name in ("MANIFEST.json", "galaxy.yml"))
+    return [str(path) for path in candidates if path.exists()][:1]
 
 
 def _digest(*paths: str) -> str:

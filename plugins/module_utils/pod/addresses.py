@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import typing as t
 
-from ..vipu.object_rules import ID_RULE, is_valid_id
 from . import model, spec
 from .source import Block, PodError
 
@@ -17,14 +16,6 @@ try:
     HAS_NETADDR = True
 except ImportError:
     HAS_NETADDR = False
-
-
-def check_name(block: Block, key: str, label: str) -> str:
-    """Return a valid name or id. Raises PodError."""
-    name = block[key]
-    if not is_valid_id(name):
-        raise block.error("invalid name of %s '%s': use %s" % (label, name, ID_RULE), key)
-    return str(name)
 
 
 class UniqueValues:
@@ -162,6 +153,6 @@ class Plan:
 
     def device(self, block: Block, kind: str) -> str:
         """Return the name of a device, which must be unique in the POD. Raises PodError."""
-        name = check_name(block, "name", kind)
+        name: str = block["name"]
         self._names.take(name, "this %s" % kind, block.error("", "name"))
         return name

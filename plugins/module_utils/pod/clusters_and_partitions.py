@@ -14,7 +14,7 @@ import typing as t
 
 from ..vipu.object_rules import IPUS_PER_MACHINE, is_power_of_two
 from . import model, spec
-from .addresses import UniqueValues, check_name
+from .addresses import UniqueValues
 from .source import Block, Items, unknown
 
 
@@ -43,7 +43,7 @@ class ObjectLists:
         self.users = tuple(self._user(block) for block in spec.USER.children(top, "users"))
 
     def _id(self, block: Block, kind: str) -> str:
-        id = check_name(block, "id", kind)
+        id: str = block["id"]
         self._ids.setdefault(kind, UniqueValues(kind)).take(id, None, block.error("", "id"))
         return id
 

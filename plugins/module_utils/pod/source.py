@@ -21,8 +21,11 @@ try:
 except ImportError:
     HAS_YAML = False
 
+from .forms import TEXT, Form
+
 Spec = t.Mapping[str, t.Mapping[str, t.Any]]
 _MAX_NAMED = 20  # maximum number of names in a message
+_MAX_SHOWN = 40  # characters of an invalid value in a message
 
 
 class PodError(Exception):
@@ -218,11 +221,20 @@ def unknown(kind: str, name: str, known: t.Iterable[str]) -> str:
     return "unknown %s '%s': %s" % (kind, name, listed)
 
 
-_FORMS = {"list": (Items, "a list"), "dict": (Block, "a mapping")}
+_IDENTIFIERS = ("id", "name")
+_COLLECTIONS = {"list": (Items, "a list"), "dict": (Block, "a mapping")}
+
+
+def _shown(text: str) -> str:
+    """Return the start of an invalid text in quotes, with escaped control characters."""
+    return repr(text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "…")
 
 
 class MappingSchema:
-    """Schema of a mapping as an argument spec. Nested mappings have their own schemas."""
+    """Schema of a mapping as an argument spec. Nested mappings have their own schemas.
+
+    The key ``form`` of a text is its form, TEXT by default.
+    """
 
     def __init__(self, label: str, spec: Spec, **rules: t.Any) -> None:
         """``label`` names the mapping in messages.
@@ -230,8 +242,15 @@ class MappingSchema:
         ``rules`` are those of ArgumentSpecValidator (mutually_exclusive and so on).
         """
         self.label = label
-        self.spec = spec
-        self._validator = ArgumentSpecValidator(spec, **rules)
+        self._forms: dict[str, Form] = {
+            name: option.get("form", TEXT)
+            for name, option in spec.items()
+            if option.get("elements", option.get("type", "str")) == "str"
+        }
+        self.spec: Spec = {
+            name: {key: value for key, value in option.items() if key != "form"} for name, option in spec.items()
+        }
+        self._validator = ArgumentSpecValidator(self.spec, **rules)
 
     def check(self, block: Block) -> Block:
         """Return the mapping with converted values and defaults. Raises PodError with the line of the error."""
@@ -239,10 +258,12 @@ class MappingSchema:
             if name not in self.spec:
                 message = unknown("key", name, self.spec)
                 raise block.error("%s: %s%s" % (self._subject(block), message, self._missing(block, message)), name)
-            self._check_form(block, name)
+            self._check_type(block, name)
         result = self._validator.validate(dict(block))
         if result.error_messages:
             raise block.error("%s: %s" % (self._subject(block), result.error_messages[0]), self._invalid_key(block))
+        for name, form in self._forms.items():
+            self._check_texts(block, name, result.validated_parameters.get(name), form)
         checked = Block(block.file, block.line)
         checked.lines = block.lines
         # Nested mappings and lists keep their lines.
@@ -250,10 +271,20 @@ class MappingSchema:
             checked[name] = block[name] if isinstance(block.get(name), (Block, Items)) else value
         return checked
 
-    def _check_form(self, block: Block, name: str) -> None:
+    def _check_texts(self, block: Block, name: str, value: t.Any, form: Form) -> None:
+        """Reject a text, or a list with a text, of another form. Omitted values and optional empty ones are valid."""
+        required = self.spec[name].get("required")
+        lines = block[name].lines if isinstance(block.get(name), Items) else [block.lines.get(name)]
+        for text, line in zip(value if isinstance(value, list) else [value], lines, strict=False):
+            if text is None or (text == "" and not required) or form.accepts(str(text)):
+                continue
+            subject = self.label if name in _IDENTIFIERS else self._subject(block)
+            raise block.error("%s: invalid %s %s: use %s" % (subject, name, _shown(text), form.rule), name, line)
+
+    def _check_type(self, block: Block, name: str) -> None:
         """Reject values of another type that the validator would convert."""
         kind = self.spec[name].get("type", "str")
-        form, expected = _FORMS.get(kind, (None, "a single value"))
+        form, expected = _COLLECTIONS.get(kind, (None, "a single value"))
         value = block[name]
         if value is None or kind == "raw":
             return
@@ -275,7 +306,7 @@ class MappingSchema:
         return " (missing: %s)" % ", ".join(names) if names else ""
 
     def _subject(self, block: Block) -> str:
-        name = block.get("id", block.get("name"))
+        name = next((block[key] for key in _IDENTIFIERS if key in block), None)
         return self.label if name is None else "%s '%s'" % (self.label, name)
 
     def _invalid_key(self, block: Block) -> str | None:

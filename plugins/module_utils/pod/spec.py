@@ -1,18 +1,23 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The keys of pod.yml and the columns of machines.csv."""
+"""The keys of pod.yml and the columns of machines.csv, with the forms of their texts."""
 
 from __future__ import annotations
 
-from ..vipu.partition_fields import IPU_FIELDS, PARTITION_FIELDS
+from ..vipu.partition_fields import IPU_FIELDS, PARTITION_FIELDS, Option
 from ..vipu.ports import AGENT_PORT, CONTROLLER_PORT
+from .forms import NAME, WORD
 from .model import DATA, DATA_MTU, MANAGEMENT, VLANS
 from .source import MappingSchema, Spec
 
 # Lists whose items have their own schema.
 _LIST = {"type": "list", "elements": "dict"}
 _NAMES = {"type": "list", "elements": "str"}
+_WORDS = {**_NAMES, "form": WORD}
+
+_NAME: Option = {"required": True, "form": NAME}
+_WORD: Option = {"form": WORD}
 
 # Keys of the inventory plugin; the model ignores them.
 INVENTORY_KEYS = (
@@ -34,7 +39,7 @@ POD = MappingSchema(
     "pod",
     {
         **{key: {"type": "raw"} for key in INVENTORY_KEYS},
-        "name": {"required": True},
+        "name": _NAME,
         "machines": {"default": "machines.csv"},
         "agent_port": {"type": "int", "default": AGENT_PORT},
         "controller": {"type": "dict"},
@@ -50,7 +55,7 @@ POD = MappingSchema(
 )
 CONTROLLER = MappingSchema(
     "controller",
-    {"server": {}, "host": {}, "port": {"type": "int", "default": CONTROLLER_PORT}},
+    {"server": {}, "host": _WORD, "port": {"type": "int", "default": CONTROLLER_PORT}},
     mutually_exclusive=[("server", "host")],
 )
 # Roles of this collection for hosts. playbooks/hosts.yml and deployed_clients.yml define their order.
@@ -84,7 +89,7 @@ OPENSTACK = MappingSchema(
     },
 )
 PHYSICAL_NETWORKS = MappingSchema(
-    "physical networks", {DATA: {"default": "physnet100g"}, MANAGEMENT: {"default": "physnet1g"}}
+    "physical networks", {DATA: {**_WORD, "default": "physnet100g"}, MANAGEMENT: {**_WORD, "default": "physnet1g"}}
 )
 CLOUD_NETWORK = MappingSchema("network of openstack", {"gateway": {}, "router_address": {}, "pools": _NAMES})
 TENANT = MappingSchema("tenant", {"project": {"required": True}, "vlan": {"type": "int"}, "allocation": {}})
@@ -92,7 +97,7 @@ NETWORK = MappingSchema("network", {"vlan": {"type": "int"}, "subnet": {}})
 RACK = MappingSchema(
     "rack",
     {
-        "name": {"required": True},
+        "name": _NAME,
         "number": {"type": "int", "required": True},
         "servers": _LIST,
         "switches": _LIST,
@@ -105,7 +110,7 @@ SERVER_INTERFACES = ("p1", "p2", "idrac", "data")
 SERVER = MappingSchema(
     "server",
     {
-        "name": {"required": True},
+        "name": _NAME,
         "roles": {**_NAMES, "choices": list(ROLES), "default": ["poplar"]},
         "addresses": {"type": "dict"},
         "macs": {"type": "dict"},
@@ -115,30 +120,30 @@ SERVER_VALUES = MappingSchema("server's interface", {name: {} for name in SERVER
 SWITCH = MappingSchema(
     "switch",
     {
-        "name": {"required": True},
+        "name": _NAME,
         "kind": {"choices": [DATA, MANAGEMENT], "required": True},
-        "model": {},
+        "model": _WORD,
         "address": {},
         "mac": {},
-        "uplinks": {**_NAMES, "default": []},
+        "uplinks": {**_WORDS, "default": []},
         "uplink_channel": {"type": "int"},
     },
 )
-PDU = MappingSchema("PDU", {"name": {"required": True}, "model": {"default": "AP8886"}, "address": {}, "mac": {}})
+PDU = MappingSchema("PDU", {"name": _NAME, "model": {**_WORD, "default": "AP8886"}, "address": {}, "mac": {}})
 CABLE = MappingSchema(
     "cable",
     {
         "device": {"required": True},
         "connector": {"required": True},
         "switch": {"required": True},
-        "port": {"required": True},
+        "port": {**_WORD, "required": True},
         "vlans": {"type": "list", "elements": "int"},
     },
 )
 CLUSTER = MappingSchema(
     "cluster",
     {
-        "id": {"required": True},
+        "id": _NAME,
         "racks": _NAMES,
         "machines": _NAMES,
         "topology": {"choices": ["mesh", "torus"], "default": "mesh"},
@@ -150,7 +155,7 @@ CLUSTER = MappingSchema(
 )
 ALLOCATION = MappingSchema(
     "allocation",
-    {"id": {"required": True}, "cluster": {"required": True}, "size": {"type": "int"}, "machines": _NAMES},
+    {"id": _NAME, "cluster": {"required": True}, "size": {"type": "int"}, "machines": _NAMES},
     mutually_exclusive=[("size", "machines")],
     required_one_of=[("size", "machines")],
 )
@@ -164,20 +169,20 @@ PARTITION_DIVISORS = ("num_gcds", "num_replicas", "num_segments")
 PARTITION = MappingSchema(
     "partition",
     {
-        "id": {"required": True},
+        "id": _NAME,
         **{name: {**_PARTITION[name], "required": True} for name in _REQUIRED},
         **PARTITION_OPTIONS,
     },
 )
 USER = MappingSchema(
     "user",
-    {"id": {"required": True}, "role": {"choices": ["user", "admin"], "default": "user"}, "allocations": _NAMES},
+    {"id": _NAME, "role": {"choices": ["user", "admin"], "default": "user"}, "allocations": _NAMES},
 )
 
 MACHINE = MappingSchema(
     "machine",
     {
-        "name": {"required": True},
+        "name": _NAME,
         "rack": {},
         "unit": {"type": "int", "required": True},
         "bmc_mac": {"required": True},
@@ -187,8 +192,8 @@ MACHINE = MappingSchema(
         "gw_address": {},
         "rnic_address": {},
         "rack_unit": {"type": "int"},
-        "serial": {},
-        "agent": {},
+        "serial": _WORD,
+        "agent": {"form": NAME},
     },
 )
 MACHINE_REQUIRED = ("name", "unit", "bmc_mac", "gw_mac", "rnic_mac")

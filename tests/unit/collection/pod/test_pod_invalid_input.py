@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.pod.load import PodError, load
 from hypothesis import given, settings
@@ -53,7 +55,21 @@ ROWS = [
     ("an unknown rack", [HEADER, row(1, rack="rak1")], 2, "unknown rack 'rak1': did you mean 'rack1'?"),
     ("a value too many", [HEADER, row(1) + ",9"], 2, "the line has 8 values and the header 7"),
     ("an empty required value", [HEADER, row(1, name=" ").replace("m1", " ")], 2, "missing required arguments: name"),
-    ("a name with a slash", [HEADER, row(1, name="../m")], 2, "invalid name of machine '../m': use 1 to 63 letters"),
+    ("a name with a slash", [HEADER, row(1, name="../m")], 2, "machine: invalid name '../m': use 1 to 63 letters"),
+    (
+        "a template as the serial",
+        [HEADER + ",serial", row(1) + ",{{ 7 * 7 }}"],
+        2,
+        "machine 'm1': invalid serial '{{ 7 * 7 }}': use 1 to 128 letters",
+    ),
+    ("a template as the agent", [HEADER + ",agent", row(1) + ",{{ x }}"], 2, "machine 'm1': invalid agent '{{ x }}'"),
+    ("a line break in the serial", [HEADER + ",serial", row(1) + ',"a\nb"'], 3, "invalid serial 'a\\nb'"),
+    (
+        "a long serial",
+        [HEADER + ",serial", row(1) + "," + "x" * 10_000],
+        2,
+        "invalid serial '%s…': use 1 to 128 letters" % ("x" * 40),
+    ),
     (
         "an unknown column",
         [HEADER.replace("bmc_mac", "bmc-mac"), row(1)],
@@ -237,6 +253,56 @@ def test_error_in_pod_yml_has_its_line(pod, tail, line, message):
     assert (caught.value.file, caught.value.line) == (str(path), line)
 
 
+INJECTED = "{{ lookup('pipe', 'id') }}"
+# Every text of pod.yml, by the change that puts it there. Other tests cover machines.csv.
+TEXTS = {
+    "name": ("name: test", "name: %s"),
+    "machines": ("name: test", "name: test\nmachines: %s"),
+    "host": ("{host: 10.3.1.101}", "{host: %s}"),
+    "server": ("{host: 10.3.1.101}", "{server: %s}"),
+    "rack": ("name: rack1", "name: %s"),
+    "subnet": ("{subnet: 10.2.0.0/16}", "{subnet: %s}"),
+    "switch": ("number: 1", "number: 1, switches: [{name: %s, kind: data}]"),
+    "model of a switch": ("number: 1", "number: 1, switches: [{name: s, kind: data, model: %s}]"),
+    "address of a switch": ("number: 1", "number: 1, switches: [{name: s, kind: data, address: %s}]"),
+    "mac of a switch": ("number: 1", "number: 1, switches: [{name: s, kind: data, mac: %s}]"),
+    "uplinks": ("number: 1", "number: 1, switches: [{name: s, kind: data, model: x, uplinks: [Ethernet1, %s]}]"),
+    "model of a PDU": ("number: 1", "number: 1, pdus: [{name: p, model: %s}]"),
+    "server of a rack": ("number: 1", "number: 1, servers: [{name: %s}]"),
+    "address of a server": ("number: 1", "number: 1, servers: [{name: s, addresses: {p1: %s}}]"),
+    "port": (
+        "number: 1",
+        "number: 1, switches: [{name: s, kind: data, model: x}],"
+        " cables: [{device: m1.1, connector: rnic, switch: s, port: %s}]",
+    ),
+    "cluster": ("id: cl", "id: %s"),
+    "racks of a cluster": ("racks: [rack1]}", "racks: [%s]}"),
+    "user": ("", "users: [{id: %s}]"),
+    "project": ("", "openstack: {tenants: [{project: %s}]}"),
+    "physical network": ("", "openstack: {physical_networks: {data: %s}}"),
+    "external network": ("", "openstack: {external_network: %s}"),
+    "DNS domain": ("", "openstack: {dns_domain: %s}"),
+    "NFS server": ("", "openstack: {nfs_servers: [%s]}"),
+}
+
+
+INVALID = [INJECTED, "{% x %}", "a\nb", "$(id)", "`id`", "a;b", "a'b", 'a"b', "--help", "a" * 300]
+
+
+@pytest.mark.parametrize("text", INVALID)
+@pytest.mark.parametrize("place", TEXTS)
+def test_no_text_can_be_more_than_a_name(pod, place, text):
+    path = pod.write()
+    before, after = TEXTS[place]
+    content = path.read_text()
+    changed = content.replace(before, after % json.dumps(text), 1) if before else content + after % json.dumps(text)
+    assert changed != content
+    path.write_text(changed)
+    with pytest.raises(PodError, match="line ") as caught:
+        load(str(path))
+    assert "invalid" in caught.value.message
+
+
 NETWORKS = [
     ("networks: {gww: {vlan: 1}}", "unknown key 'gww': did you mean 'gw'?"),
     ("networks: {gw: {vlan: 4095}}", "invalid VLAN 4095 of network 'gw': use 1 to 4094"),
@@ -401,8 +467,6 @@ def test_unreadable_files_are_named(pod, tmp_path):
     ),
 )
 def test_any_value_is_accepted_or_rejected(tmp_path_factory, value, key):
-    import json
-
     folder = tmp_path_factory.mktemp("any")
     document = {
         "name": "p",

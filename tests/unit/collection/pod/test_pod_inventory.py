@@ -162,3 +162,26 @@ def test_cache_is_used_until_a_file_changes(pod, tmp_path):
     rows = pod.machines_csv.read_text().splitlines()
     pod.machines_csv.write_text("\n".join(rows[:-1]) + "\n")
     assert len(parse(path).hosts("machines")) == 3
+
+
+@pytest.mark.parametrize("name", ["MANIFEST.json", "galaxy.yml"])
+def test_cache_of_another_release_is_not_used(pod, tmp_path, name):
+    store, site = tmp_path / "cache", tmp_path / "site"
+    collection = site / "ansible_collections/openipu/pod"
+    collection.mkdir(parents=True)
+    for folder in ("plugins", "meta"):
+        (collection / folder).symlink_to(ROOT / folder)
+    # Python resolves no links in the path of a plugin.
+    (collection / name).write_text("version: 1\n")
+    path = pod.write(tail=f"cache: true\ncache_plugin: ansible.builtin.jsonfile\ncache_connection: {store}\n")
+
+    def entries():
+        environment = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(site), "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")}
+        command = [str(BIN / "ansible-inventory"), "-i", str(path), "--list"]
+        subprocess.run(command, env=environment, capture_output=True, timeout=60, check=True)
+        return len(list(store.iterdir()))
+
+    assert entries() == 1
+    assert entries() == 1
+    (collection / name).write_text("version: 2\n")
+    assert entries() == 2
