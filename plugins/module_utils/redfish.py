@@ -8,6 +8,7 @@ It uses only the basic profile of Redfish.
 
 from __future__ import annotations
 
+import http.client
 import json
 import ssl
 import typing as t
@@ -22,6 +23,19 @@ from .runner import Connector, Run, Task, TaskError
 ROOT = "/redfish/v1/"
 _MAX_BYTES = 1 << 20  # of one response
 _MAX_MEMBERS = 100  # of a collection
+_MAX_TEXT = 200  # characters of one value
+
+# Values of the result and the properties of Redfish that they come from.
+_SYSTEM = {
+    "id": "Id",
+    "name": "Name",
+    "manufacturer": "Manufacturer",
+    "model": "Model",
+    "serial": "SerialNumber",
+    "power": "PowerState",
+}
+_MANAGER = {"id": "Id", "model": "Model", "version": "FirmwareVersion"}
+_FIRMWARE = {"id": "Id", "version": "Version"}
 
 
 class _NotFoundError(TaskError):
@@ -75,7 +89,12 @@ class Bmc:
             raise kind(self._rejection_message(error.code, path)) from None
         except (urllib.error.URLError, OSError, ssl.SSLError) as error:
             raise TaskError(self._connection_message(error)) from None
-        except ValueError:
+        except http.client.HTTPException as error:
+            raise TaskError(
+                "Cannot read %s from the BMC at %s: the response is not HTTP (%s). Check host and port."
+                % (path, self.address, type(error).__name__)
+            ) from None
+        except (ValueError, RecursionError):
             found = None
         if not isinstance(found, dict):
             raise TaskError(
@@ -84,14 +103,15 @@ class Bmc:
             )
         return found
 
-    def members(self, collection: Object | None) -> list[Object]:
+    def members(self, collection: t.Any) -> list[Object]:
         """Return the members of a linked collection; empty when it does not exist."""
-        path = (collection or {}).get("@odata.id")
+        path = _object(collection).get("@odata.id")
         try:
-            links = self.get(str(path)).get("Members") or [] if path else []
+            links = self.get(str(path)).get("Members") if path else []
         except _NotFoundError:
             return []
-        return [self.get(str(link.get("@odata.id"))) for link in links[:_MAX_MEMBERS]]
+        links = links if isinstance(links, list) else []
+        return [self.get(str(_object(link).get("@odata.id"))) for link in links[:_MAX_MEMBERS]]
 
     def _rejection_message(self, code: int, path: str) -> str:
         if code in (401, 403):
@@ -121,36 +141,38 @@ class Bmc:
         )
 
 
+def _object(value: t.Any) -> Object:
+    """Return a JSON object, empty for every other value."""
+    return value if isinstance(value, dict) else {}
+
+
+def _texts(item: Object, **names: str) -> Object:
+    """Return properties of a resource as printable texts of limited length. Missing and other values are None."""
+    return {key: _text(item.get(name)) for key, name in names.items()}
+
+
+def _text(value: t.Any) -> str | None:
+    if not isinstance(value, str):
+        return None
+    return "".join(character if character.isprintable() else "?" for character in value[:_MAX_TEXT])
+
+
 def _status(item: Object) -> Object:
-    status = item.get("Status") or {}
-    return {"state": status.get("State"), "health": status.get("HealthRollup") or status.get("Health")}
+    found = _texts(_object(item.get("Status")), state="State", rollup="HealthRollup", health="Health")
+    return {"state": found["state"], "health": found["rollup"] or found["health"]}
 
 
 def read(bmc: Bmc) -> Object:
     """Return the version of Redfish and the lists ``systems``, ``managers`` and ``firmware``. Raises TaskError."""
     root = bmc.get(ROOT)
-    update = bmc.get(str(root["UpdateService"]["@odata.id"])) if root.get("UpdateService") else {}
+    service = _object(root.get("UpdateService")).get("@odata.id")
+    update = bmc.get(str(service)) if service else {}
     return {
-        "redfish_version": root.get("RedfishVersion"),
-        "systems": [
-            {
-                "id": item.get("Id"),
-                "name": item.get("Name"),
-                "manufacturer": item.get("Manufacturer"),
-                "model": item.get("Model"),
-                "serial": item.get("SerialNumber"),
-                "power": item.get("PowerState"),
-                **_status(item),
-            }
-            for item in bmc.members(root.get("Systems"))
-        ],
-        "managers": [
-            {"id": item.get("Id"), "model": item.get("Model"), "version": item.get("FirmwareVersion"), **_status(item)}
-            for item in bmc.members(root.get("Managers"))
-        ],
+        "redfish_version": _text(root.get("RedfishVersion")),
+        "systems": [{**_texts(item, **_SYSTEM), **_status(item)} for item in bmc.members(root.get("Systems"))],
+        "managers": [{**_texts(item, **_MANAGER), **_status(item)} for item in bmc.members(root.get("Managers"))],
         "firmware": [
-            {"id": item.get("Id"), "version": item.get("Version"), **_status(item)}
-            for item in bmc.members(update.get("FirmwareInventory"))
+            {**_texts(item, **_FIRMWARE), **_status(item)} for item in bmc.members(update.get("FirmwareInventory"))
         ],
     }
 
@@ -158,7 +180,7 @@ def read(bmc: Bmc) -> Object:
 def problems(address: str, readings: Object) -> list[str]:
     """Return a message for each item that is powered off or not healthy. Missing values are ignored."""
     found = [
-        "System %s of the BMC at %s is powered %s." % (item["id"], address, str(item["power"]).lower())
+        "System %s of the BMC at %s is powered %s." % (item["id"], address, item["power"].lower())
         for item in readings["systems"]
         if item["power"] not in (None, "On")
     ]
@@ -201,4 +223,4 @@ BMC: Connector[Bmc] = Connector(
     lambda _args: True,  # the standard library suffices
 )
 
-REDFISH_INFO = Task(BMC, {"fail_on_problem": {"type": "bool", "default": True}}, _redfish_info)
+REDFISH_INFO = Task(BMC, {"fail_on_problem": {"type": "bool", "default": False}}, _redfish_info)

@@ -12,7 +12,7 @@ short_description: Read the health of a machine through the Redfish API of its B
 version_added: 0.1.0
 author: openipu.pod contributors (@openipu)
 description:
-  - Reads systems, managers and firmware versions from the BMC of an IPU-Machine or a server. Fails when an item is powered off or not healthy.
+  - Reads systems, managers and firmware versions from the BMC of an IPU-Machine or a server. Reports items that are powered off or not healthy.
   - Uses only the basic profile of Redfish, and sends one request at a time. Values that the BMC does not report are null, and not a problem.
 extends_documentation_fragment:
   - openipu.pod.attributes.info
@@ -45,7 +45,7 @@ options:
   fail_on_problem:
     description: Whether the task fails when RV(problems) is not empty.
     type: bool
-    default: true
+    default: false
 """
 
 EXAMPLES = r"""
@@ -55,13 +55,13 @@ EXAMPLES = r"""
     username: root
     password: "{{ vault_bmc_password }}"
     ca_path: /etc/ssl/certs/pod-ca.pem
+    fail_on_problem: true
 
 - name: Read the health without failing
   openipu.pod.redfish_info:
     host: 10.1.1.3
     username: root
     password: "{{ vault_bmc_password }}"
-    fail_on_problem: false
   register: bmc
 """
 

@@ -68,10 +68,12 @@ def test_a_healthy_machine(bmc: Bmc) -> None:
 
 def test_a_machine_that_is_powered_off(bmc: Bmc) -> None:
     bmc.power("ForceOff")
-    found = query(bmc)
+    found = query(bmc, fail_on_problem=True)
     assert found["failed"]
     assert found["msg"].endswith(f" of the BMC at 127.0.0.1:{bmc.port} is powered off.")
-    assert query(bmc, fail_on_problem=False)["problems"] == [found["msg"]]
+    read = query(bmc)
+    assert not read.get("failed")
+    assert read["problems"] == [found["msg"]]
 
 
 def test_invalid_credentials_and_untrusted_certificates_are_reported(bmc: Bmc, tmp_path: Path) -> None:
