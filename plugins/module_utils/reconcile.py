@@ -157,7 +157,7 @@ class Failure(enum.Enum):
 
     REJECTED = "rejected"  # nothing changed
     NOT_TRIED = "not tried"  # an earlier step or the whole batch was rejected
-    HALF_DONE = "half done"  # removed, but not created again
+    HALF_DONE = "half done"  # changed in part, such as removed, but not created again
     MISSING = "missing"  # validation failed: a referenced object is missing, but may exist before the real run
 
 

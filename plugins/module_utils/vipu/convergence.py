@@ -11,7 +11,18 @@ from __future__ import annotations
 
 import typing as t
 
-from ..reconcile import Action, Failure, Family, ItemError, Object, Report, Step, converge, plan
+from ..reconcile import (
+    Action,
+    Failure,
+    Family,
+    ItemError,
+    Object,
+    Report,
+    Step,
+    build_report,
+    converge,
+    plan,
+)
 from ..runner import TaskError
 from .client import VipuError
 from .options import Run
@@ -20,6 +31,8 @@ from .resources import PARTITION
 STATE: dict[str, t.Any] = {"type": "str", "choices": ["present", "absent"], "default": "present"}
 FORCE: dict[str, t.Any] = {"force": {"type": "bool", "default": False}}
 RECREATE: dict[str, t.Any] = {"recreate": {"type": "bool", "default": False}}
+
+_MOST_PLANS = 3  # of one task, while other clients create and remove the same objects
 
 _T = t.TypeVar("_T")
 
@@ -34,16 +47,20 @@ def converge_object(
     params = run.params
     desired: Object = {name: params[name] for name in (family.key, *(f.name for f in family.fields))}
     key = desired[family.key]
-    actual = [item for item in run.transport.read(family.kind) if item[family.key] == key]
-    if params["state"] == "absent":
-        steps = plan(family, [], actual, absent=[key])
-    else:
+
+    def make_plan() -> list[Step]:
+        actual = [item for item in run.transport.read(family.kind) if item[family.key] == key]
+        if params["state"] == "absent":
+            return plan(family, [], actual, absent=[key])
         actual = with_details(run, family, [desired], actual)
         steps = plan(family, [desired], actual, recreate=params.get("recreate", False))
-    if prepare and not run.check_mode:
-        for step in steps:
-            prepare(step)
-    return (steps[0] if steps else None), apply_steps(run, steps, params.get("force", False))
+        if prepare and not run.check_mode:
+            for step in steps:
+                prepare(step)
+        return steps
+
+    steps, report = apply_plan(run, make_plan, params.get("force", False))
+    return (steps[0] if steps else None), report
 
 
 def with_details(run: Run, family: Family, desired: list[Object], actual: list[Object]) -> list[Object]:
@@ -63,18 +80,23 @@ def with_details(run: Run, family: Family, desired: list[Object], actual: list[O
         names = family.unreported(desired_by_id[id], complete[id])
         if names:
             unknown.setdefault(", ".join(names), []).append("'%s'" % id)
-    run.warnings.extend(
+    messages = (
         "Cannot compare %s of partition %s: the controller does not report it over this transport."
         % (names, ", ".join(ids))
         for names, ids in unknown.items()
     )
+    # Another plan of the same task has the same warnings.
+    run.warnings.extend(message for message in messages if message not in run.warnings)
     return list(complete.values())
 
 
-def apply_steps(run: Run, steps: list[Step], force: bool, validate_in_check_mode: bool = False) -> Report:
-    """Apply the steps. Raises TaskError with the partial result after a failure.
+def apply_plan(
+    run: Run, make_plan: t.Callable[[], list[Step]], force: bool, validate_in_check_mode: bool = False
+) -> tuple[list[Step], Report]:
+    """Make and apply a plan. Return its steps and the report. Raises TaskError with the partial result after a failure.
 
-    With ``validate_in_check_mode`` the controller validates the steps in check mode.
+    After a failure, it makes the plan again. When another client created or removed a failed object in the
+    meantime, it applies the new plan. With ``validate_in_check_mode`` the controller validates the steps in check mode.
     """
 
     def validate(work: list[Step]) -> list[ItemError]:
@@ -91,11 +113,54 @@ def apply_steps(run: Run, steps: list[Step], force: bool, validate_in_check_mode
     def write(work: list[Step]) -> list[ItemError]:
         return run.transport.write(work, force)
 
-    report = converge(steps, write, run.check_mode, run.diff, validate if validate_in_check_mode else None)
+    validator = validate if validate_in_check_mode else None
+    done: dict[tuple[str, str], Step] = {}
+    steps = make_plan()
+    report = converge(steps, write, run.check_mode, run.diff, validator)
+    for _ in range(_MOST_PLANS - 1):
+        again = _changed_plan(steps, report, make_plan) if report.failed else None
+        if again is None:
+            break
+        failed = {(error.kind, error.key) for error in report.errors}
+        done.update((_key(step), step) for step in steps if step.action is not Action.NONE and _key(step) not in failed)
+        wrote = report.changed
+        report = converge(again, write, run.check_mode, run.diff, validator)
+        steps = [*(done.get(_key(step), step) for step in again), *_missing(done, again)]
+        report = build_report(steps, report.errors, run.diff, wrote or report.changed)
     if report.failed:
         result = report.result()
         raise TaskError(result.pop("msg"), **result)
-    return report
+    return steps, report
+
+
+def _changed_plan(steps: list[Step], report: Report, make_plan: t.Callable[[], list[Step]]) -> list[Step] | None:
+    """Return a new plan if it differs for a failed object, because another client created or removed the object."""
+    try:
+        again = make_plan()
+    except VipuError:
+        return None  # the first error is the cause
+    failures = {(error.kind, error.key): error.failure for error in report.errors}
+    existed = {_key(step): step.before is not None for step in steps if _by_others(step, failures.get(_key(step)))}
+    exists = {_key(step): step.before is not None for step in again}
+    changed = any(exists.get(key, False) is not before for key, before in existed.items())
+    return again if changed else None
+
+
+def _by_others(step: Step, failure: Failure | None) -> bool:
+    """Return whether only other clients can have created or removed the object of a step."""
+    if failure is Failure.HALF_DONE:
+        return step.before is None  # otherwise, this task removed it
+    return failure is not None and failure is not Failure.NOT_TRIED
+
+
+def _key(step: Step) -> tuple[str, str]:
+    return step.family.kind, step.key
+
+
+def _missing(done: dict[tuple[str, str], Step], steps: list[Step]) -> list[Step]:
+    """Return the steps that an earlier plan completed and a later one does not list, such as removals."""
+    listed = {_key(step) for step in steps}
+    return [step for key, step in done.items() if key not in listed]
 
 
 def object_result(report: Report, **more: t.Any) -> Object:

@@ -9,7 +9,7 @@ import typing as t
 
 from ...reconcile import Family, Object, Step, empty_result, plan
 from ...runner import Task, TaskError
-from ..convergence import FORCE, RECREATE, apply_steps, call_after_write, with_details
+from ..convergence import FORCE, RECREATE, apply_plan, call_after_write, with_details
 from ..options import VIPU, Run
 from ..resources import AGENT, ALLOCATION, CLUSTER, OPTIONS, PARTITION, with_dependents
 from ..waiting import WAIT_OPTIONS, wait_active
@@ -27,16 +27,19 @@ def _pod(run: Run) -> Object:
                 % (name, name, name)
             )
     managed = [f for f in _LISTED if params[f.plural] is not None]
-    seen = run.transport.read_all([family.kind for family in managed])
-    steps: list[Step] = []
-    for family in managed:
-        prune: t.Callable[[Object], bool] | None = (lambda item: True) if family.plural in params["prune"] else None
-        desired = params[family.plural] or []
-        seen[family.kind] = with_details(run, family, desired, seen[family.kind])
-        steps += plan(family, desired, seen[family.kind], prune=prune, recreate=params["recreate"])
-    if params["force"]:
-        steps = with_dependents(steps, seen)
-    report = apply_steps(run, steps, params["force"], params["validate"])
+    seen: dict[str, list[Object]] = {}
+
+    def make_plan() -> list[Step]:
+        seen.update(run.transport.read_all([family.kind for family in managed]))
+        steps: list[Step] = []
+        for family in managed:
+            prune: t.Callable[[Object], bool] | None = (lambda item: True) if family.plural in params["prune"] else None
+            desired = params[family.plural] or []
+            seen[family.kind] = with_details(run, family, desired, seen[family.kind])
+            steps += plan(family, desired, seen[family.kind], prune=prune, recreate=params["recreate"])
+        return with_dependents(steps, seen) if params["force"] else steps
+
+    _steps, report = apply_plan(run, make_plan, params["force"], params["validate"])
     result = {**{family.plural: empty_result() for family in managed}, **report.result()}
     if params["wait"] and params["partitions"] and not run.check_mode:
         ids = [item["id"] for item in params["partitions"]]

@@ -22,7 +22,10 @@ _NO_RESPONSE = ("UNAVAILABLE", "DEADLINE_EXCEEDED", "UNAUTHENTICATED")
 _REMOVING = (Action.DELETE, Action.RECREATE)
 _INVALID_ARGUMENT = 3  # this and the next are numbers of gRPC status codes
 _NOT_FOUND = 5
+_ALREADY_EXISTS = 6
 _REJECTIONS = range(3, 10)  # status codes with a code of errors of their own
+# Outcomes of an object that existed already, and their effect.
+_EXISTED = {admin.OUTCOME_UNCHANGED: Failure.REJECTED, admin.OUTCOME_CHANGED: Failure.HALF_DONE}
 _MOST_NAMED = 100  # partitions named in a request; above that, all are requested
 
 
@@ -92,6 +95,8 @@ class GrpcTransport:
                     return _rejected(steps, [_invalid_value(step, error)])
         reply = self._client.call(self._client.admin.Apply, request, "apply the batch")
         self._access_keys.update(reply.access_keys)
+        if reply.applied and not validate_only:
+            return _created_by_others(steps, reply.results)
         return _rejected(
             steps,
             [
@@ -229,6 +234,20 @@ def _invalid_value(step: Step, error: ValueError, failure: Failure = Failure.REJ
     """Return the error of a value that the API cannot represent, such as a negative number."""
     message = "Cannot create %s '%s': %s." % (step.family.title, step.key, str(error).rstrip("."))
     return ItemError.of(step, message, failure, _error_code(_INVALID_ARGUMENT))
+
+
+def _created_by_others(steps: list[Step], results: t.Iterable[t.Any]) -> list[ItemError]:
+    """Return one error per object of an applied batch that should be new, but that another client had created."""
+    new = {(step.family.kind, step.key): step for step in steps if step.action is Action.CREATE}
+    errors = []
+    for result in results:
+        step = new.get((KIND.text(result.kind), result.id))
+        failure = _EXISTED.get(result.outcome)
+        if step and failure:
+            message = "Cannot create %s '%s': another client created it at the same time. Run the task again."
+            message %= (step.family.title, step.key)
+            errors.append(ItemError(step.family.kind, step.key, message, failure, _error_code(_ALREADY_EXISTS)))
+    return errors
 
 
 def _rejected(steps: list[Step], errors: list[ItemError]) -> list[ItemError]:
