@@ -17,6 +17,7 @@ import pytest
 from pyeapi.eapilib import CommandError, ConnectionError
 
 from openipu.twin.cables.switch_cabling import Neighbour
+from openipu.twin.devices.eos import server
 from openipu.vipu.tls import load
 from tests.integration.eos_switches import PASSWORD, USER, Cables, Rack, ServedSwitch, rack_of_switches
 from tests.waiting import until
@@ -239,6 +240,22 @@ def test_a_login_with_a_cookie(switch: ServedSwitch) -> None:
         "127.0.0.1", switch.port, username=USER, password=PASSWORD, context=context
     )
     assert session.execute(["show hostname"])["result"][0] == show(node, "show hostname")
+
+
+def test_the_oldest_login_expires(switch: ServedSwitch, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "_MAX_COOKIES", 2)
+    context = ssl.create_default_context(cafile=str(switch.certs / "ca" / load.CA))
+    channel = http.client.HTTPSConnection("127.0.0.1", switch.port, timeout=10, context=context)
+
+    def post(path: str, body: dict[str, Any], cookie: str = "") -> tuple[int, str]:
+        channel.request("POST", path, json.dumps(body), {"Cookie": cookie})
+        response = channel.getresponse()
+        response.read()
+        return response.status, response.getheader("Set-Cookie", "").partition(";")[0]
+
+    cookies = [post("/login", {"username": USER, "password": PASSWORD})[1] for _ in range(3)]
+    assert [post("/command-api", {}, cookie)[0] for cookie in cookies] == [401, 200, 200]
+    channel.close()
 
 
 def test_an_untrusted_certificate(switch: ServedSwitch) -> None:

@@ -27,6 +27,7 @@ _BACKLOG = 128
 _REALM = 'Basic realm="COMMAND_API_AUTH"'
 _UNAUTHORIZED = "Unable to authenticate user: Bad username/password combination\n"
 _COOKIE = "Session"
+_MAX_COOKIES = 100  # logins without a logout; the oldest expires
 _MIN_DELAY = 0.02  # minimum delay of a check of the commit timer, in seconds
 
 
@@ -194,6 +195,8 @@ class SwitchServer:
         if not self._is_valid(user, password):
             return web.Response(status=401, text=_UNAUTHORIZED)
         cookie = secrets.token_hex(16)
+        while len(self._cookies) >= _MAX_COOKIES:
+            del self._cookies[next(iter(self._cookies))]
         self._cookies[cookie] = user
         response = web.json_response({"Login": "success"})
         response.set_cookie(_COOKIE, cookie, httponly=True, path="/")
