@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from typing import Any
 
 import pytest
 import structlog
 
-from openipu.process import log_rate
+from openipu.process import log, log_rate
 from openipu.process.log_rate import MAX_LINES, WINDOW, RateLimit
 
 
@@ -27,30 +28,44 @@ class Log:
 
 
 def test_one_agent_cannot_hide_others() -> None:
-    log = Log()
+    limited = Log()
     for _ in range(1000):
-        log.write(agent="liar")
-    log.write(agent="honest")
-    log.write(agent="liar", event="agent up")
-    assert len(log.lines) == MAX_LINES + 2
-    log.now += WINDOW
-    log.write(agent="liar")
-    assert log.lines[-1] == {"event": "agent down", "agent": "liar", "suppressed": 1000 - MAX_LINES}
-    log.write(agent="liar")
-    assert "suppressed" not in log.lines[-1]
+        limited.write(agent="liar")
+    limited.write(agent="honest")
+    limited.write(agent="liar", event="agent up")
+    assert len(limited.lines) == MAX_LINES + 2
+    limited.now += WINDOW
+    limited.write(agent="liar")
+    assert limited.lines[-1] == {"event": "agent down", "agent": "liar", "suppressed": 1000 - MAX_LINES}
+    limited.write(agent="liar")
+    assert "suppressed" not in limited.lines[-1]
 
 
 def test_other_events_are_not_limited() -> None:
-    log = Log()
+    limited = Log()
     for _ in range(1000):
-        log.write()
-    assert len(log.lines) == 1000
+        limited.write()
+    assert len(limited.lines) == 1000
 
 
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log_rate, "MAX_KEYS", 3)
-    log = Log()
+    limited = Log()
     for number in range(10):
-        log.write(agent=str(number))
-    assert len(log.lines) == 10
-    assert len(log.limit._windows) == 3
+        limited.write(agent=str(number))
+    assert len(limited.lines) == 10
+    assert len(limited.limit._windows) == 3
+
+
+def test_logs_of_services_are_limited(capsys: pytest.CaptureFixture[str]) -> None:
+    before, root = structlog.get_config(), logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    try:
+        log.configure("text", "info")
+        for _ in range(100):
+            structlog.get_logger("vipu-server").warning("agent down", agent="liar", reason="it lies")
+    finally:
+        structlog.configure(**before)
+        root.handlers[:] = handlers
+        root.setLevel(level)
+    assert capsys.readouterr().err.count("agent down") == MAX_LINES
