@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from openipu.vipu.metrics import connections
+from openipu.vipu.metrics import connections, exporter
 from openipu.vipu.metrics.access import Token
 from openipu.vipu.metrics.exporter import Exporter, MetricsAddress
 from tests.integration.scraping import get
@@ -25,18 +25,20 @@ def start() -> Iterator[Callable[..., Exporter]]:
     with ExitStack() as stack:
 
         def begin(token: Token | None = None) -> Exporter:
-            exporter = Exporter(MetricsAddress(HOST, 0, token=token), [])
-            exporter.bind()
-            exporter.start()
-            stack.callback(exporter.stop)
-            return exporter
+            endpoint = Exporter(MetricsAddress(HOST, 0, token=token), [])
+            endpoint.bind()
+            endpoint.start()
+            stack.callback(endpoint.stop)
+            return endpoint
 
         yield begin
 
 
 @pytest.mark.defence("openipu.vipu.metrics.connections._MAX_IDLE", 1 << 30)
-def test_slow_clients(start: Callable[..., Exporter]) -> None:
+def test_slow_clients(start: Callable[..., Exporter], monkeypatch: pytest.MonkeyPatch) -> None:
     """Clients that never finish their requests neither keep others out nor occupy more and more threads."""
+    monkeypatch.setattr(connections, "_MAX_IDLE_SECONDS", 600)  # on a busy machine, time must not close them
+    monkeypatch.setattr(exporter._Handler, "timeout", 600)
     listen = start().listen
     with ExitStack() as stack:
         slow = [stack.enter_context(socket.create_connection((listen.host, listen.port), 5)) for _ in range(MANY)]
