@@ -179,6 +179,8 @@ def _leaves(message: Any, before: tuple[Any, ...] = ()) -> Iterator[tuple[Any, .
 
 
 def _put(message: Any, field: Any, value: Any) -> None:
+    if field.type == Field.TYPE_BYTES:
+        value = value.encode()
     if field.is_repeated:
         getattr(message, field.name)[:] = [value]
     else:

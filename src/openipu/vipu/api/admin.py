@@ -8,6 +8,7 @@ caller is an administrator before it calls them.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
 import structlog
 
@@ -18,15 +19,17 @@ from openipu.vipu.api.auth import Caller
 from openipu.vipu.api.convert import Message
 from openipu.vipu.api.guard import large_requests, waits_for_agents
 from openipu.vipu.api.replies import allocation_reply, not_found
-from openipu.vipu.domain import rules
+from openipu.vipu.domain import certificates, rules
 from openipu.vipu.domain.batch import Batch, BatchResult, apply_batch, check_length
 from openipu.vipu.domain.context import Context
-from openipu.vipu.domain.errors import RuleError
-from openipu.vipu.domain.model import Agent, Change, Kind, State, sorted_by_id
+from openipu.vipu.domain.errors import Code, RuleError
+from openipu.vipu.domain.model import Agent, Certificate, Change, Kind, Put, State, sorted_by_id
 from openipu.vipu.domain.specs import Outcome, Removal, Spec
 from openipu.vipu.fleet import auto_add
 from openipu.vipu.lifecycle.interface import Lifecycle
 from openipu.vipu.storage.writer import RecordWriter
+from openipu.vipu.tls import users
+from openipu.vipu.tls.load import TlsError
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger("vipu-server")
 
@@ -36,8 +39,14 @@ _LONGEST_WAIT = 30_000  # milliseconds, for progress of a cluster test
 class AdminService:
     """Management of agents, clusters, allocations and users, one by one or a whole POD at once."""
 
-    def __init__(self, controller: RecordWriter, lifecycle: Lifecycle, max_retries: int) -> None:
-        """Serve the admin API. ``max_retries``: limit of automatic resets for new partitions."""
+    def __init__(
+        self, controller: RecordWriter, lifecycle: Lifecycle, max_retries: int, certs: Path | None = None
+    ) -> None:
+        """Serve the admin API. ``max_retries``: limit of automatic resets for new partitions.
+
+        ``certs``: folder of the certificates of a secure controller, whose authority issues those of users.
+        """
+        self._certs = certs
         self._controller = controller
         self._lifecycle = lifecycle
         self._max_retries = max_retries
@@ -46,14 +55,14 @@ class AdminService:
     def Apply(self, request: Message, caller: Caller) -> Message:
         """Apply a whole POD in one transaction, all items or none."""
         check_length(messages.batch_length(request))  # before any work goes into its items
-        users, keys = [], {}
+        accounts, keys = [], {}
         for message in request.users:
             spec = messages.user_spec(message)
             # Every user gets a key: new users are known only after the batch is applied.
             user, key = auth.new_user(spec.id, spec.role, spec.allocations)
-            users.append(user)
+            accounts.append(user)
             keys[spec.id] = key
-        desired = messages.batch(request, users)
+        desired = messages.batch(request, accounts)
         write = not request.validate_only
 
         def command(state: State) -> tuple[list[Change], BatchResult]:
@@ -187,6 +196,41 @@ class AdminService:
     def RemoveUser(self, request: Message, caller: Caller) -> Message:
         """Remove a user and keep the objects that it created."""
         return self._remove(Kind.USER, request)
+
+    def AddCertificate(self, request: Message, caller: Caller) -> Message:
+        """Issue a certificate for a user, or register one."""
+        try:
+            if request.signing_request:
+                if self._certs is None:
+                    raise TlsError("Cannot issue a certificate: this controller is not secure. Use --secure.")
+                pem = users.sign(self._certs, request.user_id, request.signing_request)
+            else:
+                pem = request.certificate
+            added = Certificate(*users.describe(pem))
+        except TlsError as error:
+            raise RuleError(Code.FAILED_PRECONDITION, str(error)) from None
+
+        def command(state: State) -> tuple[list[Change], None]:
+            return [Put(certificates.add(state, request.user_id, added))], None
+
+        self._controller.submit(command).result()
+        return admin.AddCertificateReply(certificate=pem, description=messages.certificate_message(added))
+
+    def ListCertificates(self, request: Message, caller: Caller) -> Message:
+        """Return the certificates of a user, the oldest first."""
+        user = self._controller.state.users.get(request.user_id)
+        if user is None:
+            raise not_found(Kind.USER, request.user_id)
+        return admin.ListCertificatesReply(certificates=map(messages.certificate_message, user.certificates))
+
+    def RevokeCertificate(self, request: Message, caller: Caller) -> Message:
+        """Revoke a certificate of a user. The next call with it is rejected."""
+
+        def command(state: State) -> tuple[list[Change], None]:
+            return [Put(certificates.revoke(state, request.user_id, request.key))], None
+
+        self._controller.submit(command).result()
+        return admin.RevokeCertificateReply()
 
     def _agent(self, state: State, agent: Agent, *, facts: bool) -> Message:
         return messages.agent_message(

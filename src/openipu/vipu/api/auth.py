@@ -7,11 +7,14 @@ import hashlib
 import hmac
 import secrets
 import string
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from openipu.shared.vipu.client import ACCESS_KEY_METADATA, USER_ID_METADATA
+from openipu.vipu.domain import certificates
 from openipu.vipu.domain.model import Role, State, User
+from openipu.vipu.tls.load import TlsError
+from openipu.vipu.tls.users import fingerprint
 
 # 11 of 62 characters: 65 random bits.
 _KEY_LENGTH = 11
@@ -70,12 +73,17 @@ class Authenticator:
         default_user_id: str = "",
         user_id_metadata: str = USER_ID_METADATA,
         access_key_metadata: str = ACCESS_KEY_METADATA,
+        shared_certificates: bool = True,
     ) -> None:
-        """Read users from ``state``. ``default_user_id``: user of calls without credentials, empty for none."""
+        """Read users from ``state``. ``default_user_id``: user of calls without credentials, empty for none.
+
+        ``shared_certificates``: users without certificates may use any that is not another user's.
+        """
         self._state = state
         self._default = default_user_id
         self._user_id_metadata = user_id_metadata
         self._access_key_metadata = access_key_metadata
+        self._shared = shared_certificates
 
     def __call__(self, metadata: Iterable[tuple[str, str | bytes]]) -> Caller:
         """Return the caller. Raises AuthError."""
@@ -104,6 +112,27 @@ class Authenticator:
                 "Cannot log in: the user id or its access key is wrong. Ask an administrator for a new one.", id
             )
         return _caller(user)
+
+    def check_certificate(self, caller: Caller, connection: Mapping[str, Sequence[bytes]]) -> None:
+        """Raise AuthError when the caller may not use the certificate of its connection.
+
+        ``connection``: authentication context of gRPC. Without TLS, there is no certificate to check.
+        """
+        pems = connection.get("x509_pem_cert")
+        if not pems:
+            return
+        state = self._state()
+        user = state.users.get(caller.user)
+        try:
+            key = fingerprint(pems[0])
+        except TlsError:
+            key = ""
+        if user is None or not key or not certificates.may_use(user, key, state, shared=self._shared):
+            raise AuthError(
+                "Cannot log in: the certificate is not one of this user, or was revoked. Use the user's own "
+                "certificate, or ask an administrator for a new one.",
+                caller.user,
+            )
 
 
 def _caller(user: User) -> Caller:

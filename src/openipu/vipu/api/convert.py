@@ -13,6 +13,7 @@ from openipu.vipu.domain.errors import Code, RuleError, quoted
 from openipu.vipu.domain.model import (
     Agent,
     Allocation,
+    Certificate,
     Cluster,
     GwRouting,
     GwTopology,
@@ -273,6 +274,16 @@ def user_spec(message: Message) -> UserSpec:
 def user_message(user: User) -> Message:
     """Return a ``UserSpec`` message. Keys and their hashes never leave the controller."""
     return admin.UserSpec(id=user.id, role=2 if user.role is Role.ADMIN else 1, allocation_ids=user.allocations)
+
+
+def certificate_message(certificate: Certificate) -> Message:
+    """Return a ``Certificate`` message."""
+    return admin.Certificate(
+        key=certificate.key,
+        serial=certificate.serial,
+        not_after_unix=certificate.not_after,
+        revoked=certificate.revoked,
+    )
 
 
 def batch_length(request: Message) -> int:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import grpc
@@ -78,6 +79,7 @@ class EndpointOptions:
     authenticator: Authenticator | None = None
     version: str = ""
     max_retries: int = 3
+    certs: Path | None = None
 
 
 class ListenError(Exception):
@@ -102,7 +104,9 @@ class Endpoints:
             # Returns its reply already encoded.
             _USER: virmgrpc.handler("UserService", user, {"ListPartitions": bytes}),
             _TENANT: admin.handler("TenantService", TenantService(controller, lifecycle)),
-            _ADMIN: admin.handler("AdminService", AdminService(controller, lifecycle, options.max_retries)),
+            _ADMIN: admin.handler(
+                "AdminService", AdminService(controller, lifecycle, options.max_retries, options.certs)
+            ),
         }
 
     def bind(self) -> list[ListenAddress]:

@@ -110,6 +110,7 @@ class RequestGuard(grpc.GenericRpcHandler):  # type: ignore[misc]
                     raise _CancelledError
                 if authenticate is not None:
                     caller = authenticate(context.invocation_metadata())
+                    authenticate.check_certificate(caller, context.auth_context())
                 user = caller.user
                 if admin_only and caller.allowed is not None:
                     name = method.rpartition("/")[2]

@@ -13,6 +13,7 @@ from openipu.vipu.cli.agents import (
     take_over_agent,
 )
 from openipu.vipu.cli.allocations import create_allocation, remove_allocation
+from openipu.vipu.cli.certificates import create_certificate, list_certificates, remove_certificate
 from openipu.vipu.cli.cluster_tests import test_cluster
 from openipu.vipu.cli.clusters import create_cluster, get_cluster, list_clusters, remove_cluster
 from openipu.vipu.cli.grammar import program
@@ -35,6 +36,9 @@ LEAVES = (
     create_user,
     list_users,
     remove_user,
+    create_certificate,
+    list_certificates,
+    remove_certificate,
 )
 vipu_admin = program(
     "vipu-admin", "Manage agents, clusters, allocations, users and partitions of an IPU-POD.", (*LEAVES, *user.LEAVES)

@@ -28,7 +28,10 @@ vipu = program(
     "vipu",
     "Manage partitions of an IPU-POD.",
     LEAVES,
-    ("vipu-admin", frozenset({"agent", "cluster", "allocation", "user", "test", "discover", "take-over"})),
+    (
+        "vipu-admin",
+        frozenset({"agent", "cluster", "allocation", "user", "certificate", "test", "discover", "take-over"}),
+    ),
 )
 
 

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from openipu.shared.vipu.names import ROLE
 from openipu.vipu.cli import listing, output
+from openipu.vipu.cli.certificates import issue
 from openipu.vipu.cli.grammar import EnumName, Id, Ids, command
 from openipu.vipu.cli.removal import removal
 from openipu.vipu.cli.session import Session, VipuCommandError
@@ -18,24 +20,35 @@ from openipu.vipu.cli.session import Session, VipuCommandError
 @click.argument("id", metavar="NAME", type=Id("user", existing=False))
 @click.option("--allocations", type=Ids("allocation"), help="Allocations that the user may use.")
 @click.option("--role", type=EnumName(ROLE), help="Role of the user; role admin has all rights.  [default: user]")
-def create_user(session: Session, id: str, allocations: tuple[str, ...] | None, role: str | None) -> None:
+@click.option("--certificate", is_flag=True, help="Issue a certificate for the user: NAME.crt and NAME.key.")
+def create_user(
+    session: Session, id: str, allocations: tuple[str, ...] | None, role: str | None, certificate: bool
+) -> None:
     """Create a user.
 
-    Print its access key, which cannot be read again, and write NAME.vipu-cli.hcl in the current folder.
+    Print its access key, which cannot be read again, and write NAME.vipu-cli.hcl in the current folder. With
+    --certificate, the user can call only with that certificate.
     """
+    from openipu.shared.vipu import certificates
     from openipu.shared.vipu.contract import admin
     from openipu.shared.vipu.userfile import write_config
 
     spec = admin.UserSpec(id=id, role=ROLE.number(role), allocation_ids=allocations or ())
     key = session.call("admin", "CreateUser", admin.CreateUserRequest(spec=spec)).access_key
     path = f"{id}.vipu-cli.hcl"
+    connection = session.client.connection
+    if certificate:
+        client_cert, client_key = certificates.paths(Path(), id)
+        connection = replace(connection, client_cert=str(client_cert), client_key=str(client_key))
     try:
-        write_config(Path(path), session.client.connection, id, key)
+        write_config(Path(path), connection, id, key)
     except OSError as error:
         raise VipuCommandError(
             f"The user exists with the access key {key!r}, but the file {path!r} cannot be written "
             f"({error.strerror}). Store the key: it cannot be read again."
         ) from None
+    if certificate:
+        issue(session, id)
     if not session.client.connection.secure:
         click.echo("Note: this controller runs without --secure and does not check access keys.", err=True)
     session.succeed(

@@ -216,6 +216,16 @@ class Partition:
 
 
 @dataclass(frozen=True, slots=True)
+class Certificate:
+    """Client certificate of a user. A revoked one stays in the record, so that it is never accepted again."""
+
+    key: str  # SHA-256 of the public key, in hex; a renewed certificate keeps it
+    serial: str  # in hex
+    not_after: int  # seconds since 1970
+    revoked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class User:
     """User of a secure controller; the access key is stored as a salted hash only."""
 
@@ -224,6 +234,7 @@ class User:
     allocations: tuple[str, ...]
     key_hash: str
     key_salt: str
+    certificates: tuple[Certificate, ...] = ()
 
     kind = Kind.USER
 
@@ -270,6 +281,8 @@ class State:
     allocations_in: dict[str, set[str]] = field(default_factory=dict)
     partitions_in: dict[str, set[str]] = field(default_factory=dict)
     users_of: dict[str, set[str]] = field(default_factory=dict)
+    # key of a certificate -> user id
+    certificate_users: dict[str, str] = field(default_factory=dict)
     # cluster id -> for each position, one bit for every used IPU; placement searches these
     occupied: dict[str, bytearray] = field(default_factory=dict)
 
@@ -343,6 +356,7 @@ class State:
         else:
             for allocation in record.allocations:
                 _link(self.users_of, allocation, record.id)
+            self.certificate_users.update((each.key, record.id) for each in record.certificates)
 
     def _unindex(self, record: Record) -> None:
         if isinstance(record, Agent):
@@ -368,6 +382,8 @@ class State:
         else:
             for allocation in record.allocations:
                 _unlink(self.users_of, allocation, record.id)
+            for each in record.certificates:
+                _drop(self.certificate_users, each.key, record.id)
 
 
 def sorted_by_id(table: Mapping[str, _Record]) -> list[_Record]:

@@ -56,6 +56,8 @@ class Settings:
     admin: ListenAddress | None = None
     public_only: bool = False
     credentials: load.ServerCredentials | None = None
+    certs: Path | None = None
+    shared_certificates: bool = True
     default_user_id: str = ""
     user_id_metadata: str = USER_ID_METADATA
     access_key_metadata: str = ACCESS_KEY_METADATA
@@ -81,6 +83,7 @@ class Server:
                 default_user_id=settings.default_user_id,
                 user_id_metadata=settings.user_id_metadata,
                 access_key_metadata=settings.access_key_metadata,
+                shared_certificates=settings.shared_certificates,
             )
         self._endpoints = Endpoints(
             self.controller,
@@ -93,6 +96,7 @@ class Server:
                 authenticator=authenticator,
                 version=metadata.version("openipu"),
                 max_retries=settings.lifecycle.max_auto_reset_retries,
+                certs=settings.certs,
             ),
         )
         self.controller.on_loss(self._endpoints.mark_unhealthy)
@@ -178,6 +182,14 @@ class _Commandline(click.Group):
 @options.DAYS
 @options.CERTS
 @click.option("--insecure-network", is_flag=True, help="Allow addresses other than loopback without --secure.")
+@click.option(
+    "--client-certificates",
+    default="shared",
+    show_default=True,
+    type=click.Choice(["shared", "user"]),
+    help="Accepted certificates (--secure). user: every user needs certificates of its own. shared: users without such "
+    "certificates may use any that is not another user's, and it cannot be revoked.",
+)
 @click.option("--default-user-id", default="", help="User of calls without a user id (--secure). Omit to reject them.")
 @click.option("--metadata-user-id-key", default=USER_ID_METADATA, show_default=True, help="Metadata key of user ids.")
 @click.option(
@@ -254,6 +266,7 @@ def main(
     tls_days: int,
     certs: Path,
     insecure_network: bool,
+    client_certificates: str,
     default_user_id: str,
     metadata_user_id_key: str,
     metadata_access_key_key: str,
@@ -286,7 +299,7 @@ def main(
         issue.create(tls_init, options.certificate_names(host, names), datetime.timedelta(days=tls_days))
         click.echo(f"Certificates written: {tls_init / 'server'} and {tls_init / 'client'}")
     if init:
-        _initialise(database, host, port, certs if secure else None)
+        _initialise(database, host, port, certs if secure else None, own_certificate=client_certificates == "user")
     if init or tls_init is not None:
         return
     admin = None
@@ -309,6 +322,8 @@ def main(
         admin=admin,
         public_only=no_admin,
         credentials=credentials,
+        certs=certs if secure else None,
+        shared_certificates=client_certificates == "shared",
         default_user_id=default_user_id,
         user_id_metadata=metadata_user_id_key.lower(),
         access_key_metadata=metadata_access_key_key.lower(),
@@ -336,6 +351,8 @@ def _serve(settings: Settings) -> None:
     addresses = f"{bound[0]}, for administrators on {bound[1]}" if len(bound) > 1 else f"{bound[0]}"
     if settings.credentials is None:
         _log.warning("not secure: every client that reaches this controller has all rights; see --secure")
+    elif settings.shared_certificates:
+        _log.warning("users without own certificates share one, which cannot be revoked; see --client-certificates")
     if server.exporter is not None:
         _log.info("serving metrics", url=server.exporter.listen.url)
     # Scripts wait for this line.
@@ -348,7 +365,7 @@ def _serve(settings: Settings) -> None:
     _log.info("stopped")
 
 
-def _initialise(database: Path, host: str, port: int, certs: Path | None) -> None:
+def _initialise(database: Path, host: str, port: int, certs: Path | None, *, own_certificate: bool) -> None:
     new = initialise(database)
     click.echo(f"{'Initialised storage' if new else 'Storage is initialised already'}: {database}")
     if certs is None:
@@ -356,7 +373,7 @@ def _initialise(database: Path, host: str, port: int, certs: Path | None) -> Non
     # Certificates of another authority are not in this folder. The user adds them to the file then.
     files: dict[str, Any] = dict(load.client_files(certs)) if (certs / "client").is_dir() else {}
     connection = Connection("localhost" if options.is_wildcard(host) else host, port, **files)
-    path = first_admin(database, connection)
+    path = first_admin(database, connection, own_certificate=own_certificate)
     if path is not None:
         click.echo(f"vipu configuration file for the user 'admin' written: {path}")
 

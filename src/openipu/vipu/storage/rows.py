@@ -13,6 +13,7 @@ from openipu.vipu.domain.model import (
     IPUS_PER_MACHINE,
     Agent,
     Allocation,
+    Certificate,
     Cluster,
     Device,
     GwRouting,
@@ -64,6 +65,7 @@ _PUT_ERROR = _insert("partition_errors", "partition", "position", "message")
 _PUT_IPU = _insert("partition_ipus", "agent", "ipu", "partition", "segment", "routing_id")
 _PUT_DEVICE = _insert("devices", "agent", "ipu", *_DEVICE_COLUMNS)
 _PUT_USER = _upsert("users", "role", "key_hash", "key_salt", "checksum")
+_PUT_CERTIFICATE = _insert("user_certificates", "key", "user", "position", "serial", "not_after", "revoked")
 _PUT_USER_ALLOCATION = _insert("user_allocations", "user", "position", "allocation")
 
 # kind -> dependent rows, which are deleted before the object: (table, column with the id of the object)
@@ -72,7 +74,7 @@ _PARTS = {
     Kind.CLUSTER: (("cluster_agents", "cluster"),),
     Kind.ALLOCATION: (("allocation_agents", "allocation"),),
     Kind.PARTITION: (("partition_ipus", "partition"), ("partition_errors", "partition")),
-    Kind.USER: (("user_allocations", "user"),),
+    Kind.USER: (("user_allocations", "user"), ("user_certificates", "user")),
 }
 
 
@@ -123,6 +125,14 @@ def put_users(connection: sqlite3.Connection, users: Sequence[User], checksums: 
     connection.executemany(
         _PUT_USER_ALLOCATION,
         [(user.id, position, id) for user in users for position, id in enumerate(user.allocations)],
+    )
+    connection.executemany(
+        _PUT_CERTIFICATE,
+        [
+            (each.key, user.id, position, each.serial, each.not_after, each.revoked)
+            for user in users
+            for position, each in enumerate(user.certificates)
+        ],
     )
 
 
@@ -233,8 +243,13 @@ def read(connection: sqlite3.Connection) -> Iterator[Record]:
     rights = defaultdict(list)
     for user, allocation in connection.execute("SELECT user, allocation FROM user_allocations ORDER BY user, position"):
         rights[user].append(allocation)
+    certificates = defaultdict(list)
+    for user, key, serial, not_after, revoked in connection.execute(
+        "SELECT user, key, serial, not_after, revoked FROM user_certificates ORDER BY user, position"
+    ):
+        certificates[user].append(Certificate(key, serial, not_after, bool(revoked)))
     for id, role, key_hash, key_salt in connection.execute("SELECT id, role, key_hash, key_salt FROM users"):
-        yield User(id, Role(role), tuple(rights[id]), key_hash, key_salt)
+        yield User(id, Role(role), tuple(rights[id]), key_hash, key_salt, tuple(certificates[id]))
 
 
 def _read_partitions(

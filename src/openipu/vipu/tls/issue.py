@@ -76,8 +76,12 @@ def issue(
     ca: x509.Certificate,
     ca_key: ec.EllipticCurvePrivateKey,
     validity: datetime.timedelta,
+    name: str = "",
 ) -> x509.Certificate:
-    """Return a certificate of a role. That of SERVER has these names. Raises TlsError."""
+    """Return a certificate of a role. That of SERVER has these names. ``name``: common name, omit to use the role.
+
+    Raises TlsError.
+    """
     from cryptography import x509
     from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
@@ -86,7 +90,7 @@ def issue(
     if role == SERVER:
         alternatives = [_general_name(name) for name in dict.fromkeys(names)]
         extensions.append((x509.SubjectAlternativeName(alternatives), False))
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name(role))])
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name or common_name(role))])
     return _sign(subject, key, ca.subject, ca_key, validity, extensions)
 
 

@@ -6,9 +6,13 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import grpc
 import structlog
+
+if TYPE_CHECKING:
+    from cryptography import x509
 
 CA = "ca.crt"
 CLIENT, SERVER, CONTROLLER = "client", "server", "controller"
@@ -142,13 +146,16 @@ def check(files: tuple[Path, Path, Path], remedy: str = "") -> tuple[bytes, byte
         ) from None
     if parsed.public_key() != private.public_key():
         raise TlsError(f"Cannot use key {str(key_file)!r}: it does not match certificate {str(certificate_file)!r}.")
-    now = datetime.datetime.now(datetime.UTC)
-    if not parsed.not_valid_before_utc <= now <= parsed.not_valid_after_utc:
-        raise TlsError(
-            f"Cannot use certificate {str(certificate_file)!r}: it is valid only from "
-            f"{parsed.not_valid_before_utc:%Y-%m-%d} to {parsed.not_valid_after_utc:%Y-%m-%d}.{_suffix(remedy)}"
-        )
+    check_validity(parsed, f"certificate {str(certificate_file)!r}", remedy)
     return ca, certificate, key
+
+
+def check_validity(certificate: x509.Certificate, name: str, remedy: str = "") -> None:
+    """Raise TlsError for a certificate that is not valid now. ``name``: its name in the message."""
+    now = datetime.datetime.now(datetime.UTC)
+    if not certificate.not_valid_before_utc <= now <= certificate.not_valid_after_utc:
+        start, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+        raise TlsError(f"Cannot use {name}: it is valid only from {start:%Y-%m-%d} to {end:%Y-%m-%d}.{_suffix(remedy)}")
 
 
 def read(file: Path, remedy: str = "") -> bytes:

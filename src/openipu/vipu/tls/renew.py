@@ -39,7 +39,7 @@ def renew(
     Without ``names``, the server certificate keeps its names. Returns the renewed certificates with their
     new ends of validity. With ``pretend``, nothing is written. Raises TlsError.
     """
-    ca, key = _read(directory)
+    ca, key = authority(directory)
     ends = datetime.datetime.now(datetime.UTC) + within
     fresh: dict[Path, x509.Certificate] = {}
     renewed = {}
@@ -67,7 +67,8 @@ def valid_until(directory: Path) -> datetime.datetime:
     return min(certificate(file).not_valid_after_utc for file in files)
 
 
-def _read(directory: Path) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
+def authority(directory: Path) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
+    """Read certificate and key of the authority; raises TlsError."""
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric import ec
 

@@ -24,11 +24,11 @@ USER = {
     "reset": ["partition"],
 }
 ADMIN = {
-    "create": ["agent", "allocation", "cluster", "partition", "user"],
+    "create": ["agent", "allocation", "certificate", "cluster", "partition", "user"],
     "discover": ["agent"],
     "get": ["agent", "allocation", "cluster", "partition"],
-    "list": ["agents", "allocations", "clusters", "ipu-attrs", "partitions", "users"],
-    "remove": ["agent", "allocation", "cluster", "partition", "user"],
+    "list": ["agents", "allocations", "certificates", "clusters", "ipu-attrs", "partitions", "users"],
+    "remove": ["agent", "allocation", "certificate", "cluster", "partition", "user"],
     "reset": ["partition"],
     "take-over": ["agent"],
     "test": ["cluster"],

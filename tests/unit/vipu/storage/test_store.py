@@ -17,6 +17,7 @@ from alembic.script import ScriptDirectory
 
 from openipu.shared.vipu.client import Connection
 from openipu.vipu.domain.model import (
+    Certificate,
     Change,
     Cluster,
     Delete,
@@ -28,6 +29,7 @@ from openipu.vipu.domain.model import (
     ReadyState,
     Role,
     State,
+    User,
 )
 from openipu.vipu.server.initialise import first_admin, initialise
 from openipu.vipu.storage import migrations
@@ -397,3 +399,15 @@ def test_an_up_to_date_database_needs_no_alembic(store: Store) -> None:
     )
     subprocess.run([sys.executable, "-c", script, str(store.path)], check=True, timeout=30)
     store.__init__(store.path)  # type: ignore[misc]
+
+
+def test_certificates_of_users(store: Store) -> None:
+    state = State()
+    own = (Certificate("k1", "1f", 100, True), Certificate("k2", "2f", 200))
+    user = User("alice", Role.USER, (), "hash", "salt", own)
+    write(store, state, Put(user), Put(User("bob", Role.USER, (), "hash", "salt")))
+    assert reopened(store).users == state.users
+    write(store, state, Put(replace(user, certificates=own[1:])))
+    assert reopened(store).users == state.users
+    write(store, state, Delete(Kind.USER, "alice"))
+    assert (reopened(store).users, reopened(store).certificate_users) == (state.users, {})

@@ -1,0 +1,40 @@
+# Copyright (c) openipu.pod contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Key and certificate of a user, in files. The key is made here and never leaves this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..atomic_files import write_private
+
+
+def paths(folder: Path, user: str) -> tuple[Path, Path]:
+    """Return the files of certificate and key."""
+    return folder / ("%s.crt" % user), folder / ("%s.key" % user)
+
+
+def signing_request(key_file: Path, user: str) -> bytes:
+    """Return a certificate signing request for the key in a file, which is created if it does not exist.
+
+    Raises OSError, and ValueError for a file without a usable key.
+    """
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.x509.oid import NameOID
+
+    if key_file.exists():
+        key = serialization.load_pem_private_key(key_file.read_bytes(), None)
+        if not isinstance(key, ec.EllipticCurvePrivateKey):
+            raise ValueError("it is not an elliptic curve key in PEM")
+    else:
+        key = ec.generate_private_key(ec.SECP256R1())
+        pem = key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+        write_private(key_file, pem.decode())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, user)])
+    request = x509.CertificateSigningRequestBuilder().subject_name(name).sign(key, hashes.SHA256())
+    return request.public_bytes(serialization.Encoding.PEM)

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Rules for the certificates of users."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from openipu.vipu.domain.errors import Code, RuleError, quoted
+from openipu.vipu.domain.model import Certificate, Role, State, User
+
+MAX_CERTIFICATES = 16  # per user, revoked ones included
+
+
+def may_use(user: User, key: str, state: State, *, shared: bool) -> bool:
+    """Return whether a user may call with the certificate of this key.
+
+    A user with certificates needs one of them. With ``shared``, a user without may use any that is not another's.
+    """
+    own = [each for each in user.certificates if each.key == key]
+    if user.certificates or not shared:
+        return any(not each.revoked for each in own)
+    return key not in state.certificate_users
+
+
+def add(state: State, id: str, certificate: Certificate) -> User:
+    """Return the user with another certificate. That of the same key is replaced. Raises RuleError."""
+    verb = f"Cannot add a certificate to user {quoted(id)}"
+    user = _user(state, id, verb)
+    if state.certificate_users.get(certificate.key, id) != id:
+        raise RuleError(Code.ALREADY_EXISTS, f"{verb}: another user has a certificate with its key. Use a new key.")
+    if any(each.key == certificate.key and each.revoked for each in user.certificates):
+        raise RuleError(Code.FAILED_PRECONDITION, f"{verb}: its key was revoked. Use a new key.")
+    others = tuple(each for each in user.certificates if each.key != certificate.key)
+    if len(others) >= MAX_CERTIFICATES:
+        raise RuleError(
+            Code.RESOURCE_EXHAUSTED, f"{verb}: it has {MAX_CERTIFICATES} already. Remove the user and create it again."
+        )
+    return replace(user, certificates=(*others, certificate))
+
+
+def revoke(state: State, id: str, key: str) -> User:
+    """Return the user without the certificate of this key. It stays in the record as revoked. Raises RuleError."""
+    verb = f"Cannot revoke a certificate of user {quoted(id)}"
+    user = _user(state, id, verb)
+    if not any(each.key == key for each in user.certificates):
+        raise RuleError(Code.NOT_FOUND, f"{verb}: it has no certificate {quoted(key)}.")
+    changed = tuple(replace(each, revoked=each.revoked or each.key == key) for each in user.certificates)
+    if all(each.revoked for each in changed) and user.role is Role.ADMIN and not _other_admins(state, id):
+        raise RuleError(
+            Code.FAILED_PRECONDITION, f"{verb}: it is the last one of the last administrator. Issue another one first."
+        )
+    return replace(user, certificates=changed)
+
+
+def _other_admins(state: State, id: str) -> bool:
+    """Return whether another administrator can still call."""
+    others = (user for user in state.users.values() if user.role is Role.ADMIN and user.id != id)
+    return any(not user.certificates or any(not each.revoked for each in user.certificates) for user in others)
+
+
+def _user(state: State, id: str, verb: str) -> User:
+    user = state.users.get(id)
+    if user is None:
+        raise RuleError(Code.NOT_FOUND, f"{verb}: user {quoted(id)} does not exist.")
+    return user

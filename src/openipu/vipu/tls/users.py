@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Certificates of users: issue, and identification of the key in a certificate."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from openipu.vipu.tls import issue, load, renew
+from openipu.vipu.tls.load import CLIENT, TlsError
+
+if TYPE_CHECKING:
+    from cryptography import x509
+
+MAX_BYTES = 16 << 10  # of a request or certificate
+
+
+def sign(certs: Path, user: str, request: bytes) -> bytes:
+    """Return a certificate, PEM, for the key in a certificate signing request, PEM. Only the key is used of it.
+
+    ``certs``: folder of ``issue.create`` with the key of the authority. Raises TlsError.
+    """
+    from cryptography import x509
+    from cryptography.hazmat.primitives import serialization
+
+    try:
+        parsed = x509.load_pem_x509_csr(request[:MAX_BYTES])
+        valid = parsed.is_signature_valid
+    except (ValueError, TypeError):
+        valid = False
+    if not valid:
+        raise TlsError("Cannot issue a certificate: the request is not a signed PKCS #10 request in PEM.")
+    ca, key = renew.authority(certs)
+    certificate = issue.issue(CLIENT, [], parsed.public_key(), ca, key, issue.VALIDITY, name=user)
+    return certificate.public_bytes(serialization.Encoding.PEM)
+
+
+def describe(pem: bytes) -> tuple[str, str, int]:
+    """Return fingerprint of the key, serial number in hex, and end of validity in seconds since 1970.
+
+    Raises TlsError for contents other than a certificate in PEM that is valid now.
+    """
+    certificate = _parse(pem)
+    load.check_validity(certificate, "the certificate")
+    return fingerprint(pem), f"{certificate.serial_number:x}", int(certificate.not_valid_after_utc.timestamp())
+
+
+@functools.lru_cache(4096)
+def fingerprint(pem: bytes) -> str:
+    """Return the SHA-256 hash of the public key in a certificate, in hex. A renewed certificate keeps it.
+
+    Every call passes here. Raises TlsError.
+    """
+    from cryptography.hazmat.primitives import serialization
+
+    key = _parse(pem).public_key()
+    info = key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
+    return hashlib.sha256(info).hexdigest()
+
+
+def _parse(pem: bytes) -> x509.Certificate:
+    from cryptography import x509
+
+    try:
+        return x509.load_pem_x509_certificate(pem[:MAX_BYTES])
+    except ValueError:
+        raise TlsError("Cannot use the certificate: it is not PEM.") from None

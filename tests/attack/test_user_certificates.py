@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Certificates of other users, revoked ones, and ones for other purposes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from cryptography import x509
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from openipu.shared.vipu.certificates import signing_request
+from openipu.shared.vipu.client import ACCESS_KEY_METADATA, USER_ID_METADATA
+from openipu.shared.vipu.contract import admin, virmgrpc
+from openipu.vipu.api import auth
+from openipu.vipu.domain.model import Put, Role
+from openipu.vipu.tls import issue, load
+from tests.integration.vipu_servers import Client, InProcess, InstantLife
+
+OK, REJECTED = grpc.StatusCode.OK, grpc.StatusCode.UNAUTHENTICATED
+
+
+def anyone(*_: Any, **__: Any) -> bool:
+    return True
+
+
+class Users:
+    """Secure controller with users, whose keys and certificates are in one folder."""
+
+    def __init__(self, folder: Path, shared: bool) -> None:
+        self.certs = folder / "certs"
+        self.folder = folder
+        issue.create(self.certs, ["127.0.0.1"])
+        self.pairs = {"client": (self.certs / "client" / "client.key", self.certs / "client" / "client.crt")}
+        self.keys: dict[str, str] = {}
+        self.server = InProcess(
+            folder / "vipu.db",
+            InstantLife,
+            self.channel("client"),
+            credentials=load.server_credentials(self.certs),
+            certs=self.certs,
+            shared_certificates=shared,
+        )
+        self.add("root", Role.ADMIN)
+
+    def add(self, id: str, role: Role = Role.USER) -> None:
+        user, self.keys[id] = auth.new_user(id, role, ())
+        self.server.server.controller.submit(lambda state: ([Put(user)], None)).result(10)
+
+    def metadata(self, user: str) -> Any:
+        return (USER_ID_METADATA, user), (ACCESS_KEY_METADATA, self.keys[user])
+
+    def channel(self, name: str) -> grpc.ChannelCredentials:
+        key, certificate = (file.read_bytes() for file in self.pairs[name])
+        return grpc.ssl_channel_credentials((self.certs / "server" / load.CA).read_bytes(), key, certificate)
+
+    def issue(self, user: str, name: str = "") -> admin.Certificate:
+        """Issue a certificate as the administrator does. ``name``: of its files, omit to use that of the user."""
+        key, file = (self.folder / f"{name or user}.{suffix}" for suffix in ("key", "crt"))
+        request = admin.AddCertificateRequest(user_id=user, signing_request=signing_request(key, user))
+        reply = self.server.admin.AddCertificate(request, metadata=self.metadata("root"), timeout=10)
+        file.write_bytes(reply.certificate)
+        self.pairs[name or user] = key, file
+        return reply.description
+
+    def revoke(self, user: str, key: str) -> None:
+        request = admin.RevokeCertificateRequest(user_id=user, key=key)
+        self.server.admin.RevokeCertificate(request, metadata=self.metadata("root"), timeout=10)
+
+    def call(self, user: str, certificate: str) -> grpc.StatusCode:
+        client = Client(self.server.address, self.channel(certificate))
+        try:
+            client.user.ListPartitions(virmgrpc.ListPartitionsRequest(), metadata=self.metadata(user), timeout=10)
+        except grpc.RpcError as error:
+            code: grpc.StatusCode = error.code()
+            return code
+        finally:
+            client.close()
+        return OK
+
+
+@pytest.fixture
+def make_users(tmp_path: Path) -> Any:
+    made: list[Users] = []
+
+    def make(shared: bool = True) -> Users:
+        made.append(Users(tmp_path, shared))
+        return made[-1]
+
+    yield make
+    for users in made:
+        users.server.stop()
+
+
+@pytest.mark.defence("openipu.vipu.domain.certificates.may_use", anyone)
+def test_certificates_are_bound_to_users(make_users: Callable[..., Users]) -> None:
+    users = make_users()
+    for id in ("alice", "bob", "carol"):
+        users.add(id)
+    for id in ("alice", "bob"):
+        users.issue(id)
+    cases = [("alice", "alice"), ("alice", "bob"), ("alice", "client"), ("carol", "bob"), ("carol", "client")]
+    assert [users.call(*case) for case in cases] == [OK, REJECTED, REJECTED, REJECTED, OK]
+
+
+@pytest.mark.defence("openipu.vipu.domain.certificates.may_use", anyone)
+def test_revoked_certificates(make_users: Callable[..., Users]) -> None:
+    """A revoked certificate is rejected from the next call on, also renewed, and for users without certificates."""
+    users = make_users()
+    for id in ("alice", "carol"):
+        users.add(id)
+    stolen = users.issue("alice")
+    users.issue("alice", "spare")
+    users.revoke("alice", stolen.key)
+    with pytest.raises(grpc.RpcError, match="its key was revoked"):
+        users.issue("alice")
+    cases = [("alice", "alice"), ("alice", "spare"), ("carol", "alice"), ("alice", "client")]
+    assert [users.call(*case) for case in cases] == [REJECTED, OK, REJECTED, REJECTED]
+
+
+@pytest.mark.defence("openipu.vipu.domain.certificates.may_use", anyone)
+def test_users_without_certificates(make_users: Callable[..., Users]) -> None:
+    users = make_users()
+    users.issue("root")
+    users.server.stop()
+    users.server = InProcess(
+        users.folder / "vipu.db",
+        InstantLife,
+        users.channel("root"),
+        credentials=load.server_credentials(users.certs),
+        certs=users.certs,
+        shared_certificates=False,
+    )
+    users.add("carol")
+    assert [users.call("carol", "client"), users.call("root", "client"), users.call("root", "root")] == [
+        REJECTED,
+        REJECTED,
+        OK,
+    ]
+
+
+def test_issued_certificates_are_for_clients_only(make_users: Callable[..., Users]) -> None:
+    users = make_users()
+    users.add("alice")
+    users.issue("alice")
+    certificate = x509.load_pem_x509_certificate(users.pairs["alice"][1].read_bytes())
+    usage = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
+    assert list(usage) == [ExtendedKeyUsageOID.CLIENT_AUTH]
+    assert [each.value for each in certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)] == ["alice"]
+    with pytest.raises(x509.ExtensionNotFound):
+        certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
+    with pytest.raises(grpc.RpcError, match="another user has a certificate with its key"):
+        users.add("bob")
+        users.issue("bob", "alice")

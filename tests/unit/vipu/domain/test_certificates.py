@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Rules for the certificates of users."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from openipu.vipu.domain import certificates
+from openipu.vipu.domain.errors import RuleError
+from openipu.vipu.domain.model import Certificate, Delete, Kind, Put, Role, State, User
+
+FIRST, SECOND = Certificate("k1", "1", 100), Certificate("k2", "2", 200)
+
+
+def state(**users: tuple[Certificate, ...]) -> State:
+    """Return a state with these users; ``root`` is an administrator."""
+    made = State()
+    made.apply(
+        Put(User(id, Role.ADMIN if id == "root" else Role.USER, (), "hash", "salt", own)) for id, own in users.items()
+    )
+    return made
+
+
+@pytest.mark.parametrize(
+    ("user", "key", "shared", "allowed"),
+    [
+        ("alice", "k1", False, True),
+        ("alice", "k2", False, False),
+        ("alice", "k2", True, False),
+        ("alice", "other", True, False),
+        ("bob", "k2", True, False),  # revoked
+        ("bob", "other", True, False),
+        ("carol", "k1", True, False),
+        ("carol", "k2", True, False),
+        ("carol", "other", True, True),
+        ("carol", "other", False, False),
+    ],
+)
+def test_who_may_use_a_certificate(user: str, key: str, shared: bool, allowed: bool) -> None:
+    found = state(alice=(FIRST,), bob=(replace(SECOND, revoked=True),), carol=())
+    assert certificates.may_use(found.users[user], key, found, shared=shared) is allowed
+
+
+def test_a_renewed_certificate_replaces_that_of_its_key() -> None:
+    renewed = replace(FIRST, serial="9", not_after=900)
+    assert certificates.add(state(alice=(FIRST, SECOND)), "alice", renewed).certificates == (SECOND, renewed)
+
+
+@pytest.mark.parametrize(
+    ("user", "certificate", "reason"),
+    [
+        ("mallory", FIRST, "user 'mallory' does not exist."),
+        ("bob", FIRST, "another user has a certificate with its key. Use a new key."),
+        ("bob", SECOND, "its key was revoked. Use a new key."),
+    ],
+)
+def test_rejected_certificates(user: str, certificate: Certificate, reason: str) -> None:
+    found = state(alice=(FIRST,), bob=(replace(SECOND, revoked=True),))
+    with pytest.raises(RuleError) as caught:
+        certificates.add(found, user, certificate)
+    assert str(caught.value) == f"Cannot add a certificate to user '{user}': {reason}"
+
+
+def test_the_number_of_certificates_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(certificates, "MAX_CERTIFICATES", 1)
+    with pytest.raises(RuleError, match="it has 1 already"):
+        certificates.add(state(alice=(FIRST,)), "alice", SECOND)
+
+
+def test_revoked_certificates_stay_in_the_record() -> None:
+    assert certificates.revoke(state(alice=(FIRST, SECOND)), "alice", "k1").certificates == (
+        replace(FIRST, revoked=True),
+        SECOND,
+    )
+
+
+@pytest.mark.parametrize(("user", "key"), [("mallory", "k1"), ("alice", "k2")])
+def test_missing_certificates_cannot_be_revoked(user: str, key: str) -> None:
+    with pytest.raises(RuleError, match=r"does not exist|has no certificate 'k2'"):
+        certificates.revoke(state(alice=(FIRST,)), user, key)
+
+
+def test_the_last_administrator_keeps_a_certificate() -> None:
+    with pytest.raises(RuleError, match="it is the last one of the last administrator"):
+        certificates.revoke(state(root=(FIRST,)), "root", "k1")
+    revoked = certificates.revoke(state(root=(FIRST, SECOND)), "root", "k1")
+    assert [each.revoked for each in revoked.certificates] == [True, False]
+
+
+def test_a_removed_user_frees_its_keys() -> None:
+    found = state(alice=(FIRST,), bob=())
+    found.apply([Delete(Kind.USER, "alice")])
+    assert found.certificate_users == {}
+    assert certificates.add(found, "bob", FIRST).certificates == (FIRST,)
