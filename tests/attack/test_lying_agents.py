@@ -259,3 +259,18 @@ def test_readings_of_cluster_tests(plane: Plane, rack: LyingRack, name: str) -> 
     assert all(map(harmless, texts)), [text[:300] for text in texts]
     assert any(reason in text for text in texts), texts
     assert len(texts) < 100
+
+
+def always_free(id: str, held: frozenset[str]) -> bool:
+    return True
+
+
+@pytest.mark.defence("openipu.vipu.lifecycle.driver.is_free", always_free)
+def test_ipus_that_are_still_held_are_not_given_away(plane: Plane, rack: LyingRack) -> None:
+    plane.wait_up()
+    on_liar(plane)
+    plane.wait_active("p")
+    rack.liar.lies["ReleaseReply"] = lambda reply: rack.liar.held.update(p=None)
+    removal = plane.lifecycle.remove_partition("p", force=False)
+    assert "reports it as released, but still holds it" in str(removal.exception(10))
+    assert "p" in plane.state.partitions  # its IPUs are not free

@@ -147,7 +147,9 @@ class AgentService:
                 except HardwareError as rejection:
                     error = str(rejection)
                 results.append(agent.ShareResult(partition_id=id, error=error))
-            return agent.ReleaseReply(results=results, boot_id=self._hardware.boot_id, revision=self._next_revision())
+            revision = self._next_revision()
+            self._wake_watchers()  # controllers wait for an event that confirms the release
+            return agent.ReleaseReply(results=results, boot_id=self._hardware.boot_id, revision=revision)
 
     async def ReadCables(self, request: Any, context: Any) -> Any:  # noqa: N802
         """Return the serial ids of the cables in all chassis ports."""

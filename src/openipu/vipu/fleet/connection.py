@@ -199,7 +199,7 @@ class AgentConnection:
 
     async def take_over(self) -> None:
         """Make this deployment the owner of the agent, and wait for it. Raises AioRpcError."""
-        await self.stub.TakeOver(contract.TakeOverRequest(), timeout=FIRST_RESPONSE)
+        await self.stub.TakeOver(contract.TakeOverRequest(), timeout=FIRST_RESPONSE, wait_for_ready=True)
         if not self.up:
             self.retry.set()
         with contextlib.suppress(TimeoutError):

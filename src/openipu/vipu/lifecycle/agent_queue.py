@@ -31,7 +31,7 @@ _log: structlog.stdlib.BoundLogger = structlog.get_logger("vipu-server")
 class PartitionOperation:
     """One attempt to bring a partition to the state in its record, on all of its agents."""
 
-    __slots__ = ("attempted", "devices", "done", "indices", "record", "rejected", "timer", "waiting")
+    __slots__ = ("attempted", "devices", "done", "indices", "record", "rejected", "released", "timer", "waiting")
 
     def __init__(self, record: Partition, indices: dict[str, list[int]]) -> None:
         """``indices``: agent -> indices of the entries of ``record.ipus`` on its machine."""
@@ -40,6 +40,7 @@ class PartitionOperation:
         self.waiting = set(indices)  # agents without a successful response
         self.attempted: set[str] = set()  # agents that were called, and may have configured the share
         self.rejected: set[str] = set()  # agents that rejected its release, with a scheduled retry
+        self.released: set[str] = set()  # agents whose next event must confirm the release
         self.devices: dict[str, tuple[Device, ...]] = {}  # by agent
         self.timer: asyncio.TimerHandle | None = None
         self.done = False

@@ -62,6 +62,7 @@ class Driver:
         self._recoveries: dict[str, asyncio.TimerHandle] = {}
         self._relocations: dict[str, asyncio.TimerHandle] = {}
         self._held: dict[str, frozenset[str]] = {}  # agent that is up -> partitions in its last event
+        self._held_at: dict[str, tuple[str, int]] = {}  # agent -> boot id and revision of that event
         self._retiring: set[asyncio.Task[None]] = set()
 
     async def stop(self) -> None:
@@ -135,6 +136,7 @@ class Driver:
         restarted = connection.boot_id not in ("", event.boot_id)
         connection.record_revision(event)
         self._held[connection.id] = held = frozenset(event.partition_ids)
+        self._held_at[connection.id] = event.boot_id, event.revision
         for id in held - recorded:
             _log.info("unknown partition released", agent=connection.id, partition=id)
             self._queues[connection.id].release_unknown(id)
@@ -143,7 +145,12 @@ class Driver:
             if id in self._operations or record is None:
                 continue
             if record.operation is Operation.UNREACHABLE or (record.operation is Operation.IDLE and id not in held):
-                self._mark_lost(id, f"Agent '{connection.id}' was restarted and does not hold it any more.")
+                cause = "was restarted" if restarted else "no longer holds it"
+                self._mark_lost(id, f"Agent '{connection.id}' {cause}.")
+        for id in recorded:
+            operation = self._operations.get(id)
+            if operation and connection.id in operation.released:
+                self._check_release(operation, connection.id)
         for id in recorded & held:
             self._regain(id)
 
@@ -278,14 +285,30 @@ class Driver:
         if operation is None or operation.done or not operation.is_removal:
             return
         if error:
-            self._block_removal(operation, f"Agent '{agent_id}' rejected the release: {error}.")
-            if agent_id not in operation.rejected:
-                operation.rejected.add(agent_id)
-                self._loop.call_later(RELEASE_RETRY, self._retry_release, operation, agent_id)
+            self._reject_release(operation, agent_id, f"rejected the release: {error}")
+            return
+        operation.released.add(agent_id)
+        connection = self._queues[agent_id].connection
+        if self._held_at.get(agent_id) == (connection.boot_id, connection.revision):  # the event was faster
+            self._check_release(operation, agent_id)
+
+    def _check_release(self, operation: PartitionOperation, agent_id: str) -> None:
+        """Complete a release when an event confirms it. Until then the record keeps the IPUs from other partitions."""
+        operation.released.discard(agent_id)
+        if operation.done:
+            return
+        if not is_free(operation.record.id, self._held[agent_id]):
+            self._reject_release(operation, agent_id, "reports it as released, but still holds it")
             return
         operation.waiting.discard(agent_id)
         if not operation.waiting:
             self._complete(operation, lambda record: None)
+
+    def _reject_release(self, operation: PartitionOperation, agent_id: str, reason: str) -> None:
+        self._block_removal(operation, f"Agent '{agent_id}' {reason}.")
+        if agent_id not in operation.rejected:
+            operation.rejected.add(agent_id)
+            self._loop.call_later(RELEASE_RETRY, self._retry_release, operation, agent_id)
 
     def call_response(self, method: str, code: grpc.StatusCode, seconds: float) -> None:
         """Count a call, see ``agent_queue.ResultHandler``."""
@@ -407,6 +430,11 @@ class Driver:
         for timers in (self._recoveries, self._relocations):
             if timer := timers.pop(id, None):
                 timer.cancel()
+
+
+def is_free(id: str, held: frozenset[str]) -> bool:
+    """Return whether a machine with these partitions has released one."""
+    return id not in held
 
 
 def _removal_error(id: str, reason: str) -> RuleError:
