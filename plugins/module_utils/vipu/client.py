@@ -31,6 +31,8 @@ ACCESS_KEY_METADATA = "vipu-access-key"
 # Trailing metadata of our controller with the stable code of an error.
 ERROR_CODE_METADATA = "openipu-error-code"
 MAX_MESSAGE_BYTES = 64 << 20
+# Graphcore's controller has no streams, and may reject such frequent pings.
+_KEEPALIVE = (("grpc.keepalive_time_ms", 20_000), ("grpc.keepalive_timeout_ms", 10_000))
 # The reply to a removal comes after all machines released the IPUs. The controller allows a minute for that.
 REMOVAL_SECONDS = 90.0
 
@@ -139,11 +141,26 @@ class Client:
         """
         try:
             return method(request, timeout=timeout or self.connection.timeout, metadata=self._metadata())
-        except grpc.RpcError as error:
+        except (grpc.RpcError, ValueError) as error:
+            raise self._failure(error, request, action) from None
+
+    def watch(self, service: str, request: t.Any, action: str = "") -> t.Iterator[t.Any]:
+        """Yield the replies of method Watch of ``TenantService`` or ``AdminService``. Raises VipuError.
+
+        The stream has a channel of its own, which detects that the controller disappeared.
+        """
+        with self._open(_KEEPALIVE) as channel:
+            try:
+                yield from admin.stub(channel, service).Watch(request, metadata=self._metadata())
+            except (grpc.RpcError, ValueError) as error:
+                raise self._failure(error, request, action) from None
+
+    def _failure(self, error: Exception, request: t.Any, action: str) -> VipuError:
+        if isinstance(error, grpc.RpcError):
             public = request.DESCRIPTOR.file.package == virmgrpc.service("UserService").file.package
-            raise self._error(error, action, public) from None
-        except ValueError as error:  # raised by the library, for example for invalid metadata
-            raise VipuError("Cannot %s: %s." % (action or _CALL, error), "INVALID_ARGUMENT") from None
+            return self._error(error, action, public)
+        # Raised by the library, for example for invalid metadata.
+        return VipuError("Cannot %s: %s." % (action or _CALL, error), "INVALID_ARGUMENT")
 
     def _stub(self, package: t.Any, service: str) -> Stub:
         if service not in self._stubs:
@@ -152,7 +169,7 @@ class Client:
             self._stubs[service] = package.stub(self._channel, service)
         return self._stubs[service]
 
-    def _open(self) -> t.Any:
+    def _open(self, more: tuple[tuple[str, int], ...] = ()) -> t.Any:
         missing = [name for name, found in (("grpcio", HAS_GRPC), ("protobuf", HAS_PROTOBUF)) if not found]
         if missing:
             raise VipuError(
@@ -170,6 +187,7 @@ class Client:
             ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
             ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
             ("grpc.enable_http_proxy", 0),  # controllers are on management networks, not behind web proxies
+            *more,
         ]
         if not connection.secure:
             return grpc.insecure_channel(connection.address, options=options)

@@ -56,6 +56,7 @@ CLUSTER_TOPOLOGY = Names("cluster topology", {"looped": 1})
 AGENT_STATE = Names("agent state", {"Unknown": 0, "Up": 1, "Down": 2})
 ROLE = Names("role", {"user": 1, "admin": 2})
 KIND = Names("kind", {"agent": 1, "cluster": 2, "allocation": 3, "partition": 4, "user": 5})
+EVENT_TYPE = Names("type of event", {"put": 1, "delete": 2})
 CLUSTER_TEST = Names("cluster test", {name: test.number for name, test in TESTS.items()})
 CABLE_KIND = Names("kind of cable", {"IPU-Link": 1, "GW-Link": 2, "Sync-Link": 3})
 TEST_FAILURE = Names(

@@ -14,6 +14,8 @@ from .names import (
     CABLE_KIND,
     CLUSTER_TEST,
     CLUSTER_TOPOLOGY,
+    EVENT_TYPE,
+    KIND,
     OPERATION,
     READY,
     ROLE,
@@ -83,6 +85,31 @@ def partition_options(item: t.Any) -> Object:
 def user(item: t.Any) -> Object:
     """Return an openipu.vipu.admin.v1.UserSpec message as an object."""
     return {"id": item.id, "role": ROLE.text(item.role or 1), "allocations": list(item.allocation_ids)}
+
+
+def event(item: t.Any) -> Object:
+    """Return an openipu.vipu.admin.v1.Event message as an object; ``object`` is None for a removed one.
+
+    Agents have no state, reason and versions, because these are not records. Partitions have their options, status and
+    errors besides the fields of lists.
+    """
+    kind = KIND.text(item.kind)
+    found = None
+    if item.WhichOneof("object") == "partition":
+        record = item.partition
+        progress = {name: value for name, value in status(record.status).items() if name not in ("id", "state")}
+        found = {**partition(record.partition), **partition_options(record.options), **progress}
+    elif item.WhichOneof("object"):
+        found = {"agent": agent, "cluster": cluster, "allocation": allocation, "user": user}[kind](getattr(item, kind))
+        for name in ("state", "reason", "versions") if kind == "agent" else ():
+            del found[name]
+    return {
+        "type": EVENT_TYPE.text(item.type),
+        "kind": kind,
+        "id": item.id,
+        "revision": item.revision,
+        "object": found,
+    }
 
 
 def discovered(item: t.Any) -> Object:

@@ -96,6 +96,7 @@ UNUSED = {
     "TakeOverAgentRequest": "vipu_agent takes agents over with the spec",
     "GetClusterTestRequest": "vipu_cluster_test sets its fields while it waits",
     "StopClusterTestRequest": "there is one run at a time, which is read before it is stopped",
+    "WatchRequest": "tasks read the present state and do not wait for events",
 }
 # Fields of requests and the options that set them.
 OPTIONS = {

@@ -5,6 +5,7 @@
 rejects non-administrators in ``AdminService``, and converts exceptions to a gRPC status with one message. It also
 records metrics and logs. ``Context.may_use`` in ``domain`` checks whether a caller may use an allocation.
 ``public`` has Graphcore's API, ``tenant`` and ``admin`` the APIs of this project. ``convert`` maps messages to records.
+``watch.Watches`` serves all streams of changes in one thread.
 
 Rules:
 

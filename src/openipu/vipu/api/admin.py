@@ -19,6 +19,8 @@ from openipu.vipu.api.auth import Caller
 from openipu.vipu.api.convert import Message
 from openipu.vipu.api.guard import large_requests, waits_for_agents
 from openipu.vipu.api.replies import allocation_reply, not_found
+from openipu.vipu.api.reply_stream import ReplyStream
+from openipu.vipu.api.watch import ALL_KINDS, Watches
 from openipu.vipu.domain import certificates, rules
 from openipu.vipu.domain.batch import Batch, BatchResult, apply_batch, check_length
 from openipu.vipu.domain.context import Context
@@ -40,16 +42,26 @@ class AdminService:
     """Management of agents, clusters, allocations and users, one by one or a whole POD at once."""
 
     def __init__(
-        self, controller: RecordWriter, lifecycle: Lifecycle, max_retries: int, certs: Path | None = None
+        self,
+        controller: RecordWriter,
+        lifecycle: Lifecycle,
+        watches: Watches,
+        max_retries: int,
+        certs: Path | None = None,
     ) -> None:
         """Serve the admin API. ``max_retries``: limit of automatic resets for new partitions.
 
         ``certs``: folder of the certificates of a secure controller, whose authority issues those of users.
         """
+        self._watches = watches
         self._certs = certs
         self._controller = controller
         self._lifecycle = lifecycle
         self._max_retries = max_retries
+
+    def Watch(self, request: Message, caller: Caller, stream: ReplyStream) -> None:
+        """Start a stream of changes of all kinds."""
+        self._watches.watch(request, caller, stream, ALL_KINDS)
 
     @large_requests
     def Apply(self, request: Message, caller: Caller) -> Message:

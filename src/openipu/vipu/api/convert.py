@@ -39,8 +39,8 @@ Message = Any
 _TOPOLOGIES = {0: Topology.MESH, 1: Topology.MESH, 2: Topology.TORUS}
 _GW_TOPOLOGIES = {0: GwTopology.LOOPED, 1: GwTopology.LOOPED}
 _ROLES = {0: Role.USER, 1: Role.USER, 2: Role.ADMIN}
-_KINDS = {1: Kind.AGENT, 2: Kind.CLUSTER, 3: Kind.ALLOCATION, 4: Kind.PARTITION, 5: Kind.USER}
-_KIND_NUMBERS = {kind: number for number, kind in _KINDS.items()}
+KINDS = {1: Kind.AGENT, 2: Kind.CLUSTER, 3: Kind.ALLOCATION, 4: Kind.PARTITION, 5: Kind.USER}
+KIND_NUMBERS = {kind: number for number, kind in KINDS.items()}
 _OUTCOMES = {
     Outcome.UNCHANGED: 1,
     Outcome.CREATED: 2,
@@ -305,7 +305,7 @@ def batch(request: Message, users: Sequence[User]) -> Batch:
 
 
 def _removal(message: Message, index: int) -> Removal:
-    kind = _KINDS.get(message.kind)
+    kind = KINDS.get(message.kind)
     if kind is None:
         raise RuleError(
             Code.INVALID_ARGUMENT, f"Cannot remove {quoted(message.id)}: removals[{index}] has no valid kind."
@@ -319,7 +319,7 @@ def batch_message(result: BatchResult, *, applied: bool, access_keys: dict[str, 
         applied=applied,
         results=[
             admin.ItemResult(
-                kind=_KIND_NUMBERS[item.kind],
+                kind=KIND_NUMBERS[item.kind],
                 id=item.id,
                 outcome=_OUTCOMES[item.outcome],
                 error=item.error,

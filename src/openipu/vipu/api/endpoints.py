@@ -20,6 +20,7 @@ from openipu.vipu.api.auth import Authenticator
 from openipu.vipu.api.guard import RequestGuard
 from openipu.vipu.api.public import UserService, VersionService
 from openipu.vipu.api.tenant import TenantService
+from openipu.vipu.api.watch import Watches
 from openipu.vipu.lifecycle.interface import Lifecycle
 from openipu.vipu.metrics.catalog import CONTROLLER
 from openipu.vipu.metrics.meters import Calls
@@ -98,14 +99,17 @@ class Endpoints:
         self._servers: list[tuple[grpc.Server, health.HealthServicer]] = []
         self._slow = ThreadPoolExecutor(_SLOW_THREADS, "slow")
         self._side = ThreadPoolExecutor(_SIDE_THREADS, "side")
+        self._streams = ThreadPoolExecutor(_SIDE_THREADS, "streams")
+        self.watches = Watches(controller)
         user = UserService(controller, lifecycle, options.max_retries)
         self._handlers = {
             _VERSION: virmgrpc.handler("VersionService", VersionService(options.version)),
             # Returns its reply already encoded.
             _USER: virmgrpc.handler("UserService", user, {"ListPartitions": bytes}),
-            _TENANT: admin.handler("TenantService", TenantService(controller, lifecycle)),
+            _TENANT: admin.handler("TenantService", TenantService(controller, lifecycle, self.watches)),
             _ADMIN: admin.handler(
-                "AdminService", AdminService(controller, lifecycle, options.max_retries, options.certs)
+                "AdminService",
+                AdminService(controller, lifecycle, self.watches, options.max_retries, options.certs),
             ),
         }
 
@@ -128,6 +132,7 @@ class Endpoints:
 
     def start(self) -> None:
         """Start to serve calls."""
+        self.watches.start()
         for server, _ in self._servers:
             server.start()
 
@@ -140,10 +145,11 @@ class Endpoints:
         """Reject new calls, wait ``grace`` seconds for running calls, then cancel the rest."""
         for _, side in self._servers:
             side.enter_graceful_shutdown()
+        self.watches.stop()
         for stopping in [server.stop(grace) for server, _ in self._servers]:
             stopping.wait()
         self._servers.clear()
-        for pool in (self._slow, self._side):
+        for pool in (self._slow, self._side, self._streams):
             pool.shutdown(wait=False, cancel_futures=True)
 
     def _listen(self, address: ListenAddress, services: Sequence[str]) -> ListenAddress:
@@ -154,6 +160,7 @@ class Endpoints:
             unauthenticated=[_VERSION],
             admin_only=[_ADMIN],
             slow=self._slow,
+            streams=self._streams,
             meters=self.meters,
         )
         server.add_generic_rpc_handlers([guard])

@@ -8,6 +8,8 @@ from openipu.vipu.api import convert as messages
 from openipu.vipu.api.auth import Caller
 from openipu.vipu.api.convert import Message
 from openipu.vipu.api.replies import allocation_reply, not_found
+from openipu.vipu.api.reply_stream import ReplyStream
+from openipu.vipu.api.watch import TENANT_KINDS, Watches
 from openipu.vipu.domain import rules
 from openipu.vipu.domain.context import Context
 from openipu.vipu.domain.errors import Code, RuleError, missing_or_hidden, quoted
@@ -22,9 +24,14 @@ _MAX_SIZES = 64  # of one CountFits; sizes are powers of two
 class TenantService:
     """Allocations, their free IPUs, and partition options, for the users of an allocation."""
 
-    def __init__(self, controller: RecordWriter, lifecycle: Lifecycle) -> None:
+    def __init__(self, controller: RecordWriter, lifecycle: Lifecycle, watches: Watches) -> None:
         self._controller = controller
         self._lifecycle = lifecycle
+        self._watches = watches
+
+    def Watch(self, request: Message, caller: Caller, stream: ReplyStream) -> None:
+        """Start a stream of changes of the allocations that the caller may use, and of their partitions."""
+        self._watches.watch(request, caller, stream, TENANT_KINDS)
 
     def GetAllocation(self, request: Message, caller: Caller) -> Message:
         """Return an allocation."""

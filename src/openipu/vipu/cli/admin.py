@@ -18,6 +18,7 @@ from openipu.vipu.cli.cluster_tests import test_cluster
 from openipu.vipu.cli.clusters import create_cluster, get_cluster, list_clusters, remove_cluster
 from openipu.vipu.cli.grammar import program
 from openipu.vipu.cli.users import create_user, list_users, remove_user
+from openipu.vipu.cli.watch import watch_agents, watch_all, watch_clusters, watch_users
 
 LEAVES = (
     create_agent,
@@ -39,6 +40,10 @@ LEAVES = (
     create_certificate,
     list_certificates,
     remove_certificate,
+    watch_agents,
+    watch_clusters,
+    watch_users,
+    watch_all,
 )
 vipu_admin = program(
     "vipu-admin", "Manage agents, clusters, allocations, users and partitions of an IPU-POD.", (*LEAVES, *user.LEAVES)

@@ -25,6 +25,7 @@ VERBS = {
     "test": "Test a cluster.",
     "discover": "Discover agents.",
     "take-over": "Take over an agent.",
+    "watch": "Show changes as they happen.",
 }
 
 _P = ParamSpec("_P")

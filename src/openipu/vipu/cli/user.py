@@ -13,6 +13,7 @@ from openipu.vipu.cli.partitions import (
     remove_partition,
     reset_partition,
 )
+from openipu.vipu.cli.watch import watch_allocations, watch_partitions
 
 LEAVES = (
     create_partition,
@@ -23,6 +24,8 @@ LEAVES = (
     get_allocation,
     list_allocations,
     list_ipu_attrs,
+    watch_allocations,
+    watch_partitions,
 )
 vipu = program(
     "vipu",

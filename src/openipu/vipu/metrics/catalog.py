@@ -129,6 +129,8 @@ CONTROLLER = _table(
         "Calls of clients, by gRPC service, method and status code; without health and reflection.",
     ),
     ("vipu_rpc_duration_seconds{service,method}", "histogram", "Duration of these calls in the controller.", _CALL),
+    ("vipu_watch_streams", "gauge", "Open streams of Watch."),
+    ("vipu_watch_events_total", "counter", "Events sent to the streams of Watch."),
     # Store
     (
         "vipu_store_commit_duration_seconds",
@@ -138,6 +140,11 @@ CONTROLLER = _table(
     ),
     ("vipu_store_commit_failures_total", "counter", "Transactions that could not be written; they changed nothing."),
     ("vipu_store_changes_total", "counter", "Records written or deleted."),
+    (
+        "vipu_store_revision",
+        "gauge",
+        "Revision of the records, which grows by one with each transaction.",
+    ),
     ("vipu_store_waiting_commands", "gauge", "Commands that wait for the writer now."),
     ("vipu_store_size_bytes{file}", "gauge", "Size of the database on disk: file is database or wal (not merged yet)."),
     # Cluster tests

@@ -103,7 +103,7 @@ class Server:
         self.exporter: exporter.Exporter | None = None
         if settings.metrics is not None:
             found = ControllerMetrics(self.controller, self.lifecycle, settings.database)
-            counted = [self._endpoints.meters, self.controller.meters, *self.lifecycle.meters]
+            counted = [self._endpoints.meters, self._endpoints.watches, self.controller.meters, *self.lifecycle.meters]
             self.exporter = exporter.Exporter(settings.metrics, [found, *counted])
 
     def start(self) -> list[ListenAddress]:

@@ -55,6 +55,7 @@ _METRICS = (
     "vipu_partitions",
     "vipu_partition_operations",
     "vipu_partition_error",
+    "vipu_store_revision",
     "vipu_store_waiting_commands",
     "vipu_store_size_bytes",
     "vipu_cluster_test_running",
@@ -126,6 +127,7 @@ class ControllerMetrics(Collector):
         return samples.families()
 
     def _add_store(self, samples: Samples) -> None:
+        samples.add("vipu_store_revision", self._controller.events.revision)
         samples.add("vipu_store_waiting_commands", self._controller.waiting)
         for name, suffix in _FILES.items():
             try:

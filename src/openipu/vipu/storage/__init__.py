@@ -8,6 +8,7 @@ concurrent callers share one flush of the disk.
 
 ``store`` is the database and ``database_file`` its lock. ``rows`` maps records to rows, ``checksums`` detects damaged
 ones, and ``migrations`` has the versions of the database. ``backup`` creates and restores archives.
+``event_log`` numbers the transactions and names the objects that they changed.
 
 Rules:
 

@@ -22,6 +22,7 @@ USER = {
     "list": ["allocations", "ipu-attrs", "partitions"],
     "remove": ["partition"],
     "reset": ["partition"],
+    "watch": ["allocations", "partitions"],
 }
 ADMIN = {
     "create": ["agent", "allocation", "certificate", "cluster", "partition", "user"],
@@ -32,6 +33,7 @@ ADMIN = {
     "reset": ["partition"],
     "take-over": ["agent"],
     "test": ["cluster"],
+    "watch": ["agents", "all", "allocations", "clusters", "partitions", "users"],
 }
 
 

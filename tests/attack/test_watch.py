@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Streams of changes that are many, slow, or belong to a user without rights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+
+from openipu.shared.vipu.client import ACCESS_KEY_METADATA, USER_ID_METADATA
+from openipu.vipu.api import auth, watch
+from openipu.vipu.domain.model import Change, Delete, Kind, Put, Role, State
+from openipu.vipu.tls import issue, load
+from tests.integration.vipu_servers import InProcess, InstantLife, partition, pod
+from tests.integration.watching import Watcher
+from tests.waiting import until
+
+
+class Secure:
+    """Secure controller with allocation a1, and its user alice."""
+
+    def __init__(self, make: Callable[..., InProcess], folder: Path) -> None:
+        issue.create(folder, ["127.0.0.1"])
+        key, certificate = ((folder / "client" / name).read_bytes() for name in ("client.key", "client.crt"))
+        channel = grpc.ssl_channel_credentials((folder / "server" / load.CA).read_bytes(), key, certificate)
+        self.server = make(life=InstantLife, channel=channel, credentials=load.server_credentials(folder))
+        user, access_key = auth.new_user("alice", Role.USER, ())
+        self.submit(lambda state: [Put(user)])
+        self.alice = ((USER_ID_METADATA, "alice"), (ACCESS_KEY_METADATA, access_key))
+
+    def submit(self, command: Callable[[State], list[Change]]) -> None:
+        self.server.server.controller.submit(lambda state: (command(state), None)).result(10)
+
+
+@pytest.fixture
+def secure(vipu_server: Callable[..., InProcess], tmp_path: Path) -> Secure:
+    return Secure(vipu_server, tmp_path / "certs")
+
+
+@pytest.mark.defence("openipu.vipu.api.watch._MAX_STREAMS_PER_USER", 1 << 40)
+def test_a_user_cannot_take_all_streams(secure: Secure) -> None:
+    streams = [Watcher(secure.server.tenant, secure.alice) for _ in range(40)]
+    try:
+        until(lambda: all(each.revision or each.code for each in streams))
+        assert sum(each.code is grpc.StatusCode.RESOURCE_EXHAUSTED for each in streams) == 8
+    finally:
+        for each in streams:
+            each.stop()
+
+
+def unverified(self: watch.Watches, watcher: object, *, always: bool) -> None:
+    """Keep the rights of a watcher."""
+
+
+@pytest.mark.defence("openipu.vipu.api.watch.Watches._verify", unverified)
+def test_a_removed_user_sees_nothing_more(secure: Secure) -> None:
+    found = Watcher(secure.server.tenant, secure.alice)
+    until(lambda: found.revision)
+    secure.submit(lambda state: [Delete(Kind.USER, "alice")])
+    try:
+        rounds = secure.server.server.controller.events.revision
+        until(lambda: found.code or all(each.position == rounds for each in streams(secure.server)))
+        assert streams(secure.server) == []
+        assert found.ended() is grpc.StatusCode.UNAUTHENTICATED
+    finally:
+        found.stop()
+
+
+@pytest.mark.defence("openipu.vipu.api.watch._STALL_SECONDS", 1e9)
+def test_a_client_that_takes_no_replies_is_ended(
+    vipu_server: Callable[..., InProcess], monkeypatch: pytest.MonkeyPatch, defence: bool
+) -> None:
+    if defence:
+        monkeypatch.setattr(watch, "_STALL_SECONDS", 0.2)
+    monkeypatch.setattr(watch, "_TICK_SECONDS", 0.05)
+    server = vipu_server(life=InstantLife)
+    pod(server, 1)
+    server.user.CreatePartition(partition("p1"))
+    slow = Watcher(server.admin, paused=True)
+    until(lambda: streams(server))
+
+    def enlarge(state: State) -> tuple[list[Change], None]:
+        error = "x" * (1 << 20)
+        return [Put(replace(state.partitions["p1"], errors=(error,) * 4))], None
+
+    for _ in range(3):
+        server.server.controller.submit(enlarge).result(10)
+    until(lambda: not streams(server) or streams(server)[0].sending)
+    try:
+        until(lambda: not streams(server), 3)
+    finally:
+        slow.call.cancel()
+
+
+def streams(server: InProcess) -> list[Any]:
+    return server.server._endpoints.watches._open()
