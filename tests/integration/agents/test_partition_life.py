@@ -295,6 +295,19 @@ def test_attributes_of_the_agents_that_respond(plane: Plane) -> None:
     assert attributes["ag01"][0]["clock"] == "1330MHz"
 
 
+def test_attributes_while_an_agent_is_removed(plane: Plane) -> None:
+    connection = plane.lifecycle._driver.supervisor.connections["ag01"]
+    plane.rack.fault("hang ag01")
+    try:
+        attributes = plane.lifecycle.ipu_attributes(["ag01", "ag03"])
+        until(lambda: connection._calls)
+        removal = Removal(Kind.AGENT, "ag01", force=True)
+        plane.controller.submit(lambda state: (rules.remove(state, removal, rules.Context()), None)).result(15)
+        assert list(attributes.result(15)) == ["ag03"]
+    finally:
+        plane.rack.fault("heal ag01")
+
+
 def test_concurrent_callers_leave_consistent_partitions(plane: Plane) -> None:
     ids = ["a", "b", "c"]
 

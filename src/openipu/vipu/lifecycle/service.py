@@ -218,10 +218,12 @@ class LifecycleService:
         async def read(connection: AgentConnection) -> tuple[str, dict[int, dict[str, str]] | None]:
             async with limit:
                 try:
-                    reply = await connection.stub.ListIpuAttributes(
-                        contract.ListIpuAttributesRequest(), timeout=ATTRIBUTES_TIMEOUT
+                    reply = await connection.call_if_up(
+                        lambda it: it.stub.ListIpuAttributes(
+                            contract.ListIpuAttributesRequest(), timeout=ATTRIBUTES_TIMEOUT
+                        )
                     )
-                except grpc.aio.AioRpcError:
+                except (ConnectionError, grpc.aio.AioRpcError):
                     return connection.id, None
             try:
                 return connection.id, agent_messages.attributes(reply)
