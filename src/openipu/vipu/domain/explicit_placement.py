@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from openipu.vipu.domain.context import Context
-from openipu.vipu.domain.errors import Code, RuleViolation, invalid, missing, quoted
+from openipu.vipu.domain.errors import Code, RuleViolation, invalid, missing, missing_or_hidden, quoted
 from openipu.vipu.domain.model import IPUS_PER_MACHINE, Allocation, Cluster, Kind, PlacedIpu, State
 from openipu.vipu.domain.specs import PartitionSpec
 
@@ -19,16 +19,18 @@ def locate(state: State, spec: PartitionSpec, context: Context) -> tuple[Allocat
     """
     if not spec.cluster:
         raise invalid("a list of IPUs needs a cluster")
+    if context.allowed is not None:
+        _check_usable(state, spec, context)
     cluster = state.clusters.get(spec.cluster)
     if cluster is None:
         raise missing(Kind.CLUSTER, spec.cluster)
-    if len(spec.ipus) > IPUS_PER_MACHINE * len(cluster.agents):
+    if context.allowed is None and len(spec.ipus) > IPUS_PER_MACHINE * len(cluster.agents):
         raise invalid(
             f"it lists {len(spec.ipus)} IPUs, but cluster {quoted(cluster.id)} has only "
             f"{IPUS_PER_MACHINE * len(cluster.agents)}"
         )
     _check_numbers(cluster, spec.ipus)
-    allocation = _allocation(state, cluster, spec, context)
+    allocation = _allocation(state, cluster, spec)
     for ipu in spec.ipus:
         agent = cluster.agents[ipu.position(cluster.machines_per_ild)]
         holder = state.holders.get(agent, {}).get(ipu.ipu)
@@ -52,14 +54,40 @@ def unnumbered(ipus: tuple[PlacedIpu, ...]) -> bool:
     return not any(ipu.routing_id or ipu.ild_routing_id for ipu in ipus)
 
 
+def _check_usable(state: State, spec: PartitionSpec, context: Context) -> None:
+    """Raise RuleViolation unless all IPUs are in allocations that a user may use.
+
+    It does not reveal whether another IPU exists, nor the name of its agent.
+    """
+    if not any(map(context.may_use, state.allocations_in.get(spec.cluster, ()))):
+        raise missing_or_hidden(Kind.CLUSTER, spec.cluster, context)
+    cluster = state.clusters[spec.cluster]
+    for index, ipu in enumerate(spec.ipus):
+        agent = cluster.agents[ipu.position(cluster.machines_per_ild)] if _is_in(cluster, ipu) else ""
+        id = state.allocation_of.get(agent)
+        if id is None or not context.may_use(id):
+            raise RuleViolation(
+                Code.NOT_FOUND,
+                f"IPU {ipu.topology_id} of IPU-Link domain {ipu.ild} (index {index} of the list) is in no allocation "
+                "that you may use",
+            )
+
+
+def _is_in(cluster: Cluster, ipu: PlacedIpu) -> bool:
+    return 0 <= ipu.ild < cluster.num_ilds and 0 <= ipu.topology_id < _ipus_per_ild(cluster)
+
+
+def _ipus_per_ild(cluster: Cluster) -> int:
+    return IPUS_PER_MACHINE * cluster.machines_per_ild
+
+
 def _check_numbers(cluster: Cluster, ipus: tuple[PlacedIpu, ...]) -> None:
-    per_ild = IPUS_PER_MACHINE * cluster.machines_per_ild
     seen: dict[tuple[int, int], int] = {}
     for index, ipu in enumerate(ipus):
-        if not (0 <= ipu.ild < cluster.num_ilds and 0 <= ipu.topology_id < per_ild):
+        if not _is_in(cluster, ipu):
             raise invalid(
                 f"IPU {ipu.topology_id} of IPU-Link domain {ipu.ild} (index {index} of the list) is not in cluster "
-                f"{quoted(cluster.id)}, which has {cluster.num_ilds} domains of {per_ild} IPUs"
+                f"{quoted(cluster.id)}, which has {cluster.num_ilds} domains of {_ipus_per_ild(cluster)} IPUs"
             )
         first = seen.setdefault((ipu.ild, ipu.topology_id), index)
         if first != index:
@@ -69,13 +97,13 @@ def _check_numbers(cluster: Cluster, ipus: tuple[PlacedIpu, ...]) -> None:
             )
 
 
-def _allocation(state: State, cluster: Cluster, spec: PartitionSpec, context: Context) -> Allocation:
-    """Return the allocation of all the IPUs; NOT_FOUND when the caller may not use it."""
+def _allocation(state: State, cluster: Cluster, spec: PartitionSpec) -> Allocation:
+    """Return the allocation of all the IPUs; NOT_FOUND when one is in none."""
     ids: set[str] = set()
     for position in sorted({ipu.position(cluster.machines_per_ild) for ipu in spec.ipus}):
         agent = cluster.agents[position]
         id = state.allocation_of.get(agent)
-        if id is None or not context.may_use(id):
+        if id is None:
             raise RuleViolation(Code.NOT_FOUND, f"agent {quoted(agent)} is in no allocation that you may use")
         ids.add(id)
     if spec.allocation and ids != {spec.allocation}:

@@ -110,6 +110,29 @@ def test_contradictions_with_other_fields() -> None:
     create(state, explicit(*listed(4)), tenant)
 
 
+@pytest.mark.parametrize(
+    "ipus", [listed(8), listed(12), listed(16), listed(0, ild=1), listed(2**32 - 1), listed(-1), listed(-1, ild=-1)]
+)
+def test_users_cannot_distinguish_foreign_from_missing_ipus(ipus: tuple[PlacedIpu, ...]) -> None:
+    state = pod(4, allocations={"a1": 2, "a2": 1})
+    tenant = Context(allowed=frozenset({"a1"}))
+    number, ild = ipus[0].topology_id, ipus[0].ild
+    code, message = rejected(state, explicit(*listed(0), *ipus), tenant)
+    reason = f"IPU {number} of IPU-Link domain {ild} (index 1 of the list) is in no allocation that you may use"
+    assert (code, message) == (Code.NOT_FOUND, f"Cannot create partition 'p': {reason}.")
+
+
+def test_users_learn_nothing_about_clusters_without_an_allocation() -> None:
+    state = pod(4, allocations={"a1": 2})
+    repeated = explicit(*listed(*[0] * 64))
+    assert "is listed twice" in rejected(state, repeated, Context(allowed=frozenset({"a1"})))[1]
+    stranger = Context(allowed=frozenset())
+    for spec in (explicit(*listed(0)), repeated, replace(explicit(*listed(0)), cluster="cl9")):
+        code, message = rejected(state, spec, stranger)
+        reason = f"cluster '{spec.cluster}' does not exist, or you may not use it"
+        assert (code, message) == (Code.NOT_FOUND, f"Cannot create partition 'p': {reason}.")
+
+
 def test_listed_machines_may_be_down() -> None:
     state = pod(2)
     create(state, explicit(*listed(0, 1)), Context(unavailable=frozenset(names(1))))
