@@ -33,6 +33,19 @@ class _Unfailing(io.TextIOBase):
             self._stream.flush()
 
 
+def printable(logger: object, name: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    """Escape characters that control a terminal or start a line: clients choose some values, such as a user id."""
+    for key, value in event.items():
+        if isinstance(value, str) and not value.isprintable():
+            event[key] = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in value)
+    return event
+
+
+def without_metadata(record: logging.LogRecord) -> bool:
+    """Reject records with metadata of a call, which may be an access key: gRPC logs values that are not UTF-8."""
+    return not str(record.msg).startswith("Invalid encoding")
+
+
 def configure(log_format: LogFormat, level: str) -> None:
     """Configure logging for this process and its libraries. Access keys are never logged."""
     number = getattr(logging, level.upper())
@@ -46,6 +59,7 @@ def configure(log_format: LogFormat, level: str) -> None:
         shared.append(structlog.processors.format_exc_info)
         render = structlog.processors.JSONRenderer()
     else:
+        shared.append(printable)
         render = structlog.dev.ConsoleRenderer(
             colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
         )
@@ -58,6 +72,7 @@ def configure(log_format: LogFormat, level: str) -> None:
     )
     handler = logging.StreamHandler(stream)
     handler.setFormatter(structlog.stdlib.ProcessorFormatter(processor=render, foreign_pre_chain=shared))
+    logging.getLogger("grpc._cython.cygrpc").addFilter(without_metadata)
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(max(number, logging.WARNING))
