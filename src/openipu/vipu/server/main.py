@@ -27,6 +27,7 @@ from openipu.shared.vipu.ports import CONTROLLER_PORT, DISCOVERY_PORT
 from openipu.vipu.agent_api.multicast import DISCOVERY_GROUP
 from openipu.vipu.api.auth import Authenticator
 from openipu.vipu.api.endpoints import EndpointOptions, Endpoints, ListenAddress, ListenError
+from openipu.vipu.domain.model import Kind
 from openipu.vipu.lifecycle import service
 from openipu.vipu.lifecycle.interface import Lifecycle, LifecycleOptions
 from openipu.vipu.metrics import exporter
@@ -347,12 +348,14 @@ def _serve(settings: Settings) -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, stop_signals)
     server = Server(settings)
     bound = server.start()
+    # Log only after a successful start, so that an error of the start stays one line.
     version = metadata.version("openipu")
     addresses = f"{bound[0]}, for administrators on {bound[1]}" if len(bound) > 1 else f"{bound[0]}"
     if settings.credentials is None:
         _log.warning("not secure: every client that reaches this controller has all rights; see --secure")
     elif settings.shared_certificates:
         _log.warning("users without own certificates share one, which cannot be revoked; see --client-certificates")
+    _log.info("database verified", records={f"{kind}s": len(server.controller.state.table(kind)) for kind in Kind})
     if server.exporter is not None:
         _log.info("serving metrics", url=server.exporter.listen.url)
     # Scripts wait for this line.

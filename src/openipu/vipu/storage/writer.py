@@ -15,7 +15,7 @@ from typing import Any
 import structlog
 
 from openipu.vipu.domain.history import changed_objects
-from openipu.vipu.domain.model import Change, Delete, Kind, Partition, State
+from openipu.vipu.domain.model import Change, Delete, Partition, State
 from openipu.vipu.metrics.catalog import CONTROLLER
 from openipu.vipu.metrics.meters import Meters
 from openipu.vipu.storage.event_log import EventLog
@@ -46,7 +46,6 @@ class RecordWriter:
         """Read all records and begin an epoch; raises StoreError."""
         self._store = store
         self._committed = store.load()
-        _log.info("database verified", records={f"{kind}s": len(self._committed.table(kind)) for kind in Kind})
         self.deployment = store.begin_epoch()
         self._working = self._committed.copy()
         self._events = store.events
