@@ -97,6 +97,7 @@ ERRORS: dict[str, ErrorClass] = {
         "The changes after the revision are no longer stored, or the database was replaced.",
         "List again: watch without a revision.",
     ),
+    "OPU622": ErrorClass("Request incomplete", "The request did not arrive in time.", "Send it again at once."),
     "OPU630": ErrorClass(
         "Owner of the agent unusable", "The owner of an agent cannot be read or stored.", "Follow the message."
     ),

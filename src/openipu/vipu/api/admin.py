@@ -17,7 +17,7 @@ from openipu.vipu.api import auth, cluster_test_messages
 from openipu.vipu.api import convert as messages
 from openipu.vipu.api.auth import Caller
 from openipu.vipu.api.convert import Message
-from openipu.vipu.api.guard import large_requests, waits_for_agents
+from openipu.vipu.api.guard import large_requests, non_blocking, waits_for_agents
 from openipu.vipu.api.replies import allocation_reply, not_found
 from openipu.vipu.api.reply_stream import ReplyStream
 from openipu.vipu.api.watch import ALL_KINDS, Watches
@@ -59,6 +59,7 @@ class AdminService:
         self._lifecycle = lifecycle
         self._max_retries = max_retries
 
+    @non_blocking
     def Watch(self, request: Message, caller: Caller, stream: ReplyStream) -> None:
         """Start a stream of changes of all kinds."""
         self._watches.watch(request, caller, stream, ALL_KINDS)

@@ -3,21 +3,22 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import grpc
-from grpc_health.v1 import health, health_pb2, health_pb2_grpc
-from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
 
-from openipu.shared.vipu import wire
+from openipu.process import memory
+from openipu.process.limits import connection_limit, raise_file_limit
 from openipu.shared.vipu.contract import admin, virmgrpc
 from openipu.vipu.api.admin import AdminService
+from openipu.vipu.api.admission import Admission, Group, Immediate
 from openipu.vipu.api.auth import Authenticator
+from openipu.vipu.api.exchange import Exchanges
 from openipu.vipu.api.guard import RequestGuard
+from openipu.vipu.api.health import HEALTH, REFLECTION, Health, reflection_handler
 from openipu.vipu.api.public import UserService, VersionService
 from openipu.vipu.api.tenant import TenantService
 from openipu.vipu.api.watch import Watches
@@ -27,20 +28,25 @@ from openipu.vipu.metrics.meters import Calls
 from openipu.vipu.storage.writer import RecordWriter
 from openipu.vipu.tls.load import ServerCredentials
 
-MAX_MESSAGE = 16 << 20  # bytes
-MAX_CALLS = 1024  # concurrent; more return RESOURCE_EXHAUSTED
-# A write blocks its thread until the disk flush, which it shares with other writes.
-_THREADS = 128
-_SLOW_THREADS = 128
-_SIDE_THREADS = 4
+# Bytes of a message. The largest batch of AdminService is one of 50,000 items; 64 racks take a tenth of it. An endpoint
+# without AdminService needs no more than ``guard`` allows for ordinary requests.
+MAX_ADMIN_MESSAGE = 4 << 20
+MAX_USER_MESSAGE = 1 << 20
+_MAX_REPLY = 64 << 20
+_HANDSHAKE_SECONDS = 10  # TLS handshake and HTTP/2 settings
+_TEND_SECONDS = 1.0  # between searches for late clients
+_TRIM_SECONDS = 30.0  # between returns of free memory
 
 _OPTIONS = (
-    ("grpc.max_receive_message_length", MAX_MESSAGE),
-    ("grpc.max_send_message_length", 4 * MAX_MESSAGE),
+    ("grpc.max_send_message_length", _MAX_REPLY),
     ("grpc.max_metadata_size", 16 << 10),
-    ("grpc.max_concurrent_streams", MAX_CALLS),
+    # Calls of one connection; more wait in the client. ``admission`` limits those of a user.
+    ("grpc.max_concurrent_streams", 1024),
+    # Probes of the bandwidth would enlarge the buffers of requests that no thread reads, from 64 kB to megabytes.
+    ("grpc.http2.bdp_probe", 0),
     # Two controllers on one endpoint must be an error, not a random choice for each connection.
     ("grpc.so_reuseport", 0),
+    ("grpc.max_connection_idle_ms", 3_600_000),
     # Detect clients that disappeared silently, and allow them the same check of the controller.
     ("grpc.keepalive_time_ms", 60_000),
     ("grpc.keepalive_timeout_ms", 20_000),
@@ -96,10 +102,11 @@ class Endpoints:
         """Create the services. ``bind`` opens the ports."""
         self._options = options
         self.meters = Calls(CONTROLLER, "vipu")
-        self._servers: list[tuple[grpc.Server, health.HealthServicer]] = []
-        self._slow = ThreadPoolExecutor(_SLOW_THREADS, "slow")
-        self._side = ThreadPoolExecutor(_SIDE_THREADS, "side")
-        self._streams = ThreadPoolExecutor(_SIDE_THREADS, "streams")
+        self._servers: list[tuple[grpc.Server, Health]] = []
+        self._admission = Admission()
+        self._exchanges = Exchanges()
+        self._stopping = threading.Event()
+        self._tender = threading.Thread(target=self._tend, name="calls", daemon=True)
         self.watches = Watches(controller)
         user = UserService(controller, lifecycle, options.max_retries)
         self._handlers = {
@@ -125,46 +132,69 @@ class Endpoints:
         elif options.admin is not None:
             servers = [(options.user, [*PUBLIC, _TENANT]), (options.admin, list(self._handlers))]
         try:
-            return [self._listen(address, services) for address, services in servers]
+            connections = connection_limit(raise_file_limit()) // len(servers)
+            return [self._listen(address, services, connections) for address, services in servers]
         except ListenError:
             self.stop(0)
             raise
 
     def start(self) -> None:
         """Start to serve calls."""
+        self._tender.start()
         self.watches.start()
         for server, _ in self._servers:
             server.start()
 
     def mark_unhealthy(self) -> None:
         """Report NOT_SERVING from now on. Calls are still served."""
-        for _, side in self._servers:
-            side.enter_graceful_shutdown()
+        for _, health in self._servers:
+            health.stop()
 
     def stop(self, grace: float) -> None:
         """Reject new calls, wait ``grace`` seconds for running calls, then cancel the rest."""
-        for _, side in self._servers:
-            side.enter_graceful_shutdown()
+        self.mark_unhealthy()
         self.watches.stop()
         for stopping in [server.stop(grace) for server, _ in self._servers]:
             stopping.wait()
         self._servers.clear()
-        for pool in (self._slow, self._side, self._streams):
-            pool.shutdown(wait=False, cancel_futures=True)
+        self._stopping.set()
+        self._admission.shutdown()
 
-    def _listen(self, address: ListenAddress, services: Sequence[str]) -> ListenAddress:
-        server = grpc.server(ThreadPoolExecutor(_THREADS, "call"), options=_OPTIONS, maximum_concurrent_rpcs=MAX_CALLS)
+    def _tend(self) -> None:
+        """Cancel late calls, and return the memory of ended ones, until the stop."""
+        untrimmed = 0.0
+        while not self._stopping.wait(_TEND_SECONDS):
+            self._exchanges.cancel_late()
+            untrimmed += _TEND_SECONDS
+            if untrimmed >= _TRIM_SECONDS:
+                untrimmed = 0.0
+                memory.trim()
+
+    def _listen(self, address: ListenAddress, services: Sequence[str], connections: int) -> ListenAddress:
+        message = MAX_ADMIN_MESSAGE if _ADMIN in services else MAX_USER_MESSAGE
+        options = (
+            *_OPTIONS,
+            ("grpc.max_receive_message_length", message),
+            ("grpc.server_handshake_timeout_ms", _HANDSHAKE_SECONDS * 1000),
+            ("grpc.max_allowed_incoming_connections", connections),
+        )
+        server = grpc.server(Immediate(), options=options)  # every handler has a pool of its own
+        health = Health([*services, HEALTH, REFLECTION])
         guard = RequestGuard(
             self._options.authenticator,
-            {service: self._handlers[service] for service in services},
-            unauthenticated=[_VERSION],
+            {
+                HEALTH: health.handler(),
+                REFLECTION: reflection_handler(services),
+                **{service: self._handlers[service] for service in services},
+            },
+            unauthenticated=[_VERSION, HEALTH],
             admin_only=[_ADMIN],
-            slow=self._slow,
-            streams=self._streams,
+            groups={HEALTH: Group.HEALTH, REFLECTION: Group.REFLECTION},
+            admission=self._admission,
+            exchanges=self._exchanges,
             meters=self.meters,
         )
         server.add_generic_rpc_handlers([guard])
-        side = self._add_side_services(server, services)
         try:
             if self._options.credentials is None:
                 port = server.add_insecure_port(str(address))
@@ -176,23 +206,5 @@ class Endpoints:
             raise ListenError(
                 f"Cannot listen on {address}: another program has that port, or this machine has no such address."
             )
-        self._servers.append((server, side))
+        self._servers.append((server, health))
         return ListenAddress(address.host, port)
-
-    def _add_side_services(self, server: grpc.Server, services: Sequence[str]) -> health.HealthServicer:
-        """Add health and reflection. Their streams last long, so they run in separate threads."""
-        side = health.HealthServicer(experimental_non_blocking=True, experimental_thread_pool=self._side)
-        health_pb2_grpc.add_HealthServicer_to_server(side, server)
-        for name in ("", *services):
-            side.set(name, health_pb2.HealthCheckResponse.SERVING)
-        names = [*services, health.SERVICE_NAME, reflection.SERVICE_NAME]
-        pool = self._side
-
-        class Reflection(reflection.ReflectionServicer):  # type: ignore[misc]
-            def ServerReflectionInfo(self, requests: Any, context: Any) -> Any:
-                return super().ServerReflectionInfo(requests, context)
-
-            ServerReflectionInfo.experimental_thread_pool = pool  # type: ignore[attr-defined]
-
-        reflection_pb2_grpc.add_ServerReflectionServicer_to_server(Reflection(names, wire.pool()), server)
-        return side

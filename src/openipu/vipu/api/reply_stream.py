@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import grpc
 from grpc import _server
 from grpc._cython import cygrpc
 
@@ -74,13 +73,3 @@ class ReplyStream:
     def cancel(self) -> None:
         """End the call at once, with status CANCELLED, even while a reply is on its way."""
         self._context.cancel()
-
-
-def handler(call: Callable[[bytes, grpc.ServicerContext, Callable[[None], None]], None], pool: Any) -> Any:
-    """Return the gRPC handler of a function that starts a stream and returns before its end.
-
-    Its third argument sends the status when it is called with None.
-    """
-    call.experimental_non_blocking = True  # type: ignore[attr-defined]
-    call.experimental_thread_pool = pool  # type: ignore[attr-defined]
-    return grpc.unary_stream_rpc_method_handler(call, request_deserializer=None, response_serializer=None)

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Limits of unfinished calls and of threads, by group of callers, so that no group takes those of another."""
+
+from __future__ import annotations
+
+import enum
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from openipu.vipu.domain.errors import Code, RuleError
+
+
+class Group(enum.Enum):
+    """Groups of calls with separate threads."""
+
+    ANONYMOUS = "clients without credentials"
+    USERS = "users"
+    ADMINISTRATORS = "administrators"
+    HEALTH = "health checks"
+    REFLECTION = "reflection"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits of a group, and of each user in it. Calls above the number of threads wait, further ones are rejected."""
+
+    calls: int
+    threads: int
+    calls_per_user: int
+    threads_per_user: int
+
+
+# A write blocks its thread until the disk flush, which it shares with other writes. Streams of health checks and of
+# reflection keep their threads.
+LIMITS: Mapping[Group, Limits] = {
+    Group.ANONYMOUS: Limits(256, 16, 256, 16),
+    Group.USERS: Limits(1024, 128, 256, 32),
+    Group.ADMINISTRATORS: Limits(1024, 128, 1024, 128),
+    Group.HEALTH: Limits(64, 64, 64, 64),
+    Group.REFLECTION: Limits(16, 16, 4, 4),
+}
+
+
+class Share(ThreadPoolExecutor):
+    """Part of a thread pool: runs at most ``width`` tasks at a time. It has no threads of its own."""
+
+    def __init__(self, pool: ThreadPoolExecutor, width: int) -> None:
+        super().__init__(1)
+        self._of = pool
+        self._width = width
+        self._running = 0
+        self._waiting: deque[tuple[Future[None], Callable[[], Any]]] = deque()
+        self._guard = threading.Lock()
+
+    def submit(self, task: Callable[..., Any], /, *arguments: Any, **keywords: Any) -> Future[Any]:
+        """Run a task as soon as fewer than ``width`` run. Its result and exception are ignored."""
+        future: Future[None] = Future()
+        work = future, lambda: task(*arguments, **keywords)
+        with self._guard:
+            if self._running >= self._width:
+                self._waiting.append(work)
+                return future
+            self._running += 1
+        self._of.submit(self._run, work)
+        return future
+
+    def _run(self, work: tuple[Future[None], Callable[[], Any]]) -> None:
+        future, task = work
+        try:
+            task()
+        finally:
+            future.set_result(None)
+            with self._guard:
+                following = self._waiting.popleft() if self._waiting else None
+                if following is None:
+                    self._running -= 1
+            if following is not None:
+                self._of.submit(self._run, following)  # behind the tasks of others
+
+
+class Immediate(ThreadPoolExecutor):
+    """Pool that runs tasks in the calling thread, for tasks that never block."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+
+    def submit(self, task: Callable[..., Any], /, *arguments: Any, **keywords: Any) -> Future[Any]:
+        """Run a task now."""
+        future: Future[Any] = Future()
+        future.set_result(task(*arguments, **keywords))
+        return future
+
+
+@dataclass(slots=True)
+class _Lane:
+    """Unfinished calls of a user, and the threads for them."""
+
+    key: tuple[Group, str]
+    fast: ThreadPoolExecutor
+    slow: ThreadPoolExecutor
+    calls: int = 0
+
+
+class Ticket:
+    """Permission for a call to run in ``pool``. ``release`` it once, when the call has ended."""
+
+    __slots__ = ("_admission", "_lane", "pool")
+
+    def __init__(self, admission: Admission, lane: _Lane, pool: ThreadPoolExecutor) -> None:
+        self._admission = admission
+        self._lane = lane
+        self.pool = pool
+
+    def release(self) -> None:
+        """Count the call as ended."""
+        self._admission.release(self._lane)
+
+
+class Admission:
+    """Unfinished calls of all endpoints, and the threads that run them."""
+
+    def __init__(self, limits: Mapping[Group, Limits] | None = None) -> None:
+        self._limits = LIMITS if limits is None else limits
+        self._lock = threading.Lock()
+        self._calls = dict.fromkeys(Group, 0)
+        self._lanes: dict[tuple[Group, str], _Lane] = {}
+        self._pools = {
+            group: tuple(ThreadPoolExecutor(limit.threads, f"{group.name.lower()}-{kind}") for kind in ("fast", "slow"))
+            for group, limit in self._limits.items()
+        }
+
+    def admit(self, group: Group, user: str, *, slow: bool) -> Ticket:
+        """Count a call. ``slow`` selects the threads for calls that wait for IPU-Machines. Raises RuleError."""
+        limits = self._limits[group]
+        key = group, user
+        with self._lock:
+            lane = self._lanes.get(key)
+            if self._calls[group] >= limits.calls:
+                raise _exhausted(f"{group.value} have {limits.calls} unfinished calls, which is the limit")
+            if lane is None:
+                lane = self._lanes[key] = self._new_lane(key, limits)
+            elif lane.calls >= limits.calls_per_user:
+                raise _exhausted(f"you have {limits.calls_per_user} unfinished calls, which is the limit")
+            lane.calls += 1
+            self._calls[group] += 1
+        return Ticket(self, lane, lane.slow if slow else lane.fast)
+
+    def release(self, lane: _Lane) -> None:
+        """Count a call as ended."""
+        with self._lock:
+            self._calls[lane.key[0]] -= 1
+            lane.calls -= 1
+            if not lane.calls:
+                self._lanes.pop(lane.key, None)
+
+    def unfinished(self) -> int:
+        """Return the number of unfinished calls."""
+        return sum(self._calls.values())
+
+    def shutdown(self) -> None:
+        """End the threads, without waiting for them."""
+        for pools in self._pools.values():
+            for pool in pools:
+                pool.shutdown(wait=False, cancel_futures=True)
+
+    def _new_lane(self, key: tuple[Group, str], limits: Limits) -> _Lane:
+        fast, slow = self._pools[key[0]]
+        if limits.threads_per_user < limits.threads:
+            fast, slow = Share(fast, limits.threads_per_user), Share(slow, limits.threads_per_user)
+        return _Lane(key, fast, slow)
+
+
+def _exhausted(reason: str) -> RuleError:
+    return RuleError(Code.RESOURCE_EXHAUSTED, f"Cannot accept the call: {reason}. Try again later.")

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Limits of unfinished calls and threads."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from openipu.vipu.api.admission import Admission, Group, Immediate, Limits
+from openipu.vipu.domain.errors import Code, RuleError
+from tests.waiting import until
+
+
+@pytest.fixture
+def admission() -> Iterator[Admission]:
+    made = Admission({Group.USERS: Limits(4, 4, 3, 2), Group.ADMINISTRATORS: Limits(1, 1, 1, 1)})
+    yield made
+    made.shutdown()
+
+
+def rejected(admission: Admission, group: Group, user: str) -> str:
+    with pytest.raises(RuleError) as caught:
+        admission.admit(group, user, slow=False)
+    assert caught.value.code is Code.RESOURCE_EXHAUSTED
+    return caught.value.message
+
+
+def test_calls_of_users_and_groups_are_limited(admission: Admission) -> None:
+    tickets = [admission.admit(Group.USERS, "alice", slow=False) for _ in range(3)]
+    assert rejected(admission, Group.USERS, "alice") == (
+        "Cannot accept the call: you have 3 unfinished calls, which is the limit. Try again later."
+    )
+    tickets.append(admission.admit(Group.USERS, "bob", slow=True))
+    assert "users have 4 unfinished calls" in rejected(admission, Group.USERS, "bob")
+    tickets.append(admission.admit(Group.ADMINISTRATORS, "root", slow=False))
+    assert "administrators have 1 unfinished calls" in rejected(admission, Group.ADMINISTRATORS, "root")
+    assert admission.unfinished() == 5
+    for ticket in tickets:
+        ticket.release()
+    assert admission.unfinished() == 0
+    admission.admit(Group.USERS, "alice", slow=False).release()
+
+
+def test_tasks_of_a_user_run_in_a_part_of_the_threads(admission: Admission) -> None:
+    release, running = threading.Event(), []
+
+    def task(name: str) -> None:
+        running.append(name)
+        release.wait(10)
+
+    alice = [admission.admit(Group.USERS, "alice", slow=False).pool.submit(task, "alice") for _ in range(3)]
+    bob = admission.admit(Group.USERS, "bob", slow=False).pool.submit(task, "bob")
+    until(lambda: "bob" in running)
+    assert sorted(running) == ["alice", "alice", "bob"]
+    release.set()
+    for future in (*alice, bob):
+        future.result(10)
+    assert running.count("alice") == 3
+
+
+def test_a_failed_task_does_not_block_its_user(admission: Admission) -> None:
+    pool = admission.admit(Group.USERS, "alice", slow=False).pool
+    for _ in range(6):
+        pool.submit(int, "x").result(10)
+
+
+def test_immediate_tasks_run_in_the_calling_thread() -> None:
+    assert Immediate().submit(threading.get_ident).result(0) == threading.get_ident()
