@@ -120,7 +120,7 @@ def attack(fuzzer: Fuzzer, count: int) -> None:
     assert "Traceback" not in log and "internal error" not in log, log[:3000]
 
 
-@pytest.mark.defence("openipu.vipu.api.guard.DecodeError", NoError)
+@pytest.mark.defence("openipu.vipu.api.status.DecodeError", NoError)
 def test_thousand_random_requests(fuzzer: Fuzzer) -> None:
     attack(fuzzer, 1_000)
 

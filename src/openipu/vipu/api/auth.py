@@ -87,7 +87,10 @@ class Authenticator:
 
     def __call__(self, metadata: Iterable[tuple[str, str | bytes]]) -> Caller:
         """Return the caller. Raises AuthError."""
-        values = dict(metadata)
+        given = [item for item in metadata if item[0] in (self._user_id_metadata, self._access_key_metadata)]
+        values = dict(given)
+        if len(values) < len(given):
+            raise AuthError("Cannot log in: the call has several user ids or access keys. Send one of each.")
         id, key = values.get(self._user_id_metadata, ""), values.get(self._access_key_metadata, "")
         if not isinstance(id, str) or not isinstance(key, str):
             raise AuthError("Cannot log in: the user id or access key is binary metadata. Send them as text.")
