@@ -223,3 +223,9 @@ def test_the_archive_of_the_collection_has_no_development_files(tmp_path: Path) 
         "tests",
         "tools",
     }
+
+
+def test_the_security_page_names_every_attack() -> None:
+    promises = (ROOT / "docs/explanation/security.md").read_text().split("## Promises")[1].split("##")[0]
+    named = set(re.findall(r"`(test_\w+\.py)`", promises))
+    assert named == {path.name for path in (ROOT / "tests/attack").glob("test_*.py")}
