@@ -32,6 +32,9 @@ from openipu.vipu.storage.interface import Records
 from tests.event_loop import LoopThread
 from tests.waiting import until
 
+# Limit for a vipu-server that starts, or ends by itself. It detects a hanging process only: busy machines are slow.
+PROCESS_SECONDS = 60.0
+
 _DEVICE = Device("127.5.1.1", 8080, 18515, 0, 2, "chip", "2.0.5", "2.4.4", "v1.3.3")
 
 
@@ -160,7 +163,9 @@ class InProcess(Client):
 class Process(Client):
     """Process ``vipu-server``, and its client."""
 
-    def __init__(self, *options: str, channel: grpc.ChannelCredentials | None = None, wait: float = 20.0) -> None:
+    def __init__(
+        self, *options: str, channel: grpc.ChannelCredentials | None = None, wait: float = PROCESS_SECONDS
+    ) -> None:
         """Start it with these options, on a free port by default, and wait until it is ready."""
         arguments = list(options) if "--port" in options else [*options, "--port", "0"]
         self.process = subprocess.Popen(
@@ -214,7 +219,7 @@ def environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith("VIPU_")}
 
 
-def run(*options: str, timeout: float = 20.0) -> subprocess.CompletedProcess[str]:
+def run(*options: str, timeout: float = PROCESS_SECONDS) -> subprocess.CompletedProcess[str]:
     """Run a ``vipu-server`` that ends by itself."""
     return subprocess.run(command(*options), capture_output=True, text=True, timeout=timeout, env=environment())
 
