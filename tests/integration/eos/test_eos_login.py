@@ -110,7 +110,7 @@ def test_a_certificate_instead_of_a_password(switch: ServedSwitch, rack: Rack, t
     assert message_of(switch, **certificate) == (
         "Cannot log in to SWITCH without username: authentication failed. Check username and password."
     )
-    switch.do(setattr, switch.switch, "credentials", Credentials({"vipu client": "unused"}))
+    switch.do(setattr, switch.switch, "credentials", Credentials({issue.common_name(load.CLIENT): "unused"}))
     assert run(switch, VLAN, **certificate)["changed"]
     assert "vlan 40" in switch.config()
 

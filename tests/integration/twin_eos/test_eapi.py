@@ -18,7 +18,7 @@ from pyeapi.eapilib import CommandError, ConnectionError
 
 from openipu.twin.cables.switch_cabling import Neighbour
 from openipu.twin.devices.eos import server
-from openipu.vipu.tls import load
+from openipu.vipu.tls import issue, load
 from tests.integration.eos_switches import PASSWORD, USER, Cables, Rack, ServedSwitch, rack_of_switches
 from tests.waiting import until
 
@@ -228,7 +228,7 @@ def test_a_certificate_instead_of_a_password(rack: Rack) -> None:
         return status
 
     assert request() == 401  # the switch has no user of that name
-    switch.do(setattr, switch.switch, "credentials", Credentials({"vipu client": "unused"}))
+    switch.do(setattr, switch.switch, "credentials", Credentials({issue.common_name(load.CLIENT): "unused"}))
     assert request() == 200
     assert startup_config("a", "10.0.0.1/24").startswith("hostname a")
 
