@@ -89,9 +89,10 @@ LIES: dict[str, tuple[str, Lie, str]] = {
 @pytest.mark.defence("openipu.vipu.fleet.agent_messages.event", trust)
 @pytest.mark.defence("openipu.vipu.fleet.agent_messages.machine_info", trust)
 @pytest.mark.parametrize("lie", first_is_short(LIES))
-def test_an_invalid_message_makes_the_agent_down(plane: Plane, rack: LyingRack, lie: str) -> None:
+def test_an_invalid_message_makes_the_agent_down(request: pytest.FixtureRequest, rack: LyingRack, lie: str) -> None:
     message, change, reason = LIES[lie]
-    rack.liar.lies[message] = change
+    rack.liar.lies[message] = change  # before the controller connects and reads the machine
+    plane: Plane = request.getfixturevalue("plane")
     plane.wait_up("ag02")
     status = plane.lifecycle.agent_status
     until(lambda: status("ag01").state is not AgentState.UNKNOWN)
