@@ -198,8 +198,21 @@ class AgentConnection:
         return "it was removed, or its endpoint has changed" if self._detached else self.status.reason
 
     async def take_over(self) -> None:
-        """Make this deployment the owner of the agent, and wait for it. Raises AioRpcError."""
-        await self.stub.TakeOver(contract.TakeOverRequest(), timeout=FIRST_RESPONSE, wait_for_ready=True)
+        """Make this deployment the owner of the agent, and wait for it.
+
+        Raises AioRpcError, and ConnectionError when the connection is closed meanwhile.
+        """
+        if self._detached:
+            raise ConnectionError(self._down_reason())
+        channel = self._channel
+        try:
+            await self.stub.TakeOver(contract.TakeOverRequest(), timeout=FIRST_RESPONSE, wait_for_ready=True)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task and task.cancelling():
+                raise
+            renewed = channel is not self._channel
+            raise ConnectionError("its TLS files were replaced" if renewed else self._down_reason()) from None
         if not self.up:
             self.retry.set()
         with contextlib.suppress(TimeoutError):

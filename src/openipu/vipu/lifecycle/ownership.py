@@ -30,6 +30,8 @@ async def take_over(supervisor: Supervisor, agent_ids: Sequence[str]) -> None:
                 await connection.take_over()
         except grpc.aio.AioRpcError as error:
             return _error(id, Code.FAILED_PRECONDITION, describe(error))
+        except ConnectionError as error:
+            return _error(id, Code.FAILED_PRECONDITION, str(error))
         return None
 
     for error in await asyncio.gather(*map(one, agent_ids)):
