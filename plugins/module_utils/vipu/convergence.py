@@ -117,8 +117,10 @@ def apply_plan(
     done: dict[tuple[str, str], Step] = {}
     steps = make_plan()
     report = converge(steps, write, run.check_mode, run.diff, validator)
-    for _ in range(_MOST_PLANS - 1):
-        again = _changed_plan(steps, report, make_plan) if report.failed else None
+    plans = 1
+    while report.failed and plans < _MOST_PLANS:
+        plans += 1
+        again = _changed_plan(steps, report, make_plan)
         if again is None:
             break
         failed = {(error.kind, error.key) for error in report.errors}

@@ -54,8 +54,11 @@ class Running:
 
     def stop(self) -> int:
         """Interrupt the command and return its exit status."""
-        self.process.send_signal(signal.SIGINT)
-        return self.process.wait(20)
+        for _ in range(4):  # an interrupt inside a callback of a library has no effect
+            self.process.send_signal(signal.SIGINT)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                return self.process.wait(10)
+        return -1
 
 
 @pytest.fixture

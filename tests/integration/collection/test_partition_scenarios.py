@@ -184,7 +184,9 @@ def test_a_pod_on_real_agents_is_applied_and_pruned_idempotently(
 ) -> None:
     """Check, apply, apply again, check again with partitions on machines."""
     server = vipu_server()
-    agents = [{"id": agent.id, "host": agent.host, "port": agent.port} for agent in machines.agents[:4]]
+    agents = [
+        {"id": agent.id, "host": agent.host, "port": agent.port, "take_over": True} for agent in machines.agents[:4]
+    ]
     bulk = task(
         "vipu_pod",
         agents=agents,

@@ -24,8 +24,6 @@ _INVALID_ARGUMENT = 3  # this and the next are numbers of gRPC status codes
 _NOT_FOUND = 5
 _ALREADY_EXISTS = 6
 _REJECTIONS = range(3, 10)  # status codes with a code of errors of their own
-# Outcomes of an object that existed already, and their effect.
-_EXISTED = {admin.OUTCOME_UNCHANGED: Failure.REJECTED, admin.OUTCOME_CHANGED: Failure.HALF_DONE}
 _MOST_NAMED = 100  # partitions named in a request; above that, all are requested
 
 
@@ -242,7 +240,9 @@ def _created_by_others(steps: list[Step], results: t.Iterable[t.Any]) -> list[It
     errors = []
     for result in results:
         step = new.get((KIND.text(result.kind), result.id))
-        failure = _EXISTED.get(result.outcome)
+        # Outcomes of an object that existed already, and their effect.
+        existed = {admin.OUTCOME_UNCHANGED: Failure.REJECTED, admin.OUTCOME_CHANGED: Failure.HALF_DONE}
+        failure = existed.get(result.outcome)
         if step and failure:
             message = "Cannot create %s '%s': another client created it at the same time. Run the task again."
             message %= (step.family.title, step.key)
