@@ -145,7 +145,15 @@ SUITES = (
     Suite(
         "attack",
         "attacks on controller and agents, each with its defence on and off",
-        (*PRODUCT, "tests/attack/*", "tests/integration/*"),
+        (
+            *PRODUCT,
+            "tests/attack/*",
+            "tests/integration/*",
+            "tests/unit/__init__.py",
+            "tests/unit/vipu/__init__.py",
+            "tests/unit/vipu/domain/*",
+            "tests/unit/vipu/storage/*",
+        ),
         900,
     ),
     Suite(
