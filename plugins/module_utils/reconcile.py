@@ -156,6 +156,8 @@ class Failure(enum.Enum):
     """Effect of a failed step."""
 
     REJECTED = "rejected"  # nothing changed
+    FAILED = "failed"  # the object may be changed in part
+    BLOCKED = "blocked"  # nothing changed, because another client was writing; it has ended since
     NOT_TRIED = "not tried"  # an earlier step or the whole batch was rejected
     HALF_DONE = "half done"  # changed in part, such as removed, but not created again
     MISSING = "missing"  # validation failed: a referenced object is missing, but may exist before the real run
@@ -259,6 +261,7 @@ class Report:
     done: dict[str, dict[str, list[str]]] = field(default_factory=dict)  # plural of the kind -> verb -> keys
     diff: dict[str, t.Any] | None = None
     errors: list[ItemError] = field(default_factory=list)
+    cause: UserError | None = None  # the cause of the errors, if they do not contain it
 
     @property
     def failed(self) -> bool:
@@ -268,11 +271,15 @@ class Report:
     @property
     def message(self) -> str:
         """All errors as text, without those of steps that were not tried because another step failed."""
+        if self.cause:
+            return self.cause.message
         return " ".join(dict.fromkeys(error.message for error in self._causes))
 
     @property
     def error_code(self) -> str:
         """Code of the errors in the message, OPU102 if their codes differ."""
+        if self.cause:
+            return self.cause.error_code
         codes = {error.error_code for error in self._causes}
         return codes.pop() if len(codes) == 1 else OBJECTS_NOT_WRITTEN
 

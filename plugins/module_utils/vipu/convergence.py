@@ -19,10 +19,10 @@ from ..reconcile import (
     Object,
     Report,
     Step,
-    build_report,
     converge,
     plan,
 )
+from ..replan import Attempt, converge_with_others
 from ..runner import TaskError
 from .client import VipuError
 from .options import Run
@@ -31,8 +31,6 @@ from .resources import PARTITION
 STATE: dict[str, t.Any] = {"type": "str", "choices": ["present", "absent"], "default": "present"}
 FORCE: dict[str, t.Any] = {"force": {"type": "bool", "default": False}}
 RECREATE: dict[str, t.Any] = {"recreate": {"type": "bool", "default": False}}
-
-_MOST_PLANS = 3  # of one task, while other clients create and remove the same objects
 
 _T = t.TypeVar("_T")
 
@@ -95,8 +93,8 @@ def apply_plan(
 ) -> tuple[list[Step], Report]:
     """Make and apply a plan. Return its steps and the report. Raises TaskError with the partial result after a failure.
 
-    After a failure, it makes the plan again. When another client created or removed a failed object in the
-    meantime, it applies the new plan. With ``validate_in_check_mode`` the controller validates the steps in check mode.
+    Other clients may write the same objects, see ``replan``. With ``validate_in_check_mode`` the controller validates
+    the steps in check mode.
     """
 
     def validate(work: list[Step]) -> list[ItemError]:
@@ -114,55 +112,16 @@ def apply_plan(
         return run.transport.write(work, force)
 
     validator = validate if validate_in_check_mode else None
-    done: dict[tuple[str, str], Step] = {}
-    steps = make_plan()
-    report = converge(steps, write, run.check_mode, run.diff, validator)
-    plans = 1
-    while report.failed and plans < _MOST_PLANS:
-        plans += 1
-        again = _changed_plan(steps, report, make_plan)
-        if again is None:
-            break
-        failed = {(error.kind, error.key) for error in report.errors}
-        done.update((_key(step), step) for step in steps if step.action is not Action.NONE and _key(step) not in failed)
-        wrote = report.changed
-        report = converge(again, write, run.check_mode, run.diff, validator)
-        steps = [*(done.get(_key(step), step) for step in again), *_missing(done, again)]
-        report = build_report(steps, report.errors, run.diff, wrote or report.changed)
+
+    def attempt() -> Attempt:
+        steps = make_plan()
+        return Attempt(steps, lambda: (steps, converge(steps, write, run.check_mode, run.diff, validator)))
+
+    steps, report = converge_with_others(attempt, run.diff)
     if report.failed:
         result = report.result()
         raise TaskError(result.pop("msg"), **result)
     return steps, report
-
-
-def _changed_plan(steps: list[Step], report: Report, make_plan: t.Callable[[], list[Step]]) -> list[Step] | None:
-    """Return a new plan if it differs for a failed object, because another client created or removed the object."""
-    try:
-        again = make_plan()
-    except VipuError:
-        return None  # the first error is the cause
-    failures = {(error.kind, error.key): error.failure for error in report.errors}
-    existed = {_key(step): step.before is not None for step in steps if _by_others(step, failures.get(_key(step)))}
-    exists = {_key(step): step.before is not None for step in again}
-    changed = any(exists.get(key, False) is not before for key, before in existed.items())
-    return again if changed else None
-
-
-def _by_others(step: Step, failure: Failure | None) -> bool:
-    """Return whether only other clients can have created or removed the object of a step."""
-    if failure is Failure.HALF_DONE:
-        return step.before is None  # otherwise, this task removed it
-    return failure is not None and failure is not Failure.NOT_TRIED
-
-
-def _key(step: Step) -> tuple[str, str]:
-    return step.family.kind, step.key
-
-
-def _missing(done: dict[tuple[str, str], Step], steps: list[Step]) -> list[Step]:
-    """Return the steps that an earlier plan completed and a later one does not list, such as removals."""
-    listed = {_key(step) for step in steps}
-    return [step for key, step in done.items() if key not in listed]
 
 
 def object_result(report: Report, **more: t.Any) -> Object:

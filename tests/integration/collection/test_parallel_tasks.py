@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -11,11 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible_collections.openipu.pod.plugins.module_utils.vipu.transport.command_line import CliTransport
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.transport.grpc_api import GrpcTransport
 
 from tests.integration.collection.test_tasks import performer
 from tests.integration.vipu_servers import InProcess, InstantLife, pod
 
+BIN = Path(sys.executable).parent
 Result = dict[str, Any]
 Together = Callable[..., list[Result]]
 PARTITION = {"id": "p", "allocation": "team-a", "size": 4}
@@ -33,20 +36,27 @@ def server(vipu_server: Callable[..., InProcess]) -> InProcess:
 @pytest.fixture
 def together(monkeypatch: pytest.MonkeyPatch) -> Together:
     """Return a function that runs tasks in threads. All of them read before the first one writes."""
-    write = GrpcTransport.write
 
     def together(*tasks: Callable[[], Result]) -> list[Result]:
         barrier, local = threading.Barrier(len(tasks)), threading.local()
 
-        def write_together(transport: GrpcTransport, *arguments: Any) -> Any:
-            if not hasattr(local, "waited"):
-                local.waited = True
-                barrier.wait(10)
-            return write(transport, *arguments)
+        def waiting(write: Callable[..., Any]) -> Callable[..., Any]:
+            def write_together(*arguments: Any) -> Any:
+                if not hasattr(local, "waited"):
+                    local.waited = True
+                    barrier.wait(30)
+                return write(*arguments)
 
-        monkeypatch.setattr(GrpcTransport, "write", write_together)
+            return write_together
+
+        with monkeypatch.context() as patch:
+            for transport in (CliTransport, GrpcTransport):
+                patch.setattr(transport, "write", waiting(transport.write))
+            return perform_all(tasks)
+
+    def perform_all(tasks: tuple[Callable[[], Result], ...]) -> list[Result]:
         with ThreadPoolExecutor(len(tasks)) as pool:
-            return [future.result(30) for future in [pool.submit(task) for task in tasks]]
+            return [future.result(60) for future in [pool.submit(task) for task in tasks]]
 
     return together
 
@@ -127,3 +137,35 @@ def test_an_id_of_another_tenant_stays_an_error(server: InProcess, monkeypatch: 
     result = perform("vipu_partition", **PARTITION)
     assert result["msg"] == "Cannot create partition 'p': a partition with this id already exists."
     assert reads == ["partition"] * 2
+
+
+def over_commands(server: InProcess) -> Callable[..., Result]:
+    """Return a performer of tasks over the command lines."""
+    paths = {f"{name}_path": str(BIN / name.replace("_", "-")) for name in ("vipu", "vipu_admin")}
+    return partial(performer(server), transport="cli", **paths)
+
+
+def test_both_create_and_remove_over_the_command_lines(server: InProcess, together: Together) -> None:
+    agents = [{"id": f"ag{number:02}", "host": f"127.2.1.{number}"} for number in range(6, 10)]
+    task = partial(over_commands(server), "vipu_pod", agents=agents, partitions=[PARTITION])
+    results = together(task, task)
+    assert [result.get("msg") for result in results] == [None, None]
+    for kind, names in (("agents", [agent["id"] for agent in agents]), ("partitions", ["p"])):
+        assert sorted(name for result in results for name in result[kind]["created"]) == names
+    task = partial(over_commands(server), "vipu_pod", partitions=[], prune=["partitions"])
+    assert outcome(together(task, task)) == ([], [False, True])
+
+
+def test_a_change_before_a_different_object_is_reported(server: InProcess, together: Together) -> None:
+    tasks = (
+        partial(
+            over_commands(server),
+            "vipu_pod",
+            agents=[{"id": id, "host": host}],
+            partitions=[{**PARTITION, "size": size}],
+        )
+        for id, host, size in (("ag08", "127.2.1.8", 2), ("ag09", "127.2.1.9", 4))
+    )
+    messages, changed = outcome(together(*tasks))
+    assert (len(messages), changed) == (1, [True, True]), messages
+    assert messages[0].startswith("Cannot change size of partition 'p' from ")

@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import time
 import typing as t
+from dataclasses import replace
 from functools import partial
 
 from ...reconcile import Action, Failure, ItemError, Object, Step
@@ -28,6 +29,7 @@ _REMOVING = (Action.DELETE, Action.RECREATE)
 _TENANT_KINDS = ("partition", "allocation")
 
 _PAUSE = 1.0  # seconds between two polls of a test; each is a process
+_EXISTS = "already exists"  # part of the error of a command that creates an existing object
 _T = t.TypeVar("_T")
 
 
@@ -98,7 +100,7 @@ class CliTransport:
                 if flags is None:
                     self._remove(step.family.kind, step.key, force)
                 else:
-                    self._create(step.family.kind, step.key, flags)
+                    self._create(step, flags)
             except VipuError as error:
                 removed = [_key(work.step) for work in batch[:index] if work.flags is None]
                 left = [work.step for work in batch[index:]]
@@ -113,14 +115,13 @@ class CliTransport:
         command = "vipu" if kind in _TENANT_KINDS[:1] else "vipu-admin"
         self._commands.change(command, "remove", kind, key, *(["--force"] if force else []))
 
-    def _create(self, kind: str, key: str, flags: list[str]) -> None:
+    def _create(self, step: Step, flags: list[str]) -> None:
+        kind, key = step.family.kind, step.key
         if kind == "partition":
             try:
                 self._commands.change("vipu", "create", "partition", key, *flags)
-            except VipuError:
-                # The command waits until the partition is ACTIVE. It also fails when the partition was created
-                # but is not ACTIVE in time; the task decides about that.
-                if self._state(key) in (None, "ACTIVE"):
+            except VipuError as error:
+                if not self._created_late(step, error):
                     raise
             return
         text = self._commands.change("vipu-admin", "create", kind, key, *flags)
@@ -134,10 +135,22 @@ class CliTransport:
                 )
             self._access_keys[key] = access_key
 
-    def _state(self, id: str) -> str | None:
-        """Return the state of a partition, None when it does not exist or the state is unknown."""
+    def _created_late(self, step: Step, error: VipuError) -> bool:
+        """Return whether a failed command created the partition of a step.
+
+        The command waits until the partition is ACTIVE. It also fails when the partition was created but is not
+        ACTIVE in time; the task decides about that. A partition that existed before, or a different one, was created
+        by another client.
+        """
+        if _EXISTS in error.details:
+            return False
+        found = self._partition(step.key)
+        return _is_behind(found) and not replace(step, before=found).changed_fields
+
+    def _partition(self, id: str) -> Object | None:
+        """Return a partition, None when it does not exist or cannot be read."""
         try:
-            return next((item.get("state") for item in self.read("partition") if item["id"] == id), None)
+            return next((item for item in self.read("partition") if item["id"] == id), None)
         except VipuError:
             return None
 
@@ -220,7 +233,7 @@ class CliTransport:
             self._commands.change("vipu", "reset", "partition", cli_objects.name("partition", id))
         except VipuError:
             # The command waits, as on creation.
-            if self._state(id) in (None, "ACTIVE"):
+            if not _is_behind(self._partition(id)):
                 raise
 
     def ipuof_config(self, id: str) -> list[Object]:
@@ -279,6 +292,11 @@ def _read(reader: t.Callable[[t.Any], _T], printed: t.Any, subject: str) -> _T:
             "same release." % (subject, error),
             "UNREADABLE",
         ) from None
+
+
+def _is_behind(partition: Object | None) -> bool:
+    """Return whether a partition exists in another state than ACTIVE."""
+    return partition is not None and partition.get("state") not in (None, "ACTIVE")
 
 
 def _creation(step: Step) -> list[str]:

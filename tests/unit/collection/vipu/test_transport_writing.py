@@ -7,7 +7,7 @@ import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.reconcile import Action, Failure, Step
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.transport.command_line import CliTransport
 
-from tests.unit.collection.vipu.cli_steps import OLDER_PARTITIONS, failures, rejection, step
+from tests.unit.collection.vipu.cli_steps import NEWER_PARTITIONS, OLDER_PARTITIONS, failures, rejection, step
 from tests.unit.collection.vipu.recorded import Recorded
 
 
@@ -192,3 +192,18 @@ def test_missing_access_key_is_an_error(recorded: Recorded, transport: CliTransp
     recorded.prints("create user alice", "create user (alice): success.\n")
     (error,) = transport.write([step("user", "alice")], force=False)
     assert "printed no access key" in error.message
+
+
+@pytest.mark.parametrize(
+    ("reason", "size"),
+    [("a partition with this id already exists", 4), ("this id is taken", 8)],
+    ids=["message of the command", "different partition"],
+)
+def test_a_pending_partition_of_another_client_is_an_error(
+    recorded: Recorded, transport: CliTransport, reason: str, size: int
+) -> None:
+    recorded.prints(f"create partition p1 --size {size} --allocation a1", f"create partition (p1): failed: {reason}.")
+    recorded.prints("list partitions", NEWER_PARTITIONS)
+    errors = transport.write([step("partition", "p1", size=size, allocation="a1")], force=False)
+    assert failures(errors) == [("partition", "p1", Failure.REJECTED)]
+    assert errors[0].message == f"Cannot create partition 'p1': {reason}."
