@@ -122,4 +122,6 @@ requirements:
 notes:
   - The connection options are those of the collection C(openstack.cloud), so both can use the same C(clouds.yaml).
   - Omitted connection options are taken from C(clouds.yaml), or from the environment variables E(OS_*).
+  - When another task creates the same object at the same time, the service reports a conflict. The module then reads the objects again, and writes
+    only the remaining differences.
 """

@@ -9,7 +9,7 @@ import typing as t
 
 from ...reconcile import Object, Step, plan
 from ...runner import Task
-from ..common.apply_plan import apply_plans
+from ..common.apply_plan import Plan, apply_plans
 from ..common.options import OPENSTACK, Run
 from .api import CatalogWriter, fetch
 from .families import FAMILIES, OPTIONS, desired
@@ -18,14 +18,18 @@ from .families import FAMILIES, OPTIONS, desired
 def _apply(run: Run) -> Object:
     objects = desired(run.params)
     absent = run.params["state"] == "absent"
-    actual = fetch(run.transport, objects)
     families = [family for family in FAMILIES if family.kind in objects]
-    steps: list[Step] = []
-    for family in families:
-        keys = [item[family.key] for item in objects[family.kind]] if absent else []
-        items: t.Sequence[Object] = [] if absent else objects[family.kind]
-        steps += plan(family, items, actual[family.kind], absent=keys, recreate=True)
-    return apply_plans(run, [(steps, CatalogWriter(run.transport))], families)
+
+    def make_plans() -> list[Plan]:
+        actual = fetch(run.transport, objects)
+        steps: list[Step] = []
+        for family in families:
+            keys = [item[family.key] for item in objects[family.kind]] if absent else []
+            items: t.Sequence[Object] = [] if absent else objects[family.kind]
+            steps += plan(family, items, actual[family.kind], absent=keys, recreate=True)
+        return [(steps, CatalogWriter(run.transport))]
+
+    return apply_plans(run, make_plans, families)
 
 
 OPENSTACK_POD_CATALOG = Task(

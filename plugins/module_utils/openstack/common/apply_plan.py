@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 import typing as t
+from functools import partial
 
-from ...reconcile import Action, Family, ItemError, Object, Step, UserError, build_report, empty_result
+from ...reconcile import Action, Family, ItemError, Object, Report, Step, UserError, build_report, empty_result
+from ...replan import Attempt, converge_with_others
 from ...runner import TaskError
 from .options import Run
 from .writer import StepWriter, WaitingWriter
@@ -16,14 +18,35 @@ Plan = tuple[list[Step], StepWriter]
 
 
 def apply_plans(
-    run: Run, plans: t.Sequence[Plan], families: t.Iterable[Family], details: t.Callable[[], Object] | None = None
+    run: Run,
+    make_plans: t.Callable[[], t.Sequence[Plan]],
+    families: t.Iterable[Family],
+    details: t.Callable[[], Object] | None = None,
 ) -> Object:
-    """Apply the plans in order, except in check mode, and return the result of the task.
+    """Make plans and apply them in order, except in check mode, and return the result of the task.
 
-    The first plan with an error ends the run. The result has an entry for each of ``families``. ``details``
-    returns further fields of the result and is called after all plans succeeded. Raises TaskError, which
-    contains the result so far.
+    The first plan with an error ends the run. Other clients may write the same objects, see ``replan``: then
+    ``make_plans`` is called again. The result has an entry for each of ``families``. ``details`` returns further
+    fields of the result and is called after all plans succeeded. Raises TaskError, which contains the result so far.
     """
+
+    def attempt() -> Attempt:
+        plans = make_plans()
+        return Attempt([step for steps, _writer in plans for step in steps], partial(_apply, run, plans))
+
+    _steps, report = converge_with_others(attempt, run.diff)
+    result = {**{family.plural: empty_result() for family in families}, **report.result()}
+    if result.pop("failed", False):
+        raise TaskError(result.pop("msg"), **result)
+    if details:
+        try:
+            result.update(details())
+        except UserError as error:
+            raise TaskError(error.message, **{**result, "error_code": error.error_code}) from error
+    return result
+
+
+def _apply(run: Run, plans: t.Sequence[Plan]) -> tuple[list[Step], Report]:
     steps: list[Step] = []
     errors: list[ItemError] = []
     wrote = False
@@ -35,18 +58,7 @@ def apply_plans(
             wrote = wrote or writer.wrote
         if errors:
             break
-    result = {
-        **{family.plural: empty_result() for family in families},
-        **build_report(steps, errors, run.diff, wrote).result(),
-    }
-    if result.pop("failed", False):
-        raise TaskError(result.pop("msg"), **result)
-    if details:
-        try:
-            result.update(details())
-        except UserError as error:
-            raise TaskError(error.message, **{**result, "error_code": error.error_code}) from error
-    return result
+    return steps, build_report(steps, errors, run.diff, wrote)
 
 
 def _write(steps: list[Step], writer: StepWriter) -> None:

@@ -28,6 +28,7 @@ _T = t.TypeVar("_T")
 _R = t.TypeVar("_R")
 
 _UNAVAILABLE = (502, 503, 504)
+OVER_QUOTA = "OverQuota"  # type of an error of Neutron, with status 409
 
 
 class CloudError(UserError):
@@ -47,6 +48,18 @@ class CloudError(UserError):
     def fatal(self) -> bool:
         """True when every other request would fail for the same reason."""
         return self.status is None or self.status == 401 or self.status in _UNAVAILABLE
+
+
+class RejectedError(CloudError):
+    """Raised when a service rejects a request because of its content or of the state of an object."""
+
+    @property
+    def may_be_conflict(self) -> bool:
+        """True when another client may have created or changed the same object first.
+
+        The status is 409, or 400 for some objects, such as overlapping subnets. An exceeded quota is no conflict.
+        """
+        return self.status in (400, 409) and self.kind != OVER_QUOTA
 
 
 class Cloud:
@@ -211,4 +224,4 @@ def _rejection(service: str, response: t.Any) -> CloudError:
         return CloudError(
             "%s is unavailable: %s. Run the task again later." % (service, message), response.status_code, kind
         )
-    return CloudError("%s returned an error: %s." % (service, message), response.status_code, kind)
+    return RejectedError("%s returned an error: %s." % (service, message), response.status_code, kind)

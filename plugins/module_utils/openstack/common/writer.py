@@ -10,7 +10,7 @@ import time
 import typing as t
 
 from ...reconcile import Action, Failure, Family, ItemError, Step, UserError
-from .client import Cloud, CloudError
+from .client import Cloud, CloudError, RejectedError
 from .steps import step_id, step_name
 
 _POLL_INTERVAL = 1.0  # seconds
@@ -83,7 +83,10 @@ class StepWriter(abc.ABC):
             message = self._fatal.message
         else:
             message = "Cannot %s %s: %s" % (_VERBS[step.action], step_name(step), error.message)
-        effect = Failure.HALF_DONE if id in self.removed else Failure.REJECTED
+        conflict = isinstance(error, RejectedError) and error.may_be_conflict
+        effect = Failure.REJECTED if conflict else Failure.FAILED
+        if id in self.removed:
+            effect = Failure.HALF_DONE
         self.failed[id] = ItemError.of(step, message, effect, error.error_code)
 
     def write(self, method: str, path: str, service: str = "", **options: t.Any) -> t.Any:

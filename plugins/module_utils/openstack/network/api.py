@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ...reconcile import Action, Family, ItemError, Object, Step, UserError
-from ..common.client import Cloud, CloudError
+from ..common.client import OVER_QUOTA, Cloud, CloudError
 from ..common.lookup import project_id
 from ..common.steps import CREATIONS, REMOVALS, select, step_id
 from ..common.tags import TAG, owner_of
@@ -40,7 +40,6 @@ _IDS_PER_REQUEST = 40  # limits the length of the URL
 _OWN_FAMILIES = (SECURITY_GROUP, ROUTER, SHARE)  # read for the project only
 _BULK_FAMILIES = (NETWORK, SUBNET, SECURITY_GROUP, PORT)
 _TAGGED_FAMILIES = (SUBNET_POOL, NETWORK, SUBNET, SECURITY_GROUP, PORT, ROUTER)
-_COMMON_ERRORS = ("OverQuota",)  # errors of a whole request rather than of one object
 
 
 def fetch(cloud: Cloud, query: Query) -> NetworkState:
@@ -236,7 +235,8 @@ class NetworkWriter(StepWriter):
             else:
                 created = [self.write("POST", path, json={one: chunk[0][1]})[one]]
         except CloudError as error:
-            common = error.fatal or error.status == 403 or error.kind in _COMMON_ERRORS or (error.status or 0) >= 500
+            # Errors of a whole request rather than of one object.
+            common = error.fatal or error.status == 403 or error.kind == OVER_QUOTA or (error.status or 0) >= 500
             if common or len(chunk) == 1:
                 for step, _body in chunk:
                     self.fail(step, error)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ...reconcile import Object
 from ...runner import Task
-from ..common.apply_plan import apply_plans
+from ..common.apply_plan import Plan, apply_plans
 from ..common.options import OPENSTACK, Run
 from .api import CloudLimits, NetworkWriter, fetch
 from .checks import check_desired
@@ -25,13 +25,15 @@ def _apply(run: Run) -> Object:
     prune = list(CONFIG_OPTIONS) if absent else params["prune"]
     objects = desired(config, owner)
     check_desired(objects)
-    state = fetch(cloud, query_of(config, owner, everything=absent))
-    steps = plan_network(objects, state, owner, deletions_of(config, prune), CloudLimits(cloud, state.project))
-    if run.check_mode:
-        run.warnings.extend(_missing_projects(objects, state))
-    kinds = {*objects, *(step.family.kind for step in steps)}
-    families = [family for family in FAMILIES if family.kind in kinds]
-    return apply_plans(run, [(steps, NetworkWriter(cloud, state, owner))], families)
+
+    def make_plans() -> list[Plan]:
+        state = fetch(cloud, query_of(config, owner, everything=absent))
+        steps = plan_network(objects, state, owner, deletions_of(config, prune), CloudLimits(cloud, state.project))
+        if run.check_mode:
+            run.warnings.extend(_missing_projects(objects, state))
+        return [(steps, NetworkWriter(cloud, state, owner))]
+
+    return apply_plans(run, make_plans, [family for family in FAMILIES if family.kind in objects])
 
 
 def _missing_projects(objects: Objects, state: NetworkState) -> list[str]:

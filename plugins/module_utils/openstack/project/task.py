@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ...reconcile import Object, Step, plan
 from ...runner import Task
-from ..common.apply_plan import apply_plans
+from ..common.apply_plan import Plan, apply_plans
 from ..common.options import OPENSTACK, Run
 from .api import ProjectWriter, fetch
 from .families import ABSENT, FAMILIES, OPTIONS, PROJECT, USER, desired
@@ -19,13 +19,17 @@ def _apply(run: Run) -> Object:
     absent = params["state"] == "absent"
     if absent:
         objects = {family.kind: objects[family.kind] if family in (PROJECT, USER) else [] for family in FAMILIES}
-    state = fetch(run.transport, objects, params["domain"])
-    steps: list[Step] = []
-    for family in FAMILIES:
-        removed = [item[family.key] for item in objects[family.kind] if absent or item.get(ABSENT)]
-        items = [item for item in objects[family.kind] if not (absent or item.get(ABSENT))]
-        steps += plan(family, items, state.objects[family.kind], absent=removed, recreate=True)
-    return apply_plans(run, [(steps, ProjectWriter(run.transport, state))], FAMILIES)
+
+    def make_plans() -> list[Plan]:
+        state = fetch(run.transport, objects, params["domain"])
+        steps: list[Step] = []
+        for family in FAMILIES:
+            removed = [item[family.key] for item in objects[family.kind] if absent or item.get(ABSENT)]
+            items = [item for item in objects[family.kind] if not (absent or item.get(ABSENT))]
+            steps += plan(family, items, state.objects[family.kind], absent=removed, recreate=True)
+        return [(steps, ProjectWriter(run.transport, state))]
+
+    return apply_plans(run, make_plans, FAMILIES)
 
 
 OPENSTACK_POD_PROJECT = Task(

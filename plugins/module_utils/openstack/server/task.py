@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ...reconcile import Object, empty_result
 from ...runner import Task, TaskError
-from ..common.apply_plan import apply_plans
+from ..common.apply_plan import Plan, apply_plans
 from ..common.lookup import missing_project, project_id
 from ..common.options import OPENSTACK, Run
 from ..network.api import CloudLimits, NetworkWriter
@@ -41,28 +41,32 @@ def _apply(run: Run) -> Object:
     if project is None:
         return {"changed": False, **{family.plural: empty_result() for family in _FAMILIES}}
     names = Names(cloud)
-    servers = Servers(params["pod"], items, fetch(cloud, items, names, project))
-    server_steps = plan_server_removal(servers) if absent else plan_servers(servers, params["recreate"])
-    state = _network_state(run, items, project)
-    limits = CloudLimits(cloud, project)
-    port_steps = plan_port_removal(servers, state) if absent else plan_ports(servers, state, limits)
-    if not run.check_mode:
-        if project != cloud.authorize():
-            check_writable([*port_steps, *server_steps], params["project"])
-        check_startable(server_steps, names.ids)
-    port_writer = NetworkWriter(cloud, state, params["pod"])
-    server_writer = ServerWriter(
-        cloud, names, params["pod"], params["wait_timeout"], lambda name: port_writer.id(PORT, name)
-    )
-    plans = [(port_steps, port_writer), (server_steps, server_writer)]
-    if absent:
-        return apply_plans(run, plans[::-1], _FAMILIES)
+    actual: list[Object] = []
+
+    def make_plans() -> list[Plan]:
+        nonlocal actual
+        actual = fetch(cloud, items, names, project)
+        servers = Servers(params["pod"], items, actual)
+        server_steps = plan_server_removal(servers) if absent else plan_servers(servers, params["recreate"])
+        state = _network_state(run, items, project)
+        limits = CloudLimits(cloud, project)
+        port_steps = plan_port_removal(servers, state) if absent else plan_ports(servers, state, limits)
+        if not run.check_mode:
+            if project != cloud.authorize():
+                check_writable([*port_steps, *server_steps], params["project"])
+            check_startable(server_steps, names.ids)
+        port_writer = NetworkWriter(cloud, state, params["pod"])
+        server_writer = ServerWriter(
+            cloud, names, params["pod"], params["wait_timeout"], lambda name: port_writer.id(PORT, name)
+        )
+        plans: list[Plan] = [(port_steps, port_writer), (server_steps, server_writer)]
+        return plans[::-1] if absent else plans
 
     def details() -> Object:
-        actual = servers.actual if run.check_mode else fetch(cloud, items, names, project)
-        return {"details": {item["name"]: _details(item) for item in actual}}
+        found = actual if run.check_mode else fetch(cloud, items, names, project)
+        return {"details": {item["name"]: _details(item) for item in found}}
 
-    return apply_plans(run, plans, _FAMILIES, details)
+    return apply_plans(run, make_plans, _FAMILIES, None if absent else details)
 
 
 def _project(run: Run) -> str | None:

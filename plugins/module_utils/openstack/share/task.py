@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ...reconcile import Action, Object, Step, plan
 from ...runner import Task, TaskError
-from ..common.apply_plan import apply_plans
+from ..common.apply_plan import Plan, apply_plans
 from ..common.client import Cloud
 from ..common.options import OPENSTACK, Run
 from .api import SERVICE, ShareState, ShareWriter, fetch, fetch_exports
@@ -26,17 +26,19 @@ def _apply(run: Run) -> Object:
     absent = params["state"] == "absent"
     if absent:
         objects[ACCESS_RULE.kind] = []
-    state = fetch(cloud, objects)
-    steps = _plan_removal(objects, state) if absent else _plan(objects, state, params["recreate"])
-    plans = [(steps, ShareWriter(cloud, state, params["wait_timeout"]))]
-    if absent:
-        return apply_plans(run, plans, FAMILIES)
+    state = ShareState()
+
+    def make_plans() -> list[Plan]:
+        nonlocal state
+        state = fetch(cloud, objects)
+        steps = _plan_removal(objects, state) if absent else _plan(objects, state, params["recreate"])
+        return [(steps, ShareWriter(cloud, state, params["wait_timeout"]))]
 
     def details() -> Object:
-        shares = (state if run.check_mode else fetch(cloud, {**objects, SHARE_TYPE.kind: []})).objects[FILE_SHARE.kind]
-        return {"details": _details(cloud, shares)}
+        found = state if run.check_mode else fetch(cloud, {**objects, SHARE_TYPE.kind: []})
+        return {"details": _details(cloud, found.objects[FILE_SHARE.kind])}
 
-    return apply_plans(run, plans, FAMILIES, details)
+    return apply_plans(run, make_plans, FAMILIES, None if absent else details)
 
 
 def _plan_removal(objects: dict[str, list[Object]], state: ShareState) -> list[Step]:

@@ -37,10 +37,6 @@ class TenantState:
         """Return the tag of a POD, if the project has it."""
         return [{"name": owner}] if TAG + owner in self.tags else []
 
-    def other_pods(self, owner: str) -> list[str]:
-        """Return the other PODs in the tags of the project."""
-        return sorted({tag.removeprefix(TAG) for tag in self.tags if tag.startswith(TAG)} - {owner})
-
     def role(self, name: str, user: str) -> Object:
         """Return a role that is lent to a user. Raises UserError when no role has the name."""
         if name not in self.role_ids:
@@ -70,6 +66,11 @@ def fetch(cloud: Cloud, project: str, owner: str, roles: t.Iterable[str]) -> Ten
         if item["granted"] or item["tagged"]:
             state.roles.append(item)
     return state
+
+
+def other_pods(cloud: Cloud, project: str, owner: str) -> list[str]:
+    """Read the other PODs in the tags of the project with this id. Raises UserError."""
+    return sorted({tag.removeprefix(TAG) for tag in _tags(cloud, project) if tag.startswith(TAG)} - {owner})
 
 
 def _tags(cloud: Cloud, project: str) -> list[str]:
@@ -103,10 +104,6 @@ class TenantWriter(StepWriter):
         self.for_each(select(steps, POD_TAG, (Action.DELETE,)), self._remove_pod_tag)
         return self.errors
 
-    def refresh(self) -> None:
-        """Read the tags again, since other runs may change them."""
-        self._state.tags = _tags(self.cloud, self._state.project)
-
     def _add_pod_tag(self, step: Step) -> None:
         self._add(TAG + step.key)
 
@@ -136,9 +133,9 @@ class TenantWriter(StepWriter):
             self.remove(self._grant(item))
 
     def _is_lent_to_others(self, item: Object) -> bool:
-        self.refresh()
         prefix = self._prefix(item)
-        return any(tag.startswith(prefix) and tag != prefix + self._owner for tag in self._state.tags)
+        tags = _tags(self.cloud, self._state.project)
+        return any(tag.startswith(prefix) and tag != prefix + self._owner for tag in tags)
 
     def _prefix(self, item: Object) -> str:
         return "%s%s:%s:" % (_LENT, item["role"], item["user"])

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from ...reconcile import Object, empty_result, plan
 from ...runner import Task, TaskError
-from ..common.apply_plan import apply_plans
+from ..common.apply_plan import Plan, apply_plans
 from ..common.lookup import missing_project, project_id
 from ..common.options import OPENSTACK, Run
-from .api import TenantWriter, fetch
+from .api import TenantWriter, fetch, other_pods
 from .families import FAMILIES, OPTIONS, POD_TAG, ROLE, desired
 
 
@@ -24,19 +24,16 @@ def _apply(run: Run) -> Object:
         raise TaskError(missing_project(params["project"]))
     objects = desired(params)
     roles = [item["name"] for item in objects.get(ROLE.kind, ())]
-    state = fetch(cloud, project, owner, roles)
-    steps = plan(POD_TAG, objects[POD_TAG.kind], state.pod_tags(owner), absent=[owner] if absent else ())
-    if ROLE.kind in objects:
-        lent = [state.role(name, state.user) for name in roles]
-        steps += plan(ROLE, lent, state.roles, prune=lambda item: not item["own"])
-    writer = TenantWriter(cloud, state, owner)
 
-    def other_pods() -> Object:
-        if not run.check_mode:
-            writer.refresh()
-        return {"other_pods": state.other_pods(owner)}
+    def make_plans() -> list[Plan]:
+        state = fetch(cloud, project, owner, roles)
+        steps = plan(POD_TAG, objects[POD_TAG.kind], state.pod_tags(owner), absent=[owner] if absent else ())
+        if ROLE.kind in objects:
+            lent = [state.role(name, state.user) for name in roles]
+            steps += plan(ROLE, lent, state.roles, prune=lambda item: not item["own"])
+        return [(steps, TenantWriter(cloud, state, owner))]
 
-    return apply_plans(run, [(steps, writer)], FAMILIES, other_pods)
+    return apply_plans(run, make_plans, FAMILIES, lambda: {"other_pods": other_pods(cloud, project, owner)})
 
 
 OPENSTACK_POD_TENANT = Task(

@@ -54,7 +54,7 @@ def steps(
 
 def apply(*plans: list[Step], check_mode: bool = False, details: Any = None) -> dict[str, Any]:
     run = Run({}, check_mode, False, Cloud({}, 1))
-    return apply_plans(run, [(plan, Writer()) for plan in plans], [NETWORK, SUBNET], details)
+    return apply_plans(run, lambda: [(plan, Writer()) for plan in plans], [NETWORK, SUBNET], details)
 
 
 def failure(*plans: list[Step], **options: Any) -> tuple[str, dict[str, Any]]:
