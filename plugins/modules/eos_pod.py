@@ -15,6 +15,8 @@ description:
   - The module sends one request if nothing differs, otherwise four.
   - The change is committed with a timer and confirmed over a new connection. So the switch reverts a change that cuts off its management.
   - The diff is the difference that the switch reports for the session.
+  - When another session is committed at the same time, the module reverts its own change, reads the configuration again, and commits the remaining
+    differences. It waits at most O(confirm_timeout) seconds for the commit timer of another session, or O(timeout) seconds without confirmation.
 extends_documentation_fragment:
   - openipu.pod.eos
   - openipu.pod.attributes

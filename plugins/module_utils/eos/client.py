@@ -3,15 +3,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Client of a switch over eAPI: one connection for all requests, and commits with automatic rollback.
 
-pyeapi implements the protocol. This module adds certificate verification (on by default), a persistent connection,
-and error messages with a remedy.
+pyeapi implements the protocol. This module adds certificate verification (on by default) and error messages with a
+remedy, and ``channel`` a persistent connection.
 """
 
 from __future__ import annotations
 
 import functools
 import http.client
-import logging
 import math
 import secrets
 import ssl
@@ -20,21 +19,17 @@ import typing as t
 from dataclasses import dataclass, field
 
 from ..reconcile import UserError
+from .channel import HAS_PYEAPI, open_channel
 from .config import without_secrets
 
-try:
+if HAS_PYEAPI:
     from pyeapi import eapilib
-except ImportError:
-    HAS_PYEAPI = False
-else:
-    HAS_PYEAPI = True
-    # It logs requests including secrets, and tracebacks of errors that become messages here.
-    logging.getLogger(eapilib.__name__).disabled = True
 
 _PAUSE = 0.5  # seconds between attempts to reach a switch after a change
 _MARGIN = 5  # seconds of the commit timer reserved for the confirmation request
 _CONFIRMED = 2  # commands before the save: enable and the commit
 _NO_SUCH_COMMAND, _UNAUTHORISED = 1002, 1005
+_DIFF = "show session-config diffs"
 
 Command: t.TypeAlias = "str | dict[str, str]"
 
@@ -89,6 +84,10 @@ class EosError(UserError):
         self.rejected = rejected
 
 
+class SessionConflict(EosError):
+    """Raised when another session may have been committed at the same time. Nothing of this one remains."""
+
+
 class Switch:
     """Client of one switch. It connects at the first request."""
 
@@ -120,7 +119,8 @@ class Switch:
         """Change the configuration in one session and return the diff; in check mode only return the diff.
 
         With ``confirm`` (seconds) the change is confirmed over a new connection. The switch rolls it back unless it
-        is confirmed in time. After an error no change and no session remain, as far as possible. Raises EosError.
+        is confirmed in time. After an error no change and no session remain, as far as possible. Raises EosError;
+        SessionConflict when another session was committed first, so that the commands may be outdated.
         """
         session = "openipu-%s" % secrets.token_hex(4)
         try:
@@ -130,7 +130,7 @@ class Switch:
                 return diff
         except EosError as error:
             raise self._discard_session(session, error) from None
-        self._commit(session, confirm)
+        self._commit(session, confirm, diff)
         if confirm:
             self._confirm(session, confirm, save)
         elif save:
@@ -138,19 +138,42 @@ class Switch:
         return diff
 
     def _stage(self, session: str, commands: t.Sequence[str]) -> str:
-        request = ["configure session %s" % session, *commands, "show session-config diffs"]
+        request = ["configure session %s" % session, *commands, _DIFF]
         return str(self._run(request, "text")[-1]["output"])
 
-    def _commit(self, session: str, confirm: float) -> None:
+    def _commit(self, session: str, confirm: float, diff: str) -> None:
+        """Commit a session. ``diff`` is its difference to the running configuration when it was staged.
+
+        A session that is committed replaces the whole configuration. So a change that another session made since
+        then would be lost. With ``confirm``, the commit is rolled back in that case.
+        """
         minutes, seconds = divmod(math.ceil(confirm), 60)
         timer = "commit timer %02d:%02d:%02d" % (*divmod(minutes, 60), seconds) if confirm else "commit"
         deadline = time.monotonic() + confirm + _MARGIN
         try:
-            self._run(["configure session %s" % session, timer], "text")
+            printed = self._run(["configure session %s" % session, _DIFF, timer], "text")[1]["output"]
         except EosError as error:
             if not error.lost:
-                raise self._discard_session(session, error) from None
+                cause = self._discard_session(session, error)
+                if error.rejected is not None and self._no_timer_runs(confirm or self.connection.timeout):
+                    raise SessionConflict(cause.message) from None  # the timer of another session may have ended
+                raise cause from None
             raise self._roll_back(session, error, "commit", deadline, bool(confirm)) from None
+        if confirm and printed != diff:
+            conflict = SessionConflict(
+                "Cannot commit the configuration of %s: other sessions were committed at the same time. Nothing was "
+                "changed. Run the task again." % self.connection.address
+            )
+            raise self._discard_session(session, conflict)
+
+    def _no_timer_runs(self, seconds: float) -> bool:
+        """Wait until no commit timer runs. Return False if one still runs after ``seconds``."""
+        deadline = time.monotonic() + seconds
+        while any(one["state"] == "pendingCommitTimer" for one in self._sessions().values()):
+            if time.monotonic() + _PAUSE > deadline:
+                return False
+            time.sleep(_PAUSE)
+        return True
 
     def _confirm(self, session: str, confirm: float, save: bool) -> None:
         """Confirm the commit over a new connection, which proves that the switch can still be managed."""
@@ -196,8 +219,10 @@ class Switch:
         return max(1.0, min(self.connection.timeout, deadline - time.monotonic()))
 
     def _state(self, session: str) -> str:
-        sessions: dict[str, t.Any] = self.show_json("show configuration sessions")[0]["sessions"]
-        return str(sessions.get(session, {}).get("state", ""))
+        return str(self._sessions().get(session, {}).get("state", ""))
+
+    def _sessions(self) -> dict[str, t.Any]:
+        return dict(self.show_json("show configuration sessions")[0]["sessions"])
 
     def _discard_session(self, session: str, cause: EosError) -> EosError:
         """Abort an uncommitted session, if the switch can be reached, and return the cause for raising."""
@@ -247,7 +272,9 @@ class Switch:
                 "'pip install pyeapi'." % self.connection.address
             )
         if self._channel is None:
-            self._channel = _channel(self.connection, self._tls)
+            connection = self.connection
+            login = (connection.username, connection.password or "") if connection.username else None
+            self._channel = open_channel(connection.host, connection.port, connection.timeout, self._tls, login)
         transport = self._channel.transport
         transport.timeout = timeout or self.connection.timeout
         enable: Command = "enable"
@@ -328,22 +355,6 @@ class Switch:
         return EosError(message, lost=True, reason=cause)
 
 
-def _channel(connection: Connection, context: ssl.SSLContext | None) -> t.Any:
-    """Return a connection of pyeapi on a persistent transport.
-
-    Without a username it sends no login, because a switch ignores the client certificate otherwise.
-    """
-    channel = eapilib.EapiConnection()
-    if connection.username:
-        channel.authentication(connection.username, connection.password or "")
-    target: dict[str, t.Any] = {"host": connection.host, "timeout": connection.timeout}
-    if context:
-        channel.transport = _Secure("/command-api", port=connection.port or 443, context=context, **target)
-    else:
-        channel.transport = _Plain("/command-api", port=connection.port or 80, **target)
-    return channel
-
-
 def _context(connection: Connection) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cafile=connection.ca_path)
@@ -359,37 +370,3 @@ def _context(connection: Connection) -> ssl.SSLContext:
             % (connection.address, ", ".join(files), (error.strerror or str(error)).lower())
         ) from None
     return context
-
-
-if HAS_PYEAPI:
-
-    class _Persistent:
-        """Transport that stays open although pyeapi closes it after every request.
-
-        It closes after a failed request and when the switch closes the connection.
-        """
-
-        _finished = True
-
-        def putrequest(self, *args: t.Any, **more: t.Any) -> None:
-            self._finished = True
-            super().putrequest(*args, **more)  # type: ignore[misc]
-
-        def getresponse(self) -> http.client.HTTPResponse:
-            response: http.client.HTTPResponse = super().getresponse()  # type: ignore[misc]
-            self._finished = response.will_close
-            return response
-
-        def close(self) -> None:
-            if self._finished:
-                super().close()  # type: ignore[misc]
-
-        def disconnect(self) -> None:
-            self._finished = True
-            self.close()
-
-    class _Plain(_Persistent, eapilib.HttpConnection):  # type: ignore[misc]
-        pass
-
-    class _Secure(_Persistent, eapilib.HttpsConnection):  # type: ignore[misc]
-        pass

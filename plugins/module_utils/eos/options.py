@@ -11,7 +11,8 @@ from ansible.module_utils.common.parameters import env_fallback
 
 from ..runner import Connector
 from ..runner import Run as RunOn
-from .client import HAS_PYEAPI, Connection, Switch
+from .channel import HAS_PYEAPI
+from .client import Connection, Switch
 
 CONNECTION_OPTIONS: dict[str, t.Any] = {
     "host": {"type": "str"},

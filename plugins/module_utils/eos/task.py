@@ -9,9 +9,10 @@ what a switch prints, ``client`` sends requests, and ``cabling`` compares the PO
 
 from __future__ import annotations
 
-from ..reconcile import Action, ItemError, Object, Step, converge, plan
+from ..reconcile import Action, Failure, ItemError, Object, Step, converge, plan
+from ..replan import Attempt, converge_with_others
 from ..runner import Task, TaskError
-from .client import EosError
+from .client import EosError, SessionConflict
 from .config import without_secrets
 from .options import CONFIG_OPTIONS, EOS, Run
 from .resources import FAMILIES, Config, commands, desired, interface_clauses, read
@@ -30,21 +31,29 @@ def _eos_pod(run: Run) -> Object:
             "Cannot use confirm_timeout %g: it is negative. Set it to seconds, or to 0 to commit without confirmation."
             % params["confirm_timeout"]
         )
-    actual = read(run.transport.show("show running-config")[0])
     if params["state"] == "gathered":
-        return {"changed": False, "gathered": actual.gathered()}
-    steps = _plan(desired(params["config"], actual, params["state"] == "replaced"), actual)
-    needed = commands(steps, actual.clauses)
+        return {"changed": False, "gathered": _read(run).gathered()}
+    needed: list[str] = []
     diffs: list[str] = []
 
-    def configure(_work: list[Step]) -> list[ItemError]:
+    def configure(work: list[Step]) -> list[ItemError]:
         try:
             diffs.append(run.transport.configure(needed, params["confirm_timeout"], params["save"], run.check_mode))
+        except SessionConflict as error:
+            return [ItemError.of(step, error.message, Failure.BLOCKED, error.error_code) for step in work]
         except EosError as error:
             raise TaskError(error.message, changed=error.changed, error_code=error.error_code) from None
         return []
 
-    report = converge(steps, configure, run.check_mode, diff=False, validator=configure)
+    def attempt() -> Attempt:
+        actual = _read(run)
+        steps = _plan(desired(params["config"], actual, params["state"] == "replaced"), actual)
+        needed[:] = commands(steps, actual.clauses)
+        return Attempt(steps, lambda: (steps, converge(steps, configure, run.check_mode, False, configure)))
+
+    _steps, report = converge_with_others(attempt, diff=False)
+    if report.failed:
+        raise TaskError(report.message, error_code=report.error_code)
     diff = "".join(diffs)
     result = {**report.result(), "changed": bool(diff.strip()), "commands": list(map(without_secrets, needed))}
     if needed and not result["changed"]:
@@ -55,6 +64,10 @@ def _eos_pod(run: Run) -> Object:
     if run.diff:
         result["diff"] = {"prepared": without_secrets(diff)}
     return result
+
+
+def _read(run: Run) -> Config:
+    return read(run.transport.show("show running-config")[0])
 
 
 def _plan(objects: dict[str, list[Object]], actual: Config | None) -> list[Step]:

@@ -183,7 +183,7 @@ def test_a_command_that_is_rejected_leaves_no_session(switch: ServedSwitch) -> N
 def test_the_running_timer_of_another_session(switch: ServedSwitch) -> None:
     switch.node().run_commands(["configure session theirs", "vlan 50", "commit timer 00:05:00"])
     with_theirs = switch.config()
-    message = message_of(switch)
+    message = message_of(switch, confirm_timeout=1)  # the task waits that long
     assert "commit timer of session theirs runs" in message
     assert (switch.config(), switch.sessions()) == (with_theirs, {"theirs": "pendingCommitTimer"})
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.eos.task import EOS_POD
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 
 from tests.integration.eos.eos_options import PORTS, canonical, configs
 from tests.integration.eos.eos_runs import desired, new_switch, perform, run
@@ -109,6 +109,7 @@ def test_rendered_commands_can_be_applied(one_switch: ServedSwitch, config: dict
     config.pop("snmp_communities", None)  # secrets are not rendered
     rendered = perform(EOS_POD, {"state": "rendered", "model": DATA, "config": config})
     assert not rendered["changed"]
+    assume("<hidden>" not in str(rendered["commands"]))  # of a text such as "secret 0"
     reset(one_switch)
     one_switch.node().config(rendered["commands"])
     again = run(one_switch, config, state="merged", save=False)
