@@ -15,6 +15,7 @@ description:
   - The module reads the settings in O(config), writes those that differ in as few requests as possible, and verifies them.
   - A request that the PDU rejects changes nothing. If an earlier request succeeded, the error message lists the settings that were changed
     and those that were not.
+  - Run tasks that add different trap receivers one after the other, because a PDU cannot be locked.
 extends_documentation_fragment:
   - openipu.pod.pdu
   - openipu.pod.attributes
