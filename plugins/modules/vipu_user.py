@@ -14,6 +14,7 @@ author: openipu.pod contributors (@openipu)
 description:
   - Creates a user of a controller with user management, changes its role and allocations, or removes it.
   - The controller returns the access key of a new user only once. It is written to O(config_dest) and never appears in results, logs or diffs.
+  - Issues, renews and revokes client certificates of the user. The private key is made on the host of the task and never leaves it.
 extends_documentation_fragment:
   - openipu.pod.vipu
   - openipu.pod.attributes
@@ -47,6 +48,25 @@ options:
       - If this is an existing folder, the file is C(<id>.vipu-cli.hcl) in that folder.
       - Required with O(state=present). Not changed when the user exists.
     type: path
+  certificate:
+    description:
+      - Whether the user has a certificate of its own, as C(<id>.crt) and C(<id>.key) in the folder of O(config_dest), with mode 0600.
+      - A certificate is issued if there is none for the key, if it expires within O(certificate_renew_within) days, or if it was revoked. An existing
+        key is used again, unless it was revoked. O(config_dest) then refers to these files.
+      - From its first certificate on, a user can call only with certificates of its own.
+      - Omit to issue one for a new user if the controller requires it, and to renew one whose files exist.
+      - Requires O(transport=grpc), a secure controller, and the Python library C(cryptography) on the host of the task.
+    type: bool
+  certificate_renew_within:
+    description: Days until expiry. A certificate that expires earlier is renewed.
+    type: int
+    default: 30
+  revoked_certificates:
+    description:
+      - Fingerprints of the keys of certificates to revoke, as in RV(certificates). The next call with such a certificate is rejected.
+      - When the certificate on the host of the task is one of them, a new key and certificate replace it.
+    type: list
+    elements: str
 """
 
 EXAMPLES = r"""
@@ -56,6 +76,20 @@ EXAMPLES = r"""
     id: alice
     allocations: [team-a]
     config_dest: ~/alice.vipu-cli.hcl
+
+- name: Give an existing user a certificate of its own
+  openipu.pod.vipu_user:
+    api_host: 10.3.1.101
+    id: bob
+    config_dest: ~/bob.vipu-cli.hcl
+    certificate: true
+
+- name: Revoke a stolen certificate
+  openipu.pod.vipu_user:
+    api_host: 10.3.1.101
+    id: alice
+    config_dest: ~/alice.vipu-cli.hcl
+    revoked_certificates: [6b3a55e0261b0304143f805a24924d0c1c44524821305f31d9277843b8a10f4e]
 """
 
 RETURN = r"""
@@ -69,6 +103,39 @@ config_dest:
   type: str
   returned: when O(config_dest) is set
   sample: /home/admin/alice.vipu-cli.hcl
+certificates:
+  description: All certificates of the user after the task, in check mode the predicted ones. Unknown values of a predicted one are null.
+  type: list
+  elements: dict
+  returned: when the task manages certificates
+  contains:
+    key:
+      description: Fingerprint of the public key (SHA-256, in hex). A renewed certificate keeps it.
+      type: str
+    serial:
+      description: Serial number, in hex.
+      type: str
+    valid_until:
+      description: Last day of validity (UTC).
+      type: str
+    revoked:
+      description: Whether it was revoked. Such a certificate stays in the list and is never accepted again.
+      type: bool
+  sample:
+    - key: 6b3a55e0261b0304143f805a24924d0c1c44524821305f31d9277843b8a10f4e
+      serial: 2f1c9a
+      valid_until: "2029-02-25"
+      revoked: false
+client_cert:
+  description: File of the certificate on the host of the task.
+  type: str
+  returned: when the task manages certificates
+  sample: /home/admin/alice.crt
+client_key:
+  description: File of the private key on the host of the task.
+  type: str
+  returned: when the task manages certificates
+  sample: /home/admin/alice.key
 """
 
 from ansible_collections.openipu.pod.plugins.module_utils.runner import run_module

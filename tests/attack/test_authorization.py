@@ -37,7 +37,7 @@ class SecurePod:
 
     def __init__(self, server: InProcess, machines: Machines) -> None:
         self.server = server
-        root, key = auth.new_user("root", Role.ADMIN, ())
+        root, key = auth.new_user("root", Role.ADMIN, (), shared_certificate=True)
         server.server.controller.submit(lambda state: ([Put(root)], None)).result(10)
         self.root = credentials("root", key)
         request = admin.ApplyRequest(
@@ -89,7 +89,8 @@ def secure_pod(vipu_server: Callable[..., InProcess], machines: Machines, tmp_pa
     issue.create(certs, ["127.0.0.1"])
     files = [(certs / "client" / name).read_bytes() for name in ("client.key", "client.crt")]
     channel = grpc.ssl_channel_credentials((certs / "server" / load.CA).read_bytes(), *files)
-    return SecurePod(vipu_server(channel=channel, credentials=load.server_credentials(certs)), machines)
+    server = vipu_server(channel=channel, credentials=load.server_credentials(certs), shared_certificates=True)
+    return SecurePod(server, machines)
 
 
 def requests(method: hostile.Method, id: str) -> Iterator[Any]:

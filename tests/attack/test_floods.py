@@ -48,7 +48,7 @@ class Secure:
         self.server = start(life=InstantLife, channel=self.credentials, credentials=load.server_credentials(certs))
         self._keys: dict[str, str] = {}
         for id, role in (("root", Role.ADMIN), ("alice", Role.USER), ("bob", Role.USER)):
-            user, self._keys[id] = auth.new_user(id, role, ())
+            user, self._keys[id] = auth.new_user(id, role, (), shared_certificate=True)
             self.server.server.controller.submit(lambda state, user=user: ([Put(user)], None)).result(10)
         self._hold = threading.Event()
         self._channels: list[grpc.Channel] = []

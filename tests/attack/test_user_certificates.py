@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import grpc
 import pytest
 from cryptography import x509
+from cryptography.exceptions import InvalidSignature
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from openipu.shared.vipu.certificates import signing_request
@@ -17,10 +18,11 @@ from openipu.shared.vipu.client import ACCESS_KEY_METADATA, USER_ID_METADATA
 from openipu.shared.vipu.contract import admin, virmgrpc
 from openipu.vipu.api import auth
 from openipu.vipu.domain.model import Put, Role
-from openipu.vipu.tls import issue, load
+from openipu.vipu.tls import issue, load, renew
 from tests.integration.vipu_servers import Client, InProcess, InstantLife
 
 OK, REJECTED = grpc.StatusCode.OK, grpc.StatusCode.UNAUTHENTICATED
+AUTHORITY = renew.authority
 
 
 def anyone(*_: Any, **__: Any) -> bool:
@@ -30,7 +32,7 @@ def anyone(*_: Any, **__: Any) -> bool:
 class Users:
     """Secure controller with users, whose keys and certificates are in one folder."""
 
-    def __init__(self, folder: Path, shared: bool) -> None:
+    def __init__(self, folder: Path) -> None:
         self.certs = folder / "certs"
         self.folder = folder
         issue.create(self.certs, ["127.0.0.1"])
@@ -42,12 +44,11 @@ class Users:
             self.channel("client"),
             credentials=load.server_credentials(self.certs),
             certs=self.certs,
-            shared_certificates=shared,
         )
         self.add("root", Role.ADMIN)
 
-    def add(self, id: str, role: Role = Role.USER) -> None:
-        user, self.keys[id] = auth.new_user(id, role, ())
+    def add(self, id: str, role: Role = Role.USER, *, shared: bool = True) -> None:
+        user, self.keys[id] = auth.new_user(id, role, (), shared_certificate=shared)
         self.server.server.controller.submit(lambda state: ([Put(user)], None)).result(10)
 
     def metadata(self, user: str) -> Any:
@@ -83,21 +84,14 @@ class Users:
 
 
 @pytest.fixture
-def make_users(tmp_path: Path) -> Any:
-    made: list[Users] = []
-
-    def make(shared: bool = True) -> Users:
-        made.append(Users(tmp_path, shared))
-        return made[-1]
-
-    yield make
-    for users in made:
-        users.server.stop()
+def users(tmp_path: Path) -> Iterator[Users]:
+    made = Users(tmp_path)
+    yield made
+    made.server.stop()
 
 
 @pytest.mark.defence("openipu.vipu.domain.certificates.may_use", anyone)
-def test_certificates_are_bound_to_users(make_users: Callable[..., Users]) -> None:
-    users = make_users()
+def test_certificates_are_bound_to_users(users: Users) -> None:
     for id in ("alice", "bob", "carol"):
         users.add(id)
     for id in ("alice", "bob"):
@@ -107,9 +101,8 @@ def test_certificates_are_bound_to_users(make_users: Callable[..., Users]) -> No
 
 
 @pytest.mark.defence("openipu.vipu.domain.certificates.may_use", anyone)
-def test_revoked_certificates(make_users: Callable[..., Users]) -> None:
+def test_revoked_certificates(users: Users) -> None:
     """A revoked certificate is rejected from the next call on, also renewed, and for users without certificates."""
-    users = make_users()
     for id in ("alice", "carol"):
         users.add(id)
     stolen = users.issue("alice")
@@ -121,29 +114,38 @@ def test_revoked_certificates(make_users: Callable[..., Users]) -> None:
     assert [users.call(*case) for case in cases] == [REJECTED, OK, REJECTED, REJECTED]
 
 
-@pytest.mark.defence("openipu.vipu.domain.certificates.may_use", anyone)
-def test_users_without_certificates(make_users: Callable[..., Users]) -> None:
-    users = make_users()
-    users.issue("root")
-    users.server.stop()
-    users.server = InProcess(
-        users.folder / "vipu.db",
-        InstantLife,
-        users.channel("root"),
-        credentials=load.server_credentials(users.certs),
-        certs=users.certs,
-        shared_certificates=False,
-    )
-    users.add("carol")
-    assert [users.call("carol", "client"), users.call("root", "client"), users.call("root", "root")] == [
-        REJECTED,
-        REJECTED,
-        OK,
-    ]
+def nobody(*_: Any) -> bool:
+    return False
 
 
-def test_issued_certificates_are_for_clients_only(make_users: Callable[..., Users]) -> None:
-    users = make_users()
+@pytest.mark.defence("openipu.vipu.domain.certificates.needs_own", nobody)
+def test_new_users_need_certificates_of_their_own(users: Users) -> None:
+    request = admin.CreateUserRequest(spec=admin.UserSpec(id="carol"))
+    users.keys["carol"] = users.server.admin.CreateUser(request, metadata=users.metadata("root")).access_key
+    request = admin.ApplyRequest(users=[admin.UserSpec(id="dave")])
+    users.keys["dave"] = users.server.admin.Apply(request, metadata=users.metadata("root")).access_keys["dave"]
+    before = [users.call(user, "client") for user in ("root", "carol", "dave")]
+    users.issue("carol")
+    assert [*before, users.call("carol", "carol")] == [OK, REJECTED, REJECTED, OK]
+
+
+def one_authority(certs: Path, folder: str = "ca") -> Any:
+    """Use the authority of servers for users too."""
+    return AUTHORITY(certs)
+
+
+@pytest.mark.defence("openipu.vipu.tls.renew.authority", one_authority)
+def test_the_key_of_the_running_controller_makes_no_servers(users: Users) -> None:
+    """Clients do not trust the authority of users, whose key a compromised controller can read."""
+    users.add("alice")
+    users.issue("alice")
+    trusted = x509.load_pem_x509_certificate((users.certs / "client" / load.CA).read_bytes())
+    issued = x509.load_pem_x509_certificate(users.pairs["alice"][1].read_bytes())
+    with pytest.raises((ValueError, InvalidSignature)):
+        issued.verify_directly_issued_by(trusted)
+
+
+def test_issued_certificates_are_for_clients_only(users: Users) -> None:
     users.add("alice")
     users.issue("alice")
     certificate = x509.load_pem_x509_certificate(users.pairs["alice"][1].read_bytes())

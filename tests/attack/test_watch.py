@@ -28,7 +28,7 @@ class Secure:
         key, certificate = ((folder / "client" / name).read_bytes() for name in ("client.key", "client.crt"))
         channel = grpc.ssl_channel_credentials((folder / "server" / load.CA).read_bytes(), key, certificate)
         self.server = make(life=InstantLife, channel=channel, credentials=load.server_credentials(folder))
-        user, access_key = auth.new_user("alice", Role.USER, ())
+        user, access_key = auth.new_user("alice", Role.USER, (), shared_certificate=True)
         self.submit(lambda state: [Put(user)])
         self.alice = ((USER_ID_METADATA, "alice"), (ACCESS_KEY_METADATA, access_key))
 

@@ -5,6 +5,9 @@
 
 from __future__ import annotations
 
+import datetime
+import hashlib
+import typing as t
 from pathlib import Path
 
 from ..atomic_files import write_private
@@ -13,6 +16,39 @@ from ..atomic_files import write_private
 def paths(folder: Path, user: str) -> tuple[Path, Path]:
     """Return the files of certificate and key."""
     return folder / ("%s.crt" % user), folder / ("%s.key" % user)
+
+
+def fingerprint(key_file: Path) -> str | None:
+    """Return the SHA-256 hash of the public key of a private key, in hex; None when the file does not exist.
+
+    Raises OSError, and ValueError or TypeError for a file without a usable key.
+    """
+    from cryptography.hazmat.primitives import serialization
+
+    if not key_file.exists():
+        return None
+    return _hash(serialization.load_pem_private_key(key_file.read_bytes(), None).public_key())
+
+
+def is_valid(certificate_file: Path, key: str, until: datetime.datetime) -> bool:
+    """Return whether a file has a certificate of the key with this fingerprint that is valid until then.
+
+    Raises OSError for a file that exists and cannot be read.
+    """
+    from cryptography import x509
+
+    try:
+        certificate = x509.load_pem_x509_certificate(certificate_file.read_bytes())
+    except (FileNotFoundError, ValueError):
+        return False
+    return _hash(certificate.public_key()) == key and certificate.not_valid_after_utc > until
+
+
+def _hash(public_key: t.Any) -> str:
+    from cryptography.hazmat.primitives import serialization
+
+    info = public_key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
+    return hashlib.sha256(info).hexdigest()
 
 
 def signing_request(key_file: Path, user: str) -> bytes:

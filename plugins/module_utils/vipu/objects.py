@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import datetime
 import typing as t
 
 from ..reconcile import Object
@@ -85,6 +86,17 @@ def partition_options(item: t.Any) -> Object:
 def user(item: t.Any) -> Object:
     """Return an openipu.vipu.admin.v1.UserSpec message as an object."""
     return {"id": item.id, "role": ROLE.text(item.role or 1), "allocations": list(item.allocation_ids)}
+
+
+def certificate(item: t.Any) -> Object:
+    """Return an openipu.vipu.admin.v1.Certificate message as an object; ``valid_until`` is a date in UTC."""
+    end = datetime.datetime.fromtimestamp(item.not_after_unix, datetime.UTC)
+    return {
+        "key": item.key,
+        "serial": item.serial,
+        "valid_until": end.strftime("%Y-%m-%d"),
+        "revoked": item.revoked,
+    }
 
 
 def event(item: t.Any) -> Object:

@@ -41,6 +41,25 @@ def write_config(file: Path, connection: Connection, user: str, access_key: str)
     write_private(file, "".join("%s=%s\n" % (name, json.dumps(value)) for name, value in settings.items()))
 
 
+def set_certificate(file: Path, certificate: Path, key: Path, check_mode: bool) -> bool:
+    """Set certificate and key in an existing configuration. Return whether it differed. Raises VipuError."""
+    settings = {"client-cert": certificate, "client-key": key}
+    try:
+        if not file.is_file():
+            return False
+        before = file.read_text()
+        lines = [line for line in before.splitlines() if line.partition("=")[0].strip() not in settings]
+        lines += ["%s=%s" % (name, json.dumps(str(path.absolute()))) for name, path in settings.items()]
+        after = "".join("%s\n" % line for line in lines)
+        if sorted(after.splitlines()) == sorted(before.splitlines()):
+            return False
+        if not check_mode:
+            write_private(file, after)
+    except OSError as error:
+        raise VipuError("Cannot write file '%s': %s." % (file, _reason(error))) from None
+    return True
+
+
 def user_file(dest: str | None, user: str) -> Path | None:
     """Return the file for a destination; in a folder, it has the name that the command line uses."""
     if not dest:

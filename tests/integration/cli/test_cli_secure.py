@@ -64,9 +64,12 @@ def test_administrator_and_user(secure_cli: Cli, lab: Any) -> None:
     assert message.startswith("list (agents): failed: ") and key not in message
     assert without_settings.out(f"{alice} remove partition p1") == "remove partition (p1): success.\n"
 
+    own = {"VIPU_CLI_CLIENT_CERT": "alice.crt", "VIPU_CLI_CLIENT_KEY": "alice.key"}
     environment = {"VIPU_CLI_API_USER_ID": "alice", "VIPU_CLI_API_ACCESS_KEY": key}
-    assert "mine" in cli.out("vipu list allocations", **environment)
-    assert "mine" in cli.out(f"vipu --api-user-id alice --api-access-key {key} list allocations")
+    assert "mine" in cli.out("vipu list allocations", **environment, **own)
+    assert "mine" in cli.out(f"vipu --api-user-id alice --api-access-key {key} list allocations", **own)
+    message = cli.failed("vipu list allocations", **environment)  # with the certificate of the administrator
+    assert "the certificate is not one of this user, or was revoked" in message
     cli.out(f"{admin} remove user alice")
     message = without_settings.failed(f"{alice} list partitions")
     assert message.startswith("list (partitions): failed: ") and key not in message

@@ -178,9 +178,10 @@ def test_tenants_of_a_secure_controller(
 ) -> None:
     certs = tmp_path / "vipu-certs"
     issue.create(certs, ["127.0.0.1"])
-    made = run("--init", "--secure", "--database", str(tmp_path / "vipu-server.db"))
+    secure = ("--secure", "--certs", str(certs), "--client-certificates", "shared")
+    made = run("--init", *secure, "--database", str(tmp_path / "vipu-server.db"))
     assert made.returncode == 0, made.stderr
-    server = vipu_process("--secure", "--certs", str(certs))
+    server = vipu_process(*secure)
     client = certs / "client"
     tls_options = {
         "ca_path": str(client / load.CA),

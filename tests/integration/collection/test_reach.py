@@ -104,7 +104,7 @@ def test_a_secure_controller(certs: Path, vipu_process: Callable[..., Process], 
 def test_a_controller_with_other_metadata_keys(
     certs: Path, vipu_process: Callable[..., Process], tmp_path: Path, transport: str
 ) -> None:
-    made = run("--init", "--secure", "--database", str(tmp_path / "vipu-server.db"))
+    made = run("--init", "--secure", "--certs", str(certs), "--database", str(tmp_path / "vipu-server.db"))
     assert made.returncode == 0, made.stderr
     key = re.search('api-access-key="(.*)"', (tmp_path / "admin.vipu-cli.hcl").read_text())
     assert key

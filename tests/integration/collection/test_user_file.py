@@ -67,8 +67,8 @@ def test_the_key_file_is_sufficient_for_a_client(
     played = play(tmp_path, [task("vipu_user", id="alice", config_dest=str(file))], controller=controller, **variables)
     assert (played.failed, played.changed) == (0, 1), played.output
 
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert [path.name for path in file.parent.iterdir()] == ["alice.hcl"]
+    assert sorted(path.name for path in file.parent.iterdir()) == ["alice.crt", "alice.hcl", "alice.key"]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in file.parent.iterdir()} == {0o600}
     listed = vipu(tmp_path, "--config", file, "list", "partitions", "-o", "json")
     assert listed.returncode == 0, listed.stderr
     assert json.loads(listed.stdout) == []

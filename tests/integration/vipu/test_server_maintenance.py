@@ -281,9 +281,11 @@ def test_a_renewed_authority_keeps_its_key_and_old_clients_trust_it(
     monkeypatch.undo()
     shutil.copytree(certs, tmp_path / "as-before")
     server = vipu_process("--secure", "--certs", str(certs))
-    assert list(renew.renew(certs, 30 * DAY)) == ["ca", "server", "client", "controller"]
-    authorities = {(certs / role / "ca.crt").read_bytes() for role in ("ca", "server", "client")}
-    assert len(authorities) == 1
+    assert list(renew.renew(certs, 30 * DAY)) == ["ca", "users", "server", "client", "controller"]
+    ca, users, server_ca, client_ca = (
+        (certs / role / "ca.crt").read_bytes() for role in ("ca", "users", "server", "client")
+    )
+    assert (server_ca, client_ca) == (ca + users, ca)
     for client in (tmp_path / "as-before", certs):
         assert shown(server.address, client).not_valid_after_utc > datetime.datetime.now(datetime.UTC) + 800 * DAY
 
@@ -306,6 +308,23 @@ def test_certificates_are_checked_before_use(certs: Path, tmp_path: Path) -> Non
     )
     shutil.copy(tmp_path / "other" / "server" / "server.crt", server)
     assert "server.key': it does not match certificate" in checked()
+
+
+def test_a_renewal_adds_the_authority_of_users(certs: Path, tmp_path: Path) -> None:
+    """Folders of earlier releases have none. Servers accept its clients too, also after an interrupted renewal."""
+    users = shutil.move(certs / "users", tmp_path / "made-before")
+    shutil.copy(certs / "client" / "ca.crt", certs / "server" / "ca.crt")
+    options = ("renew", "--certs", str(certs), "--within", "1")
+    assert run(*options, "--dry-run").stdout.startswith("Would renew: users, until ")
+    assert not (certs / "users").exists()
+    assert run(*options).stdout.startswith("Renewed: users, until ")
+    assert mode(certs / "users" / "ca.key") == 0o600
+    both = (certs / "client" / "ca.crt").read_bytes() + (certs / "users" / "ca.crt").read_bytes()
+    assert (certs / "server" / "ca.crt").read_bytes() == both
+    shutil.copy(certs / "client" / "ca.crt", certs / "server" / "ca.crt")
+    assert run(*options).stdout.startswith("Nothing to renew")
+    assert (certs / "server" / "ca.crt").read_bytes() == both
+    assert Path(users).is_dir()
 
 
 def test_certificates_of_other_authorities_are_not_renewed(certs: Path) -> None:

@@ -77,9 +77,13 @@ def secure(vipu_server: Callable[..., InProcess], certs: Path, tmp_path: Path) -
         database = tmp_path / "vipu-server.db"
         initialise(database)
         server = vipu_server(
-            life=InstantLife, channel=channel(certs), credentials=load.server_credentials(certs), **settings
+            life=InstantLife,
+            channel=channel(certs),
+            credentials=load.server_credentials(certs),
+            shared_certificates=True,
+            **settings,
         )
-        root, server.root_key = auth.new_user("root", Role.ADMIN, ())  # type: ignore[attr-defined]
+        root, server.root_key = auth.new_user("root", Role.ADMIN, (), shared_certificate=True)  # type: ignore[attr-defined]
         server.server.controller.submit(lambda state: ([Put(root)], None)).result(10)
         return server
 
@@ -341,7 +345,7 @@ def test_a_failed_creation_leaves_no_certificates(tmp_path: Path, monkeypatch: p
         patch.setattr(issue, "_write", full)
         with pytest.raises(load.TlsError, match=r"Cannot write certificates to '.*/certs': No space left on device\.$"):
             issue.create(tmp_path / "certs", ["localhost"])
-    assert written == ["ca", "server"]
+    assert written == ["ca", "users", "server"]
     assert list(tmp_path.iterdir()) == []
     issue.create(tmp_path / "certs", ["localhost"])
     assert [path.name for path in tmp_path.iterdir()] == ["certs"]
@@ -351,4 +355,4 @@ def test_only_the_owner_can_read_keys(certs: Path) -> None:
     for key in certs.glob("*/*.key"):
         assert key.stat().st_mode & 0o777 == 0o600
         assert key.parent.stat().st_mode & 0o777 == 0o700
-    assert len(list(certs.glob("*/*.key"))) == 4
+    assert len(list(certs.glob("*/*.key"))) == 5

@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Task of the module vipu_user: create or remove a user, and write the configuration of a new user to a file."""
+"""Task of the module vipu_user: a user, its certificates, and the file with the configuration of a new user."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from ...runner import Task
 from ..convergence import STATE, call_after_write, converge_object, single_result
 from ..options import VIPU, Run, connection
 from ..resources import OPTIONS, USER
+from ..user_certificates import OPTIONS as CERTIFICATE_OPTIONS
+from ..user_certificates import Outcome, converge_certificates
 from ..userfile import check_writable, user_file, write_user_file
 
 
@@ -26,12 +28,34 @@ def _user(run: Run) -> Object:
         key = run.transport.access_key(step.key)
         call_after_write(True, lambda: write_user_file(file, connection(run.params), step.key, key))
     result = call_after_write(report.changed, lambda: single_result(run, USER, step, report))
-    return {**result, "config_dest": str(file)} if file else result
+    if file is None:
+        return result
+    result["config_dest"] = str(file)
+    created = step is not None and step.action is Action.CREATE
+    if run.params["state"] == "present":
+        found = call_after_write(report.changed, lambda: converge_certificates(run, file, created))
+        if found:
+            _add(result, found, run.params["id"])
+    return result
+
+
+def _add(result: Object, found: Outcome, user: str) -> None:
+    """Add certificates to the result of a task."""
+    certificate, key = found.files
+    result.update(
+        changed=result["changed"] or found.changed,
+        certificates=found.after,
+        client_cert=str(certificate),
+        client_key=str(key),
+    )
+    if "diff" in result and found.changed:
+        for side in ("before", "after"):
+            result["diff"][side]["certificates"] = {user: getattr(found, side)}
 
 
 VIPU_USER = Task(
     VIPU,
-    {**OPTIONS["user"], "state": STATE, "config_dest": {"type": "path"}},
+    {**OPTIONS["user"], "state": STATE, "config_dest": {"type": "path"}, **CERTIFICATE_OPTIONS},
     _user,
     {"required_if": [("state", "present", ("config_dest",))]},
 )

@@ -48,6 +48,11 @@ class Commands:
             self._folder.cleanup()
             self._folder = None
 
+    def written(self, name: str) -> str | None:
+        """Return the content of a file that a command wrote; None when there is none."""
+        file = Path(self._home(), name)
+        return file.read_text() if file.is_file() else None
+
     def query(self, command: str, *arguments: str) -> str:
         """Run a read-only command and return its output. Raises VipuError when it reports a failure."""
         printed, errors, status = self._run(command, arguments)

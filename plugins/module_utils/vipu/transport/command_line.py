@@ -46,6 +46,7 @@ class CliTransport:
     def __init__(self, connection: Connection, vipu_admin: str, vipu: str) -> None:
         self._commands = Commands(connection, vipu_admin, vipu)
         self._access_keys: dict[str, str] = {}
+        self._issued: dict[str, tuple[str, str]] = {}
 
     def close(self) -> None:
         self._commands.close()
@@ -134,6 +135,10 @@ class CliTransport:
                     "UNREADABLE",
                 )
             self._access_keys[key] = access_key
+            # Commands of Graphcore have no certificates of users. Ours write those that users need.
+            pair = [self._commands.written("%s.%s" % (key, suffix)) for suffix in ("crt", "key")]
+            if pair[0] and pair[1]:
+                self._issued[key] = pair[0], pair[1]
 
     def _created_late(self, step: Step, error: VipuError) -> bool:
         """Return whether a failed command created the partition of a step.
@@ -280,6 +285,26 @@ class CliTransport:
 
     def access_key(self, user: str) -> str | None:
         return self._access_keys.get(user)
+
+    def issued(self, user: str) -> tuple[str, str] | None:
+        return self._issued.get(user)
+
+    def certificates(self, user: str) -> Object:
+        raise _no_certificates(user)
+
+    def issue_certificate(self, user: str, signing_request: bytes) -> str:
+        raise _no_certificates(user)
+
+    def revoke_certificate(self, user: str, key: str) -> None:
+        raise _no_certificates(user)
+
+
+def _no_certificates(user: str) -> VipuError:
+    return VipuError(
+        "Cannot manage certificates of user '%s' over the command line. Use transport grpc, or omit certificate and "
+        "revoked_certificates." % user,
+        "UNIMPLEMENTED",
+    )
 
 
 def _read(reader: t.Callable[[t.Any], _T], printed: t.Any, subject: str) -> _T:

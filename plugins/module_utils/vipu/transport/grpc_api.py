@@ -147,6 +147,25 @@ class GrpcTransport:
         request = admin.SetPartitionOptionsRequest(partition_id=step.key, **options)
         self._client.call(self._client.tenant.SetPartitionOptions, request, "change partition '%s'" % step.key)
 
+    def issued(self, user: str) -> tuple[str, str] | None:
+        return None
+
+    def certificates(self, user: str) -> Object:
+        request = admin.ListCertificatesRequest(user_id=user)
+        reply = self._client.call(self._client.admin.ListCertificates, request, "list certificates of user '%s'" % user)
+        return {"certificates": [objects.certificate(each) for each in reply.certificates], "required": reply.required}
+
+    def issue_certificate(self, user: str, signing_request: bytes) -> str:
+        request = admin.AddCertificateRequest(user_id=user, signing_request=signing_request)
+        action = "issue a certificate for user '%s'" % user
+        reply = self._client.call(self._client.admin.AddCertificate, request, action)
+        return str(reply.certificate.decode())
+
+    def revoke_certificate(self, user: str, key: str) -> None:
+        request = admin.RevokeCertificateRequest(user_id=user, key=key)
+        action = "revoke a certificate of user '%s'" % user
+        self._client.call(self._client.admin.RevokeCertificate, request, action)
+
     def start_test(self, cluster: str, tests: t.Sequence[str]) -> Object:
         numbers = [CLUSTER_TEST.number(test) for test in tests]
         request = admin.StartClusterTestRequest(cluster_id=cluster, tests=numbers)

@@ -71,6 +71,18 @@ class Transport(t.Protocol):
     def access_key(self, user: str) -> str | None:
         """Return the key of a user that ``write`` has just created. The controller returns it only once."""
 
+    def issued(self, user: str) -> tuple[str, str] | None:
+        """Return certificate and key, PEM, that ``write`` has just issued for a new user; None if it issued none."""
+
+    def certificates(self, user: str) -> Object:
+        """Return the ``certificates`` of a user, the oldest first, and whether its calls need one (``required``)."""
+
+    def issue_certificate(self, user: str, signing_request: bytes) -> str:
+        """Issue a certificate for the key of a request. Return it as PEM."""
+
+    def revoke_certificate(self, user: str, key: str) -> None:
+        """Revoke the certificate of the key with this fingerprint."""
+
     def start_test(self, cluster: str, tests: t.Sequence[str]) -> Object:
         """Start tests of a cluster and return the run. Without names, all tests except PFC-settings run."""
 

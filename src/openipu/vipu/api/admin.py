@@ -25,7 +25,7 @@ from openipu.vipu.domain import certificates, rules
 from openipu.vipu.domain.batch import Batch, BatchResult, apply_batch, check_length
 from openipu.vipu.domain.context import Context
 from openipu.vipu.domain.errors import Code, RuleError
-from openipu.vipu.domain.model import Agent, Certificate, Change, Kind, Put, State, sorted_by_id
+from openipu.vipu.domain.model import Agent, Certificate, Change, Kind, Put, State, User, sorted_by_id
 from openipu.vipu.domain.specs import Outcome, Removal, Spec
 from openipu.vipu.fleet import auto_add
 from openipu.vipu.lifecycle.interface import Lifecycle
@@ -48,13 +48,17 @@ class AdminService:
         watches: Watches,
         max_retries: int,
         certs: Path | None = None,
+        *,
+        shared_certificates: bool = False,
     ) -> None:
         """Serve the admin API. ``max_retries``: limit of automatic resets for new partitions.
 
         ``certs``: folder of the certificates of a secure controller, whose authority issues those of users.
+        ``shared_certificates``: new users need no certificates of their own.
         """
         self._watches = watches
         self._certs = certs
+        self._shared_certificates = shared_certificates
         self._controller = controller
         self._lifecycle = lifecycle
         self._max_retries = max_retries
@@ -70,11 +74,10 @@ class AdminService:
         check_length(messages.batch_length(request))  # before any work goes into its items
         accounts, keys = [], {}
         for message in request.users:
-            spec = messages.user_spec(message)
             # Every user gets a key: new users are known only after the batch is applied.
-            user, key = auth.new_user(spec.id, spec.role, spec.allocations)
+            user, key = self._new_user(message)
             accounts.append(user)
-            keys[spec.id] = key
+            keys[user.id] = key
         desired = messages.batch(request, accounts)
         write = not request.validate_only
 
@@ -197,8 +200,7 @@ class AdminService:
 
     def CreateUser(self, request: Message, caller: Caller) -> Message:
         """Create a user and return its access key, which cannot be read again."""
-        spec = messages.user_spec(request.spec)
-        user, key = auth.new_user(spec.id, spec.role, spec.allocations)
+        user, key = self._new_user(request.spec)
         self._create(user)
         return admin.CreateUserReply(access_key=key)
 
@@ -234,7 +236,10 @@ class AdminService:
         user = self._controller.state.users.get(request.user_id)
         if user is None:
             raise not_found(Kind.USER, request.user_id)
-        return admin.ListCertificatesReply(certificates=map(messages.certificate_message, user.certificates))
+        return admin.ListCertificatesReply(
+            certificates=map(messages.certificate_message, user.certificates),
+            required=self._certs is not None and certificates.needs_own(user),
+        )
 
     def RevokeCertificate(self, request: Message, caller: Caller) -> Message:
         """Revoke a certificate of a user. The next call with it is rejected."""
@@ -244,6 +249,10 @@ class AdminService:
 
         self._controller.submit(command).result()
         return admin.RevokeCertificateReply()
+
+    def _new_user(self, message: Message) -> tuple[User, str]:
+        spec = messages.user_spec(message)
+        return auth.new_user(spec.id, spec.role, spec.allocations, shared_certificate=self._shared_certificates)
 
     def _agent(self, state: State, agent: Agent, *, facts: bool) -> Message:
         return messages.agent_message(

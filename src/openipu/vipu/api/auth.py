@@ -47,11 +47,13 @@ UNAUTHENTICATED_ADMINISTRATOR = Caller()
 """Caller without credentials, with all rights. Controllers without users assume it for every call."""
 
 
-def new_user(id: str, role: Role, allocations: tuple[str, ...]) -> tuple[User, str]:
+def new_user(
+    id: str, role: Role, allocations: tuple[str, ...], *, shared_certificate: bool = False
+) -> tuple[User, str]:
     """Return a user with a new access key, and the key itself, which is not stored."""
     key = "".join(secrets.choice(_KEY_ALPHABET) for _ in range(_KEY_LENGTH))
     salt = secrets.token_hex(16)
-    return User(id, role, allocations, hash_key(salt, key), salt), key
+    return User(id, role, allocations, hash_key(salt, key), salt, shared_certificate=shared_certificate), key
 
 
 def hash_key(salt: str, key: str) -> str:
@@ -73,17 +75,12 @@ class Authenticator:
         default_user_id: str = "",
         user_id_metadata: str = USER_ID_METADATA,
         access_key_metadata: str = ACCESS_KEY_METADATA,
-        shared_certificates: bool = True,
     ) -> None:
-        """Read users from ``state``. ``default_user_id``: user of calls without credentials, empty for none.
-
-        ``shared_certificates``: users without certificates may use any that is not another user's.
-        """
+        """Read users from ``state``. ``default_user_id``: user of calls without credentials, empty for none."""
         self._state = state
         self._default = default_user_id
         self._user_id_metadata = user_id_metadata
         self._access_key_metadata = access_key_metadata
-        self._shared = shared_certificates
 
     def __call__(self, metadata: Iterable[tuple[str, str | bytes]]) -> Caller:
         """Return the caller. Raises AuthError."""
@@ -130,7 +127,7 @@ class Authenticator:
             key = fingerprint(pems[0])
         except TlsError:
             key = ""
-        if user is None or not key or not certificates.may_use(user, key, state, shared=self._shared):
+        if user is None or not key or not certificates.may_use(user, key, state):
             raise AuthError(
                 "Cannot log in: the certificate is not one of this user, or was revoked. Use the user's own "
                 "certificate, or ask an administrator for a new one.",

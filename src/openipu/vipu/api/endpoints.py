@@ -87,6 +87,7 @@ class EndpointOptions:
     version: str = ""
     max_retries: int = 3
     certs: Path | None = None
+    shared_certificates: bool = False
 
 
 class ListenError(Exception):
@@ -116,7 +117,14 @@ class Endpoints:
             _TENANT: admin.handler("TenantService", TenantService(controller, lifecycle, self.watches)),
             _ADMIN: admin.handler(
                 "AdminService",
-                AdminService(controller, lifecycle, self.watches, options.max_retries, options.certs),
+                AdminService(
+                    controller,
+                    lifecycle,
+                    self.watches,
+                    options.max_retries,
+                    options.certs,
+                    shared_certificates=options.shared_certificates,
+                ),
             ),
         }
 

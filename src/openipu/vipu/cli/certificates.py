@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import datetime
 from pathlib import Path
 
 import click
@@ -11,6 +10,14 @@ import click
 from openipu.vipu.cli import output
 from openipu.vipu.cli.grammar import Id, command
 from openipu.vipu.cli.session import Session, VipuCommandError
+
+
+def needs_own(session: Session, user: str) -> bool:
+    """Return whether a user can call only with certificates of its own. Raises VipuError."""
+    from openipu.shared.vipu.contract import admin
+
+    reply = session.call("admin", "ListCertificates", admin.ListCertificatesRequest(user_id=user))
+    return bool(reply.required)
 
 
 def issue(session: Session, user: str) -> tuple[Path, Path]:
@@ -73,18 +80,11 @@ def create_certificate(session: Session, id: str, file: Path | None) -> None:
 @click.argument("id", metavar="USER", type=Id("user"))
 def list_certificates(session: Session, id: str) -> None:
     """Show the certificates of a user."""
+    from openipu.shared.vipu import objects
     from openipu.shared.vipu.contract import admin
 
     reply = session.call("admin", "ListCertificates", admin.ListCertificatesRequest(user_id=id))
-    found = [
-        {
-            "key": each.key,
-            "serial": each.serial,
-            "valid_until": f"{datetime.datetime.fromtimestamp(each.not_after_unix, datetime.UTC):%Y-%m-%d}",
-            "revoked": each.revoked,
-        }
-        for each in reply.certificates
-    ]
+    found = [objects.certificate(each) for each in reply.certificates]
     rows = [(each["key"], each["serial"], each["valid_until"], "yes" if each["revoked"] else "no") for each in found]
     session.show(found, output.table(("Key", "Serial number", "Valid until", "Revoked"), rows))
 

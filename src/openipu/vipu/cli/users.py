@@ -10,7 +10,7 @@ import click
 
 from openipu.shared.vipu.names import ROLE
 from openipu.vipu.cli import listing, output
-from openipu.vipu.cli.certificates import issue
+from openipu.vipu.cli.certificates import issue, needs_own
 from openipu.vipu.cli.grammar import EnumName, Id, Ids, command
 from openipu.vipu.cli.removal import removal
 from openipu.vipu.cli.session import Session, VipuCommandError
@@ -20,16 +20,21 @@ from openipu.vipu.cli.session import Session, VipuCommandError
 @click.argument("id", metavar="NAME", type=Id("user", existing=False))
 @click.option("--allocations", type=Ids("allocation"), help="Allocations that the user may use.")
 @click.option("--role", type=EnumName(ROLE), help="Role of the user; role admin has all rights.  [default: user]")
-@click.option("--certificate", is_flag=True, help="Issue a certificate for the user: NAME.crt and NAME.key.")
+@click.option(
+    "--certificate/--no-certificate",
+    default=None,
+    help="Issue a certificate for the user: NAME.crt and NAME.key.  [default: if the user needs its own]",
+)
 def create_user(
-    session: Session, id: str, allocations: tuple[str, ...] | None, role: str | None, certificate: bool
+    session: Session, id: str, allocations: tuple[str, ...] | None, role: str | None, certificate: bool | None
 ) -> None:
     """Create a user.
 
-    Print its access key, which cannot be read again, and write NAME.vipu-cli.hcl in the current folder. With
-    --certificate, the user can call only with that certificate.
+    Print its access key, which cannot be read again, and write NAME.vipu-cli.hcl in the current folder. From its
+    first certificate on, the user can call only with certificates of its own.
     """
     from openipu.shared.vipu import certificates
+    from openipu.shared.vipu.client import VipuError
     from openipu.shared.vipu.contract import admin
     from openipu.shared.vipu.userfile import write_config
 
@@ -37,6 +42,8 @@ def create_user(
     key = session.call("admin", "CreateUser", admin.CreateUserRequest(spec=spec)).access_key
     path = f"{id}.vipu-cli.hcl"
     connection = session.client.connection
+    if certificate is None and connection.secure:
+        certificate = needs_own(session, id)
     if certificate:
         client_cert, client_key = certificates.paths(Path(), id)
         connection = replace(connection, client_cert=str(client_cert), client_key=str(client_key))
@@ -48,7 +55,13 @@ def create_user(
             f"({error.strerror}). Store the key: it cannot be read again."
         ) from None
     if certificate:
-        issue(session, id)
+        try:
+            issue(session, id)
+        except (VipuError, VipuCommandError) as error:
+            raise VipuCommandError(
+                f"The user exists, and its file {path!r} was written. Its certificate was not: {error} "
+                f"Repeat 'create certificate {id}'."
+            ) from None
     if not session.client.connection.secure:
         click.echo("Note: this controller runs without --secure and does not check access keys.", err=True)
     session.succeed(

@@ -11,14 +11,23 @@ from openipu.vipu.domain.model import Certificate, Role, State, User
 MAX_CERTIFICATES = 16  # per user, revoked ones included
 
 
-def may_use(user: User, key: str, state: State, *, shared: bool) -> bool:
-    """Return whether a user may call with the certificate of this key.
+def needs_own(user: User) -> bool:
+    """Return whether a user can call only with certificates of its own.
 
-    A user with certificates needs one of them. With ``shared``, a user without may use any that is not another's.
+    From its first one on, every user needs them.
     """
-    own = [each for each in user.certificates if each.key == key]
-    if user.certificates or not shared:
-        return any(not each.revoked for each in own)
+    return bool(user.certificates) or not user.shared_certificate
+
+
+def can_call(user: User) -> bool:
+    """Return whether there are certificates with which a user may call."""
+    return not needs_own(user) or any(not each.revoked for each in user.certificates)
+
+
+def may_use(user: User, key: str, state: State) -> bool:
+    """Return whether a user may call with the certificate of this key."""
+    if needs_own(user):
+        return any(each.key == key and not each.revoked for each in user.certificates)
     return key not in state.certificate_users
 
 
@@ -55,7 +64,7 @@ def revoke(state: State, id: str, key: str) -> User:
 def _other_admins(state: State, id: str) -> bool:
     """Return whether another administrator can still call."""
     others = (user for user in state.users.values() if user.role is Role.ADMIN and user.id != id)
-    return any(not user.certificates or any(not each.revoked for each in user.certificates) for user in others)
+    return any(can_call(user) for user in others)
 
 
 def _user(state: State, id: str, verb: str) -> User:

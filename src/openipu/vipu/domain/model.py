@@ -227,7 +227,10 @@ class Certificate:
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """User of a secure controller; the access key is stored as a salted hash only."""
+    """User of a secure controller; the access key is stored as a salted hash only.
+
+    ``shared_certificate``: until it has certificates of its own, the user may call with any that is not another's.
+    """
 
     id: str
     role: Role
@@ -235,6 +238,7 @@ class User:
     key_hash: str
     key_salt: str
     certificates: tuple[Certificate, ...] = ()
+    shared_certificate: bool = False
 
     kind = Kind.USER
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Certificate files of a controller: selection, and warnings about them."""
+"""Certificate files of a controller: selection, and warnings about them and about users without certificates."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from pathlib import Path
 import click
 import structlog
 
+from openipu.vipu.domain.certificates import can_call, needs_own
+from openipu.vipu.domain.model import Role, User
 from openipu.vipu.tls import load, renew
 
 SOON = datetime.timedelta(days=14)  # certificates that are renewed automatically have been renewed before
+_MOST_NAMED = 10  # users in one warning
 
 Files = tuple[Path, Path, Path]
 """Authority, certificate and key."""
@@ -56,3 +59,23 @@ def warn(found: Iterable[Files], *, agents_in_clear: bool) -> None:
             _log.warning("certificate expires soon", file=str(files[1]), until=f"{end:%Y-%m-%d}")
     if agents_in_clear:
         _log.warning("connections to agents have no TLS: their network can control all IPUs; see --agent-tls-ca")
+
+
+def warn_about_users(users: Iterable[User], *, shared: bool) -> None:
+    """Log users of a secure controller with shared certificates, and administrators that cannot call.
+
+    ``shared``: new users may use shared certificates.
+    """
+    known = sorted(users, key=lambda user: user.id)
+    sharing = [user.id for user in known if not needs_own(user)]
+    if shared:
+        _log.warning("new users share certificates, which cannot be revoked for one of them; see --client-certificates")
+    if sharing:
+        _log.warning(
+            "users share certificates, which cannot be revoked for one of them; see 'vipu-admin create certificate'",
+            users=" ".join(sharing[:_MOST_NAMED]),
+            number=len(sharing),
+        )
+    admins = [user for user in known if user.role is Role.ADMIN]
+    if admins and not any(map(can_call, admins)):
+        _log.warning("no administrator has a certificate; see 'vipu-server admin-certificate'")

@@ -11,6 +11,7 @@ import click
 from openipu.vipu.api.endpoints import ListenAddress
 from openipu.vipu.server import options
 from openipu.vipu.storage import backup
+from openipu.vipu.tls import load
 
 _DAY = datetime.timedelta(days=1)
 
@@ -105,6 +106,27 @@ def certificates(certs: Path, host: str) -> None:
     click.echo(f"Usable: {certs}, until {end:%Y-%m-%d}")
 
 
+@click.command("admin-certificate")
+@options.DATABASE
+@options.CERTS
+@click.option(
+    "--replaces",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Replaced certificate. If it is not one of the administrator, nothing changes. Omit to register in any case.",
+)
+@click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path))
+def admin_certificate(database: Path, certs: Path, replaces: Path | None, file: Path | None) -> None:
+    """Register a certificate with the first administrator.
+
+    Stop the controller first. This is for an administrator who lost its certificate, and for another authority.
+    FILE is a client certificate, PEM. Omit it to use client/client.crt of --certs, which no other user can use then.
+    """
+    from openipu.vipu.server import initialise
+
+    file = file or Path(load.client_files(certs)["client_cert"])
+    click.echo(initialise.register(database, file, replaces))
+
+
 @click.command()
 @options.HOST
 @options.PORT
@@ -146,4 +168,4 @@ def health(
         click.echo(f"Certificates are valid until {end:%Y-%m-%d}")
 
 
-COMMANDS = (make_backup, restore, check, certificates, renew, health)
+COMMANDS = (make_backup, restore, check, certificates, renew, admin_certificate, health)

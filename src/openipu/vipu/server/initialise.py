@@ -1,19 +1,41 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Creation of database and first administrator by ``vipu-server --init``."""
+"""Creation of database and first administrator by ``vipu-server --init``, and recovery of the administrator."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from openipu.shared.vipu.client import Connection
 from openipu.shared.vipu.userfile import write_config
 from openipu.vipu.api import auth
-from openipu.vipu.domain.model import Certificate, Put, Role
+from openipu.vipu.domain import certificates
+from openipu.vipu.domain.errors import RuleError
+from openipu.vipu.domain.model import Certificate, Put, Role, State, User
+from openipu.vipu.server import options
 from openipu.vipu.storage.store import Store, StoreError
 from openipu.vipu.tls import load, users
 
 FIRST_ADMIN = "admin"
+
+
+def run(database: Path, host: str, port: int, certs: Path | None, *, shared_certificate: bool) -> Iterator[str]:
+    """Create the database and, with ``certs``, the first administrator. Yield what was done.
+
+    Raises StoreError and TlsError.
+    """
+    new = initialise(database)
+    yield f"{'Initialised storage' if new else 'Storage is initialised already'}: {database}"
+    if certs is None:
+        return
+    # Certificates of another authority may be in other places. The user adds them to the file then.
+    files: dict[str, Any] = dict(load.client_files(certs)) if (certs / load.CLIENT).is_dir() else {}
+    connection = Connection("localhost" if options.is_wildcard(host) else host, port, **files)
+    path = first_admin(database, connection, shared_certificate=shared_certificate)
+    if path is not None:
+        yield f"vipu configuration file for the user '{FIRST_ADMIN}' written: {path}"
 
 
 def initialise(database: Path) -> bool:
@@ -23,11 +45,11 @@ def initialise(database: Path) -> bool:
     return new
 
 
-def first_admin(database: Path, connection: Connection, *, own_certificate: bool = False) -> Path | None:
+def first_admin(database: Path, connection: Connection, *, shared_certificate: bool) -> Path | None:
     """Create the first administrator, who can create all other users.
 
     Write its access key and the connection to a configuration file next to the database, readable by the
-    owner only. With ``own_certificate``, the client certificate of the connection becomes the administrator's own.
+    owner only. Unless ``shared_certificate``, the client certificate of the connection becomes its own.
     Return the path of the file, or None when an administrator exists. Raises StoreError and TlsError.
     """
     store = Store(database)
@@ -35,14 +57,14 @@ def first_admin(database: Path, connection: Connection, *, own_certificate: bool
         state = store.load()
         if any(user.role is Role.ADMIN for user in state.users.values()):
             return None
-        user, key = auth.new_user(FIRST_ADMIN, Role.ADMIN, ())
-        if own_certificate:
+        user, key = auth.new_user(FIRST_ADMIN, Role.ADMIN, (), shared_certificate=shared_certificate)
+        if not shared_certificate:
             if connection.client_cert is None:
                 raise StoreError(
                     "Cannot create the first administrator: it needs a certificate, and the folder of --certs has no "
-                    "client/client.crt. Add the file, or use --client-certificates=shared."
+                    "client/client.crt. Create it with --tls-init, add the file, or use --client-certificates=shared."
                 )
-            user = replace(user, certificates=(Certificate(*users.describe(load.read(Path(connection.client_cert)))),))
+            user = replace(user, certificates=(_certificate(Path(connection.client_cert)),))
         if user.id in state.users:
             raise StoreError(
                 f"Cannot create the first administrator: {FIRST_ADMIN!r} is an ordinary user in {str(database)!r}. "
@@ -51,13 +73,52 @@ def first_admin(database: Path, connection: Connection, *, own_certificate: bool
         path = database.parent / f"{FIRST_ADMIN}.vipu-cli.hcl"
         # Write the file first: the key of a stored user cannot be read again.
         write_config(path, connection, user.id, key)
-        changes = [Put(user)]
-        state.apply(changes)
-        transaction = store.transaction()
-        transaction.add(changes, state)
-        transaction.commit()
+        _put(store, state, user)
     except OSError as error:
         raise StoreError(f"Cannot write the access key of the first administrator: {error}.") from None
     finally:
         store.close()
     return path
+
+
+def register(database: Path, file: Path, replaced: Path | None) -> str:
+    """Register a certificate with the first administrator, unless it has it or may use a shared one.
+
+    ``replaced``: certificate whose owner gets the new one; nothing changes if it is not that of the administrator.
+    Return what was done. Raises StoreError and TlsError.
+    """
+    store = Store(database)
+    try:
+        state = store.load()
+        user = state.users.get(FIRST_ADMIN)
+        if user is None:
+            raise StoreError(
+                f"Cannot register {str(file)!r}: there is no user {FIRST_ADMIN!r} in {str(database)!r}. Create it with "
+                "'vipu-server --init --secure'."
+            )
+        if not certificates.needs_own(user):
+            return f"Nothing to register: the user {FIRST_ADMIN!r} may use a shared certificate"
+        added = _certificate(file)
+        valid = {each.key for each in user.certificates if not each.revoked}
+        if added.key in valid:
+            return f"Nothing to register: {file} is a certificate of the user {FIRST_ADMIN!r} already"
+        if replaced is not None and users.fingerprint(load.read(replaced)) not in valid:
+            return f"Nothing to register: {replaced} is no certificate of the user {FIRST_ADMIN!r}"
+        _put(store, state, certificates.add(state, FIRST_ADMIN, added))
+    except RuleError as error:
+        raise StoreError(error.message) from None
+    finally:
+        store.close()
+    return f"Certificate of the user {FIRST_ADMIN!r} registered: {file}"
+
+
+def _certificate(file: Path) -> Certificate:
+    return Certificate(*users.describe(load.read(file)))
+
+
+def _put(store: Store, state: State, user: User) -> None:
+    changes = [Put(user)]
+    state.apply(changes)
+    transaction = store.transaction()
+    transaction.add(changes, state)
+    transaction.commit()

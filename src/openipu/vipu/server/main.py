@@ -13,16 +13,13 @@ from typing import Any
 
 import click
 import structlog
+from click.core import ParameterSource
 
 from openipu.process import log
 from openipu.process.failures import ProgramError, program_error
 from openipu.process.notify import notify
 from openipu.shared.vipu.addresses import is_loopback
-from openipu.shared.vipu.client import (
-    ACCESS_KEY_METADATA,
-    USER_ID_METADATA,
-    Connection,
-)
+from openipu.shared.vipu.client import ACCESS_KEY_METADATA, USER_ID_METADATA
 from openipu.shared.vipu.ports import CONTROLLER_PORT, DISCOVERY_PORT
 from openipu.vipu.agent_api.multicast import DISCOVERY_GROUP
 from openipu.vipu.api.auth import Authenticator
@@ -32,10 +29,9 @@ from openipu.vipu.lifecycle import service
 from openipu.vipu.lifecycle.interface import Lifecycle, LifecycleOptions
 from openipu.vipu.metrics import exporter
 from openipu.vipu.metrics.options import metrics_address, metrics_options
-from openipu.vipu.server import certificates, options
+from openipu.vipu.server import certificates, initialise, options
 from openipu.vipu.server.commands import COMMANDS
 from openipu.vipu.server.health import NotServingError
-from openipu.vipu.server.initialise import first_admin, initialise
 from openipu.vipu.server.metrics import ControllerMetrics
 from openipu.vipu.storage.backup import BackupError
 from openipu.vipu.storage.interface import Records
@@ -58,7 +54,7 @@ class Settings:
     public_only: bool = False
     credentials: load.ServerCredentials | None = None
     certs: Path | None = None
-    shared_certificates: bool = True
+    shared_certificates: bool = False
     default_user_id: str = ""
     user_id_metadata: str = USER_ID_METADATA
     access_key_metadata: str = ACCESS_KEY_METADATA
@@ -84,7 +80,6 @@ class Server:
                 default_user_id=settings.default_user_id,
                 user_id_metadata=settings.user_id_metadata,
                 access_key_metadata=settings.access_key_metadata,
-                shared_certificates=settings.shared_certificates,
             )
         self._endpoints = Endpoints(
             self.controller,
@@ -98,6 +93,7 @@ class Server:
                 version=metadata.version("openipu"),
                 max_retries=settings.lifecycle.max_auto_reset_retries,
                 certs=settings.certs,
+                shared_certificates=settings.shared_certificates,
             ),
         )
         self.controller.on_loss(self._endpoints.mark_unhealthy)
@@ -185,11 +181,12 @@ class _Commandline(click.Group):
 @click.option("--insecure-network", is_flag=True, help="Allow addresses other than loopback without --secure.")
 @click.option(
     "--client-certificates",
-    default="shared",
+    default="user",
     show_default=True,
-    type=click.Choice(["shared", "user"]),
-    help="Accepted certificates (--secure). user: every user needs certificates of its own. shared: users without such "
-    "certificates may use any that is not another user's, and it cannot be revoked.",
+    type=click.Choice(["user", "shared"]),
+    help="Certificates of new users (--secure). user: each needs certificates of its own. shared: until it has some, "
+    "it may use any that is not another user's. A shared certificate cannot be revoked for one user, and a stolen "
+    "access key works with it.",
 )
 @click.option("--default-user-id", default="", help="User of calls without a user id (--secure). Omit to reject them.")
 @click.option("--metadata-user-id-key", default=USER_ID_METADATA, show_default=True, help="Metadata key of user ids.")
@@ -299,8 +296,12 @@ def main(
             )
         issue.create(tls_init, options.certificate_names(host, names), datetime.timedelta(days=tls_days))
         click.echo(f"Certificates written: {tls_init / 'server'} and {tls_init / 'client'}")
+        if context.get_parameter_source("certs") is ParameterSource.DEFAULT:
+            certs = tls_init
     if init:
-        _initialise(database, host, port, certs if secure else None, own_certificate=client_certificates == "user")
+        shared = client_certificates == "shared"
+        for line in initialise.run(database, host, port, certs if secure else None, shared_certificate=shared):
+            click.echo(line)
     if init or tls_init is not None:
         return
     admin = None
@@ -353,8 +354,8 @@ def _serve(settings: Settings) -> None:
     addresses = f"{bound[0]}, for administrators on {bound[1]}" if len(bound) > 1 else f"{bound[0]}"
     if settings.credentials is None:
         _log.warning("not secure: every client that reaches this controller has all rights; see --secure")
-    elif settings.shared_certificates:
-        _log.warning("users without own certificates share one, which cannot be revoked; see --client-certificates")
+    else:
+        certificates.warn_about_users(server.controller.state.users.values(), shared=settings.shared_certificates)
     _log.info("database verified", records={f"{kind}s": len(server.controller.state.table(kind)) for kind in Kind})
     if server.exporter is not None:
         _log.info("serving metrics", url=server.exporter.listen.url)
@@ -366,19 +367,6 @@ def _serve(settings: Settings) -> None:
     _log.info("stopping", signal=signal.Signals(number).name)
     server.stop()
     _log.info("stopped")
-
-
-def _initialise(database: Path, host: str, port: int, certs: Path | None, *, own_certificate: bool) -> None:
-    new = initialise(database)
-    click.echo(f"{'Initialised storage' if new else 'Storage is initialised already'}: {database}")
-    if certs is None:
-        return
-    # Certificates of another authority are not in this folder. The user adds them to the file then.
-    files: dict[str, Any] = dict(load.client_files(certs)) if (certs / "client").is_dir() else {}
-    connection = Connection("localhost" if options.is_wildcard(host) else host, port, **files)
-    path = first_admin(database, connection, own_certificate=own_certificate)
-    if path is not None:
-        click.echo(f"vipu configuration file for the user 'admin' written: {path}")
 
 
 def _check_exposure(hosts: list[str], insecure_network: bool) -> None:

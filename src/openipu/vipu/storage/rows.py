@@ -64,7 +64,7 @@ _PUT_PARTITION = _upsert("partitions", *_PARTITION_COLUMNS, "checksum")
 _PUT_ERROR = _insert("partition_errors", "partition", "position", "message")
 _PUT_IPU = _insert("partition_ipus", "agent", "ipu", "partition", "segment", "routing_id")
 _PUT_DEVICE = _insert("devices", "agent", "ipu", *_DEVICE_COLUMNS)
-_PUT_USER = _upsert("users", "role", "key_hash", "key_salt", "checksum")
+_PUT_USER = _upsert("users", "role", "key_hash", "key_salt", "shared_certificate", "checksum")
 _PUT_CERTIFICATE = _insert("user_certificates", "key", "user", "position", "serial", "not_after", "revoked")
 _PUT_USER_ALLOCATION = _insert("user_allocations", "user", "position", "allocation")
 
@@ -120,7 +120,11 @@ def put_users(connection: sqlite3.Connection, users: Sequence[User], checksums: 
     """Insert or update users."""
     _delete_parts(connection, Kind.USER, [user.id for user in users])
     connection.executemany(
-        _PUT_USER, [(user.id, user.role, user.key_hash, user.key_salt, checksums[user.id]) for user in users]
+        _PUT_USER,
+        [
+            (user.id, user.role, user.key_hash, user.key_salt, user.shared_certificate, checksums[user.id])
+            for user in users
+        ],
     )
     connection.executemany(
         _PUT_USER_ALLOCATION,
@@ -248,8 +252,10 @@ def read(connection: sqlite3.Connection) -> Iterator[Record]:
         "SELECT user, key, serial, not_after, revoked FROM user_certificates ORDER BY user, position"
     ):
         certificates[user].append(Certificate(key, serial, not_after, bool(revoked)))
-    for id, role, key_hash, key_salt in connection.execute("SELECT id, role, key_hash, key_salt FROM users"):
-        yield User(id, Role(role), tuple(rights[id]), key_hash, key_salt, tuple(certificates[id]))
+    for id, role, key_hash, key_salt, shared in connection.execute(
+        "SELECT id, role, key_hash, key_salt, shared_certificate FROM users"
+    ):
+        yield User(id, Role(role), tuple(rights[id]), key_hash, key_salt, tuple(certificates[id]), bool(shared))
 
 
 def _read_partitions(

@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Certificates for mutual TLS, created by ``vipu-server --tls-init``."""
+"""Certificates for mutual TLS, created by ``vipu-server --tls-init``.
+
+There are two authorities. That of ``ca`` issues the certificates of this module, and its key may be inaccessible for a
+running controller. That of ``users`` issues certificates of users. Servers accept clients of both. Clients trust
+servers of the first one only, so a stolen key of the second one is of no use for a false controller.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +13,7 @@ import ipaddress
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,18 +26,21 @@ if TYPE_CHECKING:  # imported inside functions, so that a controller without TLS
 
 VALIDITY = datetime.timedelta(days=825)
 AUTHORITY_VALIDITY = datetime.timedelta(days=3650)
+AUTHORITY, USERS = "ca", "users"  # folders of the authorities
+_NAMES = {AUTHORITY: "vipu-server authority", USERS: "vipu-server authority of users"}
 
 
 def create(directory: Path, names: Iterable[str], validity: datetime.timedelta = VALIDITY) -> None:
-    """Create an authority, a server certificate for these names, and certificates of clients and controllers.
+    """Create the authorities, a server certificate for these names, and certificates of clients and controllers.
 
-    ``validity`` applies to all but the authority; ``renew`` replaces them before they expire.
-    ``directory`` gets the folders ``ca``, ``server``, ``client`` and ``controller``. The files of ``client``
-    permit connections to the server; those of ``controller`` also calls to agents; the key of ``ca`` permits
-    new certificates. ``directory`` appears only when it is complete. Raises TlsError, also when it exists.
+    ``validity`` applies to all but the authorities; ``renew`` replaces them before they expire.
+    ``directory`` gets the folders ``ca``, ``users``, ``server``, ``client`` and ``controller``. The files of
+    ``client`` permit connections to the server; those of ``controller`` also calls to agents; the keys of ``ca`` and
+    ``users`` permit new certificates. ``directory`` appears only when it is complete. Raises TlsError, also when it
+    exists.
     """
     ca_key = _new_key()
-    ca = authority(ca_key, max(validity, AUTHORITY_VALIDITY))
+    ca = authority(AUTHORITY, ca_key, max(validity, AUTHORITY_VALIDITY))
     names = list(names)
     folder = None
     try:
@@ -42,11 +50,12 @@ def create(directory: Path, names: Iterable[str], validity: datetime.timedelta =
         folder = Path(tempfile.mkdtemp(prefix=f".{directory.name}.", dir=directory.parent))
         draft = folder / directory.name
         draft.mkdir()
-        _write(draft / "ca", "ca", ca, ca, ca_key)
+        _write(draft / AUTHORITY, AUTHORITY, [ca], None, ca_key)
+        users = create_users_authority(draft, max(validity, AUTHORITY_VALIDITY))
         for role in (SERVER, CLIENT, CONTROLLER):
             key = _new_key()
             certificate = issue(role, names, key.public_key(), ca, ca_key, validity)
-            _write(draft / role, role, ca, certificate, key)
+            _write(draft / role, role, [ca, users] if role == SERVER else [ca], certificate, key)
         draft.rename(directory)
     except FileExistsError:
         raise TlsError(
@@ -59,12 +68,26 @@ def create(directory: Path, names: Iterable[str], validity: datetime.timedelta =
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def authority(key: ec.EllipticCurvePrivateKey, validity: datetime.timedelta) -> x509.Certificate:
-    """Return the certificate of an authority with this key. Another one with the same key may replace it."""
+def create_users_authority(directory: Path, validity: datetime.timedelta) -> x509.Certificate:
+    """Create the authority of users in ``directory/users`` and return its certificate. Raises OSError."""
+    key = _new_key()
+    certificate = authority(USERS, key, validity)
+    with tempfile.TemporaryDirectory(prefix=f".{USERS}.", dir=directory) as folder:
+        draft = Path(folder) / USERS
+        _write(draft, AUTHORITY, [certificate], None, key)
+        draft.rename(directory / USERS)
+    return certificate
+
+
+def authority(folder: str, key: ec.EllipticCurvePrivateKey, validity: datetime.timedelta) -> x509.Certificate:
+    """Return the certificate of the authority of AUTHORITY or USERS.
+
+    Another one with the same key may replace it.
+    """
     from cryptography import x509
     from cryptography.x509.oid import NameOID
 
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "vipu-server authority")])
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, _NAMES[folder])])
     extensions: list[tuple[x509.ExtensionType, bool]] = [(x509.BasicConstraints(ca=True, path_length=0), True)]
     return _sign(name, key.public_key(), name, key, validity, extensions)
 
@@ -97,6 +120,13 @@ def issue(
 def common_name(role: str) -> str:
     """Return the name in a certificate of a role. No user id contains a colon."""
     return f"vipu:{role}"
+
+
+def pem(*certificates: x509.Certificate) -> bytes:
+    """Return certificates as the contents of a PEM file."""
+    from cryptography.hazmat.primitives import serialization
+
+    return b"".join(each.public_bytes(serialization.Encoding.PEM) for each in certificates)
 
 
 def _new_key() -> ec.EllipticCurvePrivateKey:
@@ -151,16 +181,20 @@ def _sign(
 
 
 def _write(
-    directory: Path, name: str, ca: x509.Certificate, certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey
+    directory: Path,
+    name: str,
+    trusted: Sequence[x509.Certificate],
+    certificate: x509.Certificate | None,
+    key: ec.EllipticCurvePrivateKey,
 ) -> None:
     from cryptography.hazmat.primitives import serialization
 
     directory.mkdir(mode=0o700)
-    pem = serialization.Encoding.PEM
-    (directory / CA).write_bytes(ca.public_bytes(pem))
-    if certificate is not ca:
-        (directory / f"{name}.crt").write_bytes(certificate.public_bytes(pem))
+    (directory / CA).write_bytes(pem(*trusted))
+    if certificate is not None:
+        (directory / f"{name}.crt").write_bytes(pem(certificate))
+    encoding = serialization.Encoding.PEM
     with os.fdopen(os.open(directory / f"{name}.key", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         file.write(
-            key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()),
+            key.private_bytes(encoding, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()),
         )

@@ -20,11 +20,16 @@ MAX_BYTES = 16 << 10  # of a request or certificate
 def sign(certs: Path, user: str, request: bytes) -> bytes:
     """Return a certificate, PEM, for the key in a certificate signing request, PEM. Only the key is used of it.
 
-    ``certs``: folder of ``issue.create`` with the key of the authority. Raises TlsError.
+    ``certs``: folder of ``issue.create``. Raises TlsError.
     """
     from cryptography import x509
-    from cryptography.hazmat.primitives import serialization
 
+    if not (certs / issue.USERS).is_dir():
+        raise TlsError(
+            f"Cannot issue a certificate: there is no authority of users in {str(certs)!r}. Create one with "
+            "'vipu-server renew'. If the certificates are of another authority, register a certificate with "
+            "'vipu-admin create certificate --file'."
+        )
     try:
         parsed = x509.load_pem_x509_csr(request[:MAX_BYTES])
         valid = parsed.is_signature_valid
@@ -32,9 +37,8 @@ def sign(certs: Path, user: str, request: bytes) -> bytes:
         valid = False
     if not valid:
         raise TlsError("Cannot issue a certificate: the request is not a signed PKCS #10 request in PEM.")
-    ca, key = renew.authority(certs)
-    certificate = issue.issue(CLIENT, [], parsed.public_key(), ca, key, issue.VALIDITY, name=user)
-    return certificate.public_bytes(serialization.Encoding.PEM)
+    ca, key = renew.authority(certs, issue.USERS)
+    return issue.pem(issue.issue(CLIENT, [], parsed.public_key(), ca, key, issue.VALIDITY, name=user))
 
 
 def describe(pem: bytes) -> tuple[str, str, int]:

@@ -14,11 +14,12 @@ from openipu.vipu.domain.model import Certificate, Delete, Kind, Put, Role, Stat
 FIRST, SECOND = Certificate("k1", "1", 100), Certificate("k2", "2", 200)
 
 
-def state(**users: tuple[Certificate, ...]) -> State:
-    """Return a state with these users; ``root`` is an administrator."""
+def state(*, shared: bool = False, **users: tuple[Certificate, ...]) -> State:
+    """Return a state with these users; those of role ``admin`` have an id that starts with ``root``."""
     made = State()
     made.apply(
-        Put(User(id, Role.ADMIN if id == "root" else Role.USER, (), "hash", "salt", own)) for id, own in users.items()
+        Put(User(id, Role.ADMIN if id.startswith("root") else Role.USER, (), "hash", "salt", own, shared))
+        for id, own in users.items()
     )
     return made
 
@@ -39,8 +40,24 @@ def state(**users: tuple[Certificate, ...]) -> State:
     ],
 )
 def test_who_may_use_a_certificate(user: str, key: str, shared: bool, allowed: bool) -> None:
-    found = state(alice=(FIRST,), bob=(replace(SECOND, revoked=True),), carol=())
-    assert certificates.may_use(found.users[user], key, found, shared=shared) is allowed
+    found = state(shared=shared, alice=(FIRST,), bob=(replace(SECOND, revoked=True),), carol=())
+    assert certificates.may_use(found.users[user], key, found) is allowed
+
+
+@pytest.mark.parametrize(
+    ("own", "shared", "needs", "can"),
+    [
+        ((), False, True, False),
+        ((), True, False, True),
+        ((FIRST,), True, True, True),
+        ((replace(FIRST, revoked=True),), True, True, False),
+    ],
+)
+def test_users_need_own_certificates_from_the_first_one_on(
+    own: tuple[Certificate, ...], shared: bool, needs: bool, can: bool
+) -> None:
+    user = state(shared=shared, alice=own).users["alice"]
+    assert (certificates.needs_own(user), certificates.can_call(user)) == (needs, can)
 
 
 def test_a_renewed_certificate_replaces_that_of_its_key() -> None:
@@ -85,6 +102,9 @@ def test_missing_certificates_cannot_be_revoked(user: str, key: str) -> None:
 def test_the_last_administrator_keeps_a_certificate() -> None:
     with pytest.raises(RuleError, match="it is the last one of the last administrator"):
         certificates.revoke(state(root=(FIRST,)), "root", "k1")
+    with pytest.raises(RuleError, match="it is the last one of the last administrator"):
+        certificates.revoke(state(root=(FIRST,), root2=()), "root", "k1")
+    assert certificates.revoke(state(shared=True, root=(FIRST,), root2=()), "root", "k1").certificates[0].revoked
     revoked = certificates.revoke(state(root=(FIRST, SECOND)), "root", "k1")
     assert [each.revoked for each in revoked.certificates] == [True, False]
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from openipu.vipu.domain.certificates import needs_own
 from openipu.vipu.domain.model import Delete, Device, Kind, Operation, Partition, PlacedIpu, Put, Record
 from openipu.vipu.storage import migrations
 from openipu.vipu.storage.checksums import Checksums, checksum, of_records, stored_total
@@ -124,6 +125,17 @@ def test_a_migration_computes_the_checksums_anew(tmp_path: Path) -> None:
     with closing(sqlite3.connect(path)) as connection:
         assert migrations.version(connection) == migrations.HEAD
         assert stored_total(connection) == checksum(agents(1)[0])
+
+
+def test_users_of_earlier_releases_keep_the_shared_certificate(tmp_path: Path) -> None:
+    path = tmp_path / "old.db"
+    first_version.create(path)
+    spoil(path, "INSERT INTO users VALUES ('alice', 'admin', 'hash', 'salt')")
+    for _ in range(2):
+        store = Store(path)
+        (alice,) = store.load().users.values()
+        store.close()
+        assert (alice.shared_certificate, needs_own(alice)) == (True, False)
 
 
 def test_a_failed_migration_is_reported(store: Store) -> None:

@@ -307,11 +307,11 @@ def test_initialise_keeps_existing_records(store: Store) -> None:
 
 def test_first_admin_is_created_once(path: Path) -> None:
     initialise(path)
-    written = first_admin(path, Connection("10.3.1.101", 8090))
+    written = first_admin(path, Connection("10.3.1.101", 8090), shared_certificate=True)
     assert written == path.parent / "admin.vipu-cli.hcl"
     assert stat.S_IMODE(written.stat().st_mode) == 0o600
     assert 'api-host="10.3.1.101"\napi-port=8090\napi-user-id="admin"\napi-access-key="' in written.read_text()
-    assert first_admin(path, Connection("10.3.1.101", 8090)) is None
+    assert first_admin(path, Connection("10.3.1.101", 8090), shared_certificate=True) is None
     opened = Store(path)
     assert [(user.id, user.role) for user in opened.load().users.values()] == [("admin", Role.ADMIN)]
     opened.close()

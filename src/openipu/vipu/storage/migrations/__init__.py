@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-HEAD = "0005"
+HEAD = "0006"
 
 
 class UnknownVersionError(Exception):

@@ -1,0 +1,161 @@
+# Copyright (c) openipu.pod contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Certificates of a user, and the files of one of them on the host of the task. Its private key is made here."""
+
+from __future__ import annotations
+
+import datetime
+import typing as t
+from pathlib import Path
+
+from ..atomic_files import write_private
+from ..reconcile import Object
+from ..runner import TaskError
+from . import certificates, userfile
+from .client import VipuError
+from .convergence import call_after_write
+from .options import Run, connection
+
+OPTIONS: dict[str, t.Any] = {
+    "certificate": {"type": "bool"},
+    "certificate_renew_within": {"type": "int", "default": 30},
+    "revoked_certificates": {"type": "list", "elements": "str"},
+}
+
+_T = t.TypeVar("_T")
+
+
+class Outcome(t.NamedTuple):
+    """Certificates of the user before and after the task, in check mode the predicted ones."""
+
+    changed: bool
+    before: list[Object]
+    after: list[Object]
+    files: tuple[Path, Path]
+
+
+class _Plan(t.NamedTuple):
+    issue: bool
+    key: str | None  # fingerprint of the existing key to use; None for a new key
+    revoke: list[str]
+
+
+def converge_certificates(run: Run, config: Path, created: bool) -> Outcome | None:
+    """Issue, renew and revoke certificates as the options describe; None when they are not managed.
+
+    ``config``: configuration of the user, whose folder has the files of the certificate. ``created``: whether this task
+    created the user, in check mode whether it would.
+    """
+    user, check = run.params["id"], run.check_mode
+    files = certificates.paths(config.parent, user)
+    issued = run.transport.issued(user)
+    if issued:
+        for file, content in zip(files, issued, strict=True):
+            _write(file, content)
+        userfile.set_certificate(config, *files, check_mode=False)
+        return None
+    revoked = run.params["revoked_certificates"] or []
+    known = _read(run, files[1], created)
+    if known is None:
+        return None
+    before: list[Object] = known["certificates"]
+    manage = known["required"] if run.params["certificate"] is None else run.params["certificate"]
+    if not manage and not revoked:
+        return None
+    plan = _plan(run, before, files, manage, [] if created else revoked)
+    if check:
+        differs = manage and userfile.set_certificate(config, *files, check_mode=True)
+        return Outcome(plan.issue or bool(plan.revoke) or differs, before, _predicted(before, plan), files)
+    if plan.issue:
+        _issue(run, user, files, plan)
+    changed = plan.issue
+
+    def follow_up() -> bool:
+        differs = manage and userfile.set_certificate(config, *files, check_mode=False)
+        for key in plan.revoke:  # after the issue: the last certificate of the last administrator cannot be revoked
+            run.transport.revoke_certificate(user, key)
+        return differs or bool(plan.revoke)
+
+    changed = call_after_write(changed, follow_up) or changed
+    after = run.transport.certificates(user)["certificates"] if changed else before
+    return Outcome(changed, before, after, files)
+
+
+def _read(run: Run, key_file: Path, created: bool) -> Object | None:
+    """Return the certificates of the user and whether it needs one; None when nothing is managed."""
+    automatic = run.params["certificate"] is None and not run.params["revoked_certificates"]
+    # A user of a shared controller, or of another host of Ansible, keeps its certificates.
+    if automatic and not (connection(run.params).secure and (created or key_file.exists())):
+        return None
+    if created and run.check_mode:
+        return {"certificates": [], "required": False}
+    try:
+        return run.transport.certificates(run.params["id"])
+    except VipuError as error:
+        if automatic and error.code == "UNIMPLEMENTED":
+            return None
+        raise
+
+
+def _plan(run: Run, known: list[Object], files: tuple[Path, Path], manage: bool, revoked: list[str]) -> _Plan:
+    user = run.params["id"]
+    missing = sorted(set(revoked) - {each["key"] for each in known})
+    if missing:
+        raise TaskError(
+            "Cannot revoke certificate '%s' of user '%s': it has none with this key. Correct revoked_certificates."
+            % (missing[0], user)
+        )
+    valid = [each["key"] for each in known if not each["revoked"]]
+    revoke = [key for key in valid if key in revoked]
+    if not manage:
+        return _Plan(False, None, revoke)
+    certificate_file, key_file = files
+    key = _use(key_file, lambda: certificates.fingerprint(key_file))
+    if key in revoked or any(each["key"] == key and each["revoked"] for each in known):
+        key = None
+    until = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=run.params["certificate_renew_within"])
+    is_valid = key in valid and _use(certificate_file, lambda: certificates.is_valid(certificate_file, str(key), until))
+    return _Plan(not is_valid, key, revoke)
+
+
+def _issue(run: Run, user: str, files: tuple[Path, Path], plan: _Plan) -> None:
+    certificate_file, key_file = files
+
+    def request() -> bytes:
+        if plan.key is None:
+            key_file.unlink(missing_ok=True)
+        return certificates.signing_request(key_file, user)
+
+    pem = run.transport.issue_certificate(user, _use(key_file, request))
+    call_after_write(True, lambda: _write(certificate_file, pem))
+
+
+def _write(file: Path, content: str) -> None:
+    _use(file, lambda: write_private(file, content))
+
+
+def _use(file: Path, function: t.Callable[[], _T]) -> _T:
+    """Call a function that uses a file, and convert its errors to TaskError."""
+    try:
+        return function()
+    except ImportError as error:
+        raise TaskError(
+            "Cannot manage the certificate '%s': this Python has no library %s. Install it, or set certificate to "
+            "false." % (file, error.name)
+        ) from None
+    except OSError as error:
+        raise TaskError("Cannot use file '%s': %s." % (file, (error.strerror or str(error)).lower())) from None
+    except (ValueError, TypeError):
+        raise TaskError(
+            "Cannot use the key '%s': it is not an unencrypted elliptic curve key in PEM. Remove the file to get a new "
+            "key." % file
+        ) from None
+
+
+def _predicted(known: list[Object], plan: _Plan) -> list[Object]:
+    kept = [{**each, "revoked": each["revoked"] or each["key"] in plan.revoke} for each in known]
+    if not plan.issue:
+        return kept
+    new = {"key": plan.key, "serial": None, "valid_until": None, "revoked": False}
+    return [*(each for each in kept if each["key"] != plan.key), new]

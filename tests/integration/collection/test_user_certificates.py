@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Tests of the certificates of ``vipu_user``: issue, renewal, revocation, and users with a shared certificate."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+
+from openipu.vipu.api import auth
+from openipu.vipu.domain.model import Put, Role
+from openipu.vipu.tls import issue, load
+from tests.integration.collection.playbook import results
+from tests.integration.collection.test_scenarios import task
+from tests.integration.collection.test_tasks import Perform, performer
+from tests.integration.vipu_servers import InProcess, InstantLife
+
+
+class Controller:
+    """Secure controller, and its first administrator with a shared certificate."""
+
+    def __init__(self, make: Callable[..., InProcess], folder: Path, *, shared: bool = False) -> None:
+        certs = folder / "certs"
+        issue.create(certs, ["127.0.0.1"])
+        files = load.client_files(certs)
+        channel = grpc.ssl_channel_credentials(
+            *(Path(files[name]).read_bytes() for name in ("ca_path", "client_key", "client_cert"))
+        )
+        self.server = make(
+            life=InstantLife,
+            channel=channel,
+            credentials=load.server_credentials(certs),
+            certs=certs,
+            shared_certificates=shared,
+        )
+        user, key = auth.new_user("root", Role.ADMIN, (), shared_certificate=True)
+        self.server.server.controller.submit(lambda state: ([Put(user)], None)).result(10)
+        self.options = {**files, "api_user_id": "root", "api_access_key": key}
+
+    def perform(self, **options: Any) -> dict[str, Any]:
+        return performer(self.server)("vipu_user", **{**self.options, "id": "alice", **options})
+
+    def can_call(self, config: Path) -> bool:
+        """Return whether the settings in the file of a user are sufficient for a call."""
+        settings = dict(re.findall(r'^([a-z-]+)="(.*)"$', config.read_text(), re.MULTILINE))
+        used = {name.replace("-", "_"): settings[name] for name in settings if name not in ("api-host", "api-port")}
+        found = performer(self.server)("vipu_partition_info", **used)
+        assert not found.get("failed") or "the certificate is not one of this user" in found["msg"], found
+        return not found.get("failed")
+
+
+@pytest.fixture
+def controller(vipu_server: Callable[..., InProcess], tmp_path: Path) -> Controller:
+    return Controller(vipu_server, tmp_path)
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    return tmp_path / "users" / "alice.vipu-cli.hcl"
+
+
+@pytest.fixture
+def alice(controller: Controller, config: Path) -> Perform:
+    return partial(controller.perform, config_dest=str(config))
+
+
+def keys(outcome: dict[str, Any]) -> list[tuple[str, bool]]:
+    return [(each["key"], each["revoked"]) for each in outcome["certificates"]]
+
+
+def test_a_new_user_gets_a_certificate(controller: Controller, alice: Perform, config: Path) -> None:
+    assert alice(check=True)["changed"]
+    assert not config.parent.exists()
+    made = alice()
+    assert (made["changed"], made["client_cert"]) == (True, str(config.parent / "alice.crt"))
+    assert "PRIVATE" not in json.dumps(made)
+    assert {path.stat().st_mode & 0o777 for path in config.parent.iterdir()} == {0o600}
+    assert controller.can_call(config)
+    for check in (True, False):
+        again = alice(check=check)
+        assert (again["changed"], again["certificates"]) == (False, made["certificates"])
+
+
+def test_a_certificate_is_renewed_with_the_same_key(controller: Controller, alice: Perform, config: Path) -> None:
+    made, key = alice(), (config.parent / "alice.key").read_text()
+    predicted = alice(certificate_renew_within=900, check=True)
+    assert (predicted["changed"], predicted["certificates"][0]["serial"]) == (True, None)
+    assert predicted["diff"]["before"]["certificates"]["alice"] == made["certificates"]
+    renewed = alice(certificate_renew_within=900)
+    assert renewed["changed"] and keys(renewed) == keys(made)
+    assert renewed["certificates"] != made["certificates"]
+    assert renewed["diff"]["after"]["certificates"]["alice"] == renewed["certificates"]
+    assert (config.parent / "alice.key").read_text() == key
+    assert not alice()["changed"]
+    assert controller.can_call(config)
+
+
+@pytest.mark.parametrize("lost", ["alice.crt", "alice.key"])
+def test_lost_files_are_replaced(controller: Controller, alice: Perform, config: Path, lost: str) -> None:
+    made = alice()
+    (config.parent / lost).unlink()
+    repaired = alice(certificate=True)
+    assert repaired["changed"] and controller.can_call(config)
+    assert len(repaired["certificates"]) == (1 if lost == "alice.crt" else 2)
+    assert keys(made)[0] in keys(repaired)
+    assert not alice()["changed"]
+
+
+def test_a_revoked_certificate_is_replaced(controller: Controller, alice: Perform, config: Path) -> None:
+    (stolen,) = keys(alice())
+    copies = {path: path.read_text() for path in config.parent.iterdir()}
+    predicted = alice(revoked_certificates=[stolen[0]], check=True)
+    assert predicted["changed"] and keys(predicted) == [(stolen[0], True), (None, False)]
+    replaced = alice(revoked_certificates=[stolen[0]])
+    assert keys(replaced)[0] == (stolen[0], True)
+    assert [revoked for _, revoked in keys(replaced)] == [True, False]
+    assert controller.can_call(config)
+    assert not alice(revoked_certificates=[stolen[0]])["changed"]
+    for path, content in copies.items():
+        path.write_text(content)
+    assert not controller.can_call(config)
+    unknown = alice(revoked_certificates=["0" * 64])
+    assert "it has none with this key. Correct revoked_certificates." in unknown["msg"]
+
+
+def test_a_user_with_a_shared_certificate_keeps_it(
+    vipu_server: Callable[..., InProcess], tmp_path: Path, config: Path
+) -> None:
+    """Until the option asks for a certificate of its own."""
+    controller = Controller(vipu_server, tmp_path, shared=True)
+    alice = partial(controller.perform, config_dest=str(config))
+    assert "certificates" not in alice()
+    assert [path.name for path in config.parent.iterdir()] == [config.name]
+    assert controller.can_call(config)
+    assert not alice()["changed"]
+    key = re.findall('api-access-key="(.*)"', config.read_text())
+    own = alice(certificate=True)
+    assert own["changed"] and controller.can_call(config)
+    assert str(config.parent / "alice.crt") in config.read_text()
+    assert re.findall('api-access-key="(.*)"', config.read_text()) == key
+    assert not alice(certificate=True)["changed"]
+
+
+def test_users_of_other_hosts_keep_their_certificates(controller: Controller, alice: Perform, tmp_path: Path) -> None:
+    """A host without the files of a user, such as a fresh runner of CI, does not add certificates."""
+    alice()
+    elsewhere = controller.perform(config_dest=str(tmp_path / "elsewhere" / "alice.hcl"))
+    assert (elsewhere["changed"], "certificates" in elsewhere) == (False, False)
+
+
+def test_unusable_keys_and_transports(alice: Perform, config: Path) -> None:
+    alice()
+    (config.parent / "alice.key").write_text("not a key")
+    failed = alice()
+    assert failed["failed"] and "Remove the file to get a new key." in failed["msg"]
+    failed = alice(certificate=True, transport="cli", vipu_admin_path="vipu-admin", vipu_path="vipu")
+    assert "Cannot manage certificates of user 'alice' over the command line." in failed["msg"]
+
+
+@pytest.mark.parametrize("fast_path", [True, False], ids=["action", "module"])
+def test_in_a_playbook(controller: Controller, tmp_path: Path, config: Path, fast_path: bool) -> None:
+    host, port = controller.server.address.rsplit(":", 1)
+    tasks = [task("vipu_user", id="alice", config_dest=str(config), certificate=True)] * 2
+    found = results(
+        tmp_path,
+        tasks,
+        controller={**controller.options, "api_host": host, "api_port": int(port)},
+        openipu_fast_path=fast_path,
+    )
+    assert [(each["failed"], each["changed"]) for each in found] == [(False, True), (False, False)], found
+    assert "PRIVATE" not in json.dumps(found)
+    assert controller.can_call(config)
