@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Variables of the roles `vipu_server` and `vipu_client` for certificates."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests import ROOT
+
+ROLES = ROOT / "roles"
+
+
+def evaluate(folder: Path, role: str, expression: str, **given: Any) -> Any:
+    """Return the value of an expression with the variables of a role."""
+    output = folder / "value.json"
+    copy = {"dest": str(output), "content": "{{ value | to_json }}", "mode": "0600"}
+    play = {
+        "hosts": "localhost",
+        "gather_facts": False,
+        "vars_files": [str(ROLES / role / name / "main.yml") for name in ("defaults", "vars")],
+        "vars": {"value": expression},
+        "tasks": [{"ansible.builtin.copy": copy}],
+    }
+    book = folder / "play.yml"
+    book.write_text(yaml.safe_dump([play]))
+    program = Path(sys.executable).with_name("ansible-playbook")
+    given = {"ansible_python_interpreter": sys.executable, **given}
+    command = [program, "-i", "localhost,", "-c", "local", "-e", json.dumps(given), book]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert run.returncode == 0, run.stdout + run.stderr
+    return json.loads(output.read_text())
+
+
+def health_environment(folder: Path, **given: Any) -> dict[str, str]:
+    """Return the environment of the health check after the start."""
+    (block,) = yaml.safe_load((ROLES / "vipu_server/tasks/start.yml").read_text())
+    (task,) = [each for each in block["block"] if "health" in str(each.get("ansible.builtin.command"))]
+    found: dict[str, str] = evaluate(folder, "vipu_server", task["environment"], **given)
+    return found
+
+
+def test_the_health_check_reads_the_files_for_agents(tmp_path: Path) -> None:
+    files = {name: f"/pki/{name}" for name in ("ca", "certificate", "key")}
+    names = {f"VIPU_SERVER_AGENT_TLS_{name.upper()}" for name in files}
+    assert names <= set(health_environment(tmp_path, vipu_server_agent_tls=files))
+    assert not names & set(health_environment(tmp_path))
+
+
+def test_certificates_of_users_are_the_default_where_they_can_be_issued(tmp_path: Path) -> None:
+    name = "VIPU_SERVER_CLIENT_CERTIFICATES"
+    assert health_environment(tmp_path)[name] == "user"
+    external = dict.fromkeys(("ca", "certificate", "key", "client_certificate", "client_key"), "/pki")
+    assert health_environment(tmp_path, vipu_server_certificates=external)[name] == "shared"
+
+
+def test_certificates_in_the_file_of_a_user(tmp_path: Path) -> None:
+    """Those of the file are copied if they exist. Those in the variables have precedence."""
+    for name in ("a.crt", "a.key"):
+        (tmp_path / name).touch()
+    for user in ("a", "b"):
+        paths = {"client-cert": f"{tmp_path}/{user}.crt", "client-key": f"{tmp_path}/{user}.key"}
+        lines = [f"{name}={json.dumps(path)}" for name, path in {"api-user-id": user, **paths}.items()]
+        (tmp_path / f"{user}.hcl").write_text("\n".join(lines))
+    users: list[dict[str, str]] = [
+        {"name": "own", "config": f"{tmp_path}/a.hcl"},
+        {"name": "lost", "config": f"{tmp_path}/b.hcl"},
+        {"name": "given", "config": f"{tmp_path}/a.hcl", "client_cert": "/pki/c.crt", "client_key": "/pki/c.key"},
+        {"name": "plain", "access_key": "k"},
+    ]
+    found = evaluate(
+        tmp_path,
+        "vipu_client",
+        "{{ {'files': vipu_client_certificates, 'desired': vipu_client_desired_user_files} }}",
+        vipu_client_users=users,
+    )
+    assert found["files"] == {
+        "own": {"cert": f"{tmp_path}/a.crt", "key": f"{tmp_path}/a.key"},
+        "lost": {"cert": "", "key": ""},
+        "given": {"cert": "/pki/c.crt", "key": "/pki/c.key"},
+        "plain": {"cert": "", "key": ""},
+    }
+    assert sorted(path.rpartition("/")[2] for path in found["desired"]) == sorted(
+        ["own.hcl", "lost.hcl", "given.hcl", "plain.hcl", "own.crt", "given.crt", "own.key", "given.key"]
+    )
