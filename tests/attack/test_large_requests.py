@@ -14,7 +14,7 @@ from tests.integration.vipu_servers import InProcess, Process
 MEGABYTE = 1 << 20
 
 
-@pytest.mark.defence("openipu.vipu.api.guard._MAX_REQUEST", 1 << 40)
+@pytest.mark.defence("openipu.vipu.api.methods._MAX_REQUEST", 1 << 40)
 def test_large_requests(instant_server: InProcess) -> None:
     request = virmgrpc.GetPartitionStatusRequest(partition_id="x" * 2 * MEGABYTE)
     with pytest.raises(grpc.RpcError) as caught:
@@ -22,7 +22,7 @@ def test_large_requests(instant_server: InProcess) -> None:
     assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
 
 
-@pytest.mark.defence("openipu.vipu.api.guard._MAX_REQUEST", 1 << 40)
+@pytest.mark.defence("openipu.vipu.api.methods._MAX_REQUEST", 1 << 40)
 def test_large_requests_to_a_process(vipu_process: Callable[..., Process]) -> None:
     request = virmgrpc.GetPartitionStatusRequest(partition_id="x" * 2 * MEGABYTE)
     with pytest.raises(grpc.RpcError) as caught:

@@ -19,7 +19,7 @@ from structlog.testing import LogCapture
 
 from openipu.shared.vipu.client import ACCESS_KEY_METADATA, USER_ID_METADATA
 from openipu.shared.vipu.contract import admin, virmgrpc
-from openipu.vipu.api import auth, guard
+from openipu.vipu.api import auth, methods
 from openipu.vipu.api.endpoints import ListenAddress
 from openipu.vipu.domain.model import Put, Role
 from openipu.vipu.server.initialise import initialise
@@ -217,7 +217,7 @@ def test_the_log_names_rejected_callers_and_writers(
     key = "AAAAAAAAAAA"
     capture = LogCapture()
     logger_class = structlog.make_filtering_bound_logger(logging.DEBUG)
-    for module in (guard, writer):  # these loggers drop lower levels in tests
+    for module in (methods, writer):  # these loggers drop lower levels in tests
         monkeypatch.setattr(
             module, "_log", structlog.wrap_logger(None, processors=[capture], wrapper_class=logger_class)
         )

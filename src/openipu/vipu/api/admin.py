@@ -17,7 +17,7 @@ from openipu.vipu.api import auth, cluster_test_messages
 from openipu.vipu.api import convert as messages
 from openipu.vipu.api.auth import Caller
 from openipu.vipu.api.convert import Message
-from openipu.vipu.api.guard import large_requests, non_blocking, waits_for_agents
+from openipu.vipu.api.methods import large_requests, non_blocking, waits_for_agents
 from openipu.vipu.api.replies import allocation_reply, not_found
 from openipu.vipu.api.reply_stream import ReplyStream
 from openipu.vipu.api.watch import ALL_KINDS, Watches

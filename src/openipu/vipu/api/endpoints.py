@@ -29,7 +29,7 @@ from openipu.vipu.storage.writer import RecordWriter
 from openipu.vipu.tls.load import ServerCredentials
 
 # Bytes of a message. The largest batch of AdminService is one of 50,000 items; 64 racks take a tenth of it. An endpoint
-# without AdminService needs no more than ``guard`` allows for ordinary requests.
+# without AdminService needs no more than ``methods`` allows for ordinary requests.
 MAX_ADMIN_MESSAGE = 4 << 20
 MAX_USER_MESSAGE = 1 << 20
 _MAX_REPLY = 64 << 20

@@ -13,7 +13,7 @@ from openipu.shared.vipu.contract import virmgrpc
 from openipu.vipu.api import convert as messages
 from openipu.vipu.api.auth import Caller
 from openipu.vipu.api.convert import Message
-from openipu.vipu.api.guard import waits_for_agents
+from openipu.vipu.api.methods import waits_for_agents
 from openipu.vipu.domain import rules
 from openipu.vipu.domain.context import Context
 from openipu.vipu.domain.errors import Code, RuleError, RuleViolation, missing_or_hidden, quoted

@@ -7,7 +7,7 @@ from openipu.shared.vipu.contract import admin
 from openipu.vipu.api import convert as messages
 from openipu.vipu.api.auth import Caller
 from openipu.vipu.api.convert import Message
-from openipu.vipu.api.guard import non_blocking
+from openipu.vipu.api.methods import non_blocking
 from openipu.vipu.api.replies import allocation_reply, not_found
 from openipu.vipu.api.reply_stream import ReplyStream
 from openipu.vipu.api.watch import TENANT_KINDS, Watches

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The methods of the services: how their calls run, and how results are logged and counted."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import grpc
+import structlog
+
+from openipu.shared.vipu.client import ERROR_CODE_METADATA
+from openipu.vipu.api.admission import Group
+from openipu.vipu.api.auth import AuthError, Caller
+from openipu.vipu.api.status import error_code, status
+from openipu.vipu.domain.errors import Code, RuleError
+
+_log = structlog.get_logger("openipu.vipu.api.methods")
+
+# Bytes of an ordinary request; ``large_requests`` marks exceptions. A list of a thousand names takes a tenth
+# of it, and a decoded message takes many times its encoded size.
+_MAX_REQUEST = 1 << 20
+
+_READS = ("Get", "List", "Count", "Check", "Watch")  # prefixes of the names of read-only methods
+_REJECTED = (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED)
+_LONGEST_ID = 63  # characters of an unverified user id in the log
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def waits_for_agents(method: _Function) -> _Function:
+    """Mark a method that may wait long for IPU-Machines, to run it in a separate thread pool."""
+    method.waits_for_agents = True  # type: ignore[attr-defined]
+    return method
+
+
+def large_requests(method: _Function) -> _Function:
+    """Mark a method of administrators whose requests may have the maximum message size."""
+    method.large_requests = True  # type: ignore[attr-defined]
+    return method
+
+
+def non_blocking(method: _Function) -> _Function:
+    """Mark a method that starts a stream of replies and returns. It receives a ``ReplyStream`` too."""
+    method.non_blocking = True  # type: ignore[attr-defined]
+    return method
+
+
+class Method:
+    """A method, and how its calls are treated and reported."""
+
+    unauthenticated = admin_only = False
+    group: Group | None = None  # None: that of the caller
+
+    def __init__(self, path: str, handler: Any, count: Callable[[str, float], None]) -> None:
+        """Describe the method of a gRPC ``handler``. ``count`` records the code and the seconds of a call."""
+        self.path = path
+        self.name = path.rpartition("/")[2]
+        self.streams_requests = handler.request_streaming
+        self.streams_replies = handler.response_streaming
+        self.behaviour = (
+            handler.stream_stream
+            if self.streams_requests
+            else handler.unary_stream
+            if self.streams_replies
+            else handler.unary_unary
+        )
+        self.decode = handler.request_deserializer
+        self.encode = handler.response_serializer
+        self.slow = getattr(self.behaviour, "waits_for_agents", False)
+        self.non_blocking = getattr(self.behaviour, "non_blocking", False)
+        self._bounded = not getattr(self.behaviour, "large_requests", False)
+        self._writes = not self.name.startswith(_READS)
+        self._count = count
+
+    def check(self, caller: Caller) -> None:
+        """Raise RuleError when the caller may not use this method."""
+        if self.admin_only and caller.allowed is not None:
+            raise RuleError(
+                Code.PERMISSION_DENIED,
+                f"Cannot call {self.name}: only administrators may do this. Use the key of an administrator.",
+            )
+
+    def read(self, data: bytes) -> Any:
+        """Return a request. Raises RuleError and DecodeError."""
+        if self._bounded and len(data) > _MAX_REQUEST:
+            raise RuleError(
+                Code.RESOURCE_EXHAUSTED,
+                f"Cannot read the request of {self.path}: it has {len(data)} bytes; the limit is {_MAX_REQUEST}.",
+            )
+        return self.decode(data)
+
+    def succeed(self, context: grpc.ServicerContext, caller: Caller, start: float, request: Any, reply: Any) -> None:
+        """Record a call without error."""
+        seconds = time.perf_counter() - start
+        self._count("OK", seconds)
+        if self._writes and _changed(request, reply):
+            _log.info(
+                "request completed",
+                method=self.path,
+                object=_object_id(request),
+                user=caller.user,
+                peer=context.peer(),
+            )
+        self._debug(context, caller.user, "OK", "", seconds)
+
+    def fail(self, context: grpc.ServicerContext, caller: Caller, start: float, error: Exception) -> Any:
+        """Record a failed call and end it with a status."""
+        return context.abort(*self.record_failure(context, caller, start, error))
+
+    def record_failure(
+        self, context: grpc.ServicerContext, caller: Caller, start: float, error: Exception
+    ) -> tuple[grpc.StatusCode, str]:
+        """Record a failed call, set its error code, and return its status."""
+        seconds = time.perf_counter() - start
+        code, message = status(error, self.path)
+        # The id in an AuthError is not verified.
+        user = error.user[:_LONGEST_ID] if isinstance(error, AuthError) else caller.user
+        self._count(code.name, seconds)
+        if code in _REJECTED:
+            _log.warning("request rejected", method=self.path, user=user, peer=context.peer(), reason=message)
+        self._debug(context, user, code.name, message, seconds)
+        context.set_trailing_metadata(((ERROR_CODE_METADATA, error_code(error)),))
+        return code, message
+
+    def _debug(self, context: grpc.ServicerContext, user: str, code: str, message: str, seconds: float) -> None:
+        _log.debug(
+            "call",
+            method=self.path,
+            user=user,
+            peer=context.peer(),
+            code=code,
+            error=message,
+            milliseconds=round(seconds * 1000, 3),
+        )
+
+
+def _object_id(request: Any) -> str:
+    """Return the id of the object that a request changes, empty for a request for many."""
+    spec = getattr(request, "spec", None) or getattr(request, "requirements", None) or request
+    return str(getattr(spec, "id", "") or getattr(spec, "partition_id", ""))
+
+
+def _changed(request: Any, reply: Any) -> bool:
+    """Return whether a call changed records: false for a batch that was only validated, or rejected."""
+    return not getattr(request, "validate_only", False) and getattr(reply, "applied", True)
