@@ -144,14 +144,20 @@ class Client:
         except (grpc.RpcError, ValueError) as error:
             raise self._failure(error, request, action) from None
 
-    def watch(self, service: str, request: t.Any, action: str = "") -> t.Iterator[t.Any]:
+    def watch(
+        self, service: str, request: t.Any, action: str = "", started: t.Callable[[t.Any], None] | None = None
+    ) -> t.Iterator[t.Any]:
         """Yield the replies of method Watch of ``TenantService`` or ``AdminService``. Raises VipuError.
 
-        The stream has a channel of its own, which detects that the controller disappeared.
+        The stream has a channel of its own, which detects that the controller disappeared. ``started`` receives the
+        call, which any thread may cancel.
         """
         with self._open(_KEEPALIVE) as channel:
             try:
-                yield from admin.stub(channel, service).Watch(request, metadata=self._metadata())
+                call = admin.stub(channel, service).Watch(request, metadata=self._metadata())
+                if started is not None:
+                    started(call)
+                yield from call
             except (grpc.RpcError, ValueError) as error:
                 raise self._failure(error, request, action) from None
 

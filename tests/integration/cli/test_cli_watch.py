@@ -3,10 +3,14 @@
 
 from __future__ import annotations
 
+import array
 import contextlib
+import fcntl
 import json
 import signal
 import subprocess
+import sys
+import termios
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,12 +25,32 @@ from tests.integration.cli.cli_support import BIN, Cli
 from tests.integration.vipu_servers import InProcess, InstantLife, ListenAddress, partition, pod, wait_active
 from tests.waiting import until
 
+# Sends SIGINT while a finalizer runs. Python ignores exceptions there.
+INTERRUPTS_ITSELF = """
+import os, signal
+from openipu.shared.vipu import objects
+from openipu.vipu.cli.user import main
+
+class Interrupt:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+
+def event(message, event=objects.event, interrupts=[Interrupt()]):
+    interrupts.clear()
+    return event(message)
+
+objects.event = event
+main()
+"""
+
 
 class Running:
     """A command that runs until ``stop``."""
 
     def __init__(self, cli: Cli, line: str) -> None:
         program, *arguments = line.split()
+        if program == "python":
+            program, arguments = sys.executable, ["-c", INTERRUPTS_ITSELF, *arguments]
         self.lines: list[str] = []
         self.errors: list[str] = []
         self.process = subprocess.Popen(
@@ -54,11 +78,8 @@ class Running:
 
     def stop(self) -> int:
         """Interrupt the command and return its exit status."""
-        for _ in range(4):  # an interrupt inside a callback of a library has no effect
-            self.process.send_signal(signal.SIGINT)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                return self.process.wait(10)
-        return -1
+        self.process.send_signal(signal.SIGINT)
+        return self.process.wait(10)
 
 
 @pytest.fixture
@@ -140,3 +161,30 @@ def test_it_continues_after_a_restart_and_lists_again_when_compacted(
 def test_it_fails_when_no_controller_responds(tmp_path: Path) -> None:
     cli = Cli(tmp_path, "127.0.0.1:1")
     assert cli.failed("vipu watch partitions").startswith("watch (partitions): failed: ")
+
+
+def test_an_interrupt_inside_a_finalizer_ends_the_command(server: InProcess, start: Callable[..., Running]) -> None:
+    running = start(server, "python watch allocations")
+    assert running.process.wait(10) == 0
+    assert not running.errors
+
+
+def test_a_second_interrupt_ends_a_command_whose_output_blocks(instant_server: InProcess, tmp_path: Path) -> None:
+    pod(instant_server, 32)
+    cli = Cli(tmp_path, instant_server.address)
+    command = [str(BIN / "vipu-admin"), "watch", "all", "-o", "json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=cli.home, env=cli.environment) as process:
+        try:
+            assert process.stdout is not None
+            size = fcntl.fcntl(process.stdout, fcntl.F_SETPIPE_SZ, 4096)
+            unread = array.array("i", [0])
+            until(lambda: fcntl.ioctl(process.stdout, termios.FIONREAD, unread) == 0 and unread[0] > size - 1024)
+
+            def interrupted() -> bool:
+                process.send_signal(signal.SIGINT)
+                return process.poll() is not None
+
+            until(interrupted)
+            assert process.returncode == -signal.SIGTERM
+        finally:
+            process.kill()

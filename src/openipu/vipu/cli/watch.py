@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,6 +11,7 @@ import click
 
 from openipu.vipu.cli import output
 from openipu.vipu.cli.grammar import Id, Leaf, command
+from openipu.vipu.cli.interruption import Interruption
 from openipu.vipu.cli.session import Session
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 10.0  # seconds between attempts to connect
@@ -21,8 +21,10 @@ _INTERRUPTED = frozenset({"UNAVAILABLE", "CANCELLED"})
 Line = dict[str, Any]
 
 
-def events(session: Session, service: str, since: int, **filters: Any) -> Iterator[Line]:
-    """Yield events, bookmarks and resets as objects. Connect again when the connection is lost. Raises VipuError.
+def events(session: Session, service: str, since: int, interruption: Interruption, **filters: Any) -> Iterator[Line]:
+    """Yield events, bookmarks and resets as objects until the interruption. Raises VipuError.
+
+    Connect again when the connection is lost.
 
     Events are held back until all of their revision have arrived, so that no event appears twice.
     """
@@ -31,11 +33,11 @@ def events(session: Session, service: str, since: int, **filters: Any) -> Iterat
     from openipu.shared.vipu.contract import admin
 
     revision, served, connected, pause = since, False, False, _FIRST_PAUSE
-    while True:
+    while not interruption.received:
         request = admin.WatchRequest(since_revision=revision, **filters)
         held: list[Line] = []
         try:
-            for reply in session.client.watch(service, request, session.action):
+            for reply in session.client.watch(service, request, session.action, interruption.cancels):
                 served, connected, pause = True, True, _FIRST_PAUSE
                 held += [objects.event(event) for event in reply.events]
                 if reply.revision:
@@ -44,6 +46,8 @@ def events(session: Session, service: str, since: int, **filters: Any) -> Iterat
                     yield {"type": "bookmark", "revision": revision}
                     held.clear()
         except VipuError as error:
+            if interruption.received:
+                return
             if error.code == "OUT_OF_RANGE" and revision:
                 click.echo(f"{error.message} Listing all objects.", err=True)
                 revision = 0
@@ -54,20 +58,17 @@ def events(session: Session, service: str, since: int, **filters: Any) -> Iterat
             if connected:
                 click.echo(f"{error.message} Trying again.", err=True)
                 connected = False
-        time.sleep(pause)
+        interruption.pause(pause)  # doubles with each failed attempt, so that many clients do not flood a controller
         pause = min(2 * pause, _LONGEST_PAUSE)
 
 
 def show(session: Session, lines: Iterator[Line]) -> None:
-    """Print events until the command is interrupted: one JSON object per line, or one line of text."""
-    try:
-        for line in lines:
-            if session.json:
-                click.echo(json.dumps(line))
-            elif "id" in line:
-                click.echo(text(line))
-    except KeyboardInterrupt:
-        return
+    """Print events: one JSON object per line, or one line of text."""
+    for line in lines:
+        if session.json:
+            click.echo(json.dumps(line))
+        elif "id" in line:
+            click.echo(text(line))
 
 
 def text(line: Line) -> str:
@@ -94,7 +95,7 @@ def _watch(noun: str, service: str, help: str, kind: str = "") -> Leaf:
 
     def watch(session: Session, id: str | None = None, allocation: str | None = None, since: int | None = None) -> None:
         filters = {"kinds": chosen, "ids": [id] if id else [], "allocation_id": allocation or ""}
-        show(session, events(session, service, since or 0, **filters))
+        show(session, events(session, service, since or 0, Interruption(), **filters))
 
     made = command("watch", noun)(watch)
     if kind:
