@@ -11,13 +11,14 @@ from typing import Any
 import structlog
 
 WINDOW = 60.0  # seconds
-MAX_LINES = 20  # of one event about one agent in a window
-PARTY = "agent"  # only events with this field are limited
+MAX_LINES = 20  # of one event about one party in a window
+PARTY = "party"  # the party that causes an event; it is not logged
+AGENT = "agent"  # the party of an event without PARTY. Other events are not limited.
 MAX_KEYS = 4096  # the oldest window is dropped first
 
 
 class RateLimit:
-    """Processor of structlog that drops an event after MAX_LINES lines about one agent in WINDOW seconds.
+    """Processor of structlog that drops an event after MAX_LINES lines about one party in WINDOW seconds.
 
     The first line of the next window has the number of dropped lines in ``suppressed``.
     """
@@ -28,9 +29,10 @@ class RateLimit:
 
     def __call__(self, logger: Any, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
         """Return the event, or raise ``structlog.DropEvent``."""
-        if PARTY not in event:
+        party = event.pop(PARTY, None) or event.get(AGENT)
+        if party is None:
             return event
-        key = (str(event["event"]), str(event[PARTY]))
+        key = (str(event["event"]), str(party))
         now = self._clock()
         start, lines = self._windows.get(key, (now, 0))
         if now >= start + WINDOW:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Limit of log lines about one agent."""
+"""Limit of log lines about one party."""
 
 from __future__ import annotations
 
@@ -39,6 +39,15 @@ def test_one_agent_cannot_hide_others() -> None:
     assert limited.lines[-1] == {"event": "agent down", "agent": "liar", "suppressed": 1000 - MAX_LINES}
     limited.write(agent="liar")
     assert "suppressed" not in limited.lines[-1]
+
+
+def test_the_party_of_an_event_is_not_logged() -> None:
+    limited = Log()
+    for _ in range(1000):
+        limited.write(party="clients 1", event="request rejected")
+    limited.write(party="clients 2", event="request rejected")
+    assert len(limited.lines) == MAX_LINES + 1
+    assert limited.lines[-1] == {"event": "request rejected"}
 
 
 def test_other_events_are_not_limited() -> None:

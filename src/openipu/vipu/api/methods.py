@@ -25,6 +25,7 @@ _MAX_REQUEST = 1 << 20
 _READS = ("Get", "List", "Count", "Check", "Watch")  # prefixes of the names of read-only methods
 _REJECTED = (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED)
 _LONGEST_ID = 63  # characters of an unverified user id in the log
+_PARTIES = 8  # groups of client addresses with a limit of log lines each
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -119,7 +120,8 @@ class Method:
         user = error.user[:_LONGEST_ID] if isinstance(error, AuthError) else caller.user
         self._count(code.name, seconds)
         if code in _REJECTED:
-            _log.warning("request rejected", method=self.path, user=user, peer=context.peer(), reason=message)
+            peer = context.peer()
+            _log.warning("request rejected", method=self.path, user=user, peer=peer, reason=message, party=_party(peer))
         self._debug(context, user, code.name, message, seconds)
         context.set_trailing_metadata(((ERROR_CODE_METADATA, error_code(error)),))
         return code, message
@@ -134,6 +136,11 @@ class Method:
             error=message,
             milliseconds=round(seconds * 1000, 3),
         )
+
+
+def _party(peer: str) -> str:
+    """Return the group of the address of a client: an unpredictable one of few."""
+    return f"clients {hash(peer.rpartition(':')[0]) % _PARTIES}"
 
 
 def _object_id(request: Any) -> str:
