@@ -19,6 +19,7 @@ from openipu.vipu.tls import issue, load
 from tests.integration.collection.playbook import results
 from tests.integration.collection.test_scenarios import task
 from tests.integration.collection.test_tasks import Perform, performer
+from tests.integration.collection.test_users_playbook import users_playbook
 from tests.integration.vipu_servers import InProcess, InstantLife
 
 
@@ -176,3 +177,28 @@ def test_in_a_playbook(controller: Controller, tmp_path: Path, config: Path, fas
     assert [(each["failed"], each["changed"]) for each in found] == [(False, True), (False, False)], found
     assert "PRIVATE" not in json.dumps(found)
     assert controller.can_call(config)
+
+
+def test_the_users_of_a_pod(controller: Controller, tmp_path: Path) -> None:
+    """The playbook of the POD gives new users certificates, and revokes those that a variable names."""
+    folder = tmp_path / "users"
+    host, port = controller.server.address.rsplit(":", 1)
+    variables = {
+        "vipu_connection": {**controller.options, "api_host": host, "api_port": int(port)},
+        "vipu_pod_users": [{"id": id, "role": "user", "allocations": []} for id in ("alice", "bob")],
+        "vipu_users_folder": str(folder),
+    }
+
+    def run(**more: Any) -> str:
+        hosts = {"controllers": {"hosts": {"server1": {**variables, **more}}}}
+        return users_playbook(tmp_path, hosts)
+
+    assert "changed=1" in run()
+    assert sorted(path.name for path in folder.iterdir()) == [
+        f"{id}.{suffix}" for id in ("alice", "bob") for suffix in ("crt", "key", "vipu-cli.hcl")
+    ]
+    assert "changed=0" in run()
+    (stolen,) = keys(controller.perform(config_dest=str(folder / "alice.vipu-cli.hcl")))
+    assert "changed=1" in run(vipu_revoked_certificates={"alice": [stolen[0]]})
+    assert all(controller.can_call(folder / f"{id}.vipu-cli.hcl") for id in ("alice", "bob"))
+    assert "changed=0" in run(vipu_revoked_certificates={"alice": [stolen[0]]})

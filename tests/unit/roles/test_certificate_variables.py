@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
@@ -88,3 +89,25 @@ def test_certificates_in_the_file_of_a_user(tmp_path: Path) -> None:
     assert sorted(path.rpartition("/")[2] for path in found["desired"]) == sorted(
         ["own.hcl", "lost.hcl", "given.hcl", "plain.hcl", "own.crt", "given.crt", "own.key", "given.key"]
     )
+
+
+def test_the_administrator_keeps_a_certificate_of_its_own(tmp_path: Path) -> None:
+    """Each run writes the file again. A certificate that the administrator created next to it has precedence."""
+
+    def settings() -> list[str]:
+        found: str = evaluate(
+            tmp_path,
+            "vipu_server",
+            f"{{{{ lookup('ansible.builtin.template', '{ROLES}/vipu_server/templates/admin.vipu-cli.hcl.j2') }}}}",
+            vipu_server_access_key={"content": b64encode(b'api-user-id="admin"\nclient-cert="/var/lib/x"\n').decode()},
+            vipu_server_login_path=str(tmp_path),
+        )
+        return found.splitlines()
+
+    def expected(name: str) -> list[str]:
+        paths = {"ca-path": "ca.crt", "client-cert": f"{name}.crt", "client-key": f"{name}.key"}
+        return ['api-user-id="admin"', *(f'{option}="{tmp_path}/{file}"' for option, file in paths.items())]
+
+    assert settings() == expected("client")
+    (tmp_path / "admin.crt").touch()
+    assert settings() == expected("admin")
