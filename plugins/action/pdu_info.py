@@ -6,7 +6,10 @@
 from __future__ import annotations
 
 from ansible_collections.openipu.pod.plugins.module_utils.pdu.info_task import PDU_INFO
+from ansible_collections.openipu.pod.plugins.module_utils.pdu.session import load_mibs
 from ansible_collections.openipu.pod.plugins.plugin_utils.action import TaskAction
+
+load_mibs()  # before Ansible forks a worker for each PDU
 
 
 class ActionModule(TaskAction):

@@ -8,13 +8,6 @@ from __future__ import annotations
 import logging
 import typing as t
 
-try:
-    from pyeapi import eapilib
-except ImportError:
-    HAS_PYEAPI = False
-else:
-    HAS_PYEAPI = True
-
 if t.TYPE_CHECKING:
     import http.client
     import ssl
@@ -28,48 +21,47 @@ def open_channel(
     ``login`` is a user name with its password. Without it nothing is sent, because a switch ignores the client
     certificate otherwise.
     """
-    # pyeapi logs requests including secrets, and tracebacks of errors that become messages of tasks.
+    from pyeapi import eapilib  # not at import: pyeapi opens a socket to syslog and adds handlers to its logger
+
+    # It logs requests including secrets, and tracebacks of errors that become messages of tasks.
     logging.getLogger(eapilib.__name__).disabled = True
     channel = eapilib.EapiConnection()
     if login:
         channel.authentication(*login)
     target: dict[str, t.Any] = {"host": host, "timeout": timeout}
     if context:
-        channel.transport = _Secure("/command-api", port=port or 443, context=context, **target)
+        transport = _persistent(eapilib.HttpsConnection)
+        channel.transport = transport("/command-api", port=port or 443, context=context, **target)
     else:
-        channel.transport = _Plain("/command-api", port=port or 80, **target)
+        channel.transport = _persistent(eapilib.HttpConnection)("/command-api", port=port or 80, **target)
     return channel
 
 
-if HAS_PYEAPI:
+def _persistent(transport: t.Any) -> t.Any:
+    return type(transport.__name__, (_Persistent, transport), {})
 
-    class _Persistent:
-        """Transport that stays open although pyeapi closes it after every request.
 
-        It closes after a failed request and when the switch closes the connection.
-        """
+class _Persistent:
+    """Transport that stays open although pyeapi closes it after every request.
 
-        _finished = True
+    It closes after a failed request and when the switch closes the connection.
+    """
 
-        def putrequest(self, *args: t.Any, **more: t.Any) -> None:
-            self._finished = True
-            super().putrequest(*args, **more)  # type: ignore[misc]
+    _finished = True
 
-        def getresponse(self) -> http.client.HTTPResponse:
-            response: http.client.HTTPResponse = super().getresponse()  # type: ignore[misc]
-            self._finished = response.will_close
-            return response
+    def putrequest(self, *args: t.Any, **more: t.Any) -> None:
+        self._finished = True
+        super().putrequest(*args, **more)  # type: ignore[misc]
 
-        def close(self) -> None:
-            if self._finished:
-                super().close()  # type: ignore[misc]
+    def getresponse(self) -> http.client.HTTPResponse:
+        response: http.client.HTTPResponse = super().getresponse()  # type: ignore[misc]
+        self._finished = response.will_close
+        return response
 
-        def disconnect(self) -> None:
-            self._finished = True
-            self.close()
+    def close(self) -> None:
+        if self._finished:
+            super().close()  # type: ignore[misc]
 
-    class _Plain(_Persistent, eapilib.HttpConnection):  # type: ignore[misc]
-        pass
-
-    class _Secure(_Persistent, eapilib.HttpsConnection):  # type: ignore[misc]
-        pass
+    def disconnect(self) -> None:
+        self._finished = True
+        self.close()

@@ -17,14 +17,13 @@ import ssl
 import time
 import typing as t
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 
 from ..reconcile import UserError
-from .channel import HAS_PYEAPI, open_channel
+from .channel import open_channel
 from .config import without_secrets
 
-if HAS_PYEAPI:
-    from pyeapi import eapilib
-
+HAS_PYEAPI = find_spec("pyeapi") is not None
 _PAUSE = 0.5  # seconds between attempts to reach a switch after a change
 _MARGIN = 5  # seconds of the commit timer reserved for the confirmation request
 _CONFIRMED = 2  # commands before the save: enable and the commit
@@ -271,6 +270,8 @@ class Switch:
                 "Cannot connect to %s: the Python library pyeapi is missing on the host of the task. Install it with "
                 "'pip install pyeapi'." % self.connection.address
             )
+        from pyeapi import eapilib
+
         if self._channel is None:
             connection = self.connection
             login = (connection.username, connection.password or "") if connection.username else None

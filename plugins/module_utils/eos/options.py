@@ -11,8 +11,7 @@ from ansible.module_utils.common.parameters import env_fallback
 
 from ..runner import Connector
 from ..runner import Run as RunOn
-from .channel import HAS_PYEAPI
-from .client import Connection, Switch
+from .client import HAS_PYEAPI, Connection, Switch
 
 CONNECTION_OPTIONS: dict[str, t.Any] = {
     "host": {"type": "str"},

@@ -23,6 +23,7 @@ try:
     from pysnmp import error as snmp_error
     from pysnmp.hlapi.v3arch import asyncio as snmp
     from pysnmp.proto import errind
+    from pysnmp.proto.rfc3412 import MsgAndPduDispatcher
 except ImportError:
     HAS_PYSNMP = False
 else:
@@ -40,9 +41,6 @@ else:
         def resolve_with_mib(self, *args: t.Any, **more: t.Any) -> _NumericVariable:
             return self
 
-    # Creating an engine takes most of the time of a task. This one exists before Ansible forks a worker for each
-    # PDU, and each worker uses its copy. Later sessions in the same process create another engine.
-    _READY = [snmp.SnmpEngine()]
 
 Oid = tuple[int, ...]
 # None: the agent does not have the variable.
@@ -270,9 +268,22 @@ class Session:
         return PduError("Cannot send an SNMP request to %s: %s. Check the connection options." % (address, error))
 
 
+_prepared: list[t.Any] = []  # dispatcher with the MIBs of one engine
+
+
+def load_mibs() -> None:
+    """Load the MIBs of one engine, which takes most of the time of a task.
+
+    The first session of this process uses them, and of each process that is forked from it. Further sessions load
+    them again.
+    """
+    if HAS_PYSNMP and not _prepared:
+        _prepared.append(MsgAndPduDispatcher())
+
+
 def _engine() -> t.Any:
     """Return an engine with random initial salts, so that no two processes share them (RFC 3826, 3.1.2.1)."""
-    engine = _READY.pop() if _READY else snmp.SnmpEngine()
+    engine = snmp.SnmpEngine(msgAndPduDsp=_prepared.pop() if _prepared else None)
     for service in engine.security_models[_USM].PRIV_SERVICES.values():
         if hasattr(service, "local_int"):
             service.local_int = secrets.randbits(64)

@@ -19,7 +19,8 @@ from ..reconcile import UserError
 from .addresses import is_loopback
 from .contract import admin, virmgrpc
 from .ports import AGENT_PORT, CONTROLLER_PORT
-from .wire import HAS_GRPC, HAS_PROTOBUF, Stub
+from .quiet_grpc import HAS_GRPC
+from .wire import HAS_PROTOBUF, Stub
 
 if HAS_GRPC:
     import grpc

@@ -16,8 +16,9 @@ from ..runner import Connector
 from ..runner import Run as RunOn
 from .client import ACCESS_KEY_METADATA, USER_ID_METADATA, Connection
 from .ports import CONTROLLER_PORT
+from .quiet_grpc import HAS_GRPC
 from .transport.interface import Transport
-from .wire import HAS_GRPC, HAS_PROTOBUF
+from .wire import HAS_PROTOBUF
 
 
 def _option(name: str, **more: t.Any) -> dict[str, t.Any]:

@@ -12,11 +12,9 @@ from __future__ import annotations
 
 import base64
 import functools
-import os
 import typing as t
 
-# gRPC prints every failed handshake to standard error; callers report it in their messages.
-os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+from .quiet_grpc import HAS_GRPC
 
 try:
     from google.protobuf import descriptor_pool, message_factory, timestamp_pb2
@@ -25,12 +23,8 @@ try:
 except ImportError:
     HAS_PROTOBUF = False
 
-try:
+if HAS_GRPC:
     import grpc
-
-    HAS_GRPC = True
-except ImportError:
-    HAS_GRPC = False
 
 _pool: t.Any = None
 

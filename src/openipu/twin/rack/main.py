@@ -14,6 +14,7 @@ from pathlib import Path
 import click
 import structlog
 
+import openipu.shared.vipu.quiet_grpc  # noqa: F401  before all modules that import gRPC
 from openipu.process.failures import program_error
 from openipu.process.signals import stop_signal
 from openipu.twin.rack.config_file import load

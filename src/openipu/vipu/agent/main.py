@@ -10,6 +10,7 @@ from typing import Any
 import click
 import structlog
 
+import openipu.shared.vipu.quiet_grpc  # noqa: F401  before all modules that import gRPC
 from openipu.process.failures import ProgramError, program_error
 from openipu.process.signals import stop_signal
 from openipu.shared.vipu.addresses import is_loopback

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Imports of the package and of the collection change nothing else in their process."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests import ROOT
+
+PROGRAM = [sys.executable, "-m", "tests.unit.import_effects"]
+COLLECTION = "ansible_collections.openipu.pod.plugins"
+SCRIPTS = ("__main__.py", "env.py")  # of Python and of Alembic; not for import
+
+
+def modules(folder: Path, package: str) -> list[str]:
+    """Return the names of all modules in a folder, in the order of their files."""
+    files = [file.relative_to(folder).with_suffix("") for file in sorted(folder.rglob("*.py"))]
+    return [
+        ".".join((package, *file.parts)).removesuffix(".__init__") for file in files if f"{file.name}.py" not in SCRIPTS
+    ]
+
+
+def effects(*names: str, folder: Path = ROOT) -> dict[str, list[str]]:
+    """Return the effects of importing these modules in one new process, by module."""
+    done = subprocess.run(
+        [*PROGRAM, *names], capture_output=True, text=True, timeout=60, cwd=ROOT, env={"PYTHONPATH": str(folder)}
+    )
+    assert done.returncode == 0, done.stderr
+    found: dict[str, list[str]] = json.loads(done.stdout)
+    return found
+
+
+def test_no_import_has_effects() -> None:
+    names = [
+        *modules(ROOT / "src" / "openipu", "openipu"),
+        *modules(ROOT / "plugins" / "module_utils", "openipu.shared"),
+        *modules(ROOT / "plugins", COLLECTION),
+    ]
+    assert len(names) > 400
+    assert effects(*names) == {}
+
+
+def test_all_effects_are_noticed(tmp_path: Path) -> None:
+    lines = {
+        "import os; os.environ['NEW'] = '1'": "environment NEW: None -> 1",
+        "import logging; logging.getLogger('other').disabled = True": "logging other: None -> [0, [], True, True, 0]",
+        "import logging; logging.root.setLevel('ERROR')": "logging root: [30, [], False, True, 0] -> [40, ",
+        "import threading; threading.Timer(1, print).start()": "threads Thread-1",
+        "import socket; opened = socket.socket()": "sockets ",
+        "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)": "signals SIGTERM: 0 -> 1",
+        "import os; os.chdir('/')": "working folder path: ",
+        "from pysnmp.entity.engine import SnmpEngine; made = SnmpEngine()": None,
+    }
+    names = [f"effective{number}" for number in range(len(lines))]
+    for name, line in zip(names, lines, strict=True):
+        (tmp_path / f"{name}.py").write_text(f"{line}\n")
+    found = effects("json", *names, folder=tmp_path)
+    assert found.pop("all modules") == ["SNMP engines: 1"]
+    for name, effect in zip(names, lines.values(), strict=True):
+        assert effect is None or any(each.startswith(effect) for each in found[name]), found
+    assert "json" not in found
+
+
+PROGRAMS = ("twin.cli.main", "twin.rack.main", "vipu.agent.main", "vipu.server.main", "shared.vipu.client")
+VERBOSITY = """
+import importlib, os, sys
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == "grpc":
+            print(os.environ.get("GRPC_VERBOSITY"))
+sys.meta_path.insert(0, Finder())
+importlib.import_module(sys.argv[1])
+print("GRPC_VERBOSITY" in os.environ)
+"""
+
+
+@pytest.mark.parametrize(("program", "given"), [*((program, None) for program in PROGRAMS), (PROGRAMS[0], "DEBUG")])
+def test_programs_import_a_quiet_grpc(program: str, given: str | None) -> None:
+    environment = {"GRPC_VERBOSITY": given} if given else {}
+    command = [sys.executable, "-c", VERBOSITY, f"openipu.{program}"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment, check=True)
+    assert done.stdout.split() == [given or "NONE", str(bool(given))]
