@@ -132,5 +132,6 @@ def test_recovery_of_the_administrator(vipu_process: Callable[..., Process], tmp
     Cli(tmp_path, server.address).out(lists, "--api-port", server.address.rpartition(":")[2])
     server.stop()
     empty = tmp_path / "empty.db"
-    run("--init", "--database", str(empty))
+    without = run("--init", "--secure", "--certs", str(tmp_path / "none"), "--database", str(empty))
+    assert "it needs a certificate, and the folder of --certs has no client/client.crt." in without.stderr
     assert "there is no user 'admin'" in run("admin-certificate", "--database", str(empty), str(other)).stderr
