@@ -13,6 +13,7 @@ from typing import Any
 import grpc
 import pytest
 
+from openipu.vipu.agent_api import identity
 from openipu.vipu.agent_api.contract import agent as contract
 from openipu.vipu.domain.model import Agent
 from openipu.vipu.fleet import supervisor
@@ -24,12 +25,24 @@ Lie = Callable[[Any], None]
 """Function that changes the message which an honest agent would send."""
 
 
+def held_share(share: Any, context: Any) -> Any:
+    """Return the report of a configured share."""
+    controller = identity.caller(context.invocation_metadata())
+    assert controller is not None
+    return contract.HeldShare(
+        partition_id=share.partition_id,
+        ipus=[placed.ipu for placed in share.ipus],
+        deployment=controller.deployment,
+        epoch=controller.epoch,
+    )
+
+
 class LyingAgent:
     """Agent with the IPUs 0 to 3 of one machine. ``lies``: name of a message -> lie."""
 
     def __init__(self, id: str, host: str) -> None:
         self.lies: dict[str, Lie] = {}
-        self.held: dict[str, Any] = {}
+        self.held: dict[str, Any] = {}  # partition -> its HeldShare message
         self.calls: list[str] = []
         self._host = host
         self._boot_id = f"boot-{id}"
@@ -52,7 +65,7 @@ class LyingAgent:
 
     def Watch(self, request: Any, context: Any) -> Iterator[Any]:  # noqa: N802
         while context.is_active() and not self._stopped.is_set():
-            event = contract.AgentEvent(boot_id=self._boot_id, partition_ids=self.held, revision=self._revision)
+            event = contract.AgentEvent(boot_id=self._boot_id, shares=list(self.held.values()), revision=self._revision)
             yield self._send(event)
             self._stopped.wait(0 if "flood" in self.lies else request.heartbeat_milliseconds / 1000)
 
@@ -80,7 +93,7 @@ class LyingAgent:
         self._revision += 1
         reply = contract.ConfigureReply(boot_id=self._boot_id, revision=self._revision)
         for share in request.shares:
-            self.held[share.partition_id] = share
+            self.held[share.partition_id] = held_share(share, context)
             result = reply.results.add(partition_id=share.partition_id, ipuof_server_version="v1.3.3")
             for placed in share.ipus:
                 result.devices.add(

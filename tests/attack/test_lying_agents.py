@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 
+from openipu.vipu.agent_api.contract import agent as contract
 from openipu.vipu.cluster_test.model import Test
 from openipu.vipu.cluster_test.results import RunState
 from openipu.vipu.domain.model import Device, Operation
 from openipu.vipu.fleet import agent_messages, connection
 from openipu.vipu.fleet.agent_messages import ShareResult
 from openipu.vipu.fleet.status import AgentState
+from openipu.vipu.lifecycle.reported import ReportedShares
 from tests.attack.lying_agent import Lie, LyingRack, plane, rack
 from tests.integration.agents.agents_support import Plane
 from tests.waiting import until
@@ -38,6 +40,14 @@ def first_is_short(names: Iterable[str]) -> list[Any]:
 
 def harmless(text: str, limit: int = 600) -> bool:
     return text.isprintable() and len(text) <= limit
+
+
+def held(id: str, *ipus: int, **fields: Any) -> Any:
+    return contract.HeldShare(partition_id=id, ipus=ipus, **fields)
+
+
+def strangers(number: int) -> list[Any]:
+    return [held(f"x{n}", 0) for n in range(number)]
 
 
 def replace(field: str, value: Any, of: str = "") -> Lie:
@@ -70,9 +80,15 @@ def trust_positions(results: Any, ipus: Mapping[str, Sequence[int]]) -> dict[str
 
 # One lie about the machine or its partitions, and what the reason of the agent being Down must contain.
 LIES: dict[str, tuple[str, Lie, str]] = {
-    "strangers": ("AgentEvent", replace("partition_ids", [f"x{n}" for n in range(20_000)]), "partitions|larger than"),
-    "five strangers": ("AgentEvent", replace("partition_ids", [f"x{n}" for n in range(5)]), "reports 5 partitions"),
-    "id": ("AgentEvent", replace("partition_ids", ["../\x1b[2J"]), "invalid id"),
+    "strangers": ("AgentEvent", replace("shares", strangers(20_000)), "partitions|larger than"),
+    "five strangers": ("AgentEvent", replace("shares", strangers(5)), "reports 5 partitions"),
+    "no IPUs": ("AgentEvent", replace("shares", [held("x")]), "without IPUs"),
+    "IPU 4": ("AgentEvent", replace("shares", [held("x", 4)]), "IPUs other than"),
+    "one IPU twice": ("AgentEvent", replace("shares", [held("x", 0), held("y", 0)]), "IPUs other than"),
+    "a partition twice": ("AgentEvent", replace("shares", [held("x", 0), held("x", 1)]), "twice"),
+    "deployment": ("AgentEvent", replace("shares", [held("x", 0, deployment=HOSTILE)]), "invalid deployment"),
+    "epoch": ("AgentEvent", replace("shares", [held("x", 0, epoch=2**63)]), "higher than"),
+    "id": ("AgentEvent", replace("shares", [held("../\x1b[2J", 0)]), "invalid id"),
     "revision": ("AgentEvent", replace("revision", MAX_REVISION), "its revision 18446744073709551615"),
     "boot id": ("AgentEvent", replace("boot_id", "b\n" * 500), "its boot id"),
     "too many IPUs": ("MachineInfo", replace("num_ipus", 1000), "1000 IPUs, more than 4"),
@@ -262,16 +278,16 @@ def test_readings_of_cluster_tests(plane: Plane, rack: LyingRack, name: str) -> 
     assert len(texts) < 100
 
 
-def always_free(id: str, held: frozenset[str]) -> bool:
+def always_free(self: ReportedShares, agent_id: str, id: str) -> bool:
     return True
 
 
-@pytest.mark.defence("openipu.vipu.lifecycle.driver.is_free", always_free)
+@pytest.mark.defence("openipu.vipu.lifecycle.reported.ReportedShares.is_free", always_free)
 def test_ipus_that_are_still_held_are_not_given_away(plane: Plane, rack: LyingRack) -> None:
     plane.wait_up()
     on_liar(plane)
     plane.wait_active("p")
-    rack.liar.lies["ReleaseReply"] = lambda reply: rack.liar.held.update(p=None)
+    rack.liar.lies["ReleaseReply"] = lambda reply: rack.liar.held.update(p=held("p", 0, 1, 2, 3))
     removal = plane.lifecycle.remove_partition("p", force=False)
     assert "reports it as released, but still holds it" in str(removal.exception(10))
     assert "p" in plane.state.partitions  # its IPUs are not free

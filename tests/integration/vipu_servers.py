@@ -73,6 +73,17 @@ class InstantLife:
     def unavailable(self) -> frozenset[str]:
         return self.down
 
+    def quarantined(self) -> dict[str, int]:
+        return {}
+
+    def quarantine(self) -> Future[list[Any]]:
+        done: Future[list[Any]] = Future()
+        done.set_result([])
+        return done
+
+    def release_quarantine(self, agent_id: str, partition_id: str) -> Future[list[Any]]:
+        return self.quarantine()
+
     def remove_partition(self, id: str, force: bool, allowed: frozenset[str] | None = None) -> Future[None]:
         def command(state: State) -> tuple[Sequence[Change], None]:
             return rules.remove(state, Removal(Kind.PARTITION, id, force), Context(self.down, allowed)), None
@@ -273,6 +284,8 @@ def pod(
         )
     )
     assert reply.applied, reply.results
+    for share in client.admin.ListQuarantine(admin.ListQuarantineRequest()).shares:  # of an earlier deployment
+        client.admin.ReleaseQuarantine(admin.ReleaseQuarantineRequest(agent_id=share.agent_id))
     return reply
 
 

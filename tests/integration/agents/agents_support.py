@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 import subprocess
@@ -16,6 +17,7 @@ import grpc
 
 from openipu.twin.rack.contract import twin
 from openipu.vipu.domain import rules
+from openipu.vipu.domain.errors import RuleError
 from openipu.vipu.domain.model import Agent, Cluster, Operation, Partition, Put, ReadyState, State, Topology
 from openipu.vipu.domain.specs import AllocationSpec, PartitionSpec
 from openipu.vipu.fleet.status import AgentState
@@ -103,6 +105,9 @@ class Plane:
         self.lifecycle.start()
         if fresh:  # an earlier database owns the agents of a shared rack
             self.lifecycle.take_over(agent.id for agent in rack.agents).result(20)
+            for share in self.lifecycle.quarantine().result(20):
+                with contextlib.suppress(RuleError):  # of an agent that lies
+                    self.lifecycle.release_quarantine(share.agent_id, share.partition_id).result(20)
 
     def _count_events(self) -> None:
         driver: Any = self.lifecycle._driver

@@ -92,6 +92,8 @@ UNUSED = {
     "GetClusterRequest": "all clusters are read in one call",
     "GetAllocationRequest": "all allocations are read in one call",
     "TakeOverAgentRequest": "vipu_agent takes agents over with the spec",
+    "ListQuarantineRequest": "administrators list IPUs in quarantine with vipu-admin",
+    "ReleaseQuarantineRequest": "administrators release IPUs with vipu-admin",
     "GetClusterTestRequest": "vipu_cluster_test sets its fields while it waits",
     "StopClusterTestRequest": "there is one run at a time, which is read before it is stopped",
     "WatchRequest": "tasks read the present state and do not wait for events",

@@ -183,10 +183,10 @@ class TwinHardware(Hardware):
             for ipu in range(IPUS_PER_MACHINE)
         }
 
-    async def read_partition_ids(self) -> Sequence[str]:
-        """Return the ids of all partitions with IPUs here."""
-        await self._responsive.wait()  # not delayed: the agent itself stores the ids
-        return self.partition_ids
+    async def read_shares(self) -> Mapping[str, Collection[int]]:
+        """Return the IPUs of all partitions here."""
+        await self._responsive.wait()  # not delayed: the agent itself stores the shares
+        return {id: [placed.ipu for placed in share.ipus] for id, share in self._shares.items()}
 
     async def configure(self, share: Share, reset: bool) -> tuple[Device, ...]:
         """Evict other partitions from the IPUs, and bring them up unless the share is in place."""

@@ -107,7 +107,7 @@ class Hardware(abc.ABC):
     """One IPU-Machine.
 
     The agent calls ``configure`` and ``release`` one at a time. Other methods may run at the same time.
-    When ``read_partition_ids`` or ``info`` hang, the agent stops sending heartbeats and is Down.
+    When ``read_shares`` or ``info`` hang, the agent stops sending heartbeats and is Down.
     """
 
     @property
@@ -124,8 +124,8 @@ class Hardware(abc.ABC):
         """Return IPU number -> attribute -> value."""
 
     @abc.abstractmethod
-    async def read_partition_ids(self) -> Sequence[str]:
-        """Return the ids of all partitions with IPUs on this machine."""
+    async def read_shares(self) -> Mapping[str, Collection[int]]:
+        """Return partition -> numbers of its IPUs, for all partitions with IPUs on this machine."""
 
     @abc.abstractmethod
     async def configure(self, share: Share, reset: bool) -> tuple[Device, ...]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 
@@ -67,7 +67,7 @@ class Reading:
 
     info: MachineInfo
     attributes: Mapping[int, Mapping[str, str]]
-    partition_ids: Sequence[str]
+    shares: Mapping[str, Collection[int]]
     links: Sequence[LinkState]
     cables: Sequence[CablePort]
     pfc: Mapping[str, Sequence[int]]
@@ -80,14 +80,14 @@ async def read(hardware: Hardware) -> Reading:
     async with asyncio.timeout(READ_TIMEOUT), asyncio.TaskGroup() as group:
         info = group.create_task(hardware.info())
         attributes = group.create_task(hardware.ipu_attributes())
-        partition_ids = group.create_task(hardware.read_partition_ids())
+        shares = group.create_task(hardware.read_shares())
         links = group.create_task(hardware.links())
         cables = group.create_task(hardware.cables())
         pfc = group.create_task(hardware.pfc_classes())
     return Reading(
         info.result(),
         attributes.result(),
-        partition_ids.result(),
+        shares.result(),
         links.result(),
         cables.result(),
         pfc.result(),
@@ -155,7 +155,7 @@ def _add_machine(samples: Samples, reading: Reading) -> None:
     samples.add("ipum_machine_info", 1, *identity)
     for component, version in sorted(reading.info.versions.items()):
         samples.add("ipum_component_info", 1, component, version)
-    samples.add("ipum_partitions", len(reading.partition_ids))
+    samples.add("ipum_partitions", len(reading.shares))
 
 
 def _add_ipus(samples: Samples, reading: Reading) -> None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Any
 
 import grpc
@@ -23,6 +23,7 @@ from openipu.vipu.agent.hardware import (
 )
 from openipu.vipu.agent.ownership import Ownership, OwnershipError, caller, reject
 from openipu.vipu.agent_api.contract import agent
+from openipu.vipu.agent_api.identity import Controller
 from openipu.vipu.agent_api.limits import MAX_PARTITIONS_PER_CALL
 from openipu.vipu.domain.model import Device, GwRouting, Routing, SyncType
 from openipu.vipu.metrics.catalog import MACHINE
@@ -45,6 +46,7 @@ class AgentService:
         self._revision = 0
         self._revision_of = hardware.boot_id
         self._watchers: set[Faults] = set()  # each with the faults that its next event reports
+        self._configured_by: dict[str, Controller] = {}  # partition -> the last controller that configured it here
         # Faults since the last configuration of their partitions, for controllers that were not connected.
         self._faults = Faults()
         self.exporter = "off"  # URL of the metrics, which the hardware does not have
@@ -123,15 +125,20 @@ class AgentService:
         """Configure shares one by one. An error of one share does not affect the others."""
         await _check_limit(request.shares, context)
         results = []
+        controller = caller(context)
         async with self._change_lock:
             for message in request.shares:
                 try:
+                    if controller:
+                        self._configured_by[message.partition_id] = controller
                     devices = await self._hardware.configure(_share(message), message.reset)
                     self._drop_faults(message.partition_id)
                     results.append(_result(message, devices))
                 except (HardwareError, ValueError) as error:
                     _log.warning("share rejected", partition=message.partition_id, reason=str(error))
                     results.append(agent.ShareResult(partition_id=message.partition_id, error=str(error)))
+            held = await self._hardware.read_shares()
+            self._configured_by = {id: by for id, by in self._configured_by.items() if id in held}
             return agent.ConfigureReply(results=results, boot_id=self._hardware.boot_id, revision=self._next_revision())
 
     async def Release(self, request: Any, context: Any) -> Any:  # noqa: N802
@@ -230,14 +237,24 @@ class AgentService:
     async def _event(self, faults: list[PartitionFault]) -> Any:
         # Read the revision before the list: an event may look older than it is, but never newer.
         boot_id, revision = self._hardware.boot_id, self._current_revision()
+        held = await self._hardware.read_shares()
         return agent.AgentEvent(
             boot_id=boot_id,
-            partition_ids=await self._hardware.read_partition_ids(),
+            shares=[self._held_share(id, held[id]) for id in sorted(held)],
             revision=revision,
             faults=[
                 agent.PartitionFault(partition_id=fault.partition_id, ipu=fault.ipu, reason=fault.reason)
                 for fault in faults
             ],
+        )
+
+    def _held_share(self, partition_id: str, ipus: Iterable[int]) -> Any:
+        by = self._configured_by.get(partition_id)
+        return agent.HeldShare(
+            partition_id=partition_id,
+            ipus=sorted(ipus),
+            deployment=by.deployment if by else "",
+            epoch=by.epoch if by else 0,
         )
 
     def _current_revision(self) -> int:

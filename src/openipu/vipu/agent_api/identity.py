@@ -22,6 +22,11 @@ class Controller(NamedTuple):
     epoch: int
 
 
+def is_deployment(id: str) -> bool:
+    """Return whether a text has the form of a deployment id."""
+    return _ID.fullmatch(id) is not None
+
+
 def metadata(controller: Controller) -> tuple[tuple[str, str], ...]:
     """Return the metadata of the calls of a controller."""
     return (DEPLOYMENT, controller.deployment), (EPOCH, str(controller.epoch))
@@ -31,6 +36,6 @@ def caller(metadata: Iterable[tuple[str, str | bytes]]) -> Controller | None:
     """Return the controller in the metadata of a call; None without a valid one."""
     values = {key: value for key, value in metadata if key in (DEPLOYMENT, EPOCH) and isinstance(value, str)}
     deployment, epoch = values.get(DEPLOYMENT, ""), values.get(EPOCH, "")
-    if not (_ID.fullmatch(deployment) and _EPOCH.fullmatch(epoch)):
+    if not (is_deployment(deployment) and _EPOCH.fullmatch(epoch)):
         return None
     return Controller(deployment, int(epoch))

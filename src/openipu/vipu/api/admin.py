@@ -157,6 +157,17 @@ class AdminService:
             _log.warning("discovered agent rejected", agent=each.auto_add_id, reason=each.conflict)
         return reply
 
+    def ListQuarantine(self, request: Message, caller: Caller) -> Message:
+        """Return the shares in quarantine, sorted by agent and partition."""
+        shares = self._lifecycle.quarantine().result()
+        return admin.ListQuarantineReply(shares=map(messages.quarantined_message, shares))
+
+    @waits_for_agents
+    def ReleaseQuarantine(self, request: Message, caller: Caller) -> Message:
+        """Release a share in quarantine, or all shares of an agent, and wait for it."""
+        released = self._lifecycle.release_quarantine(request.agent_id, request.partition_id).result()
+        return admin.ReleaseQuarantineReply(shares=map(messages.quarantined_message, released))
+
     def CreateCluster(self, request: Message, caller: Caller) -> Message:
         """Create a cluster of agents."""
         self._create(messages.cluster_spec(request.spec))
@@ -313,5 +324,8 @@ class AdminService:
     def _context(self) -> Context:
         lifecycle = self._lifecycle
         return Context(
-            lifecycle.unavailable(), max_retries=self._max_retries, cluster_under_test=lifecycle.cluster_under_test()
+            lifecycle.unavailable(),
+            max_retries=self._max_retries,
+            cluster_under_test=lifecycle.cluster_under_test(),
+            quarantined=lifecycle.quarantined(),
         )

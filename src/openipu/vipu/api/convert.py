@@ -30,7 +30,7 @@ from openipu.vipu.domain.model import (
 )
 from openipu.vipu.domain.specs import AllocationSpec, Outcome, PartitionSpec, Removal, UserSpec
 from openipu.vipu.fleet import auto_add
-from openipu.vipu.fleet.status import AgentState, AgentStatus, DiscoveredAgent
+from openipu.vipu.fleet.status import AgentState, AgentStatus, DiscoveredAgent, QuarantinedShare
 
 # Message classes are built at run time, so a type checker sees Any.
 Message = Any
@@ -216,6 +216,18 @@ def discovered_message(state: State, found: DiscoveredAgent) -> Message:
         auto_add_id=found.auto_id,
         agent_id=state.endpoints.get((found.host, found.port), ""),
         conflict=auto_add.conflict(state, found),
+    )
+
+
+def quarantined_message(share: QuarantinedShare) -> Message:
+    """Return a ``QuarantinedShare`` message."""
+    return admin.QuarantinedShare(
+        agent_id=share.agent_id,
+        partition_id=share.partition_id,
+        ipus=share.ipus,
+        deployment=share.deployment,
+        epoch=share.epoch,
+        releasing=share.releasing,
     )
 
 

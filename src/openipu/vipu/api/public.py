@@ -78,6 +78,7 @@ class UserService:
                 caller.allowed,
                 self._max_retries,
                 cluster_under_test=lifecycle.cluster_under_test(),
+                quarantined=lifecycle.quarantined(),
             )
             return rules.create(state, spec, context), None
 

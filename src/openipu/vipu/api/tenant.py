@@ -55,7 +55,7 @@ class TenantService:
 
     def CountFits(self, request: Message, caller: Caller) -> Message:
         """Return how many more partitions of each size fit now."""
-        context = Context(self._lifecycle.unavailable(), caller.allowed)
+        context = Context(self._lifecycle.unavailable(), caller.allowed, quarantined=self._lifecycle.quarantined())
         sizes = list(dict.fromkeys(request.sizes))
         if len(sizes) > _MAX_SIZES:
             raise RuleError(

@@ -17,6 +17,7 @@ from openipu.vipu.cli.certificates import create_certificate, list_certificates,
 from openipu.vipu.cli.cluster_tests import test_cluster
 from openipu.vipu.cli.clusters import create_cluster, get_cluster, list_clusters, remove_cluster
 from openipu.vipu.cli.grammar import program
+from openipu.vipu.cli.quarantine import list_quarantine, release_quarantine
 from openipu.vipu.cli.users import create_user, list_users, remove_user
 from openipu.vipu.cli.watch import watch_agents, watch_all, watch_clusters, watch_users
 
@@ -27,6 +28,8 @@ LEAVES = (
     get_agent,
     list_agents,
     remove_agent,
+    list_quarantine,
+    release_quarantine,
     create_cluster,
     get_cluster,
     list_clusters,

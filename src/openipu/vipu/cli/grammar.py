@@ -22,6 +22,7 @@ VERBS = {
     "list": "Show all objects, one per line.",
     "remove": "Remove an object.",
     "reset": "Reset a partition.",
+    "release": "Release IPUs in quarantine.",
     "test": "Test a cluster.",
     "discover": "Discover agents.",
     "take-over": "Take over an agent.",

@@ -33,7 +33,20 @@ vipu = program(
     LEAVES,
     (
         "vipu-admin",
-        frozenset({"agent", "cluster", "allocation", "user", "certificate", "test", "discover", "take-over"}),
+        frozenset(
+            {
+                "agent",
+                "cluster",
+                "allocation",
+                "user",
+                "certificate",
+                "test",
+                "discover",
+                "take-over",
+                "quarantine",
+                "release",
+            }
+        ),
     ),
 )
 

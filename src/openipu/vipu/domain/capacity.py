@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from openipu.shared.vipu.object_rules import is_power_of_two
 from openipu.vipu.domain import placement
 from openipu.vipu.domain.context import Context
@@ -11,9 +13,15 @@ from openipu.vipu.domain.model import IPUS_PER_MACHINE, Allocation, Kind, State
 
 
 def occupancy_of(
-    state: State, allocation: Allocation, unavailable: frozenset[str] = frozenset()
+    state: State,
+    allocation: Allocation,
+    unavailable: frozenset[str] = frozenset(),
+    quarantined: Mapping[str, int] | None = None,
 ) -> placement.Occupancy:
-    """Return the machines of an allocation with their used IPUs; machines of unavailable agents count as full."""
+    """Return the machines of an allocation with their used IPUs.
+
+    Machines of unavailable agents count as full, IPUs in quarantine as used (see ``Context``).
+    """
     first = state.position_of[allocation.agents[0]]
     occupied = state.occupied[allocation.cluster][first : first + len(allocation.agents)]
     if len(unavailable) > len(allocation.agents):
@@ -21,14 +29,17 @@ def occupancy_of(
     for agent in unavailable:
         if state.allocation_of.get(agent) == allocation.id:
             occupied[state.position_of[agent] - first] = placement.FULL
+    for agent, ipus in (quarantined or {}).items():
+        if state.allocation_of.get(agent) == allocation.id:
+            occupied[state.position_of[agent] - first] |= ipus
     return placement.Occupancy(occupied, first, state.clusters[allocation.cluster].machines_per_ild)
 
 
 def free_summary(state: State, allocation: str) -> tuple[int, list[int], int]:
     """Return the free IPUs, the lengths of runs of free machines (longest first), and the largest partition size.
 
-    Runs end at the boundary of an IPU-Link domain. Machines whose agents are down count like others.
-    The allocation must exist.
+    Runs end at the boundary of an IPU-Link domain. Machines whose agents are down, and IPUs in
+    quarantine, count like others. The allocation must exist.
     """
     occupancy = occupancy_of(state, state.allocations[allocation])
     runs = sorted(placement.free_runs(occupancy), reverse=True)
@@ -36,7 +47,8 @@ def free_summary(state: State, allocation: str) -> tuple[int, list[int], int]:
 
 
 def fits(state: State, allocation: str, size: int, context: Context) -> int:
-    """Return the number of further partitions of ``size`` IPUs that fit, without machines that are down.
+    """Return the number of further partitions of ``size`` IPUs that fit, without machines that are down
+    and IPUs in quarantine.
 
     Raises RuleError: NOT_FOUND for an allocation that is missing or hidden from the caller,
     INVALID_ARGUMENT for a size that no partition can have.
@@ -47,7 +59,7 @@ def fits(state: State, allocation: str, size: int, context: Context) -> int:
     except RuleViolation as violation:
         message = f"Cannot count partitions that fit in allocation {quoted(allocation)}: {violation.reason}."
         raise RuleError(violation.code, message) from None
-    occupancy = occupancy_of(state, record, context.unavailable)
+    occupancy = occupancy_of(state, record, context.unavailable, context.quarantined)
     if size > len(occupancy.occupied) * IPUS_PER_MACHINE:
         return 0
     return placement.count_fits(occupancy, size, placement.segments_for(size, occupancy.per_ild))

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,6 +12,7 @@ class Context:
     """Input of the rules besides the records.
 
     ``unavailable``: agents that are Down; the controller never chooses them for a partition.
+    ``quarantined``: agent -> one bit for each IPU in quarantine, which no partition may use.
     ``allowed``: the allocations that the caller may use, None for all. Such a caller gets NOT_FOUND for
     other allocations and their partitions, so that their existence is not disclosed, and
     PERMISSION_DENIED for everything that is not a partition.
@@ -23,6 +25,7 @@ class Context:
     max_retries: int = 3
     keeps_admin: bool = False
     cluster_under_test: str = ""
+    quarantined: Mapping[str, int] = field(default_factory=dict)
 
     def may_use(self, allocation: str) -> bool:
         """Return whether the caller may use partitions of this allocation."""

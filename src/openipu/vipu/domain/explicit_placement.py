@@ -38,6 +38,11 @@ def locate(state: State, spec: PartitionSpec, context: Context) -> tuple[Allocat
             raise RuleViolation(
                 Code.FAILED_PRECONDITION, f"IPU {ipu.ipu} of agent {quoted(agent)} is in partition {quoted(holder)}"
             )
+        if context.quarantined.get(agent, 0) >> ipu.ipu & 1:
+            raise RuleViolation(
+                Code.FAILED_PRECONDITION,
+                f"IPU {ipu.ipu} of agent {quoted(agent)} is in quarantine. An administrator can release it",
+            )
     domains: defaultdict[int, list[PlacedIpu]] = defaultdict(list)
     for ipu in spec.ipus:
         domains[ipu.ild].append(ipu)

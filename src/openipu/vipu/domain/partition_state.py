@@ -11,7 +11,7 @@ and when a partition fails RETRY_EXPIRY seconds or more after its last automatic
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from openipu.vipu.domain import placement
@@ -121,21 +121,31 @@ def auto_reset_due(record: Partition) -> float:
     return record.last_auto_reset + min(FIRST_DELAY * 2.0 ** min(record.retries - 1, 16), MAX_DELAY)
 
 
-def find_relocation(state: State, current: Partition, unavailable: frozenset[str]) -> tuple[PlacedIpu, ...] | None:
-    """Return IPUs of the same shape in its allocation, without agents that are down; may include its own.
+def find_relocation(
+    state: State, current: Partition, unavailable: frozenset[str], quarantined: Mapping[str, int]
+) -> tuple[PlacedIpu, ...] | None:
+    """Return IPUs of the same shape in its allocation; may include its own.
+
+    Agents that are down and IPUs in quarantine are excluded (see ``Context``).
 
     Returns None when no place is free. The partition must be in the state.
     """
-    occupancy = occupancy_of(state, state.allocations[current.allocation], unavailable)
+    occupancy = occupancy_of(state, state.allocations[current.allocation], unavailable, quarantined)
     occupied = bytearray(occupancy.occupied)
     for agent, ipu in state.machines_of(current):
-        if agent not in unavailable:
+        if agent not in unavailable and not quarantined.get(agent, 0) >> ipu & 1:
             occupied[state.position_of[agent] - occupancy.first] &= ~(1 << ipu)
     block = placement.place(occupancy._replace(occupied=occupied), current.size, current.num_segments)
     return block and block.placed()
 
 
-def relocations(state: State, records: Iterable[Partition], unavailable: frozenset[str], now: float) -> list[Partition]:
+def relocations(
+    state: State,
+    records: Iterable[Partition],
+    unavailable: frozenset[str],
+    quarantined: Mapping[str, int],
+    now: float,
+) -> list[Partition]:
     """Return the records of the partitions that can move, in order, each after the moves of the previous ones.
 
     The partitions must be in the state, which is modified meanwhile and restored before this returns.
@@ -144,7 +154,7 @@ def relocations(state: State, records: Iterable[Partition], unavailable: frozens
     undo: list[list[Change]] = []
     try:
         for record in records:
-            ipus = find_relocation(state, record, unavailable)
+            ipus = find_relocation(state, record, unavailable, quarantined)
             if ipus is not None:
                 moved.append(auto_reset(record, now, ipus))
                 undo.append(state.apply([Put(moved[-1])]))

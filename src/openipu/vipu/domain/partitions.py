@@ -210,7 +210,9 @@ def _find_place(state: State, spec: PartitionSpec, context: Context) -> tuple[Al
     segments = _segments(spec, cluster)
     best: tuple[int, Allocation, placement.Block] | None = None
     for allocation in allocations:
-        block = placement.place(occupancy_of(state, allocation, context.unavailable), spec.size, segments)
+        block = placement.place(
+            occupancy_of(state, allocation, context.unavailable, context.quarantined), spec.size, segments
+        )
         if block and (best is None or block.cut < best[0]):
             best = block.cut, allocation, block
     if best is None:
@@ -230,8 +232,10 @@ def _usable(state: State, cluster: str, context: Context) -> list[Allocation]:
 def _placement_violation(
     state: State, spec: PartitionSpec, context: Context, allocations: list[Allocation], segments: int
 ) -> RuleViolation:
-    """Return the violation by a lack of free IPUs: how many are free, and which machines are down."""
-    occupancies = [occupancy_of(state, allocation, context.unavailable) for allocation in allocations]
+    """Return the violation by a lack of free IPUs: how many are free, and which machines are down or in quarantine."""
+    occupancies = [
+        occupancy_of(state, allocation, context.unavailable, context.quarantined) for allocation in allocations
+    ]
     free = sum(map(placement.free_ipus, occupancies))
     largest = max(map(placement.largest_block, occupancies))
     many = len(allocations) > 1
@@ -243,12 +247,19 @@ def _placement_violation(
         reason += f", but not {spec.size // segments} at the same positions of {segments} consecutive IPU-Link domains"
     elif free:
         reason += f" in blocks of at most {largest}"
-    for allocation in allocations if context.unavailable else ():
+    for allocation in allocations if context.unavailable or context.quarantined else ():
         block = placement.place(occupancy_of(state, allocation), spec.size, segments)
         if block:
             cluster = state.clusters[allocation.cluster]
             agents = {cluster.agents[position] for position in block.positions(cluster.machines_per_ild)}
-            down = agents.intersection(context.unavailable)
-            reason += f". A block that would fit is on {listing(down)}, which {'are' if len(down) > 1 else 'is'} down"
+            reason += f". A block that would fit is on {_obstacles(agents, context)}"
             break
     return RuleViolation(Code.RESOURCE_EXHAUSTED, reason)
+
+
+def _obstacles(agents: set[str], context: Context) -> str:
+    """Return which of these agents are down, or else have IPUs in quarantine."""
+    down = agents.intersection(context.unavailable)
+    found = down or agents.intersection(context.quarantined)
+    verb = ("are" if len(found) > 1 else "is") if down else ("have" if len(found) > 1 else "has")
+    return f"{listing(found)}, which {verb} {'down' if down else 'IPUs in quarantine'}"

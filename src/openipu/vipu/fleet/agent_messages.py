@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from openipu.shared.pod.topology import CableKind
 from openipu.shared.vipu.object_rules import IPUS_PER_MACHINE, is_valid_id
+from openipu.vipu.agent_api import identity
 from openipu.vipu.agent_api.contract import agent as contract
 from openipu.vipu.agent_api.limits import MAX_FAULTS_PER_EVENT
 from openipu.vipu.domain.model import Device
@@ -85,10 +86,20 @@ class Revision:
 
 
 @dataclass(frozen=True, slots=True)
-class AgentEvent(Revision):
-    """Event of an agent, with all partitions on its machine."""
+class HeldShare:
+    """IPUs of a machine that a partition holds, and the controller that configured it."""
 
-    partition_ids: tuple[str, ...]
+    partition_id: str
+    ipus: frozenset[int]
+    deployment: str  # empty: unknown
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class AgentEvent(Revision):
+    """Event of an agent, with the shares of all partitions on its machine."""
+
+    shares: tuple[HeldShare, ...]
     faults: tuple[Fault, ...]
 
 
@@ -145,17 +156,17 @@ def revision(message: Any) -> Revision:
 def event(message: Any) -> AgentEvent:
     """Return an ``AgentEvent`` message."""
     state = revision(message)
-    if len(message.partition_ids) > IPUS_PER_MACHINE:
+    if len(message.shares) > IPUS_PER_MACHINE:
         raise InvalidMessageError(
-            f"it reports {len(message.partition_ids)} partitions on a machine with {IPUS_PER_MACHINE} IPUs"
+            f"it reports {len(message.shares)} partitions on a machine with {IPUS_PER_MACHINE} IPUs"
         )
     if len(message.faults) > MAX_FAULTS_PER_EVENT:
         raise InvalidMessageError(f"it reports {len(message.faults)} faults at once, more than {MAX_FAULTS_PER_EVENT}")
-    _check_ids((*message.partition_ids, *(fault.partition_id for fault in message.faults)))
+    _check_ids((*(share.partition_id for share in message.shares), *(fault.partition_id for fault in message.faults)))
     for fault in message.faults:
         _check_ipus([fault.ipu])
     faults = (Fault(fault.partition_id, fault.ipu, clean(fault.reason)) for fault in message.faults)
-    return AgentEvent(state.boot_id, state.revision, tuple(message.partition_ids), tuple(faults))
+    return AgentEvent(state.boot_id, state.revision, _shares(message.shares), tuple(faults))
 
 
 def share_results(results: Iterable[Any], ipus: Mapping[str, Sequence[int]]) -> dict[str, ShareResult]:
@@ -211,6 +222,21 @@ def pfc_classes(message: Any) -> dict[str, tuple[int, ...]]:
             raise InvalidMessageError(f"it reports PFC classes other than 0 to {MAX_PFC_CLASS}")
         classes[clean(name, MAX_NAME)] = tuple(entry.classes)
     return classes
+
+
+def _shares(messages: Sequence[Any]) -> tuple[HeldShare, ...]:
+    _check_ipus([ipu for share in messages for ipu in share.ipus])
+    for share in messages:
+        if not share.ipus:
+            raise InvalidMessageError(f"it reports partition {_quoted(share.partition_id)} without IPUs")
+        if share.deployment and not identity.is_deployment(share.deployment):
+            raise InvalidMessageError(f"it reports the invalid deployment {_quoted(share.deployment)}")
+    if len({share.partition_id for share in messages}) < len(messages):
+        raise InvalidMessageError("it reports a partition twice")
+    return tuple(
+        HeldShare(share.partition_id, frozenset(share.ipus), share.deployment, _count("epoch", share.epoch))
+        for share in messages
+    )
 
 
 def _share_result(found: Sequence[Any], ipus: Sequence[int]) -> ShareResult:
@@ -286,7 +312,7 @@ def _check_ids(ids: Iterable[str]) -> None:
 
 def _check_ipus(numbers: Sequence[int]) -> None:
     if len(set(numbers)) != len(numbers) or any(not 0 <= number < IPUS_PER_MACHINE for number in numbers):
-        raise InvalidMessageError(f"it reports IPUs other than 0 to {IPUS_PER_MACHINE - 1}")
+        raise InvalidMessageError(f"it reports IPUs other than 0 to {IPUS_PER_MACHINE - 1}, or one of them twice")
 
 
 def _check_number(name: str, items: Any) -> None:

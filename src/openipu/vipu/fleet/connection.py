@@ -69,8 +69,7 @@ class AgentConnection:
         self.retry = asyncio.Event()  # set to connect now
         self._identity = identity.metadata(identity.Controller(deployment.id, deployment.epoch))
         # State of the agent that the last reply or event reported; see AgentEvent in the contract.
-        self.boot_id = ""
-        self.revision = 0
+        self.state = Revision("", 0)
         self._recorded = 0.0  # time of the event loop
         self.down_since = 0.0  # time of the event loop; only valid while the agent is down
         self._heartbeat = heartbeat
@@ -113,7 +112,7 @@ class AgentConnection:
 
     def record_revision(self, state: Revision) -> None:
         """Store boot id and revision of a reply or an event."""
-        self.boot_id, self.revision = state.boot_id, state.revision
+        self.state = Revision(state.boot_id, state.revision)
         self._recorded = asyncio.get_running_loop().time()
 
     def is_outdated(self, event: AgentEvent) -> bool:
@@ -121,10 +120,10 @@ class AgentConnection:
 
         Raises InvalidMessageError when that lasts, because the controller would ignore all events.
         """
-        if event.boot_id != self.boot_id or event.revision >= self.revision:
+        if event.boot_id != self.state.boot_id or event.revision >= self.state.revision:
             return False
         if asyncio.get_running_loop().time() > self._recorded + LONGEST_REORDERING:
-            raise InvalidMessageError(f"its revision {event.revision} is below the earlier one, {self.revision}")
+            raise InvalidMessageError(f"its revision {event.revision} is below the earlier one, {self.state.revision}")
         return True
 
     def unreachable_error(self) -> str:
@@ -149,7 +148,8 @@ class AgentConnection:
             first = max(FIRST_RESPONSE, max_silence)
             current = agent_messages.event(await _read(call, first))
             up(agent_messages.machine_info(await self.stub.GetInfo(contract.GetInfoRequest(), timeout=first)))
-            self.revision = 0  # replies to calls of an earlier stream cannot arrive any more
+            # Replies to calls of an earlier stream cannot arrive any more.
+            self.state = Revision(self.state.boot_id, 0)
             bucket = TokenBucket(EVENTS_PER_SECOND + 1 / self._heartbeat, EVENTS_AT_ONCE)
             while True:
                 event(current)

@@ -45,3 +45,19 @@ class DiscoveredAgent:
     def auto_id(self) -> str:
         """Id under which the agent is registered automatically."""
         return f"{self.host}-{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class QuarantinedShare:
+    """IPUs of a machine that a partition without a record holds.
+
+    ``deployment`` and ``epoch`` are those of the controller that configured it, if they are known.
+    ``releasing``: the controller releases it; otherwise it waits for an administrator.
+    """
+
+    agent_id: str
+    partition_id: str
+    ipus: tuple[int, ...]  # numbers, sorted
+    deployment: str
+    epoch: int
+    releasing: bool

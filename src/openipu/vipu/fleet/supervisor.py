@@ -61,6 +61,11 @@ class Supervisor:
         connection = self.connections.get(agent_id)
         return connection.status if connection else AgentStatus()
 
+    def has(self, agent: Agent) -> bool:
+        """Return whether an agent with this id or endpoint is supervised, as after a change of one of them."""
+        others = (connection.agent for connection in self.connections.values())
+        return any(other.id == agent.id or (other.host, other.port) == (agent.host, agent.port) for other in others)
+
     def add(self, agent: Agent) -> AgentConnection:
         """Start to supervise an agent."""
         connection = self.connections[agent.id] = AgentConnection(

@@ -54,6 +54,13 @@ class PartitionOperation:
         """Return the numbers of the IPUs on the machine of an agent, in the order of the share."""
         return [self.record.ipus[index].ipu for index in self.indices[agent_id]]
 
+    def all_devices(self) -> list[Device]:
+        """Return the devices of all agents in the order of the partition's IPUs."""
+        devices: dict[int, Device] = {}
+        for agent_id, indices in self.indices.items():
+            devices.update(zip(indices, self.devices[agent_id], strict=True))
+        return [devices[index] for index in range(len(devices))]
+
     def share(self, agent_id: str) -> Any:
         """Return the message for one agent.
 

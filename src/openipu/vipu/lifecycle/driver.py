@@ -9,24 +9,25 @@ operation counts only while the record that started it is still current.
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Sequence
 from concurrent.futures import Future
 
 import grpc
 import structlog
 
 from openipu.vipu.domain import partition_state
-from openipu.vipu.domain.errors import Code, RuleError, quoted
-from openipu.vipu.domain.model import Agent, Device, Operation, Partition
+from openipu.vipu.domain.errors import Code, missing
+from openipu.vipu.domain.model import Agent, Kind, Operation, Partition
 from openipu.vipu.fleet.agent_messages import AgentEvent, ShareResult
 from openipu.vipu.fleet.connection import AgentConnection
-from openipu.vipu.fleet.status import AgentState
+from openipu.vipu.fleet.status import AgentState, QuarantinedShare
 from openipu.vipu.fleet.supervisor import Supervisor, retire
+from openipu.vipu.lifecycle import removals
 from openipu.vipu.lifecycle.agent_queue import AgentQueue, CallScheduler, PartitionOperation
 from openipu.vipu.lifecycle.interface import LifecycleOptions
-from openipu.vipu.lifecycle.relocator import Relocator
-from openipu.vipu.lifecycle.reset_clock import ResetClock
+from openipu.vipu.lifecycle.quarantine import Quarantine, describe, release_error
+from openipu.vipu.lifecycle.recovery import Recovery
+from openipu.vipu.lifecycle.removals import Removals
+from openipu.vipu.lifecycle.reported import ReportedShares
 from openipu.vipu.lifecycle.result_writer import ResultWriter, Transition
 from openipu.vipu.metrics.catalog import CONTROLLER
 from openipu.vipu.metrics.meters import Meters
@@ -52,17 +53,22 @@ class Driver:
         self._loop = loop
         self._scheduler = CallScheduler()
         self._queues: dict[str, AgentQueue] = {}
-        self._reset_clock = ResetClock()
-        self._relocator = Relocator(records, loop, lambda: self.supervisor.unavailable)
+        self.quarantine = Quarantine(records.deployment)
         self._writer = ResultWriter(records, loop)
+        self._recovery = Recovery(
+            records,
+            self._writer,
+            self.supervisor,
+            lambda: self.quarantine.ipus,
+            lambda id: self._agents_of.get(id, ()),
+            options.relocation_delay,
+            loop,
+        )
         self._operations: dict[str, PartitionOperation] = {}
         self._agents_of: dict[str, tuple[str, ...]] = {}  # partition -> agents that hold it, or must release it
-        self._removals: dict[str, list[Future[None]]] = {}
+        self._removals = Removals()
         self._stopped = False
-        self._recoveries: dict[str, asyncio.TimerHandle] = {}
-        self._relocations: dict[str, asyncio.TimerHandle] = {}
-        self._held: dict[str, frozenset[str]] = {}  # agent that is up -> partitions in its last event
-        self._held_at: dict[str, tuple[str, int]] = {}  # agent -> boot id and revision of that event
+        self._reported = ReportedShares(records)
         self._retiring: set[asyncio.Task[None]] = set()
 
     async def stop(self) -> None:
@@ -74,9 +80,7 @@ class Driver:
             task.cancel()
         await asyncio.gather(*self._retiring, return_exceptions=True)
         await self.supervisor.close()
-        for waiting in self._removals.values():
-            for future in waiting:
-                future.set_exception(StoppedError())
+        self._removals.stop()
 
     # -- agents
 
@@ -93,26 +97,19 @@ class Driver:
     def drop_agent(self, agent_id: str) -> None:
         """Stop supervising an agent, after it has released the partitions that were removed with it."""
         connection = self.supervisor.drop(agent_id)
-        self._held.pop(agent_id, None)
+        self._reported.drop(agent_id)
+        self.quarantine.drop(agent_id)
         if connection:
             queue = self._queues.pop(agent_id)
             task = self._loop.create_task(
-                retire(connection, queue.finish, RETIRE_SECONDS, lambda: not self._is_registered(connection.agent))
+                retire(connection, queue.finish, RETIRE_SECONDS, lambda: not self.supervisor.has(connection.agent))
             )
             self._retiring.add(task)
             task.add_done_callback(self._retiring.discard)
 
-    def _is_registered(self, agent: Agent) -> bool:
-        """Return whether an agent with this id or endpoint is supervised, as after a change of one of them."""
-        others = (connection.agent for connection in self.supervisor.connections.values())
-        return any(other.id == agent.id or (other.host, other.port) == (agent.host, agent.port) for other in others)
-
-    def _partitions_on(self, agent_id: str) -> set[str]:
-        return set(dict(self._records.state.holders.get(agent_id, ())).values())
-
     def agent_up(self, connection: AgentConnection) -> None:
         """Handle an agent that responds, see ``fleet.supervisor.Watcher``."""
-        recorded = self._partitions_on(connection.id)
+        recorded = self._reported.recorded(connection.id)
         for id in recorded:
             # The agent has lost earlier requests, or was not registered when the operation began.
             operation = self._operations.get(id)
@@ -120,12 +117,12 @@ class Driver:
                 self._enqueue(operation, connection.id)
         self._queues[connection.id].retry_now()
         for id in recorded:
-            self._recover(id)
-        self._relocator.search()
+            self._recovery.recover(id)
+        self._recovery.search()
 
     def agent_event(self, connection: AgentConnection, event: AgentEvent) -> None:
         """Handle an event of an agent, see ``fleet.supervisor.Watcher``."""
-        recorded = self._partitions_on(connection.id)
+        recorded = self._reported.recorded(connection.id)
         for fault in event.faults:
             if fault.partition_id in recorded:
                 self._mark_lost(
@@ -133,14 +130,11 @@ class Driver:
                 )
         if connection.is_outdated(event):
             return
-        restarted = connection.boot_id not in ("", event.boot_id)
+        restarted = connection.state.boot_id not in ("", event.boot_id)
         connection.record_revision(event)
-        self._held[connection.id] = held = frozenset(event.partition_ids)
-        self._held_at[connection.id] = event.boot_id, event.revision
-        for id in held - recorded:
-            _log.info("unknown partition released", agent=connection.id, partition=id)
-            self._queues[connection.id].release_unknown(id)
-        for id in recorded if restarted else recorded - held:
+        held = self._reported.put(connection.id, event)
+        self._update_quarantine(connection.id)
+        for id in recorded if restarted else recorded.keys() - held:
             record = self._records.state.partitions.get(id)
             if id in self._operations or record is None:
                 continue
@@ -151,14 +145,36 @@ class Driver:
             operation = self._operations.get(id)
             if operation and connection.id in operation.released:
                 self._check_release(operation, connection.id)
-        for id in recorded & held:
+        for id in held:
             self._regain(id)
+
+    def _update_quarantine(self, agent_id: str) -> None:
+        """Release the unknown shares of an agent, and send the shares that waited for their IPUs."""
+        queue = self._queues.get(agent_id)
+        if queue is None:
+            return
+        changed = self.quarantine.update(agent_id, self._reported.unknown(agent_id))
+        for id in self.quarantine.releasing(agent_id):
+            queue.release_unknown(id)
+        if changed:
+            for id in self._reported.recorded(agent_id):
+                operation = self._operations.get(id)
+                if operation and agent_id in operation.waiting and not operation.is_removal:
+                    self._enqueue(operation, agent_id)
+            self._recovery.search()
+
+    async def release_quarantine(self, agent_id: str, partition_id: str) -> list[QuarantinedShare]:
+        """Release a share in quarantine, or all shares of an agent; see ``Quarantine.release``."""
+        queue = self._queues.get(agent_id)
+        if queue is None:
+            raise release_error(Code.NOT_FOUND, agent_id, missing(Kind.AGENT, agent_id).reason)
+        return await self.quarantine.release(queue, partition_id, self._options.partition_timeout)
 
     def agent_down(self, connection: AgentConnection) -> None:
         """Handle an agent that is down, see ``fleet.supervisor.Watcher``."""
         self._queues[connection.id].agent_down()
-        self._held.pop(connection.id, None)
-        for id in self._partitions_on(connection.id):
+        self._reported.drop(connection.id)
+        for id in self._reported.recorded(connection.id):
             operation = self._operations.get(id)
             if operation and operation.is_removal:
                 if not operation.done and connection.id in operation.waiting:
@@ -181,33 +197,32 @@ class Driver:
             return
         if operation:
             self._finish(self._operations.pop(id))
-        self._cancel_recovery(id)
+        self._recovery.cancel(id)
         for agent_id in self._agents_of.get(id, ()):
             if agent_id not in indices:
                 self._release(id, agent_id)
         self._agents_of[id] = tuple(indices)
-        self._reset_clock.now(record)  # its age counts from now on
+        self._recovery.now(record)  # its age counts from now on
         if record.operation in (Operation.CREATING, Operation.RESETTING, Operation.REMOVING):
             self._begin(PartitionOperation(record, indices))
         if record.operation in (Operation.FAILED, Operation.UNREACHABLE):
-            self._recover(id)
+            self._recovery.recover(id)
         self._regain(id)
         if record.operation is not Operation.REMOVING:
-            self._fail_removal(id, "It was reset during the removal.")
+            self._removals.fail(id, "It was reset during the removal.")
 
     def record_deleted(self, id: str) -> None:
         """Handle a deleted record: release the partition on its machines."""
         operation = self._operations.pop(id, None)
         if operation:
             self._finish(operation)
-        self._reset_clock.drop(id)
-        self._cancel_recovery(id)
+        self._recovery.drop(id)
         for agent_id in self._agents_of.pop(id, ()):
             if not (operation and operation.is_removal and agent_id not in operation.waiting):
                 self._release(id, agent_id)
-        for future in self._removals.pop(id, ()):
-            future.set_result(None)
-        self._relocator.search()
+            self._update_quarantine(agent_id)
+        self._removals.complete(id)
+        self._recovery.search()
 
     def _begin(self, operation: PartitionOperation) -> None:
         self._operations[operation.record.id] = operation
@@ -222,10 +237,14 @@ class Driver:
 
     def _enqueue(self, operation: PartitionOperation, agent_id: str) -> None:
         queue = self._queues.get(agent_id)
-        if queue is None:
-            return  # its record has not arrived yet; ``agent_up`` sends the request
+        if queue is None or operation.done:
+            return  # the record of the agent has not arrived yet; ``agent_up`` sends the request
         if operation.is_removal:
             queue.release(operation.record.id)
+        elif share := self.quarantine.blocking(agent_id, operation.ipus(agent_id)):
+            queue.withdraw(operation)  # until the IPUs are free
+            if not share.releasing:
+                self._fail(operation, describe(share))
         else:
             queue.configure(operation)
 
@@ -276,11 +295,13 @@ class Driver:
         operation.devices[agent_id] = result.devices
         operation.waiting.discard(agent_id)
         if not operation.waiting:
-            devices = _devices(operation)
+            devices = operation.all_devices()
             self._complete(operation, lambda record: partition_state.configured(record, devices))
 
     def release_response(self, partition_id: str, agent_id: str, error: str) -> None:
         """Handle the result of a release, see ``agent_queue.ResultHandler``."""
+        if error:
+            self.quarantine.fail(agent_id, partition_id, f"the agent rejected it: {error}")
         operation = self._operations.get(partition_id)
         if operation is None or operation.done or not operation.is_removal:
             return
@@ -288,8 +309,8 @@ class Driver:
             self._reject_release(operation, agent_id, f"rejected the release: {error}")
             return
         operation.released.add(agent_id)
-        connection = self._queues[agent_id].connection
-        if self._held_at.get(agent_id) == (connection.boot_id, connection.revision):  # the event was faster
+        queue = self._queues.get(agent_id)
+        if queue and self._reported.is_current(agent_id, queue.connection.state):  # the event was faster
             self._check_release(operation, agent_id)
 
     def _check_release(self, operation: PartitionOperation, agent_id: str) -> None:
@@ -297,7 +318,7 @@ class Driver:
         operation.released.discard(agent_id)
         if operation.done:
             return
-        if not is_free(operation.record.id, self._held[agent_id]):
+        if not self._reported.is_free(agent_id, operation.record.id):
             self._reject_release(operation, agent_id, "reports it as released, but still holds it")
             return
         operation.waiting.discard(agent_id)
@@ -326,11 +347,7 @@ class Driver:
         """
         _log.warning("removal blocked", partition=operation.record.id, reasons=errors)
         self._writer.put(operation.record.id, lambda record: partition_state.removal_blocked(record, errors))
-        self._fail_removal(operation.record.id, f"{errors[0]} {_REMOVAL_CONTINUES}")
-
-    def _fail_removal(self, id: str, reason: str) -> None:
-        for future in self._removals.pop(id, ()):
-            future.set_exception(_removal_error(id, reason))
+        self._removals.fail(operation.record.id, f"{errors[0]} {_REMOVAL_CONTINUES}")
 
     def _fail(self, operation: PartitionOperation, *errors: str) -> None:
         _log.warning("partition failed", partition=operation.record.id, reasons=errors)
@@ -340,7 +357,7 @@ class Driver:
         record = self._records.state.partitions.get(id)
         if record and record.operation is Operation.IDLE:
             _log.warning("partition lost", partition=id, reason=error)
-        self._writer.put(id, lambda current: partition_state.lost(current, error, self._reset_clock.now(current)))
+        self._writer.put(id, lambda current: partition_state.lost(current, error, self._recovery.now(current)))
 
     def _mark_unreachable(self, id: str, error: str) -> None:
         record = self._records.state.partitions.get(id)
@@ -354,7 +371,7 @@ class Driver:
         if record is None or record.operation is not Operation.UNREACHABLE:
             return
         agents = self._agents_of.get(id, ())
-        if agents and all(id in self._held.get(agent_id, ()) for agent_id in agents):
+        if agents and all(self._reported.holds(agent_id, id) for agent_id in agents):
             _log.info("partition regained", partition=id)
             self._writer.put(id, lambda current: partition_state.regained(current) if current is record else current)
 
@@ -367,7 +384,7 @@ class Driver:
             operation = self._operations.get(record.id)
             if operation and not operation.done and record.id not in self._removals:
                 self._set_timer(operation)  # it may have been running for long
-            self._removals.setdefault(record.id, []).append(done)
+            self._removals.add(record.id, done)
             connections = (
                 [self.supervisor.connections.get(agent_id) for agent_id in sorted(operation.waiting)]
                 if operation
@@ -381,69 +398,6 @@ class Driver:
             if operation and not operation.done and down:  # they went down before this call was registered
                 self._block_removal(operation, *down)
         elif current is not None and (current.ipus is record.ipus or current.operation is Operation.RESETTING):
-            done.set_exception(_removal_error(record.id, "It was reset during the removal."))
+            done.set_exception(removals.error(record.id, "It was reset during the removal."))
         else:  # deleted; another partition may have its id by now
             done.set_result(None)
-
-    # -- recovery
-
-    def _recover(self, id: str) -> None:
-        """Reset or move a failed partition automatically, as soon as that can succeed."""
-        self._relocator.discard(id)
-        if timer := self._relocations.pop(id, None):
-            timer.cancel()
-        record = self._records.state.partitions.get(id)
-        if record is None or id in self._recoveries:
-            return
-        agents = self._agents_of.get(id, ())
-        up = bool(agents) and all(self.supervisor.status(agent_id).state is AgentState.UP for agent_id in agents)
-        if up and partition_state.may_auto_reset(record):
-            delay = partition_state.auto_reset_due(record) - self._reset_clock.now(record)
-            if delay > 0:
-                self._recoveries[id] = self._loop.call_later(delay, self._recover_now, id)
-            else:
-                now = time.time()
-                self._writer.put(
-                    id, lambda current: partition_state.auto_reset(current, now) if current is record else current
-                )
-        elif not up and partition_state.may_relocate(record):
-            self._relocate(record, agents)
-
-    def _relocate(self, record: Partition, agents: Sequence[str]) -> None:
-        """Move a partition once one of its agents has been down for the relocation delay."""
-        connections = map(self.supervisor.connections.get, agents)
-        down = [each.down_since for each in connections if each and each.status.state is AgentState.DOWN]
-        if not down:
-            return
-        due = min(down) + self._options.relocation_delay
-        if due > self._loop.time():
-            self._relocations[record.id] = self._loop.call_at(due, self._recover, record.id)
-            return
-        self._relocator.add(record)
-
-    def _recover_now(self, id: str) -> None:
-        self._recoveries.pop(id, None)
-        self._recover(id)
-
-    def _cancel_recovery(self, id: str) -> None:
-        self._relocator.discard(id)
-        for timers in (self._recoveries, self._relocations):
-            if timer := timers.pop(id, None):
-                timer.cancel()
-
-
-def is_free(id: str, held: frozenset[str]) -> bool:
-    """Return whether a machine with these partitions has released one."""
-    return id not in held
-
-
-def _removal_error(id: str, reason: str) -> RuleError:
-    return RuleError(Code.FAILED_PRECONDITION, f"Cannot remove partition {quoted(id)}: {reason}")
-
-
-def _devices(operation: PartitionOperation) -> list[Device]:
-    """Return the devices in the order of the partition's IPUs."""
-    devices: dict[int, Device] = {}
-    for agent_id, indices in operation.indices.items():
-        devices.update(zip(indices, operation.devices[agent_id], strict=True))
-    return [devices[index] for index in range(len(devices))]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from openipu.shared.vipu.ports import DISCOVERY_PORT
 from openipu.vipu.agent_api.multicast import DISCOVERY_GROUP
-from openipu.vipu.fleet.status import AgentStatus, DiscoveredAgent
+from openipu.vipu.fleet.status import AgentStatus, DiscoveredAgent, QuarantinedShare
 from openipu.vipu.tls.load import ClientCredentials
 
 if TYPE_CHECKING:
@@ -56,6 +56,18 @@ class Lifecycle(Protocol):
 
     def unavailable(self) -> frozenset[str]:
         """Return the agents that are Down, which receive no partitions. Must be fast: every create calls it."""
+
+    def quarantined(self) -> Mapping[str, int]:
+        """Return agent -> one bit for each IPU in quarantine. Must be fast: every create calls it."""
+
+    def quarantine(self) -> Future[list[QuarantinedShare]]:
+        """Return the shares in quarantine, sorted by agent and partition."""
+
+    def release_quarantine(self, agent_id: str, partition_id: str) -> Future[list[QuarantinedShare]]:
+        """Release a share in quarantine, or all shares of an agent when ``partition_id`` is empty.
+
+        The future completes with the shares when the agent has released them.
+        """
 
     def cluster_under_test(self) -> str:
         """Return the id of the cluster under test, empty for none. Must be fast: every create calls it."""

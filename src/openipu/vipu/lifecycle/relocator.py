@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 
 import structlog
@@ -28,12 +28,17 @@ class Relocator:
     """
 
     def __init__(
-        self, records: Records, loop: asyncio.AbstractEventLoop, unavailable: Callable[[], frozenset[str]]
+        self,
+        records: Records,
+        loop: asyncio.AbstractEventLoop,
+        unavailable: Callable[[], frozenset[str]],
+        quarantined: Callable[[], Mapping[str, int]],
     ) -> None:
-        """``unavailable`` returns the agents that are Down, in any thread."""
+        """``unavailable`` returns the agents that are Down, ``quarantined`` the IPUs in quarantine, in any thread."""
         self._records = records
         self._loop = loop
         self._unavailable = unavailable
+        self._quarantined = quarantined
         self._waiting: dict[str, Partition] = {}
         self._scheduled = False  # or running
         self._again = False  # IPUs may have become free since the running search began
@@ -64,7 +69,7 @@ class Relocator:
 
     def _relocations(self, state: State, records: Sequence[Partition]) -> tuple[Sequence[Change], list[str]]:
         current = [record for record in records if state.partitions.get(record.id) is record]
-        moved = partition_state.relocations(state, current, self._unavailable(), time.time())
+        moved = partition_state.relocations(state, current, self._unavailable(), self._quarantined(), time.time())
         return [Put(record) for record in moved], [record.id for record in moved]
 
     def _committed(self, done: Future[list[str]]) -> None:

@@ -25,7 +25,7 @@ from openipu.vipu.fleet import agent_messages
 from openipu.vipu.fleet.agent_messages import InvalidMessageError
 from openipu.vipu.fleet.connection import AgentConnection
 from openipu.vipu.fleet.discovery import Discovery
-from openipu.vipu.fleet.status import AgentStatus, DiscoveredAgent
+from openipu.vipu.fleet.status import AgentStatus, DiscoveredAgent, QuarantinedShare
 from openipu.vipu.lifecycle.driver import Driver
 from openipu.vipu.lifecycle.inbox import Inbox
 from openipu.vipu.lifecycle.interface import LifecycleOptions
@@ -98,6 +98,19 @@ class LifecycleService:
         """Return the agents that are Down."""
         return self._driver.supervisor.unavailable
 
+    def quarantined(self) -> Mapping[str, int]:
+        """Return agent -> one bit for each IPU in quarantine."""
+        return self._driver.quarantine.ipus
+
+    def quarantine(self) -> Future[list[QuarantinedShare]]:
+        """Return the shares in quarantine, sorted by agent and partition."""
+        return asyncio.run_coroutine_threadsafe(self._quarantine(), self._loop)
+
+    def release_quarantine(self, agent_id: str, partition_id: str) -> Future[list[QuarantinedShare]]:
+        """Release a share in quarantine, or all shares of an agent; return them."""
+        released = self._driver.release_quarantine(agent_id, partition_id)
+        return asyncio.run_coroutine_threadsafe(released, self._loop)
+
     def cluster_under_test(self) -> str:
         """Return the id of the cluster under test, empty for none."""
         return self._tests.cluster_under_test
@@ -154,13 +167,13 @@ class LifecycleService:
 
         def command(state: State) -> tuple[Sequence[Change], None]:
             record = state.partitions.get(id)
-            context = Context(self.unavailable(), allowed)
+            context = Context(self.unavailable(), allowed, quarantined=self.quarantined())
             try:
                 if record is None or not context.may_use(record.allocation):
                     raise missing_or_hidden(Kind.PARTITION, id, context)
                 ipus = None
                 if relocatable and any(agent in context.unavailable for agent, _ in state.machines_of(record)):
-                    ipus = partition_state.find_relocation(state, record, context.unavailable)
+                    ipus = partition_state.find_relocation(state, record, context.unavailable, context.quarantined)
                 return [Put(partition_state.reset(record, ipus))], None
             except RuleViolation as violation:
                 message = f"Cannot reset partition {quoted(id)}: {violation.reason}."
@@ -211,6 +224,9 @@ class LifecycleService:
             self._meters.put(change.record, committed)
         elif isinstance(change.record, Agent):
             self._driver.add_agent(change.record)
+
+    async def _quarantine(self) -> list[QuarantinedShare]:
+        return self._driver.quarantine.shares()
 
     async def _ipu_attributes(self, agent_ids: Sequence[str]) -> Attributes:
         limit = asyncio.Semaphore(ATTRIBUTES_CALLS)

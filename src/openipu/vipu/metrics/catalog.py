@@ -68,6 +68,11 @@ CONTROLLER = _table(
         "Changes of an agent from up to down.",
     ),
     (
+        "vipu_agent_quarantined_ipus{agent}",
+        "gauge",
+        "IPUs of an agent in quarantine: a partition without a record holds them.",
+    ),
+    (
         "vipu_agent_request_duration_seconds{method,code}",
         "histogram",
         "Duration of calls to agents that change partitions, of all agents, by method and gRPC status code.",

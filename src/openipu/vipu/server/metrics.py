@@ -41,6 +41,7 @@ _METRICS = (
     "vipu_agent_up",
     "vipu_agent_info",
     "vipu_agent_losses_total",
+    "vipu_agent_quarantined_ipus",
     "vipu_discovered_agents",
     "vipu_cluster_ipus",
     "vipu_cluster_allocated_ipus",
@@ -120,6 +121,9 @@ class ControllerMetrics(Collector):
         samples.add("vipu_build_info", 1, self._version)
         samples.add("vipu_discovered_agents", len(self._lifecycle.discovered()))
         add_records(samples, records, statuses)
+        quarantined = self._lifecycle.quarantined()
+        for agent in records.agents:
+            samples.add("vipu_agent_quarantined_ipus", quarantined.get(agent.id, 0).bit_count(), agent.id)
         self._add_store(samples)
         add_tests(
             samples, records.clusters, self._lifecycle.cluster_under_test(), self._lifecycle.cluster_test_results()

@@ -81,12 +81,12 @@ def test_events_list_held_partitions_with_a_revision() -> None:
     async def body(hardware: TwinHardware, stub: Any) -> None:
         call = stub.Watch(agent.WatchRequest(heartbeat_milliseconds=50))
         first = await call.read()
-        assert (first.boot_id, list(first.partition_ids), first.revision) == (hardware.boot_id, [], 0)
+        assert (first.boot_id, list(first.shares), first.revision) == (hardware.boot_id, [], 0)
         reply = await stub.Configure(agent.ConfigureRequest(shares=[share("p", 1, 0)]))
         event = await call.read()
         while event.revision < reply.revision:
             event = await call.read()
-        assert list(event.partition_ids) == ["p"]
+        assert [share.partition_id for share in event.shares] == ["p"]
         hardware.fail_ipu(1, "broken")
         hardware.fail_ipu(3, "unused")
         event = await call.read()
@@ -97,7 +97,7 @@ def test_events_list_held_partitions_with_a_revision() -> None:
         event = await call.read()
         while event.boot_id != hardware.boot_id:
             event = await call.read()
-        assert (list(event.partition_ids), event.revision) == ([], 0)
+        assert (list(event.shares), event.revision) == ([], 0)
         call.cancel()
 
     scenario(body)

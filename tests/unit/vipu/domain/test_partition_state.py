@@ -226,9 +226,12 @@ def test_the_record_stays_valid_in_any_order(steps: list[tuple[str, float]], mos
         assert len(record.errors) <= partition_state.MAX_ERRORS
 
 
+Filled = tuple[State, frozenset[str], dict[str, int]]
+
+
 @st.composite
-def _filled(draw: st.DrawFn) -> tuple[State, frozenset[str]]:
-    """Draw a cluster with partitions of some sizes, and machines that are down."""
+def _filled(draw: st.DrawFn) -> Filled:
+    """Draw a cluster with partitions of some sizes, machines that are down, and IPUs in quarantine."""
     ilds, per_ild = draw(st.sampled_from([(1, 8), (2, 4), (4, 2)]))
     ids = tuple(f"ag{number}" for number in range(ilds * per_ild))
     state = State()
@@ -240,14 +243,19 @@ def _filled(draw: st.DrawFn) -> tuple[State, frozenset[str]]:
     for number, size in enumerate(draw(st.lists(st.sampled_from([1, 2, 4, 8, 16, 32]), max_size=12))):
         with contextlib.suppress(rules.RuleError):  # the cluster is full
             state.apply(rules.create(state, PartitionSpec(f"p{number}", size, allocation="a0"), Context()))
-    return state, frozenset(draw(st.sets(st.sampled_from(ids))))
+    quarantined = draw(st.dictionaries(st.sampled_from(ids), st.integers(1, 15), max_size=3))
+    return state, frozenset(draw(st.sets(st.sampled_from(ids)))), quarantined
+
+
+def _uses_quarantine(state: State, record: Partition, quarantined: dict[str, int]) -> bool:
+    return any(quarantined.get(agent, 0) >> ipu & 1 for agent, ipu in state.machines_of(record))
 
 
 @given(_filled())
-def test_a_relocation_is_free_and_of_the_same_shape(filled: tuple[State, frozenset[str]]) -> None:
-    state, down = filled
+def test_a_relocation_is_free_and_of_the_same_shape(filled: Filled) -> None:
+    state, down, quarantined = filled
     for id, record in list(state.partitions.items()):
-        ipus = partition_state.find_relocation(state, record, down)
+        ipus = partition_state.find_relocation(state, record, down, quarantined)
         if ipus is None:
             continue
         moved = partition_state.auto_reset(partition_state.failed(record, ["lost."]), NOW, ipus)
@@ -255,6 +263,7 @@ def test_a_relocation_is_free_and_of_the_same_shape(filled: tuple[State, frozens
         after.apply([Put(moved)])
         assert violations(after) == []
         assert not down.intersection(agent for agent, _ in after.machines_of(moved))
+        assert not _uses_quarantine(after, moved, quarantined)
         for other in state.partitions.values():
             if other.id != id:
                 taken = {(ipu.ild, ipu.topology_id) for ipu in other.ipus}
@@ -262,24 +271,27 @@ def test_a_relocation_is_free_and_of_the_same_shape(filled: tuple[State, frozens
 
 
 @given(_filled())
-def test_a_relocation_always_exists_when_no_machine_is_down(filled: tuple[State, frozenset[str]]) -> None:
-    state, _ = filled
+def test_a_relocation_always_exists_when_no_machine_is_down(
+    filled: Filled,
+) -> None:
+    state, _, _ = filled
     for record in state.partitions.values():
-        assert partition_state.find_relocation(state, record, frozenset()) is not None
+        assert partition_state.find_relocation(state, record, frozenset(), {}) is not None
         assert sorted(
             index for indices in partition_state.ipus_by_agent(state, record).values() for index in indices
         ) == list(range(record.size))
 
 
 @given(_filled())
-def test_relocations_fit_together(filled: tuple[State, frozenset[str]]) -> None:
-    state, down = filled
+def test_relocations_fit_together(filled: Filled) -> None:
+    state, down, quarantined = filled
     before = state.copy()
     failed = [partition_state.failed(record, ["lost."]) for record in state.partitions.values()]
     state.apply([Put(record) for record in failed])
-    moved = partition_state.relocations(state, failed, down, NOW)
+    moved = partition_state.relocations(state, failed, down, quarantined, NOW)
     assert [state.partitions[record.id] for record in failed] == failed, "the state is restored"
     before.apply([Put(record) for record in moved])
     assert violations(before) == []
     for record in moved:
         assert not down.intersection(agent for agent, _ in before.machines_of(record))
+        assert not _uses_quarantine(before, record, quarantined)

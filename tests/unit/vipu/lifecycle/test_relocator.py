@@ -62,14 +62,14 @@ async def settle() -> None:
 
 
 def box_of(writer: Any, down: frozenset[str] = DOWN) -> Relocator:
-    return Relocator(writer, asyncio.get_running_loop(), lambda: down)
+    return Relocator(writer, asyncio.get_running_loop(), lambda: down, dict)
 
 
 @pytest.mark.parametrize("count", [4, 8, 16])
 def test_the_cost_does_not_grow_with_the_number_of_events(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     searched: list[str] = []
 
-    def no_place(state: State, record: Partition, unavailable: frozenset[str]) -> None:
+    def no_place(state: State, record: Partition, unavailable: frozenset[str], *_: Any) -> None:
         searched.append(record.id)
 
     monkeypatch.setattr(partition_state, "find_relocation", no_place)
