@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Backups of unusual files, and restores that fail in the middle."""
+"""Backups of unusual files, and restores that fail or are killed in the middle."""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterator
+import shutil
+import signal
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from openipu.vipu.server.initialise import initialise
-from openipu.vipu.storage import backup
+from openipu.vipu.storage import backup, replacement
 
 Files = dict[str, bytes | str]
 
@@ -97,16 +101,18 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Disk]:
     monkeypatch.undo()
 
 
-@pytest.mark.defence("openipu.vipu.storage.backup._move_back", print)
+@pytest.mark.defence("openipu.vipu.storage.replacement._move_back", print)
 def test_a_failing_restore_changes_nothing(database: Path, certs: Path, tmp_path: Path, disk: Disk) -> None:
     archive, _ = backup.create(database, certs, tmp_path / "backup.tar.gz")
     for _ in range(3):  # each one moves the files that the previous one has kept
         disk.renames = 0
-        Path(f"{database}-wal").touch()
+        for suffix in ("-wal",):
+            Path(f"{database}{suffix}").touch()
         (certs / "server" / "server.crt").write_text("newer")
         backup.restore(archive, database, certs, overwrite=True)
     renames = disk.renames
-    Path(f"{database}-wal").touch()
+    for suffix in ("-wal",):
+        Path(f"{database}{suffix}").touch()
     before = files(database.parent, certs.parent)
     for fails_at in range(1, renames + 1):
         disk.renames, disk.fails_at = 0, fails_at
@@ -114,3 +120,70 @@ def test_a_failing_restore_changes_nothing(database: Path, certs: Path, tmp_path
             backup.restore(archive, database, certs, overwrite=True)
         assert files(database.parent, certs.parent) == before
     assert renames == 8
+
+
+STEPS = ("fsync", "ftruncate", "mkdir", "rename", "rmdir", "unlink", "write")  # functions of module os
+
+
+def killed(step: int, run: Callable[[], object]) -> bool:
+    """Run a function in a child process that is killed before its given step; return whether it was."""
+    child = os.fork()
+    if child == 0:
+        steps = 0
+
+        def counted(function: Callable[..., Any]) -> Callable[..., Any]:
+            def call(*arguments: Any, **keywords: Any) -> Any:
+                nonlocal steps
+                steps += 1
+                if steps == step:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return function(*arguments, **keywords)
+
+            return call
+
+        for name in STEPS:
+            setattr(os, name, counted(getattr(os, name)))
+        try:
+            run()
+        finally:
+            os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+
+
+def forget_moves(self: Any) -> None:
+    """Remove the temporary folders only."""
+    for line in self._content().splitlines():
+        shutil.rmtree(json.loads(line).get("folder", ""), ignore_errors=True)
+
+
+@pytest.mark.defence("openipu.vipu.storage.replacement.Replacement._recover", forget_moves)
+@pytest.mark.parametrize("again", [False, True], ids=["start", "another restore"])
+def test_a_killed_restore_is_completed_or_undone(database: Path, certs: Path, tmp_path: Path, again: bool) -> None:
+    archive, _ = backup.create(database, certs, tmp_path / "backup.tar.gz")
+    folders = database.parent, certs.parent
+    step, undone, completed = 0, 0, 0
+    while True:
+        step += 1
+        (certs / "server" / "server.crt").write_text(f"newer {step}")
+        Path(f"{database}-wal").touch()
+        before = files(*folders)
+        if not killed(step, lambda: backup.restore(archive, database, certs, overwrite=True)):
+            break
+        if again:
+            backup.restore(archive, database, certs, overwrite=True)
+        else:
+            replacement.recover(database)
+        after = files(*folders)
+        assert not [path for folder in folders for path in folder.iterdir() if ".restore" in path.name]
+        if after == before:
+            undone += 1
+            continue
+        completed += 1
+        assert after[str(certs / "server" / "server.crt")] == b"server"
+        assert backup.check(database)
+        aside = {f"{certs}.before-restore/server/server.crt", f"{database}.before-restore"}
+        assert aside <= after.keys()
+        if not again:
+            assert {after[path] for path in aside} == {f"newer {step}".encode(), before[str(database)]}
+    assert completed >= 8
+    assert again or undone >= 8

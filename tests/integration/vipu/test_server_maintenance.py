@@ -13,13 +13,15 @@ import subprocess
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from cryptography import x509
 
 from openipu.process.notify import notify
 from openipu.shared.vipu.contract import admin, virmgrpc
-from openipu.vipu.storage import backup
+from openipu.vipu.storage import backup, replacement
+from openipu.vipu.storage.replacement import Replacement, journal_of
 from openipu.vipu.storage.store import Store, StoreError
 from openipu.vipu.tls import issue, renew
 from tests.integration.vipu_servers import (
@@ -132,6 +134,26 @@ def test_restore_overwrites_only_on_request_and_keeps_the_old_files(
     assert records(vipu_server(life=InstantLife))[0] == ["p1", "p2", "p3"]
     assert (certs / "server" / "server.key").read_bytes() == old_key
     assert Path(f"{certs}{backup.ASIDE}").is_dir()
+
+
+def test_a_start_completes_an_interrupted_restore(
+    vipu_process: Start, certs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = tmp_path / "vipu-server.db"
+    server = vipu_process()
+    pod(server, 4)
+    file, _ = backup.create(database, certs, tmp_path)
+    server.admin.CreateAgent(admin.CreateAgentRequest(spec=admin.AgentSpec(id="later", host="127.2.1.99")))
+    assert server.stop() == 0
+    with monkeypatch.context() as patch:  # as after a kill before the first move
+        patch.setattr(replacement, "_complete", Mock(side_effect=KeyboardInterrupt))
+        patch.setattr(Replacement, "_end_moves", Mock())
+        patch.setattr(Replacement, "close", lambda self: os.close(self._descriptor))
+        with pytest.raises(KeyboardInterrupt):
+            backup.restore(file, database, certs, overwrite=True)
+    assert journal_of(database).exists()
+    assert records(vipu_process())[1] == ["ag01", "ag02", "ag03", "ag04"]
+    assert not journal_of(database).exists()
 
 
 def test_a_log_of_the_old_database_is_not_applied_to_the_restored_one(

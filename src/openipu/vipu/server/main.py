@@ -35,6 +35,7 @@ from openipu.vipu.server.health import NotServingError
 from openipu.vipu.server.metrics import ControllerMetrics
 from openipu.vipu.storage.backup import BackupError
 from openipu.vipu.storage.interface import Records
+from openipu.vipu.storage.replacement import recover
 from openipu.vipu.storage.store import Store, StoreError
 from openipu.vipu.storage.writer import RecordWriter
 from openipu.vipu.tls import issue, load
@@ -288,6 +289,7 @@ def main(
     log.configure(log_format, log_level)
     if context.invoked_subcommand:
         return
+    recover(database)
     if tls_init is not None:
         if options.is_wildcard(host) and not names:
             raise ProgramError(

@@ -21,19 +21,16 @@ from pathlib import Path
 from urllib.parse import quote
 
 from openipu.vipu.storage.database_file import DatabaseFile
+from openipu.vipu.storage.replacement import BackupError, Move, Replacement, recover, sync
 from openipu.vipu.storage.store import Store
+
+__all__ = ["ASIDE", "FORMAT", "PATTERN", "BackupError", "Contents", "check", "create", "prune", "restore"]
 
 FORMAT = 1
 PATTERN = f"vipu-{8 * '[0-9]'}T{6 * '[0-9]'}.{6 * '[0-9]'}Z.tar.gz"
 ASIDE = ".before-restore"
 _DEREFERENCE = True  # an archive has the targets of links, because links are not restored
 _DATABASE, _CERTS, _MANIFEST = "vipu-server.db", "certs", "backup.json"
-
-
-class BackupError(Exception):
-    """Raised when a backup cannot be created, read or restored."""
-
-    error_code = "OPU613"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +69,7 @@ def create(database: Path, certs: Path, target: Path) -> tuple[Path, Contents]:
     if target.is_dir():
         target = target / f"vipu-{datetime.datetime.now(datetime.UTC):%Y%m%dT%H%M%S.%fZ}.tar.gz"
     try:
+        recover(database)
         with tempfile.TemporaryDirectory(prefix=".backup.", dir=target.parent) as folder:
             copy, archive, again = (Path(folder) / name for name in (_DATABASE, "archive", "again"))
             _copy(database, copy)
@@ -85,7 +83,7 @@ def create(database: Path, certs: Path, target: Path) -> tuple[Path, Contents]:
             if {str(path.relative_to(again)) for path in again.rglob("*") if path.is_file()} != files.keys():
                 raise BackupError(f"Cannot back up {str(certs)!r}: it changed meanwhile. Try again.")
             archive.replace(target)
-            _sync(target.parent)
+            sync(target.parent)
     except (OSError, sqlite3.Error) as error:
         raise BackupError(
             f"Cannot back up {str(database)!r} to {str(target)!r}: {_reason(error)}. "
@@ -144,39 +142,38 @@ def restore(archive: Path, database: Path, certs: Path | None, *, overwrite: boo
 
     Existing files need ``overwrite``, and are kept under names that end with ``ASIDE``. Records of an
     older release are migrated. Without ``certs``, certificates stay unchanged. Raises BackupError and
-    StoreError, and then changes nothing.
+    StoreError, and then changes nothing. ``replacement.recover`` completes a restore that was killed.
     """
-    for path in (database, certs):
-        if not overwrite and path is not None and os.path.lexists(path):
-            raise BackupError(
-                f"Cannot restore {str(archive)!r}: {str(path)!r} already exists. Nothing was restored. "
-                "Give --overwrite to replace it, or another --database and --certs."
-            )
     try:
+        recover(database)
+        for path in (database, certs):
+            if not overwrite and path is not None and os.path.lexists(path):
+                raise BackupError(
+                    f"Cannot restore {str(archive)!r}: {str(path)!r} already exists. Nothing was restored. "
+                    "Give --overwrite to replace it, or another --database and --certs."
+                )
         for parent in {database.parent, certs.parent if certs else database.parent}:
             parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with (
-            tempfile.TemporaryDirectory(prefix=".restore.", dir=database.parent) as records,
-            tempfile.TemporaryDirectory(prefix=".restore.", dir=(certs or database).parent) as keys,
-        ):
-            expected = _unpack(archive, Path(records), Path(keys))
-            contents = _contents(Path(records) / _DATABASE)
+        with Replacement(database) as replacement:
+            records, keys = replacement.folder(database), replacement.folder(certs or database)
+            expected = _unpack(archive, records, keys)
+            contents = _contents(records / _DATABASE)
             if asdict(contents) != expected:
                 raise BackupError(
                     f"Cannot restore {str(archive)!r}: it is damaged, records are missing. Use another backup."
                 )
-            with closing(Store(Path(records) / _DATABASE)) as store:
+            with closing(Store(records / _DATABASE)) as store:
                 store.start_anew()  # its revisions may have been used again after the backup
-            moves = list(_moves_aside(database, Path(records) / "old", ("-wal", "-shm", "")))
-            moves.append((Path(records) / _DATABASE, database))
-            if certs and (Path(keys) / _CERTS).is_dir():
-                moves += [*_moves_aside(certs, Path(keys) / "old"), (Path(keys) / _CERTS, certs)]
+            moves = list(_moves_aside(database, records / "old", ("-wal", "-shm", "")))
+            moves.append((records / _DATABASE, database))
+            if certs and (keys / _CERTS).is_dir():
+                moves += [*_moves_aside(certs, keys / "old"), (keys / _CERTS, certs)]
             with ExitStack() as locked:
                 # No controller can start with restored records before the certificates are restored too.
-                for file in (database, Path(records) / _DATABASE):
+                for file in (database, records / _DATABASE):
                     if file.exists():
                         locked.enter_context(closing(DatabaseFile(file)))
-                _move(moves)
+                replacement.move(moves)
     except (OSError, sqlite3.Error) as error:
         raise BackupError(
             f"Cannot restore {str(archive)!r} to {str(database)!r}: {_reason(error)}. Nothing was restored."
@@ -240,10 +237,7 @@ def _read_manifest(file: Path, archive: Path) -> object:
     return manifest["contents"]
 
 
-_Move = tuple[Path, Path]  # old path, new path
-
-
-def _moves_aside(path: Path, old: Path, suffixes: Sequence[str] = ("",)) -> Iterator[_Move]:
+def _moves_aside(path: Path, old: Path, suffixes: Sequence[str] = ("",)) -> Iterator[Move]:
     """Yield the moves that keep a file or folder under another name. What an earlier restore kept moves to ``old``."""
     for suffix in suffixes:
         current, aside = Path(f"{path}{suffix}"), Path(f"{path}{ASIDE}{suffix}")
@@ -251,31 +245,6 @@ def _moves_aside(path: Path, old: Path, suffixes: Sequence[str] = ("",)) -> Iter
             yield aside, Path(f"{old}{suffix}")
         if os.path.lexists(current):
             yield current, aside
-
-
-def _move(moves: Sequence[_Move]) -> None:
-    """Move all files durably, or none of them. Raises OSError; BackupError when files cannot be moved back."""
-    done: list[_Move] = []
-    try:
-        for source, target in moves:
-            source.rename(target)
-            done.append((source, target))
-        for folder in {target.parent for _, target in moves}:
-            _sync(folder)
-    except BaseException:
-        _move_back(done)
-        raise
-
-
-def _move_back(done: Sequence[_Move]) -> None:
-    for source, target in reversed(done):
-        try:
-            target.rename(source)
-        except OSError as error:
-            raise BackupError(
-                f"Cannot move {str(target)!r} back to {str(source)!r}: {_reason(error)}. The restore failed. "
-                "Move the file by hand before you start the controller."
-            ) from None
 
 
 def _copy(database: Path, copy: Path) -> None:
@@ -299,15 +268,6 @@ def _contents(copy: Path) -> Contents:
     return Contents(
         len(state.agents), len(state.clusters), len(state.allocations), len(state.partitions), len(state.users)
     )
-
-
-def _sync(folder: Path) -> None:
-    """Write renames in a folder to disk."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _reason(error: Exception) -> str:
