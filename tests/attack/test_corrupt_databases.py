@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Damaged databases are rejected with a message, or read as they were: never as another state."""
+"""Damaged databases and write-ahead logs are rejected with a message, or read as they were: never as another state."""
 
 from __future__ import annotations
 
@@ -9,15 +9,19 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 
+from openipu.vipu.domain.history import changed_objects
 from openipu.vipu.domain.model import Change, Delete, Device, Kind, Operation, Put, ReadyState, Role, State
 from openipu.vipu.server.initialise import initialise
+from openipu.vipu.storage import backup
 from openipu.vipu.storage.store import Store, StoreError
 from tests.unit.vipu.domain.rules_support import partition, pod, user
 
 SEED = "OPENIPU_CORRUPTION_SEED"  # environment variable
+LAST = "openipu.vipu.storage.last_revision.LastRevision.read"
 FAULTS = "openipu.vipu.storage.checksums.Checksums.faults"
 OFF = print  # returns no fault
 DEVICE = Device("127.5.1.1", 8080, 18515, 0, 2, "chip", "2.0.5", "2.4.4", "v1.3.3")
@@ -36,6 +40,32 @@ def rack() -> list[Change]:
     return [Put(record) for kind in Kind for record in state.table(kind).values()]
 
 
+class Content(Protocol):
+    """Content of a file, and before its last changes."""
+
+    content: bytes
+    earlier: bytes
+
+
+def load(folder: Path, files: dict[str, bytes]) -> State | str:
+    """Return the state of a database with these contents by suffix, or the message of its rejection."""
+    path = folder / "copy.db"
+    for file in folder.glob("copy.db*"):
+        file.unlink()
+    for suffix, content in files.items():
+        Path(f"{path}{suffix}").write_bytes(content)
+    try:
+        store = Store(path)
+    except StoreError as error:
+        return str(error)
+    try:
+        return store.load()
+    except StoreError as error:
+        return str(error)
+    finally:
+        store.close()
+
+
 @dataclass
 class Database:
     """A database without a log, its state, and the file before its last changes."""
@@ -47,20 +77,7 @@ class Database:
 
     def load(self, content: bytes) -> State | str:
         """Return the state of a damaged file, or the message of its rejection."""
-        copy = self.path.with_name("copy.db")
-        for file in self.path.parent.glob("copy.db*"):
-            file.unlink()
-        copy.write_bytes(content)
-        try:
-            store = Store(copy)
-        except StoreError as error:
-            return str(error)
-        try:
-            return store.load()
-        except StoreError as error:
-            return str(error)
-        finally:
-            store.close()
+        return load(self.path.parent, {"": content})
 
 
 def write(store: Store, state: State, changes: Sequence[Change]) -> None:
@@ -87,45 +104,45 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Database:
     return Database(path, path.read_bytes(), path.with_name("earlier.db").read_bytes(), state)
 
 
-def flip(chance: random.Random, database: Database) -> bytes:
+def flip(chance: random.Random, file: Content) -> bytes:
     """Change up to eight bits."""
-    content = bytearray(database.content)
+    content = bytearray(file.content)
     for _ in range(chance.randint(1, 8)):
         content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
     return bytes(content)
 
 
-def change_value(chance: random.Random, database: Database) -> bytes:
+def change_value(chance: random.Random, file: Content) -> bytes:
     """Change a printable character to the next one."""
-    content = bytearray(database.content)
+    content = bytearray(file.content)
     at = chance.choice([at for at, byte in enumerate(content[PAGE:], PAGE) if 48 <= byte < 57 or 97 <= byte < 122])
     content[at] += 1
     return bytes(content)
 
 
-def truncate(chance: random.Random, database: Database) -> bytes:
-    return database.content[: chance.randrange(len(database.content))]
+def truncate(chance: random.Random, file: Content) -> bytes:
+    return file.content[: chance.randrange(len(file.content))]
 
 
-def zero(chance: random.Random, database: Database) -> bytes:
+def zero(chance: random.Random, file: Content) -> bytes:
     """Overwrite a page with zeros."""
-    at = chance.randrange(len(database.content) // PAGE) * PAGE
-    return database.content[:at] + bytes(PAGE) + database.content[at + PAGE :]
+    at = chance.randrange(len(file.content) // PAGE) * PAGE
+    return file.content[:at] + bytes(PAGE) + file.content[at + PAGE :]
 
 
-def swap(chance: random.Random, database: Database) -> bytes:
+def swap(chance: random.Random, file: Content) -> bytes:
     """Exchange two pages."""
-    content = bytearray(database.content)
+    content = bytearray(file.content)
     first, second = (PAGE * page for page in chance.sample(range(len(content) // PAGE), 2))
     one, other = content[first : first + PAGE], content[second : second + PAGE]
     content[first : first + PAGE], content[second : second + PAGE] = other, one
     return bytes(content)
 
 
-def lose_write(chance: random.Random, database: Database) -> bytes:
+def lose_write(chance: random.Random, file: Content) -> bytes:
     """Return to the previous content of a page, as after a lost write."""
-    at = chance.randrange(len(database.earlier) // PAGE) * PAGE
-    return database.content[:at] + database.earlier[at : at + PAGE] + database.content[at + PAGE :]
+    at = chance.randrange(len(file.earlier) // PAGE) * PAGE
+    return file.content[:at] + file.earlier[at : at + PAGE] + file.content[at + PAGE :]
 
 
 DAMAGES = (flip, change_value, truncate, zero, swap, lose_write)
@@ -163,3 +180,121 @@ def test_the_message_names_the_damaged_record(database: Database) -> None:
     assert isinstance(found, str), "The other value of the record is not noticed."
     assert "it is damaged. The user '" in found
     assert found.endswith("does not match its checksum. Restore a backup.")
+
+
+@dataclass
+class Crash:
+    """A database, its write-ahead log and its last revision after a crash, and all states that were acknowledged."""
+
+    folder: Path
+    database: bytes
+    content: bytes
+    earlier: bytes
+    last: bytes
+    states: list[State]
+
+    def load(self, log: bytes | None, *, power_cut: bool = False) -> State | str:
+        """Return the state with a damaged or missing log. A power cut loses the file with the last revision."""
+        files = {"": self.database}
+        if log is not None:
+            files["-wal"] = log
+        if not power_cut:
+            files["-revision"] = self.last
+        return load(self.folder, files)
+
+
+def commit(store: Store, state: State, changes: Sequence[Change]) -> None:
+    """Write changes as the controller does, with the next revision."""
+    before = state.copy()
+    state.apply(changes)
+    transaction = store.transaction()
+    transaction.add(changes, state)
+    changed = changed_objects(before, state, changes)
+    transaction.log(store.events, changed)
+    store.events.append(transaction.commit(), changed)
+
+
+@pytest.fixture(scope="module")
+def crash(tmp_path_factory: pytest.TempPathFactory) -> Crash:
+    """Return a crash with a log that began again in the middle, so that it ends with frames of earlier changes."""
+    path = tmp_path_factory.mktemp("crash") / "vipu.db"
+    log = Path(f"{path}-wal")
+    initialise(path)
+    store = Store(path)
+    state = store.load()
+    commit(store, state, rack())
+    earlier, states = b"", []
+    for number in range(60):
+        if number == 30:
+            earlier = log.read_bytes()
+            store._connection.execute("PRAGMA wal_checkpoint")
+            database = path.read_bytes()
+            states.append(state.copy())
+        partition = state.partitions[f"p{number % 40:02}"]
+        commit(store, state, [Put(replace(partition, operation=Operation.RESETTING, retries=partition.retries + 1))])
+        if number >= 30:
+            states.append(state.copy())
+    assert path.read_bytes() == database
+    made = Crash(path.parent, database, log.read_bytes(), earlier, Path(f"{path}-revision").read_bytes(), states)
+    store.close()
+    return made
+
+
+def attack_log(crash: Crash, seed: int, count: int, *, power_cut: bool = False) -> None:
+    print(f"{SEED}={seed}")
+    chance = random.Random(seed)
+    allowed = crash.states if power_cut else crash.states[-1:]
+    outcomes: list[bool] = []
+    for number in range(count):
+        damage = DAMAGES[number % len(DAMAGES)]
+        found = crash.load(damage(chance, crash), power_cut=power_cut)
+        outcomes.append(isinstance(found, str))
+        if isinstance(found, str):
+            assert "Its last changes are lost: it ends with revision " in found, found
+        else:
+            assert found in allowed, f"Attack {number} ({damage.__name__}) of seed {seed} lost changes."
+    assert power_cut or 0 < sum(outcomes) < count
+    assert not power_cut or not any(outcomes)
+
+
+def unknown(self: object) -> int:
+    """Return no revision."""
+    return 0
+
+
+@pytest.mark.defence(LAST, unknown)
+def test_damaged_logs(crash: Crash) -> None:
+    attack_log(crash, 1, 60)
+
+
+@pytest.mark.long
+@pytest.mark.defence(LAST, unknown)
+def test_many_damaged_logs(crash: Crash) -> None:
+    attack_log(crash, int(os.environ.get(SEED, random.randrange(1 << 32))), 600)
+
+
+@pytest.mark.defence(LAST, unknown)
+def test_a_missing_log(crash: Crash) -> None:
+    assert isinstance(crash.load(None), str)
+
+
+def test_after_a_power_cut_a_damaged_log_has_an_acknowledged_state(crash: Crash) -> None:
+    assert crash.load(crash.content, power_cut=True) == crash.states[-1]
+    attack_log(crash, 1, 60, power_cut=True)
+
+
+def test_a_damaged_revision_is_ignored(crash: Crash) -> None:
+    for last in (b"", b"\xff" * 30, crash.last[:-1], b"9" + crash.last[1:]):
+        assert load(crash.folder, {"": crash.database, "-wal": crash.content, "-revision": last}) == crash.states[-1]
+
+
+@pytest.mark.defence(LAST, unknown)
+def test_backups_and_checks_notice_a_damaged_log(crash: Crash, tmp_path: Path) -> None:
+    crash.load(None)
+    for path in crash.folder.glob("copy.db-shm"):
+        path.unlink()
+    Path(f"{crash.folder / 'copy.db'}-wal").unlink(missing_ok=True)
+    with pytest.raises(StoreError, match="Its last changes are lost"):
+        backup.check(crash.folder / "copy.db")
+    with pytest.raises(StoreError, match="Its last changes are lost"):
+        backup.create(crash.folder / "copy.db", tmp_path / "certs", tmp_path / "backup.tar.gz")

@@ -7,7 +7,7 @@ futures of the callers. So an acknowledged change survives ``kill -9``, readers 
 concurrent callers share one flush of the disk.
 
 ``store`` is the database and ``database_file`` its lock. ``rows`` maps records to rows, ``checksums`` detects damaged
-ones, and ``migrations`` has the versions of the database. ``backup`` creates and
+ones, ``last_revision`` lost transactions, and ``migrations`` has the versions of the database. ``backup`` creates and
 restores archives, with ``replacement``, which a kill cannot interrupt halfway.
 ``event_log`` numbers the transactions and names the objects that they changed.
 

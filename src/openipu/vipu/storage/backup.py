@@ -21,6 +21,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from openipu.vipu.storage.database_file import DatabaseFile
+from openipu.vipu.storage.last_revision import SUFFIX, LastRevision
 from openipu.vipu.storage.replacement import BackupError, Move, Replacement, recover, sync
 from openipu.vipu.storage.store import Store
 
@@ -164,7 +165,7 @@ def restore(archive: Path, database: Path, certs: Path | None, *, overwrite: boo
                 )
             with closing(Store(records / _DATABASE)) as store:
                 store.start_anew()  # its revisions may have been used again after the backup
-            moves = list(_moves_aside(database, records / "old", ("-wal", "-shm", "")))
+            moves = list(_moves_aside(database, records / "old", ("-wal", "-shm", SUFFIX, "")))
             moves.append((records / _DATABASE, database))
             if certs and (keys / _CERTS).is_dir():
                 moves += [*_moves_aside(certs, keys / "old"), (keys / _CERTS, certs)]
@@ -254,6 +255,8 @@ def _copy(database: Path, copy: Path) -> None:
             f"Cannot read database {str(database)!r}: it does not exist. Give the controller's --database."
         )
     os.close(os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    with closing(LastRevision(copy)) as last:
+        last.begin(LastRevision(database).read())  # before the records, which may have more revisions then
     with (
         closing(sqlite3.connect(f"file:{quote(str(database.absolute()))}?mode=rw", uri=True)) as source,
         closing(sqlite3.connect(copy)) as target,

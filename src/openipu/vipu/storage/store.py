@@ -17,6 +17,7 @@ from openipu.vipu.domain.model import Change, Delete, Kind, Partition, Put, Stat
 from openipu.vipu.storage import checksums, deployment, event_log, migrations, rows
 from openipu.vipu.storage.database_file import DatabaseFile, StoreError
 from openipu.vipu.storage.event_log import EventLog
+from openipu.vipu.storage.last_revision import SUFFIX, LastRevision
 
 __all__ = ["Store", "StoreError", "Transaction"]
 
@@ -37,6 +38,7 @@ class Store:
         """
         self.path = path
         self._stored = Stored()
+        self._last = LastRevision(path)
         if not create and not path.exists():
             raise StoreError(
                 f"Cannot open database {str(path)!r}: it does not exist. "
@@ -114,8 +116,24 @@ class Store:
                 sums.store(self._connection)
             except sqlite3.Error as error:
                 raise StoreError(f"Cannot write to database {str(self.path)!r}: {error}.") from None
+        self._begin_revisions()
         self._stored = Stored(dict(state.partitions), sums)
         return state
+
+    def _begin_revisions(self) -> None:
+        """Raise StoreError when the last transactions are lost."""
+        revision, name = self.events.revision, str(self._last.path)
+        try:
+            last = self._last.read()
+            if last > revision:
+                raise StoreError(
+                    f"Cannot read database {str(self.path)!r}: it is damaged. Its last changes are lost: it ends with "
+                    f"revision {revision}, but revision {last} was committed. Restore a backup, or remove the file "
+                    f"with suffix {SUFFIX!r} to accept the loss."
+                )
+            self._last.begin(revision)
+        except OSError as error:
+            raise StoreError(f"Cannot use file {name!r}: {str(error.strerror).lower()}. Check the path.") from None
 
     def start_anew(self) -> None:
         """Drop the revisions of a database that replaces another one, and mark it as restored; raises StoreError."""
@@ -142,7 +160,7 @@ class Store:
 
     def transaction(self) -> Transaction:
         """Return an empty transaction, which uses the database only when it is committed."""
-        return Transaction(self._connection, self._stored, self.verify_file)
+        return Transaction(self._connection, self._stored, self.verify_file, self._last.write)
 
     def verify_file(self) -> None:
         """Raise StoreError when the database was deleted, moved or replaced, and from then on.
@@ -164,6 +182,7 @@ class Store:
     def close(self) -> None:
         """Write everything into the one file, and unlock it."""
         self._connection.close()
+        self._last.close()
         self._file.close()
 
 
@@ -178,10 +197,17 @@ class Stored:
 class Transaction:
     """Changes that are written together, in the order of their addition."""
 
-    def __init__(self, connection: sqlite3.Connection, stored: Stored, verify_file: Callable[[], None]) -> None:
-        """Use a connection, the content of its database, and a check of its file."""
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        stored: Stored,
+        verify_file: Callable[[], None],
+        committed: Callable[[int], None],
+    ) -> None:
+        """Use a connection, the content of its database, and a check of its file. ``committed`` gets the revision."""
         self._connection = connection
         self._verify_file = verify_file
+        self._committed = committed
         self._stored = stored
         self._pending: dict[str, Partition | None] = {}
         # Groups of consecutive changes of the same sort, each object once, so that a group takes few statements.
@@ -250,6 +276,8 @@ class Transaction:
             self._roll_back(error)
             raise
         self._verify_file()  # again: nothing is acknowledged that is in a lost file
+        if revision:
+            self._committed(revision)
         for id, partition in self._pending.items():
             if partition is None:
                 self._stored.partitions.pop(id, None)

@@ -42,7 +42,7 @@ class Tracing(Store):
 
 class Traced(Transaction):
     def __init__(self, store: Tracing) -> None:
-        super().__init__(store._connection, store._stored, store.verify_file)
+        super().__init__(store._connection, store._stored, store.verify_file, store._last.write)
         self.store = store
         self.changes = 0
 
