@@ -129,8 +129,10 @@ def test_restore_overwrites_only_on_request_and_keeps_the_old_files(
     assert "later" in records(busy)[0]
     busy.stop()
     old_key = (certs / "server" / "server.key").read_bytes()
-    for _ in range(2):  # the second restore renames the files of the first
-        assert run("restore", *options, "--overwrite", str(file)).returncode == 0
+    for lost in (True, False):  # the second restore renames the files of the first
+        restored = run("restore", *options, "--overwrite", str(file))
+        assert restored.returncode == 0
+        assert ("Not in the backup, or on other IPUs there: later. IPUs" in restored.stdout) is lost
     assert records(vipu_server(life=InstantLife))[0] == ["p1", "p2", "p3"]
     assert (certs / "server" / "server.key").read_bytes() == old_key
     assert Path(f"{certs}{backup.ASIDE}").is_dir()

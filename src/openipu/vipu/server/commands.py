@@ -50,6 +50,11 @@ def restore(database: Path, certs: Path, records_only: bool, overwrite: bool, fi
     """Restore the backup FILE. Stop the controller first."""
     contents = backup.restore(file, database, None if records_only else certs, overwrite=overwrite)
     click.echo(f"Restored: {database} ({contents})")
+    if lost := backup.lost_partitions(database):
+        click.echo(
+            f"Not in the backup, or on other IPUs there: {', '.join(lost)}. IPUs that machines still hold for these "
+            "partitions will be in quarantine: see 'vipu-admin list quarantine' after the start."
+        )
 
 
 @click.command()

@@ -20,10 +20,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+from openipu.vipu.domain.model import Partition
 from openipu.vipu.storage.database_file import DatabaseFile
 from openipu.vipu.storage.last_revision import SUFFIX, LastRevision
 from openipu.vipu.storage.replacement import BackupError, Move, Replacement, recover, sync
-from openipu.vipu.storage.store import Store
+from openipu.vipu.storage.store import Store, StoreError
 
 __all__ = ["ASIDE", "FORMAT", "PATTERN", "BackupError", "Contents", "check", "create", "prune", "restore"]
 
@@ -180,6 +181,28 @@ def restore(archive: Path, database: Path, certs: Path | None, *, overwrite: boo
             f"Cannot restore {str(archive)!r} to {str(database)!r}: {_reason(error)}. Nothing was restored."
         ) from None
     return contents
+
+
+def lost_partitions(database: Path) -> list[str]:
+    """Return the partitions that a restore has removed or moved, by comparison with the replaced database.
+
+    Machines may still hold their IPUs. Returns none when no database was replaced, or it cannot be read.
+    """
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            before, after = (
+                _partitions(path, Path(folder) / name)
+                for path, name in ((Path(f"{database}{ASIDE}"), "before"), (database, "after"))
+            )
+    except (BackupError, StoreError, OSError, sqlite3.Error):
+        return []
+    return sorted(id for id, record in before.items() if id not in after or after[id].ipus != record.ipus)
+
+
+def _partitions(database: Path, copy: Path) -> dict[str, Partition]:
+    _copy(database, copy)
+    with closing(Store(copy)) as store:
+        return store.load().partitions
 
 
 def _unpack(archive: Path, records: Path, keys: Path) -> object:
