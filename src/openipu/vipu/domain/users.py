@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from openipu.vipu.domain.certificates import can_call
 from openipu.vipu.domain.context import Context
 from openipu.vipu.domain.errors import Code, RuleViolation, invalid, missing, quoted
 from openipu.vipu.domain.model import Kind, Role, State, User
@@ -33,12 +34,22 @@ def change_user(state: State, current: User, spec: UserSpec | User, context: Con
 
 
 def check_admin_stays(state: State, user: User, context: Context) -> None:
-    """Raise RuleViolation for the last administrator: a running, secure controller has no other way to create one."""
+    """Raise RuleViolation for the last administrator, or the last one with a valid certificate.
+
+    A running, secure controller has no other way to create one.
+    """
     if user.role is not Role.ADMIN or context.keeps_admin:
         return
-    if not any(other.role is Role.ADMIN and other.id != user.id for other in state.users.values()):
+    others = [other for other in state.users.values() if other.role is Role.ADMIN and other.id != user.id]
+    if not others:
         raise RuleViolation(
             Code.FAILED_PRECONDITION, "it is the last administrator. Make another user administrator first"
+        )
+    # On a controller without TLS, administrators have no certificates.
+    if can_call(user) and not any(map(can_call, others)):
+        raise RuleViolation(
+            Code.FAILED_PRECONDITION,
+            "the other administrators have no valid certificates. Create one for another administrator first",
         )
 
 

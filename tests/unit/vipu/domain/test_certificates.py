@@ -7,9 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from openipu.vipu.domain import certificates
+from openipu.vipu.domain import certificates, rules
+from openipu.vipu.domain.context import Context
 from openipu.vipu.domain.errors import RuleError
 from openipu.vipu.domain.model import Certificate, Delete, Kind, Put, Role, State, User
+from openipu.vipu.domain.specs import Removal
 
 FIRST, SECOND = Certificate("k1", "1", 100), Certificate("k2", "2", 200)
 
@@ -107,6 +109,28 @@ def test_the_last_administrator_keeps_a_certificate() -> None:
     assert certificates.revoke(state(shared=True, root=(FIRST,), root2=()), "root", "k1").certificates[0].revoked
     revoked = certificates.revoke(state(root=(FIRST, SECOND)), "root", "k1")
     assert [each.revoked for each in revoked.certificates] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("shared", "root", "other", "reason"),
+    [
+        (False, (FIRST,), (), "the other administrators have no valid certificates"),
+        (False, (FIRST,), (replace(SECOND, revoked=True),), "the other administrators have no valid certificates"),
+        (False, (FIRST,), (SECOND,), ""),
+        (False, (), (), ""),  # those of a controller without TLS
+        (True, (FIRST,), (), ""),
+    ],
+)
+def test_the_last_administrator_that_can_call_stays(
+    shared: bool, root: tuple[Certificate, ...], other: tuple[Certificate, ...], reason: str
+) -> None:
+    found = state(shared=shared, root=root, root2=other)
+    removal = Removal(Kind.USER, "root")
+    if reason:
+        with pytest.raises(RuleError, match=f"Cannot remove user 'root': {reason}. Create one for another"):
+            rules.remove(found, removal, Context())
+    else:
+        assert rules.remove(found, removal, Context()) == [Delete(Kind.USER, "root")]
 
 
 def test_a_removed_user_frees_its_keys() -> None:
