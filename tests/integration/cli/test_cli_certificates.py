@@ -86,10 +86,11 @@ def test_a_shared_certificate(vipu_process: Callable[..., Process], tmp_path: Pa
     cli.out(ALICE, *at)
     cli.out(f"{ADMIN} create user bob", *at)
     cli.out("vipu --config bob.vipu-cli.hcl list partitions", *at)
-    cli.out(f"{ADMIN} create certificate alice", *at)
+    before = (tmp_path / "alice.vipu-cli.hcl").read_text()
+    assert "Configuration updated: alice.vipu-cli.hcl" in cli.out(f"{ADMIN} create certificate alice", *at)
+    cli.out(ALICE, *at)
+    (tmp_path / "alice.vipu-cli.hcl").write_text(before)
     assert "was revoked" in cli.failed(ALICE, *at)
-    own = ("--client-cert", "alice.crt", "--client-key", "alice.key")
-    cli.out(ALICE, *at, *own)
     assert again.stop() == 0
     log = "".join(again.errors)
     assert "users share certificates" in log and "users='admin alice'" in log

@@ -56,14 +56,18 @@ def create_certificate(session: Session, id: str, file: Path | None) -> None:
     """Create, renew or register a certificate.
 
     From now on, the user can call only with certificates of its own. Write USER.crt, and USER.key for a new key.
-    An existing USER.key is used again, for a renewal.
+    An existing USER.key is used again, for a renewal. An existing USER.vipu-cli.hcl refers to these files then.
     """
     from openipu.shared.vipu.contract import admin
+    from openipu.shared.vipu.userfile import set_certificate
 
     if file is None:
         certificate, key = issue(session, id)
+        config = Path(f"{id}.vipu-cli.hcl")
+        updated = set_certificate(config, certificate, key, check_mode=False)
         session.succeed(
-            f"{output.success(f'create certificate ({id})')}\nFiles written: {certificate} and {key}",
+            f"{output.success(f'create certificate ({id})')}\nFiles written: {certificate} and {key}"
+            + (f"\nConfiguration updated: {config}" if updated else ""),
             client_cert=str(certificate),
             client_key=str(key),
         )
