@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -41,11 +42,11 @@ Metadata = tuple[tuple[str, str], ...]
 class Secure:
     """Secure controller with administrator ``root`` and users ``alice`` and ``bob``."""
 
-    def __init__(self, start: Callable[..., InProcess], certs: Path) -> None:
+    def __init__(self, start: Callable[..., InProcess], certs: Path, life: type[InstantLife] = InstantLife) -> None:
         issue.create(certs, ["127.0.0.1"])
         ca, key, certificate = (certs / "client" / name for name in ("ca.crt", "client.key", "client.crt"))
         self.credentials = grpc.ssl_channel_credentials(ca.read_bytes(), key.read_bytes(), certificate.read_bytes())
-        self.server = start(life=InstantLife, channel=self.credentials, credentials=load.server_credentials(certs))
+        self.server = start(life=life, channel=self.credentials, credentials=load.server_credentials(certs))
         self._keys: dict[str, str] = {}
         for id, role in (("root", Role.ADMIN), ("alice", Role.USER), ("bob", Role.USER)):
             user, self._keys[id] = auth.new_user(id, role, (), shared_certificate=True)
@@ -93,12 +94,12 @@ class Secure:
 
 
 @pytest.fixture
-def secure(vipu_server: Callable[..., InProcess], tmp_path: Path) -> Iterator[Callable[[], Secure]]:
+def secure(vipu_server: Callable[..., InProcess], tmp_path: Path) -> Iterator[Callable[..., Secure]]:
     """Yield a factory of secure controllers."""
     made: list[Secure] = []
 
-    def make() -> Secure:
-        made.append(Secure(vipu_server, tmp_path / "certs"))
+    def make(life: type[InstantLife] = InstantLife) -> Secure:
+        made.append(Secure(vipu_server, tmp_path / "certs", life))
         return made[-1]
 
     yield make
@@ -152,6 +153,43 @@ def test_calls_of_one_user(secure: Callable[[], Secure], defence: bool, monkeypa
     controller.hold(STATUS, "alice", 2 * THREADS)
     until(lambda: controller.admission().unfinished() >= THREADS)
     assert controller.works("bob")
+
+
+class BlockedLife(InstantLife):
+    """Partition life whose IPU-Machines never return attributes."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.blocked: list[Future[dict[str, dict[int, dict[str, str]]]]] = []
+
+    def ipu_attributes(self, agent_ids: Any) -> Future[dict[str, dict[int, dict[str, str]]]]:
+        self.blocked.append(Future())
+        return self.blocked[-1]
+
+    def stop(self) -> None:
+        for each in self.blocked:
+            each.set_result({})
+
+
+@pytest.mark.defence("openipu.vipu.api.admission.Ticket.hold", ignore)
+def test_cancelled_calls_keep_their_threads(secure: Callable[..., Secure], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("openipu.vipu.api.admission.LIMITS", SMALL)
+    controller = secure(BlockedLife)
+    life = controller.server.life
+    request = virmgrpc.ListIPUAttributesRequest()
+    for blocked in (THREADS // 2, THREADS):  # together they would take all threads for such calls
+        calls = [
+            controller.server.user.ListIPUAttributes.future(request, metadata=controller.login("alice"), timeout=10)
+            for _ in range(THREADS // 2)
+        ]
+        until(lambda: len(life.blocked) == blocked or controller.admission().unfinished() == THREADS)  # noqa: B023
+        for call in calls:
+            call.cancel()
+    with pytest.raises(grpc.RpcError) as caught:
+        controller.server.user.RemovePartition(
+            virmgrpc.RemovePartitionRequest(partition_id="p"), metadata=controller.login("bob"), timeout=3
+        )
+    assert caught.value.code() is grpc.StatusCode.NOT_FOUND
 
 
 @pytest.mark.defence("openipu.vipu.api.admission.LIMITS", NONE)

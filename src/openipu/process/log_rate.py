@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, MutableMapping
@@ -25,6 +26,7 @@ class RateLimit:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
+        self._lock = threading.Lock()  # any thread may log
         self._windows: OrderedDict[tuple[str, str], tuple[float, int]] = OrderedDict()  # start, number of lines
 
     def __call__(self, logger: Any, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
@@ -32,17 +34,23 @@ class RateLimit:
         party = event.pop(PARTY, None) or event.get(AGENT)
         if party is None:
             return event
-        key = (str(event["event"]), str(party))
-        now = self._clock()
+        with self._lock:
+            lines, suppressed = self._count((str(event["event"]), str(party)))
+        if lines > MAX_LINES:
+            raise structlog.DropEvent
+        if suppressed:
+            event["suppressed"] = suppressed
+        return event
+
+    def _count(self, key: tuple[str, str]) -> tuple[int, int]:
+        """Count a line. Return the lines of its window, and how many lines of the last window were dropped."""
+        now, suppressed = self._clock(), 0
         start, lines = self._windows.get(key, (now, 0))
         if now >= start + WINDOW:
-            if lines > MAX_LINES:
-                event["suppressed"] = lines - MAX_LINES
-            self._windows.pop(key)
+            suppressed = max(0, lines - MAX_LINES)
+            del self._windows[key]
             start, lines = now, 0
         self._windows[key] = start, lines + 1
         if len(self._windows) > MAX_KEYS:
             self._windows.popitem(last=False)
-        if lines >= MAX_LINES:
-            raise structlog.DropEvent
-        return event
+        return lines + 1, suppressed

@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import threading
+import time
+from collections import OrderedDict
 from typing import Any
 
 import pytest
@@ -64,6 +67,41 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         limited.write(agent=str(number))
     assert len(limited.lines) == 10
     assert len(limited.limit._windows) == 3
+
+
+class SlowWindows(OrderedDict[Any, Any]):
+    """Windows that other threads can change between two steps of one."""
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        found = super().get(key, default)
+        time.sleep(0.0005)
+        return found
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        time.sleep(0.0005)
+        super().__setitem__(key, value)
+
+
+def test_threads_that_log_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    limited, errors = Log(), []
+    limited.limit._windows = SlowWindows()
+    limited.write(agent="liar")
+    monkeypatch.setattr(log_rate, "WINDOW", 0.0)  # every further line begins a window
+
+    def write() -> None:
+        try:
+            for _ in range(20):
+                limited.write(agent="liar")
+        except Exception as error:
+            errors.append(repr(error))
+
+    threads = [threading.Thread(target=write) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert errors == []
+    assert len(limited.lines) == 81
 
 
 def test_logs_of_services_are_limited(capsys: pytest.CaptureFixture[str]) -> None:

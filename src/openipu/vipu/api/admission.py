@@ -106,18 +106,27 @@ class _Lane:
 
 
 class Ticket:
-    """Permission for a call to run in ``pool``. ``release`` it once, when the call has ended."""
+    """Permission for a call to run in ``pool``.
 
-    __slots__ = ("_admission", "_lane", "pool")
+    ``release`` it when its thread has returned, and once more for each ``hold``. A client can cancel a call whose
+    thread waits; the call counts until both have ended, so that cancelled calls cannot take further threads.
+    """
+
+    __slots__ = ("_admission", "holders", "lane", "pool")
 
     def __init__(self, admission: Admission, lane: _Lane, pool: ThreadPoolExecutor) -> None:
         self._admission = admission
-        self._lane = lane
+        self.lane = lane
         self.pool = pool
+        self.holders = 1
+
+    def hold(self) -> None:
+        """Require one more ``release``. Call it before the last one."""
+        self._admission.hold(self)
 
     def release(self) -> None:
-        """Count the call as ended."""
-        self._admission.release(self._lane)
+        """Count the call as ended, unless it is still held."""
+        self._admission.release(self)
 
 
 class Admission:
@@ -149,9 +158,18 @@ class Admission:
             self._calls[group] += 1
         return Ticket(self, lane, lane.slow if slow else lane.fast)
 
-    def release(self, lane: _Lane) -> None:
-        """Count a call as ended."""
+    def hold(self, ticket: Ticket) -> None:
+        """Require one more release of a ticket."""
         with self._lock:
+            ticket.holders += 1
+
+    def release(self, ticket: Ticket) -> None:
+        """Count a call as ended at the last release of its ticket."""
+        lane = ticket.lane
+        with self._lock:
+            ticket.holders -= 1
+            if ticket.holders:
+                return
             self._calls[lane.key[0]] -= 1
             lane.calls -= 1
             if not lane.calls:

@@ -76,6 +76,12 @@ class Call:
 
     def __call__(self, requests: Iterator[bytes], context: grpc.ServicerContext) -> Any:
         """Return the reply, or end the call with a status."""
+        try:
+            return self._answer(requests, context)
+        finally:
+            self._ticket.release()
+
+    def _answer(self, requests: Iterator[bytes], context: grpc.ServicerContext) -> Any:
         start = time.perf_counter()
         method, caller = self._method, self._caller
         try:
@@ -89,7 +95,7 @@ class Call:
         return reply
 
     def _begin(self, context: grpc.ServicerContext) -> None:
-        """Release the ticket when the call has ended, and check the certificate, which metadata do not contain.
+        """Hold the ticket until the call has ended, and check the certificate, which metadata do not contain.
 
         Raises AuthError, and CancelledError when the call has ended already.
         """
@@ -98,6 +104,7 @@ class Call:
             self._exchanges.end(context)
             self._ticket.release()
 
+        self._ticket.hold()
         if not context.add_callback(end):
             self._ticket.release()
             raise CancelledError
@@ -125,6 +132,12 @@ class StreamingCall(Call):
 
     def __call__(self, requests: Iterator[bytes], context: grpc.ServicerContext) -> Iterator[Any]:
         """Yield the replies, and end the call with a status."""
+        try:
+            yield from self._answer(requests, context)
+        finally:
+            self._ticket.release()
+
+    def _answer(self, requests: Iterator[bytes], context: grpc.ServicerContext) -> Iterator[Any]:
         start = time.perf_counter()
         method, caller = self._method, self._caller
         try:

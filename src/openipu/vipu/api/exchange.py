@@ -51,6 +51,8 @@ class Exchanges:
     def send(self, context: grpc.ServicerContext) -> None:
         """Start the time limit of a reply, until ``end``."""
         self._deadlines[context] = time.monotonic() + SEND_SECONDS
+        if not context.is_active():  # ``end`` may have been called already
+            self.end(context)
 
     def end(self, context: grpc.ServicerContext) -> None:
         """End the time limit of a call."""

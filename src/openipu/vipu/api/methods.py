@@ -72,7 +72,7 @@ class Method:
         self.slow = getattr(self.behaviour, "waits_for_agents", False)
         self.non_blocking = getattr(self.behaviour, "non_blocking", False)
         self._bounded = not getattr(self.behaviour, "large_requests", False)
-        self._writes = not self.name.startswith(_READS)
+        self._writes = not self.streams_replies and not self.name.startswith(_READS)
         self._count = count
 
     def check(self, caller: Caller) -> None:

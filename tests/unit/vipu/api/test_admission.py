@@ -43,6 +43,15 @@ def test_calls_of_users_and_groups_are_limited(admission: Admission) -> None:
     admission.admit(Group.USERS, "alice", slow=False).release()
 
 
+def test_a_call_counts_until_its_last_holder_has_released_it(admission: Admission) -> None:
+    ticket = admission.admit(Group.ADMINISTRATORS, "root", slow=True)
+    ticket.hold()
+    ticket.release()
+    assert "1 unfinished calls" in rejected(admission, Group.ADMINISTRATORS, "root")
+    ticket.release()
+    admission.admit(Group.ADMINISTRATORS, "root", slow=True).release()
+
+
 def test_tasks_of_a_user_run_in_a_part_of_the_threads(admission: Admission) -> None:
     release, running = threading.Event(), []
 

@@ -1,9 +1,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Groups of client addresses with limits of log lines."""
+"""Log lines of calls, and the groups of client addresses that limit them."""
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import structlog
+
 from openipu.vipu.api import methods
+from openipu.vipu.api.auth import Caller
 
 
 def test_ports_of_an_address_share_a_limit() -> None:
@@ -14,3 +21,22 @@ def test_ports_of_an_address_share_a_limit() -> None:
 def test_many_addresses_have_few_limits() -> None:
     found = {methods._party(f"ipv4:10.1.{number // 256}.{number % 256}:40000") for number in range(65536)}
     assert len(found) == methods._PARTIES
+
+
+@pytest.mark.parametrize(
+    ("name", "streams", "logged"), [("Create", False, True), ("List", False, False), ("X", True, False)]
+)
+def test_only_completed_changes_are_logged(name: str, streams: bool, logged: bool) -> None:
+    handler = SimpleNamespace(
+        request_streaming=streams,
+        response_streaming=streams,
+        request_deserializer=None,
+        response_serializer=None,
+        unary_unary=None,
+        stream_stream=None,
+    )
+    method = methods.Method(f"/service/{name}", handler, lambda code, seconds: None)
+    context: Any = SimpleNamespace(peer=lambda: "ipv4:127.0.0.1:1")
+    with structlog.testing.capture_logs() as lines:
+        method.succeed(context, Caller("root"), 0.0, None, None)
+    assert ("request completed" in [line["event"] for line in lines]) is logged
