@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import grpc
@@ -126,7 +127,7 @@ class AgentService:
         await _check_limit(request.shares, context)
         results = []
         controller = caller(context)
-        async with self._change_lock:
+        async with self._changing(controller, context):
             for message in request.shares:
                 try:
                     if controller:
@@ -145,7 +146,7 @@ class AgentService:
         """Release partitions on this machine."""
         await _check_limit(request.partition_ids, context)
         results = []
-        async with self._change_lock:
+        async with self._changing(caller(context), context):
             for id in request.partition_ids:
                 error = ""
                 try:
@@ -211,6 +212,13 @@ class AgentService:
         for interface, classes in (await self._hardware.pfc_classes()).items():
             reply.interfaces[interface].classes.extend(classes)
         return reply
+
+    @asynccontextmanager
+    async def _changing(self, controller: Controller | None, context: Any) -> AsyncIterator[None]:
+        """Return a context for one change of partitions at a time, by the owner: it may change during the wait."""
+        async with self._change_lock:
+            await reject(self._ownership.rejection(controller), context)
+            yield
 
     async def _change_owner(self, change: Callable[[], str | None], context: Any) -> None:
         """Change the owner, or abort the call when the caller may not, or the owner cannot be stored."""

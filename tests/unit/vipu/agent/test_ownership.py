@@ -140,6 +140,34 @@ def test_a_takeover_ends_the_events_of_the_former_owner() -> None:
     asyncio.run(body())
 
 
+def test_calls_that_wait_during_a_takeover_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def body() -> None:
+        async with stubs() as (hardware, owner, other, _):
+            started, end = asyncio.Event(), asyncio.Event()
+
+            async def slow_release(id: str) -> None:
+                started.set()
+                await end.wait()
+
+            monkeypatch.setattr(hardware, "release", slow_release)
+            await owner.Watch(agent.WatchRequest()).read()
+            running = owner.Release(agent.ReleaseRequest(partition_ids=["q"]))
+            await started.wait()
+            waiting = [
+                owner.Configure(agent.ConfigureRequest(shares=[SHARE])),
+                owner.Release(agent.ReleaseRequest(partition_ids=["p"])),
+            ]
+            await owner.GetInfo(agent.GetInfoRequest())  # the agent has received the calls before
+            await other.TakeOver(agent.TakeOverRequest())
+            end.set()
+            await running
+            for call in waiting:
+                assert "it belongs to deployment fedcba" in await rejected(call)
+            assert hardware.partition_ids == []
+
+    asyncio.run(body())
+
+
 def test_a_takeover_needs_a_deployment() -> None:
     async def body() -> None:
         async with stubs() as (_, _, _, anonymous):
