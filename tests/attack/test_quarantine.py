@@ -13,6 +13,7 @@ import grpc
 import pytest
 
 from openipu.shared.vipu.contract import admin, virmgrpc
+from openipu.vipu.agent_api.contract import agent as contract
 from openipu.vipu.domain import capacity
 from openipu.vipu.domain.deployment import Deployment
 from openipu.vipu.fleet.agent_messages import HeldShare
@@ -20,6 +21,7 @@ from openipu.vipu.fleet.status import AgentState, QuarantinedShare
 from openipu.vipu.lifecycle.interface import LifecycleOptions
 from openipu.vipu.lifecycle.quarantine import Quarantine
 from openipu.vipu.storage import backup
+from openipu.vipu.storage.interface import StoppedError
 from tests.attack.lying_agent import LyingRack, plane, rack
 from tests.integration.agents.agents_support import Plane
 from tests.integration.vipu_servers import InProcess, Machines, partition, pod, wait_active
@@ -216,6 +218,20 @@ def test_ipus_of_a_forced_removal_stay_in_quarantine_until_they_are_free(plane: 
     rack.liar.lies.clear()
     until(lambda: plane.lifecycle.quarantined() == {}, what="the release")
     assert quarantined(plane) == []
+
+
+def test_a_stop_ends_the_wait_for_a_release(plane: Plane, rack: LyingRack) -> None:
+    """A thread that waits for ever would keep the process alive."""
+    plane.wait_up()
+    rack.liar.held["p"] = contract.HeldShare(partition_id="p", ipus=[0])
+    rack.liar.lies["ReleaseReply"] = lambda reply: rack.liar.held.update(p=share)
+    share = rack.liar.held["p"]
+    until(lambda: plane.lifecycle.quarantined() == {"ag01": 1})
+    waiting = plane.lifecycle.release_quarantine("ag01", "p")
+    until(lambda: "ReleaseReply" in rack.liar.calls)
+    plane.close()
+    with pytest.raises(StoppedError):
+        waiting.result(5)
 
 
 def quarantined(plane: Plane) -> list[tuple[str, str, tuple[int, ...], bool]]:

@@ -29,6 +29,7 @@ from openipu.vipu.fleet.status import AgentStatus, DiscoveredAgent, QuarantinedS
 from openipu.vipu.lifecycle.driver import Driver
 from openipu.vipu.lifecycle.inbox import Inbox
 from openipu.vipu.lifecycle.interface import LifecycleOptions
+from openipu.vipu.lifecycle.loop_calls import LoopCalls
 from openipu.vipu.lifecycle.meters import LifeMeters
 from openipu.vipu.lifecycle.ownership import take_over
 from openipu.vipu.metrics.meters import Meters
@@ -52,6 +53,7 @@ class LifecycleService:
         self._options = options
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="lifecycle", daemon=True)
+        self._calls = LoopCalls(self._loop)
         self._driver = Driver(records, options, self._loop)
         self._tests = Runs(self._loop, lambda: self._driver.supervisor.connections)
         self._meters = LifeMeters()
@@ -92,7 +94,7 @@ class LifecycleService:
 
     def take_over(self, agent_ids: Iterable[str]) -> Future[None]:
         """Make this deployment the owner of agents. Fails with RuleError for those that cannot be reached."""
-        return asyncio.run_coroutine_threadsafe(take_over(self._driver.supervisor, list(agent_ids)), self._loop)
+        return self._calls.submit(take_over(self._driver.supervisor, list(agent_ids)))
 
     def unavailable(self) -> frozenset[str]:
         """Return the agents that are Down."""
@@ -104,12 +106,11 @@ class LifecycleService:
 
     def quarantine(self) -> Future[list[QuarantinedShare]]:
         """Return the shares in quarantine, sorted by agent and partition."""
-        return asyncio.run_coroutine_threadsafe(self._quarantine(), self._loop)
+        return self._calls.submit(self._quarantine())
 
     def release_quarantine(self, agent_id: str, partition_id: str) -> Future[list[QuarantinedShare]]:
         """Release a share in quarantine, or all shares of an agent; return them."""
-        released = self._driver.release_quarantine(agent_id, partition_id)
-        return asyncio.run_coroutine_threadsafe(released, self._loop)
+        return self._calls.submit(self._driver.release_quarantine(agent_id, partition_id))
 
     def cluster_under_test(self) -> str:
         """Return the id of the cluster under test, empty for none."""
@@ -133,7 +134,7 @@ class LifecycleService:
 
     def stop_cluster_test(self, run_id: str = "") -> Future[Run | None]:
         """Stop the run in progress and return the last run."""
-        return asyncio.run_coroutine_threadsafe(self._tests.stop(run_id), self._loop)
+        return self._calls.submit(self._tests.stop(run_id))
 
     def remove_partition(self, id: str, force: bool, allowed: frozenset[str] | None = None) -> Future[None]:
         """Remove a partition. With ``force``, agents that are up release it afterwards."""
@@ -183,7 +184,7 @@ class LifecycleService:
 
     def ipu_attributes(self, agent_ids: Iterable[str]) -> Future[Attributes]:
         """Return attributes by agent, IPU number and name. Agents that do not respond are omitted."""
-        return asyncio.run_coroutine_threadsafe(self._ipu_attributes(list(agent_ids)), self._loop)
+        return self._calls.submit(self._ipu_attributes(list(agent_ids)))
 
     def discovered(self) -> list[DiscoveredAgent]:
         """Return the agents that announced themselves recently."""
@@ -195,8 +196,8 @@ class LifecycleService:
         asyncio.set_event_loop(self._loop)
         try:
             self._loop.run_forever()
-            # Fail the removals that became durable during the stop.
-            self._loop.run_until_complete(asyncio.sleep(0))
+            # This also fails the removals that became durable during the stop.
+            self._loop.run_until_complete(self._calls.end())
         finally:
             self._loop.close()
 
