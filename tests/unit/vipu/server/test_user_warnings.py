@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Warnings of a starting controller about users and their certificates."""
+
+from __future__ import annotations
+
+import pytest
+from structlog.testing import capture_logs
+
+from openipu.vipu.domain.model import Certificate, Role, User
+from openipu.vipu.server.certificates import warn_about_users
+
+OWN, REVOKED = Certificate("k1", "1", 100), Certificate("k1", "1", 100, revoked=True)
+
+
+def user(id: str, *own: Certificate, shared: bool = False, role: Role = Role.USER) -> User:
+    return User(id, role, (), "hash", "salt", own, shared)
+
+
+@pytest.mark.parametrize(
+    ("users", "shared", "expected"),
+    [
+        ([user("root", OWN, role=Role.ADMIN), user("alice", OWN), user("bob")], False, []),
+        ([user("root", OWN, role=Role.ADMIN)], True, ["new users share"]),
+        (
+            [user("bob", shared=True), user("alice", shared=True), user("carol", OWN, shared=True)],
+            False,
+            ["users share"],
+        ),
+        ([user("root", REVOKED, role=Role.ADMIN), user("alice", OWN)], False, ["no administrator has"]),
+        ([user("root", role=Role.ADMIN), user("root2", OWN, role=Role.ADMIN)], False, []),
+    ],
+)
+def test_users_that_share_and_administrators_that_cannot_call(
+    users: list[User], shared: bool, expected: list[str]
+) -> None:
+    with capture_logs() as logs:
+        warn_about_users(users, shared=shared)
+    assert [each["log_level"] for each in logs] == ["warning"] * len(expected)
+    assert all(each["event"].startswith(text) for each, text in zip(logs, expected, strict=True))
+    assert [each["users"] for each in logs if "users" in each] == (["alice bob"] if expected == ["users share"] else [])
+
+
+def test_a_warning_names_few_users() -> None:
+    with capture_logs() as logs:
+        warn_about_users([user(f"u{n:02}", shared=True) for n in range(30)], shared=False)
+    (warning,) = logs
+    assert (warning["number"], len(warning["users"].split())) == (30, 10)
