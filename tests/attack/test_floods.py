@@ -138,7 +138,7 @@ def ignore(self: Any) -> None:
 @pytest.mark.defence("openipu.vipu.api.exchange.Exchanges.cancel_late", ignore)
 def test_late_messages(secure: Callable[[], Secure], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exchange, "RECEIVE_SECONDS", 0.3)
-    monkeypatch.setattr(endpoints, "_TEND_SECONDS", 0.05)
+    monkeypatch.setattr(endpoints, "_MAINTENANCE_SECONDS", 0.05)
     controller = secure()
     controller.hold(STATUS, "alice", 3)
     until(lambda: controller.admission().unfinished() == 3)

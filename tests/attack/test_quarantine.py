@@ -221,7 +221,7 @@ def test_ipus_of_a_forced_removal_stay_in_quarantine_until_they_are_free(plane: 
 
 
 def test_a_stop_ends_the_wait_for_a_release(plane: Plane, rack: LyingRack) -> None:
-    """A thread that waits for ever would keep the process alive."""
+    """A thread that waits forever would keep the process alive."""
     plane.wait_up()
     rack.liar.held["p"] = contract.HeldShare(partition_id="p", ipus=[0])
     rack.liar.lies["ReleaseReply"] = lambda reply: rack.liar.held.update(p=share)

@@ -45,12 +45,12 @@ LIMITS: Mapping[Group, Limits] = {
 }
 
 
-class Share(ThreadPoolExecutor):
-    """Part of a thread pool: runs at most ``width`` tasks at a time. It has no threads of its own."""
+class LimitedPool(ThreadPoolExecutor):
+    """Part of a thread pool that runs at most ``width`` tasks at a time. It has no threads of its own."""
 
     def __init__(self, pool: ThreadPoolExecutor, width: int) -> None:
         super().__init__(1)
-        self._of = pool
+        self._pool = pool
         self._width = width
         self._running = 0
         self._waiting: deque[tuple[Future[None], Callable[[], Any]]] = deque()
@@ -65,7 +65,7 @@ class Share(ThreadPoolExecutor):
                 self._waiting.append(work)
                 return future
             self._running += 1
-        self._of.submit(self._run, work)
+        self._pool.submit(self._run, work)
         return future
 
     def _run(self, work: tuple[Future[None], Callable[[], Any]]) -> None:
@@ -79,7 +79,7 @@ class Share(ThreadPoolExecutor):
                 if following is None:
                     self._running -= 1
             if following is not None:
-                self._of.submit(self._run, following)  # behind the tasks of others
+                self._pool.submit(self._run, following)  # behind the tasks of others
 
 
 class Immediate(ThreadPoolExecutor):
@@ -96,7 +96,7 @@ class Immediate(ThreadPoolExecutor):
 
 
 @dataclass(slots=True)
-class _Lane:
+class _UserCalls:
     """Unfinished calls of a user, and the threads for them."""
 
     key: tuple[Group, str]
@@ -112,11 +112,11 @@ class Ticket:
     thread waits; the call counts until both have ended, so that cancelled calls cannot take further threads.
     """
 
-    __slots__ = ("_admission", "holders", "lane", "pool")
+    __slots__ = ("_admission", "holders", "of_user", "pool")
 
-    def __init__(self, admission: Admission, lane: _Lane, pool: ThreadPoolExecutor) -> None:
+    def __init__(self, admission: Admission, of_user: _UserCalls, pool: ThreadPoolExecutor) -> None:
         self._admission = admission
-        self.lane = lane
+        self.of_user = of_user
         self.pool = pool
         self.holders = 1
 
@@ -136,7 +136,7 @@ class Admission:
         self._limits = LIMITS if limits is None else limits
         self._lock = threading.Lock()
         self._calls = dict.fromkeys(Group, 0)
-        self._lanes: dict[tuple[Group, str], _Lane] = {}
+        self._users: dict[tuple[Group, str], _UserCalls] = {}
         self._pools = {
             group: tuple(ThreadPoolExecutor(limit.threads, f"{group.name.lower()}-{kind}") for kind in ("fast", "slow"))
             for group, limit in self._limits.items()
@@ -147,16 +147,16 @@ class Admission:
         limits = self._limits[group]
         key = group, user
         with self._lock:
-            lane = self._lanes.get(key)
+            of_user = self._users.get(key)
             if self._calls[group] >= limits.calls:
                 raise _exhausted(f"{group.value} have {limits.calls} unfinished calls, which is the limit")
-            if lane is None:
-                lane = self._lanes[key] = self._new_lane(key, limits)
-            elif lane.calls >= limits.calls_per_user:
+            if of_user is None:
+                of_user = self._users[key] = self._new_user(key, limits)
+            elif of_user.calls >= limits.calls_per_user:
                 raise _exhausted(f"you have {limits.calls_per_user} unfinished calls, which is the limit")
-            lane.calls += 1
+            of_user.calls += 1
             self._calls[group] += 1
-        return Ticket(self, lane, lane.slow if slow else lane.fast)
+        return Ticket(self, of_user, of_user.slow if slow else of_user.fast)
 
     def hold(self, ticket: Ticket) -> None:
         """Require one more release of a ticket."""
@@ -165,15 +165,15 @@ class Admission:
 
     def release(self, ticket: Ticket) -> None:
         """Count a call as ended at the last release of its ticket."""
-        lane = ticket.lane
+        of_user = ticket.of_user
         with self._lock:
             ticket.holders -= 1
             if ticket.holders:
                 return
-            self._calls[lane.key[0]] -= 1
-            lane.calls -= 1
-            if not lane.calls:
-                self._lanes.pop(lane.key, None)
+            self._calls[of_user.key[0]] -= 1
+            of_user.calls -= 1
+            if not of_user.calls:
+                self._users.pop(of_user.key, None)
 
     def unfinished(self) -> int:
         """Return the number of unfinished calls."""
@@ -185,11 +185,11 @@ class Admission:
             for pool in pools:
                 pool.shutdown(wait=False, cancel_futures=True)
 
-    def _new_lane(self, key: tuple[Group, str], limits: Limits) -> _Lane:
+    def _new_user(self, key: tuple[Group, str], limits: Limits) -> _UserCalls:
         fast, slow = self._pools[key[0]]
         if limits.threads_per_user < limits.threads:
-            fast, slow = Share(fast, limits.threads_per_user), Share(slow, limits.threads_per_user)
-        return _Lane(key, fast, slow)
+            fast, slow = LimitedPool(fast, limits.threads_per_user), LimitedPool(slow, limits.threads_per_user)
+        return _UserCalls(key, fast, slow)
 
 
 def _exhausted(reason: str) -> RuleError:

@@ -34,7 +34,7 @@ MAX_ADMIN_MESSAGE = 4 << 20
 MAX_USER_MESSAGE = 1 << 20
 _MAX_REPLY = 64 << 20
 _HANDSHAKE_SECONDS = 10  # TLS handshake and HTTP/2 settings
-_TEND_SECONDS = 1.0  # between searches for late clients
+_MAINTENANCE_SECONDS = 1.0  # between searches for late clients
 _TRIM_SECONDS = 30.0  # between returns of free memory
 
 _OPTIONS = (
@@ -107,7 +107,7 @@ class Endpoints:
         self._admission = Admission()
         self._exchanges = Exchanges()
         self._stopping = threading.Event()
-        self._tender = threading.Thread(target=self._tend, name="calls", daemon=True)
+        self._maintenance = threading.Thread(target=self._maintain, name="calls", daemon=True)
         self.watches = Watches(controller)
         user = UserService(controller, lifecycle, options.max_retries)
         self._handlers = {
@@ -148,7 +148,7 @@ class Endpoints:
 
     def start(self) -> None:
         """Start to serve calls."""
-        self._tender.start()
+        self._maintenance.start()
         self.watches.start()
         for server, _ in self._servers:
             server.start()
@@ -168,12 +168,12 @@ class Endpoints:
         self._stopping.set()
         self._admission.shutdown()
 
-    def _tend(self) -> None:
+    def _maintain(self) -> None:
         """Cancel late calls, and return the memory of ended ones, until the stop."""
         untrimmed = 0.0
-        while not self._stopping.wait(_TEND_SECONDS):
+        while not self._stopping.wait(_MAINTENANCE_SECONDS):
             self._exchanges.cancel_late()
-            untrimmed += _TEND_SECONDS
+            untrimmed += _MAINTENANCE_SECONDS
             if untrimmed >= _TRIM_SECONDS:
                 untrimmed = 0.0
                 memory.trim()

@@ -25,7 +25,7 @@ _Status = health_pb2.HealthCheckResponse
 class Health:
     """Health of the services of an endpoint.
 
-    The servicer of the library stores every name that a client watches, for good, and holds one lock while it sends.
+    The servicer of the library never drops a name that a client has watched, and holds one lock while it sends.
     """
 
     def __init__(self, names: Iterable[str]) -> None:

@@ -66,7 +66,7 @@ class _Watcher:
     allocation: str  # filter, empty for all
     view: View  # at ``position``
     position: int  # revision of the last events; 0 before the snapshot
-    greeted: bool = False  # whether a reply with a revision was sent
+    synced: bool = False  # whether a reply with a revision was sent
     verified: int = 0  # revision at which ``allowed`` was read
     allowed: frozenset[str] | None = frozenset()
     pending: deque[Event | Message] = field(default_factory=deque)  # up to ``position``
@@ -192,14 +192,19 @@ class Watches(Collector):
     def _serve(self, watcher: _Watcher, now: float) -> None:
         """Send the next reply of a watcher, if there is one and the client has room."""
         if watcher.sending and now - watcher.last > _STALL_SECONDS:
-            _log.warning("watcher cancelled: it takes no replies", user=watcher.user, seconds=_STALL_SECONDS)
+            _log.warning(
+                "watcher cancelled: it takes no replies",
+                user=watcher.user,
+                seconds=_STALL_SECONDS,
+                party=f"user {watcher.user}",
+            )
             watcher.stream.cancel()
             return
         if watcher.failure is not None:
             self._end(watcher, watcher.failure)
             return
         bookmark = not watcher.sending and now - watcher.last > _BOOKMARK_SECONDS
-        due = bookmark or not watcher.greeted
+        due = bookmark or not watcher.synced
         # Reading a number needs no lock: a later commit starts another round.
         if due or not watcher.verified == watcher.position == self._records.events.revision:
             with self._records.reading() as state:
@@ -228,7 +233,7 @@ class Watches(Collector):
             events = snapshot(state, new, revision)
         else:
             merged = self._changes(watcher.position)
-            if not watcher.greeted:
+            if not watcher.synced:
                 watcher.view = replace(new, allowed=watcher.visible(self._former_rights(watcher, merged)))
             elif (watcher.view.allowed is None) != (new.allowed is None):
                 raise _RightsChangedError(watcher.position)
@@ -259,7 +264,7 @@ class Watches(Collector):
         events = [pending.popleft() for _ in range(min(_CHUNK, len(pending)))]
         reply = watch_messages.reply(events, 0 if pending else watcher.position)
         watcher.sending, watcher.last = True, now
-        watcher.greeted = watcher.greeted or not pending
+        watcher.synced = watcher.synced or not pending
         self._sent.inc(len(events))
 
         def sent() -> None:

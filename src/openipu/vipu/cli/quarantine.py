@@ -42,7 +42,7 @@ def list_quarantine(session: Session) -> None:
 def release_quarantine(session: Session, id: str, partition: str) -> None:
     """Release the IPUs in quarantine of an agent.
 
-    Jobs that still use the IPUs lose them. Wait until the agent has released them.
+    Jobs that still use the IPUs lose them. The command returns when the agent has released them.
     """
     from openipu.shared.vipu.contract import admin
 

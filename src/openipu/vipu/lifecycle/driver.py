@@ -268,15 +268,17 @@ class Driver:
         if queue and queue.connection.up:
             queue.release(id)
 
+    def _awaited(self, operation: PartitionOperation) -> list[AgentConnection]:
+        """Return the connections to the agents without a successful response, sorted by agent."""
+        found = map(self.supervisor.connections.get, sorted(operation.waiting))
+        return [connection for connection in found if connection]
+
     def _timed_out(self, operation: PartitionOperation) -> None:
-        connections = [self.supervisor.connections.get(agent_id) for agent_id in sorted(operation.waiting)]
-        seconds = f"{self._options.partition_timeout:g} seconds"
         errors = [
-            f"Agent '{connection.id}' did not finish within {seconds}."
+            f"Agent '{connection.id}' did not finish within {self._options.partition_timeout:g} seconds."
             if connection.up
             else connection.unreachable_error()
-            for connection in connections
-            if connection
+            for connection in self._awaited(operation)
         ]
         if operation.is_removal:
             self._set_timer(operation)
@@ -385,15 +387,10 @@ class Driver:
             if operation and not operation.done and record.id not in self._removals:
                 self._set_timer(operation)  # it may have been running for long
             self._removals.add(record.id, done)
-            connections = (
-                [self.supervisor.connections.get(agent_id) for agent_id in sorted(operation.waiting)]
-                if operation
-                else []
-            )
             down = [
                 connection.unreachable_error()
-                for connection in connections
-                if connection and connection.status.state is AgentState.DOWN
+                for connection in (self._awaited(operation) if operation else ())
+                if connection.status.state is AgentState.DOWN
             ]
             if operation and not operation.done and down:  # they went down before this call was registered
                 self._block_removal(operation, *down)

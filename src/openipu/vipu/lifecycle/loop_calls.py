@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Calls of other threads to coroutines of an event loop. They end with the loop, so that no thread waits for ever."""
+"""Calls of other threads to coroutines of an event loop. They end with the loop, so that no thread waits forever."""
 
 from __future__ import annotations
 
