@@ -11,7 +11,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
 from openipu.process.failures import ProgramError
@@ -28,47 +27,48 @@ def printed(cause: str) -> str:
     return output.getvalue()
 
 
-def evaluate(folder: Path, role: str, expression: str, *tasks: dict[str, Any], **variables: Any) -> str:
-    """Run tasks of a role, and return the value of an expression with its variables."""
+def evaluate(folder: Path, role: str, *cases: tuple[list[dict[str, Any]], str, dict[str, Any]]) -> list[str]:
+    """Return the value of each case: tasks of a role, and an expression with its variables and further ones."""
     files = [path for kind in ("defaults", "vars") for path in sorted((ROOT / "roles" / role / kind).rglob("*.yml"))]
-    play = {
-        "hosts": "localhost",
-        "gather_facts": False,
-        "vars_files": [str(path) for path in files],
-        "tasks": [*tasks, {"ansible.builtin.copy": {"content": expression, "dest": str(folder / "value")}}],
-    }
+    tasks: list[dict[str, Any]] = []
+    for number, (before, expression, variables) in enumerate(cases):
+        copy = {"content": expression, "dest": str(folder / f"value{number}")}
+        tasks += [{**task, "vars": variables} for task in [*before, {"ansible.builtin.copy": copy}]]
+    play = {"hosts": "localhost", "gather_facts": False, "vars_files": [str(path) for path in files], "tasks": tasks}
     (folder / "play.yml").write_text(yaml.safe_dump([play]))
-    given = json.dumps({"ansible_python_interpreter": sys.executable, **variables})
+    given = json.dumps({"ansible_python_interpreter": sys.executable})
     command = [Path(sys.executable).with_name("ansible-playbook"), "-i", "localhost,", "-c", "local", "-e", given]
     environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
     result = subprocess.run(
         [*command, folder / "play.yml"], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60
     )
     assert result.returncode == 0, result.stdout + result.stderr
-    return (folder / "value").read_text()
+    return [(folder / f"value{number}").read_text() for number in range(len(cases))]
 
 
-@pytest.mark.parametrize("error", [printed(CAUSE), f"Error: {CAUSE}\n"], ids=["with code", "without code"])
-def test_the_error_of_a_controller_command_is_reported_without_its_prefix(tmp_path: Path, error: str) -> None:
-    value = evaluate(tmp_path, "vipu_server", "{{ vipu_server_error }}", ansible_failed_result={"stderr": error})
-    assert value == CAUSE.removesuffix(".")
+ERRORS = (printed(CAUSE), f"Error: {CAUSE}\n")  # with and without code
 
 
-@pytest.mark.parametrize("error", [printed(CAUSE), f"Error: {CAUSE}\n"], ids=["with code", "without code"])
-def test_the_reason_of_a_failed_start_is_the_last_error_in_the_log(tmp_path: Path, error: str) -> None:
-    (tmp_path / "log").write_text(f"{STARTED}\n{error}")
-    (tmp_path / "journalctl").write_text(f"#!/bin/sh\nexec cat {tmp_path / 'log'}\n")
+def test_errors_of_the_controller_are_reported_without_their_prefix(tmp_path: Path) -> None:
+    """Those of a command, and the last one in the log after a failed start."""
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    for number, error in enumerate(ERRORS):
+        (logs / str(number)).write_text(f"{STARTED}\n{error}")
+    (tmp_path / "journalctl").write_text(f'#!/bin/sh\nset -- {logs}/*\ncat "$1"\nrm "$1"\n')
     (tmp_path / "journalctl").chmod(0o755)
     include = {"ansible.builtin.include_tasks": str(ROOT / "roles/vipu_server/tasks/failure_reason.yml")}
     timeout = {
         "msg": "Cannot use the controller on 127.0.0.1:8090: it does not serve after 10 s: no response. See its log."
     }
-    value = evaluate(tmp_path, "vipu_server", "{{ vipu_server_reason }}", include, ansible_failed_result=timeout)
-    assert value == CAUSE.removesuffix(".")
+    commands = [([], "{{ vipu_server_error }}", {"ansible_failed_result": {"stderr": error}}) for error in ERRORS]
+    starts = [([include], "{{ vipu_server_reason }}", {"ansible_failed_result": timeout}) for _error in ERRORS]
+    values = evaluate(tmp_path, "vipu_server", *commands, *starts)
+    assert values == [CAUSE.removesuffix(".")] * 4
+    assert not list(logs.iterdir()), "each start reads the log"
 
 
-@pytest.mark.parametrize("error", [printed(CAUSE), f"Error: {CAUSE}\n"], ids=["with code", "without code"])
-def test_the_reason_of_failed_agents_is_the_last_error_in_the_log(tmp_path: Path, error: str) -> None:
-    journal = {"stdout_lines": [STARTED, error.strip()]}
-    value = evaluate(tmp_path, "virm_agent", "{{ virm_agent_last_error }}", virm_agent_journal=journal)
-    assert value == CAUSE
+def test_the_reason_of_failed_agents_is_the_last_error_in_the_log(tmp_path: Path) -> None:
+    journals = [{"virm_agent_journal": {"stdout_lines": [STARTED, error.strip()]}} for error in ERRORS]
+    values = evaluate(tmp_path, "virm_agent", *(([], "{{ virm_agent_last_error }}", journal) for journal in journals))
+    assert values == [CAUSE] * 2

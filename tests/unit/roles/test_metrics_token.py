@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
 from openipu.vipu.metrics.access import Token
@@ -53,29 +52,37 @@ def test_a_token_is_created_once(tmp_path: Path) -> None:
     assert file.read_text() == token
 
 
-@pytest.mark.parametrize("secure", [True, False])
-def test_agents_use_their_certificate_and_the_token(tmp_path: Path, secure: bool) -> None:
-    role = ROLES / "virm_agent"
-    names = ("virm_agent_tls_ca", "virm_agent_tls_certificate", "virm_agent_tls_key")
-    settings = dict.fromkeys(names, "file.pem") if secure else {"virm_agent_insecure_network": True}
-    tasks = [{"ansible.builtin.template": {"src": str(role / "templates/agent.conf.j2"), "dest": f"{tmp_path}/a.conf"}}]
-    files = [role / "defaults/main.yml", role / "vars/main/agent.yml"]
-    play(tmp_path, tasks, files, agent={"name": "ag01", "host": "10.2.1.1"}, **settings)
-    text = (tmp_path / "a.conf").read_text()
-    assert " --metrics-token-file /etc/virm-agent/metrics.token " in f"{text.strip()} "
-    tls = " --metrics-tls-certificate /etc/virm-agent/tls/agent.crt --metrics-tls-key /etc/virm-agent/tls/agent.key "
-    assert (tls in text) is secure
-
-
-@pytest.mark.parametrize("secure", [True, False])
-def test_the_controller_uses_its_certificate_and_the_token(tmp_path: Path, secure: bool) -> None:
-    role = ROLES / "vipu_server"
+def rendered(folder: Path, template: Path, files: list[Path], *cases: dict[str, Any]) -> list[str]:
+    """Return a template of a role, rendered with the variables of each case."""
+    names = [folder / str(number) for number in range(len(cases))]
     tasks = [
-        {"ansible.builtin.template": {"src": str(role / "templates/vipu-server.env.j2"), "dest": f"{tmp_path}/env"}}
+        {"ansible.builtin.template": {"src": str(template), "dest": str(name)}, "vars": case}
+        for name, case in zip(names, cases, strict=True)
     ]
+    play(folder, tasks, files)
+    return [name.read_text() for name in names]
+
+
+def test_agents_use_their_certificate_and_the_token(tmp_path: Path) -> None:
+    role = ROLES / "virm_agent"
+    agent = {"agent": {"name": "ag01", "host": "10.2.1.1"}}
+    names = ("virm_agent_tls_ca", "virm_agent_tls_certificate", "virm_agent_tls_key")
+    cases = [{**agent, **dict.fromkeys(names, "file.pem")}, {**agent, "virm_agent_insecure_network": True}]
+    files = [role / "defaults/main.yml", role / "vars/main/agent.yml"]
+    texts = rendered(tmp_path, role / "templates/agent.conf.j2", files, *cases)
+    tls = " --metrics-tls-certificate /etc/virm-agent/tls/agent.crt --metrics-tls-key /etc/virm-agent/tls/agent.key "
+    assert [tls in text for text in texts] == [True, False]
+    for text in texts:
+        assert " --metrics-token-file /etc/virm-agent/metrics.token " in f"{text.strip()} "
+
+
+def test_the_controller_uses_its_certificate_and_the_token(tmp_path: Path) -> None:
+    role = ROLES / "vipu_server"
+    cases = [{"vipu_server_secure": secure, "vipu_server_tls_names": ["a", "b"]} for secure in (True, False)]
     files = [role / "defaults/main.yml", role / "vars/main.yml"]
-    play(tmp_path, tasks, files, vipu_server_secure=secure, vipu_server_tls_names=["a", "b"])
-    found = dict(re.findall(r'(?m)^VIPU_SERVER_METRICS_(\w+)="(.*)"$', (tmp_path / "env").read_text()))
+    texts = rendered(tmp_path, role / "templates/vipu-server.env.j2", files, *cases)
+    secure, plain = (dict(re.findall(r'(?m)^VIPU_SERVER_METRICS_(\w+)="(.*)"$', text)) for text in texts)
     expected = {"HOST": "127.0.0.1", "PORT": "2112", "NAME": "a b", "TOKEN_FILE": "/var/lib/vipu/metrics.token"}
     server = "/var/lib/vipu/certs/server/server"
-    assert found == {**expected, **({"TLS_CERTIFICATE": f"{server}.crt", "TLS_KEY": f"{server}.key"} if secure else {})}
+    assert secure == {**expected, "TLS_CERTIFICATE": f"{server}.crt", "TLS_KEY": f"{server}.key"}
+    assert plain == expected

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import html.parser
 import re
 import time
@@ -49,6 +50,7 @@ class Reader(html.parser.HTMLParser):
         ]
 
 
+@functools.cache
 def pod() -> Any:
     return load(str(ROOT / "inventory/twin/pod.yml"))
 
