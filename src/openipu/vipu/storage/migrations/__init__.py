@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Versions of the controller's database.
 
-The import of Alembic takes a second, so it is imported only for a migration.
+The import of Alembic takes a third of a second, so it is imported only for the migration of an older database.
+``newest.sql`` creates a new one. It is generated from all migrations: see ``tests/unit/vipu/storage/test_newest.py``.
 """
 
 from __future__ import annotations
@@ -36,9 +37,25 @@ def upgrade(connection: sqlite3.Connection) -> None:
     The connection must be in autocommit mode (``isolation_level=None``) and not enforce foreign keys,
     because SQLite changes a table by creating a new one.
     """
+    if version(connection) is None:
+        create(connection)
     current = version(connection)
-    if current == HEAD:
-        return
+    if current != HEAD:
+        migrate(connection, current)
+
+
+def create(connection: sqlite3.Connection) -> None:
+    """Create all tables in an empty database, in one transaction. Raises sqlite3.Error."""
+    script = (Path(__file__).parent / "newest.sql").read_text(encoding="utf-8")
+    try:
+        connection.executescript(f"BEGIN IMMEDIATE;\n{script}COMMIT;")
+    except sqlite3.Error:
+        connection.rollback()
+        raise
+
+
+def migrate(connection: sqlite3.Connection, current: str | None) -> None:
+    """Run the migrations after the current version, or all of them. Raises sqlite3.Error."""
     import sqlalchemy
     from alembic import command
     from alembic.config import Config
