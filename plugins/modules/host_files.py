@@ -18,7 +18,7 @@ description:
   - Files that differ are written by M(ansible.builtin.copy) and M(ansible.builtin.file), in the order of the list. The task fails at the first
     file that cannot be written. Files before it stay changed. Ansible notifies no handler of a failed task.
   - The module therefore marks files before it writes them, and removes the marks when all files are written. The next task that lists a marked
-    file reports a change, even if the file needs none. So it notifies the handlers, also after an interrupted connection or run.
+    file reports a change, even if the file needs none. So it notifies the handlers, also if the connection or the run was interrupted inside the task.
 extends_documentation_fragment:
   - openipu.pod.attributes.host
 options:
@@ -97,6 +97,9 @@ attributes:
 notes:
   - Marks are empty files in C(~/.local/state/openipu/host_files) of the user who writes the files.
   - A later task of the play may fail before the handlers run. Set C(force_handlers) in the play to run notified handlers in that case.
+  - The task removes its marks before Ansible runs the handlers. If Ansible is killed or the host becomes unreachable in between, the notification
+    is lost, as with all modules, also with C(force_handlers). The next run reports no change. Restart the service, or remove one of its files
+    before that run.
   - A symbolic link at O(files[].path) is handled as by M(ansible.builtin.copy), or by M(ansible.builtin.file) for a folder.
 seealso:
   - module: openipu.pod.host_files_info
