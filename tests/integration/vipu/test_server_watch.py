@@ -14,6 +14,7 @@ import pytest
 
 from openipu.shared.vipu.contract import admin, virmgrpc
 from openipu.vipu.api import watch
+from openipu.vipu.api.reply_stream import ReplyStream
 from openipu.vipu.domain.model import Change, Put, State
 from openipu.vipu.storage import event_log
 from tests.integration.vipu_servers import Client, InProcess, InstantLife, Process, partition, pod, wait_active
@@ -336,6 +337,21 @@ def test_a_thousand_idle_watchers_need_no_threads_and_block_nobody(server: InPro
         for channel in channels:
             channel.close()
     until(lambda: open_streams(server) == 0)
+
+
+def test_an_error_at_the_end_of_a_stream_affects_no_other(
+    server: InProcess, watcher: Callable[..., Watcher], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, end = watcher(server.admin).wait(revision(server)), ReplyStream.fail
+
+    def fail(self: ReplyStream, error: Exception) -> None:
+        end(self, error)
+        raise ValueError("unexpected")
+
+    monkeypatch.setattr(ReplyStream, "fail", fail)
+    assert watcher(server.admin, since_revision=1).ended() is grpc.StatusCode.OUT_OF_RANGE
+    server.user.CreatePartition(partition("p1"))
+    first.wait(settle(server))
 
 
 def test_ended_streams_are_forgotten(server: InProcess, watcher: Callable[..., Watcher]) -> None:

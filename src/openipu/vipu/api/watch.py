@@ -280,4 +280,7 @@ class Watches(Collector):
         watcher.pending.clear()
         if not watcher.sending:
             self._forget(watcher)
-            watcher.stream.fail(error)
+            try:
+                watcher.stream.fail(error)
+            except Exception:  # noqa: BLE001 - one stream must not end the others
+                _log.exception("stream not ended", user=watcher.user, party=f"user {watcher.user}")

@@ -140,7 +140,10 @@ class Supervisor:
             _log.warning(
                 "agent down", agent=connection.id, host=connection.agent.host, port=connection.agent.port, reason=reason
             )
-            self._watcher.agent_down(connection)
+            try:
+                self._watcher.agent_down(connection)
+            except Exception:  # noqa: BLE001 - it must not end the supervision
+                _log.exception("loss of agent not handled", agent=connection.id)
 
 
 async def retire(

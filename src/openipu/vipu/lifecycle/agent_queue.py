@@ -21,7 +21,7 @@ from openipu.vipu.fleet.connection import AgentConnection, describe
 
 CALLS = 32  # concurrent calls to all agents; items that wait for a slot travel together
 SLOT_SECONDS = 0.05  # a call frees its slot after this time, because bringing up real IPUs takes long
-RETRY = 1.0  # seconds until the next call to an agent that is up, but did not respond to the last call
+RETRY = 1.0  # seconds until the next call to an agent that is up, after a call that failed
 
 _NO_RESPONSE = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED)
 
@@ -139,8 +139,6 @@ class CallScheduler:
     def _done(self, task: asyncio.Task[None]) -> None:
         queue = self._running.pop(task)
         queue.task = None
-        if not task.cancelled() and (error := task.exception()):
-            _log.error("delivery failed", exc_info=error)
         queue.delivered()
         self._free_slot(task)
 
@@ -204,13 +202,19 @@ class AgentQueue:
             self._scheduler.schedule(self)
 
     async def deliver(self) -> None:
-        """Deliver one round: releases first, then shares."""
+        """Deliver one round: releases first, then shares. An error delays the next round by ``RETRY`` seconds."""
         try:
             await self._release()
             await self._configure()
         except grpc.aio.AioRpcError as error:
             _log.warning("agent did not respond", agent=self.connection.id, reason=describe(error))
-            self._retry = asyncio.get_running_loop().call_later(RETRY, self.retry_now)
+            self._retry_later()
+        except Exception:  # noqa: BLE001 - the items wait for the next round
+            _log.exception("delivery failed", agent=self.connection.id)
+            self._retry_later()
+
+    def _retry_later(self) -> None:
+        self._retry = asyncio.get_running_loop().call_later(RETRY, self.retry_now)
 
     def delivered(self) -> None:
         """Handle the end of a round."""
