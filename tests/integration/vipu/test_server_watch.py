@@ -284,7 +284,7 @@ def test_a_clean_restart_continues(
     assert watcher(second.admin, after=found).wait(revision(second)).objects == listed(second)
 
 
-def test_a_slow_client_delays_nobody_and_gets_the_last_state(
+def test_a_slow_client_delays_no_other_and_gets_the_last_state(
     server: InProcess, watcher: Callable[..., Watcher]
 ) -> None:
     server.user.CreatePartition(partition("p1"))
@@ -318,7 +318,7 @@ def test_a_client_that_takes_no_replies_is_ended(
     assert slow.ended() is grpc.StatusCode.CANCELLED
 
 
-def test_a_thousand_idle_watchers_need_no_threads_and_block_nobody(server: InProcess) -> None:
+def test_a_thousand_idle_watchers_need_no_threads_and_block_no_other(server: InProcess) -> None:
     options = [("grpc.use_local_subchannel_pool", 1)]
     channels = [grpc.insecure_channel(server.address, options) for _ in range(10)]
     stubs = [admin.stub(channel, "AdminService") for channel in channels]

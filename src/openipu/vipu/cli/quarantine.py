@@ -38,7 +38,12 @@ def list_quarantine(session: Session) -> None:
 
 @command("release", "quarantine")
 @click.argument("id", metavar="AGENT", type=Id("agent"))
-@click.option("--partition", type=Id("partition"), default="", help="Only this partition. Omit for all of the agent.")
+@click.option(
+    "--partition",
+    type=Id("partition"),
+    default="",
+    help="Only this partition. Omit to release all shares of the agent.",
+)
 def release_quarantine(session: Session, id: str, partition: str) -> None:
     """Release the IPUs in quarantine of an agent.
 
