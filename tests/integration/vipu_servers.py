@@ -284,8 +284,9 @@ def pod(
         )
     )
     assert reply.applied, reply.results
-    for share in client.admin.ListQuarantine(admin.ListQuarantineRequest()).shares:  # of an earlier deployment
-        client.admin.ReleaseQuarantine(admin.ReleaseQuarantineRequest(agent_id=share.agent_id))
+    held = client.admin.ListQuarantine(admin.ListQuarantineRequest()).shares  # of an earlier deployment
+    for agent in {share.agent_id for share in held}:
+        client.admin.ReleaseQuarantine(admin.ReleaseQuarantineRequest(agent_id=agent))
     return reply
 
 
