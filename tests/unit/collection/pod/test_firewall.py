@@ -187,6 +187,27 @@ def test_management_servers_may_connect_to_the_controller() -> None:
     assert "8090" not in on_poplar
 
 
+def test_a_controller_limits_the_connections_of_each_address() -> None:
+    template = jinja2.Environment(trim_blocks=True, autoescape=False).from_string(TEMPLATE.read_text())
+    known = {
+        "common_ansible_sources": ["10.9.0.5"],
+        "common_ssh_connection": {},
+        "common_controller_port": 8090,
+        "common_rules": {"input": ['tcp dport 8090 accept comment "rule of the table"'], "output": [], "forward": []},
+        "common_connections_per_address": 1024,
+        "common_new_connections_per_second": 100,
+        "common_limited_ports": [8090, 8090, 2112],
+    }
+    text = template.render(known, common_kinds=["controller"])
+    limits = 'tcp dport { 8090, 2112 } jump limits comment "limits of each address"'
+    order = ['"V-IPU from Ansible"', limits, '"rule of the table"']
+    assert sorted(order, key=text.index) == order
+    assert "add @connections4 { ip saddr ct count over 1024 } counter reject with tcp reset" in text
+    assert "update @attempts4 { ip saddr limit rate over 100/second burst 1000 packets } counter drop" in text
+    for more in ({"common_kinds": ["poplar"]}, {"common_kinds": ["controller"], "common_limited_ports": []}):
+        assert "limits" not in template.render({**known, **more})
+
+
 def test_only_listed_interfaces_are_forwarded() -> None:
     template = jinja2.Environment(trim_blocks=True, autoescape=False).from_string(TEMPLATE.read_text())
     made = rules("controller", forward=["docker0", "br-*"])
