@@ -28,3 +28,12 @@ def write_private(path: Path, content: str, mode: int = 0o600) -> None:
     except BaseException:
         Path(temporary).unlink()
         raise
+
+
+def sync_folder(folder: Path) -> None:
+    """Write the names in a folder to disk, so that a power cut does not undo a rename."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -224,7 +224,7 @@ def test_ids_are_completed_from_the_controller(cli: Cli) -> None:
         )
         return [line.partition(",")[2] for line in done.splitlines() if line]
 
-    assert completed("vipu-admin", "vipu-admin re", 1) == ["remove", "reset"]
+    assert completed("vipu-admin", "vipu-admin re", 1) == ["release", "remove", "reset"]
     assert completed("vipu-admin", "vipu-admin get agent ag0", 3) == AGENTS
     assert completed("vipu-admin", "vipu-admin create cluster c --agents ag01,ag02,ag08", 5) == ["ag01,ag02,ag08"]
     assert completed("vipu", "vipu create partition p --allocation ", 5) == ["a", "b"]

@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import grpc
 
+from openipu.shared.atomic_files import sync_folder, write_private
 from openipu.vipu.agent_api import identity
 from openipu.vipu.agent_api.identity import Controller
 
@@ -114,12 +114,8 @@ class Ownership:
             if owner is None:
                 self._file.unlink(missing_ok=True)
             else:
-                new = self._file.with_suffix(".new")
-                with new.open("w") as file:
-                    json.dump(owner._asdict(), file)
-                    file.flush()
-                    os.fsync(file.fileno())
-                new.replace(self._file)
+                write_private(self._file, json.dumps(owner._asdict()))
+            sync_folder(self._file.parent)  # a power cut must not bring back the former owner
         except OSError as error:
             raise OwnershipError(
                 f"Cannot write the owner of the agent to {str(self._file)!r}: {error.strerror}. "

@@ -20,10 +20,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+from openipu.shared.atomic_files import sync_folder
 from openipu.vipu.domain.model import Partition
 from openipu.vipu.storage.database_file import DatabaseFile
 from openipu.vipu.storage.last_revision import SUFFIX, LastRevision
-from openipu.vipu.storage.replacement import BackupError, Move, Replacement, recover, sync
+from openipu.vipu.storage.replacement import BackupError, Move, Replacement, recover
 from openipu.vipu.storage.store import Store, StoreError
 
 __all__ = ["ASIDE", "FORMAT", "PATTERN", "BackupError", "Contents", "check", "create", "prune", "restore"]
@@ -85,7 +86,7 @@ def create(database: Path, certs: Path, target: Path) -> tuple[Path, Contents]:
             if {str(path.relative_to(again)) for path in again.rglob("*") if path.is_file()} != files.keys():
                 raise BackupError(f"Cannot back up {str(certs)!r}: it changed meanwhile. Try again.")
             archive.replace(target)
-            sync(target.parent)
+            sync_folder(target.parent)
     except (OSError, sqlite3.Error) as error:
         raise BackupError(
             f"Cannot back up {str(database)!r} to {str(target)!r}: {_reason(error)}. "

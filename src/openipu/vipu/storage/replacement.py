@@ -17,6 +17,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from openipu.shared.atomic_files import sync_folder
+
 Move = tuple[Path, Path]  # old path, new path
 _Entry = tuple[Path, Path, int]  # also the inode of the file
 
@@ -50,7 +52,7 @@ class Replacement:
         try:
             self._recover()
             os.ftruncate(self._descriptor, 0)
-            sync(self._path.parent)
+            sync_folder(self._path.parent)
         except BaseException:
             os.close(self._descriptor)
             raise
@@ -140,15 +142,6 @@ class Replacement:
         return os.pread(self._descriptor, os.fstat(self._descriptor).st_size, 0)
 
 
-def sync(folder: Path) -> None:
-    """Write renames in a folder to disk."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def _complete(moves: Sequence[_Entry]) -> None:
     """Make the moves that are missing, in order."""
     for source, target, inode in moves:
@@ -161,7 +154,7 @@ def _complete(moves: Sequence[_Entry]) -> None:
                 )
             source.rename(target)
     for folder in {target.parent for _, target, _ in moves}:
-        sync(folder)
+        sync_folder(folder)
 
 
 def _move_back(moves: Sequence[_Entry]) -> None:

@@ -23,6 +23,7 @@ def sign(certs: Path, user: str, request: bytes) -> bytes:
     ``certs``: folder of ``issue.create``. Raises TlsError.
     """
     from cryptography import x509
+    from cryptography.exceptions import UnsupportedAlgorithm
 
     if not (certs / issue.USERS).is_dir():
         raise TlsError(
@@ -33,10 +34,12 @@ def sign(certs: Path, user: str, request: bytes) -> bytes:
     try:
         parsed = x509.load_pem_x509_csr(request[:MAX_BYTES])
         valid = parsed.is_signature_valid
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, UnsupportedAlgorithm):
         valid = False
     if not valid:
-        raise TlsError("Cannot issue a certificate: the request is not a signed PKCS #10 request in PEM.")
+        raise TlsError(
+            "Cannot issue a certificate: the request is not a signed PKCS #10 request in PEM, or has an unknown kind of key."
+        )
     ca, key = renew.authority(certs, issue.USERS)
     return issue.pem(issue.issue(CLIENT, [], parsed.public_key(), ca, key, issue.VALIDITY, name=user))
 
@@ -51,15 +54,23 @@ def describe(pem: bytes) -> tuple[str, str, int]:
     return fingerprint(pem), f"{certificate.serial_number:x}", int(certificate.not_valid_after_utc.timestamp())
 
 
-@functools.lru_cache(4096)
 def fingerprint(pem: bytes) -> str:
     """Return the SHA-256 hash of the public key in a certificate, in hex. A renewed certificate keeps it.
 
-    Every call passes here. Raises TlsError.
+    Raises TlsError.
     """
+    return _fingerprint(pem[:MAX_BYTES])
+
+
+@functools.lru_cache(4096)  # every call passes here
+def _fingerprint(pem: bytes) -> str:
+    from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives import serialization
 
-    key = _parse(pem).public_key()
+    try:
+        key = _parse(pem).public_key()
+    except (ValueError, UnsupportedAlgorithm):
+        raise TlsError("Cannot use the certificate: it has an unknown kind of key.") from None
     info = key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
     return hashlib.sha256(info).hexdigest()
 
