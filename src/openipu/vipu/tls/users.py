@@ -38,7 +38,8 @@ def sign(certs: Path, user: str, request: bytes) -> bytes:
         valid = False
     if not valid:
         raise TlsError(
-            "Cannot issue a certificate: the request is not a signed PKCS #10 request in PEM, or has an unknown kind of key."
+            "Cannot issue a certificate: the request is not a signed PKCS #10 request in PEM, or it has an unknown "
+            "kind of key."
         )
     ca, key = renew.authority(certs, issue.USERS)
     return issue.pem(issue.issue(CLIENT, [], parsed.public_key(), ca, key, issue.VALIDITY, name=user))

@@ -61,6 +61,7 @@ def test_an_owner_that_cannot_be_stored_is_not_changed(tmp_path: Path) -> None:
     folder.mkdir()
     ownership = Ownership(folder)
     folder.rmdir()
+    folder.touch()
     with pytest.raises(OwnershipError, match="The owner was not changed"):
         ownership.claim(OWNER)
     assert ownership.owner is None
