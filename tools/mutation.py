@@ -47,7 +47,11 @@ TARGETS = (
     ),
     Target(
         "src/openipu/vipu/domain/capacity.py",
-        ("tests/unit/vipu/domain/test_placement.py", "tests/unit/vipu/domain/test_rules_partitions.py"),
+        (
+            "tests/unit/vipu/domain/test_placement.py",
+            "tests/unit/vipu/domain/test_rules_partitions.py",
+            "tests/unit/vipu/domain/test_rules_quarantine.py",
+        ),
         95,
     ),
     Target(f"{COLLECTION}/plugins/module_utils/reconcile.py", ("tests/unit/collection/test_reconcile.py",), 95),
