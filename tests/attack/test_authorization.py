@@ -16,7 +16,7 @@ from openipu.vipu.api import auth
 from openipu.vipu.domain.model import Put, Role
 from openipu.vipu.tls import issue, load
 from tests.integration.faults import hostile
-from tests.integration.vipu_servers import InProcess, Machines, partition, wait_active
+from tests.integration.vipu_servers import InProcess, Machines, partition, release_shares, wait_active
 
 PUBLIC = hostile.methods(virmgrpc.service("VersionService"))
 TENANT = hostile.methods(virmgrpc.service("UserService"), admin.service("TenantService"))
@@ -54,6 +54,7 @@ class SecurePod:
             ],
         )
         keys = server.admin.Apply(request, metadata=self.root, timeout=10).access_keys
+        release_shares(server, metadata=self.root)
         self.tenant = credentials(OWN, keys[OWN])
         self.homeless = credentials("homeless", keys["homeless"])
         for id in (OWN, FOREIGN):

@@ -135,7 +135,8 @@ def test_a_record_of_a_backup_takes_no_ipus_from_a_job(restored: Restored) -> No
     assert restored.held() == before
     status = restored.server.user.GetPartitionStatus(virmgrpc.GetPartitionStatusRequest(partition_id="old")).status
     assert status.ready_state == virmgrpc.PS_ERROR
-    assert "are in quarantine: partition 'new' holds them" in " ".join(status.errors)
+    assert "IPUs 0, 1, 2, 3 of agent 'ag01' are in quarantine." in " ".join(status.errors)
+    assert "new" not in " ".join(status.errors), "it may belong to another tenant"
     assert restored.release("ag01") == ["new"]
     restored.server.user.ResetPartition(virmgrpc.ResetPartitionRequest(partition_id="old"))
     wait_active(restored.server, "old")

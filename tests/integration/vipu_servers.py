@@ -284,10 +284,15 @@ def pod(
         )
     )
     assert reply.applied, reply.results
-    held = client.admin.ListQuarantine(admin.ListQuarantineRequest()).shares  # of an earlier deployment
-    for agent in {share.agent_id for share in held}:
-        client.admin.ReleaseQuarantine(admin.ReleaseQuarantineRequest(agent_id=agent))
+    release_shares(client)
     return reply
+
+
+def release_shares(client: Client, **call: Any) -> None:
+    """Release the shares that earlier deployments left on shared machines."""
+    held = client.admin.ListQuarantine(admin.ListQuarantineRequest(), **call).shares
+    for agent in {share.agent_id for share in held}:
+        client.admin.ReleaseQuarantine(admin.ReleaseQuarantineRequest(agent_id=agent), **call)
 
 
 def partition(id: str, size: int = 1, allocation: str = "a1", **fields: Any) -> Any:

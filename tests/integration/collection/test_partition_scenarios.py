@@ -183,6 +183,7 @@ def test_a_pod_on_real_agents_is_applied_and_pruned_idempotently(
     vipu_server: Callable[..., InProcess], machines: Machines, tmp_path: Path
 ) -> None:
     """Check, apply, apply again, check again with partitions on machines."""
+    pod(vipu_server(tmp_path / "earlier.db"), machines)  # releases the shares of other tests
     server = vipu_server()
     agents = [
         {"id": agent.id, "host": agent.host, "port": agent.port, "take_over": True} for agent in machines.agents[:4]

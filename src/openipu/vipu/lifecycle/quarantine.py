@@ -137,9 +137,10 @@ def release_error(code: Code, agent_id: str, reason: str) -> RuleError:
 
 
 def describe(share: QuarantinedShare) -> str:
-    """Return why the IPUs of a share cannot be used."""
+    """Return why the IPUs of a share cannot be used. Tenants read it, so it does not name the partition."""
     numbers = ", ".join(map(str, share.ipus))
+    subject, verb = (f"IPUs {numbers}", "are") if len(share.ipus) > 1 else (f"IPU {numbers}", "is")
     return (
-        f"IPUs {numbers} of agent {quoted(share.agent_id)} are in quarantine: partition {quoted(share.partition_id)} "
-        f"holds them, but has no record. If it is not in use, run 'vipu-admin release quarantine {share.agent_id}'."
+        f"{subject} of agent {quoted(share.agent_id)} {verb} in quarantine. An administrator can release them with "
+        f"'vipu-admin release quarantine {share.agent_id}', and you can reset the partition then."
     )
