@@ -105,9 +105,9 @@ class Plane:
         self.lifecycle.start()
         if fresh:  # an earlier database owns the agents of a shared rack
             self.lifecycle.take_over(agent.id for agent in rack.agents).result(20)
-            for share in self.lifecycle.quarantine().result(20):
+            for agent_id in {share.agent_id for share in self.lifecycle.quarantine().result(20)}:
                 with contextlib.suppress(RuleError):  # of an agent that lies
-                    self.lifecycle.release_quarantine(share.agent_id, share.partition_id).result(20)
+                    self.lifecycle.release_quarantine(agent_id, "").result(20)
 
     def _count_events(self) -> None:
         driver: Any = self.lifecycle._driver
