@@ -232,3 +232,8 @@ def test_ids_are_completed_from_the_controller(cli: Cli) -> None:
     assert completed("vipu", "vipu create partition ", 3) == []
     assert completed("vipu", "vipu --api-port 1 get allocation ", 5) == []
     assert "_VIPU_COMPLETE=bash_complete" in cli.out("vipu", _VIPU_COMPLETE="bash_source")
+
+
+def test_an_agent_without_quarantine_is_named(cli: Cli) -> None:
+    assert cli.json("vipu-admin list quarantine") == []
+    assert "it holds no IPUs that are in quarantine" in cli.failed("vipu-admin release quarantine ag01")

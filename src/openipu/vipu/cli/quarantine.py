@@ -40,18 +40,17 @@ def list_quarantine(session: Session) -> None:
 @click.argument("id", metavar="AGENT", type=Id("agent"))
 @click.option(
     "--partition",
-    type=Id("partition"),
-    default="",
+    type=Id("partition", existing=False),
     help="Only this partition. Omit to release all shares of the agent.",
 )
-def release_quarantine(session: Session, id: str, partition: str) -> None:
+def release_quarantine(session: Session, id: str, partition: str | None) -> None:
     """Release the IPUs in quarantine of an agent.
 
     Jobs that still use the IPUs lose them. The command returns when the agent has released them.
     """
     from openipu.shared.vipu.contract import admin
 
-    request = admin.ReleaseQuarantineRequest(agent_id=id, partition_id=partition)
+    request = admin.ReleaseQuarantineRequest(agent_id=id, partition_id=partition or "")
     reply = session.call("admin", "ReleaseQuarantine", request)
     session.succeed(released=[_share(each) for each in reply.shares])
 
