@@ -34,6 +34,7 @@ def start() -> Iterator[Callable[..., Exporter]]:
         yield begin
 
 
+@pytest.mark.long
 @pytest.mark.defence("openipu.vipu.metrics.connections._MAX_IDLE", 1 << 30)
 def test_slow_clients(start: Callable[..., Exporter], monkeypatch: pytest.MonkeyPatch) -> None:
     """Clients that never finish their requests neither keep others out nor occupy more and more threads."""
