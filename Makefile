@@ -4,6 +4,8 @@ BIN := .venv/bin
 INVENTORY ?= inventory/twin/pod.yml
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
+# Container images often set it. Each program would compile all its modules, which doubles its start time.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help venv bring-up twin-up twin-down test test-all test-newcomer static test-core coverage mutation test-oldest lint types sanity unit integration attack ansible-lint docs test-browser test-peers openstack-up openstack-down test-openstack test-roles test-poplar-server rack-rehearsal bench bench-openstack soak proto format lock build clean
