@@ -11,14 +11,14 @@ import pytest
 from tests.integration.faults.pauses import PARTS, PausedRack
 
 
-def reset_at_once(driver: Any, id: str, error: str) -> None:
+def reset_at_once(health: Any, id: str, error: str) -> None:
     """Treat a silent agent as a restarted one."""
-    driver._mark_lost(id, error)
+    health.lost(id, error)
 
 
 @pytest.mark.long
 @pytest.mark.timeout(900)
-@pytest.mark.defence("openipu.vipu.lifecycle.driver.Driver._mark_unreachable", reset_at_once)
+@pytest.mark.defence("openipu.vipu.lifecycle.health.PartitionHealth.unreachable", reset_at_once)
 @pytest.mark.defence("openipu.vipu.fleet.connection.LATE", float("inf"))
 @pytest.mark.parametrize("part", PARTS)
 def test_partitions_survive_pauses_of_a_minute(tmp_path: Path, part: str) -> None:

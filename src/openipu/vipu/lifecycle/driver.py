@@ -23,6 +23,7 @@ from openipu.vipu.fleet.status import AgentState, QuarantinedShare
 from openipu.vipu.fleet.supervisor import Supervisor, retire
 from openipu.vipu.lifecycle import removals
 from openipu.vipu.lifecycle.agent_queue import AgentQueue, CallScheduler, PartitionOperation
+from openipu.vipu.lifecycle.health import PartitionHealth
 from openipu.vipu.lifecycle.interface import LifecycleOptions
 from openipu.vipu.lifecycle.quarantine import Quarantine, describe, release_error
 from openipu.vipu.lifecycle.recovery import Recovery
@@ -60,7 +61,7 @@ class Driver:
             self._writer,
             self.supervisor,
             lambda: self.quarantine.ipus,
-            lambda id: self._agents_of.get(id, ()),
+            self._agents,
             options.relocation_delay,
             loop,
         )
@@ -69,6 +70,7 @@ class Driver:
         self._removals = Removals()
         self._stopped = False
         self._reported = ReportedShares(records)
+        self._health = PartitionHealth(records, self._writer, self._recovery, self._reported, self._agents)
         self._retiring: set[asyncio.Task[None]] = set()
 
     async def stop(self) -> None:
@@ -125,7 +127,7 @@ class Driver:
         recorded = self._reported.recorded(connection.id)
         for fault in event.faults:
             if fault.partition_id in recorded:
-                self._mark_lost(
+                self._health.lost(
                     fault.partition_id, f"IPU {fault.ipu} of agent '{connection.id}' failed: {fault.reason}."
                 )
         if connection.is_outdated(event):
@@ -140,13 +142,13 @@ class Driver:
                 continue
             if record.operation is Operation.UNREACHABLE or (record.operation is Operation.IDLE and id not in held):
                 cause = "was restarted" if restarted else "no longer holds it"
-                self._mark_lost(id, f"Agent '{connection.id}' {cause}.")
+                self._health.lost(id, f"Agent '{connection.id}' {cause}.")
         for id in recorded:
             operation = self._operations.get(id)
             if operation and connection.id in operation.released:
                 self._check_release(operation, connection.id)
         for id in held:
-            self._regain(id)
+            self._health.regain(id)
 
     def _update_quarantine(self, agent_id: str) -> None:
         """Release the unknown shares of an agent, and send the shares that waited for their IPUs."""
@@ -180,9 +182,12 @@ class Driver:
                 if not operation.done and connection.id in operation.waiting:
                     self._block_removal(operation, connection.unreachable_error())
             else:
-                self._mark_unreachable(id, connection.unreachable_error())
+                self._health.unreachable(id, connection.unreachable_error())
 
     # -- partitions
+
+    def _agents(self, id: str) -> tuple[str, ...]:
+        return self._agents_of.get(id, ())
 
     def reconcile(self, id: str) -> None:
         """Start the operation that the committed record of a partition requires, unless it is running."""
@@ -198,7 +203,7 @@ class Driver:
         if operation:
             self._finish(self._operations.pop(id))
         self._recovery.cancel(id)
-        for agent_id in self._agents_of.get(id, ()):
+        for agent_id in self._agents(id):
             if agent_id not in indices:
                 self._release(id, agent_id)
         self._agents_of[id] = tuple(indices)
@@ -207,7 +212,7 @@ class Driver:
             self._begin(PartitionOperation(record, indices))
         if record.operation in (Operation.FAILED, Operation.UNREACHABLE):
             self._recovery.recover(id)
-        self._regain(id)
+        self._health.regain(id)
         if record.operation is not Operation.REMOVING:
             self._removals.fail(id, "It was reset during the removal.")
 
@@ -354,28 +359,6 @@ class Driver:
     def _fail(self, operation: PartitionOperation, *errors: str) -> None:
         _log.warning("partition failed", partition=operation.record.id, reasons=errors)
         self._complete(operation, lambda record: partition_state.failed(record, errors))
-
-    def _mark_lost(self, id: str, error: str) -> None:
-        record = self._records.state.partitions.get(id)
-        if record and record.operation is Operation.IDLE:
-            _log.warning("partition lost", partition=id, reason=error)
-        self._writer.put(id, lambda current: partition_state.lost(current, error, self._recovery.now(current)))
-
-    def _mark_unreachable(self, id: str, error: str) -> None:
-        record = self._records.state.partitions.get(id)
-        if record and record.operation is Operation.IDLE:
-            _log.warning("partition unreachable", partition=id, reason=error)
-        self._writer.put(id, lambda current: partition_state.unreachable(current, error))
-
-    def _regain(self, id: str) -> None:
-        """Make an unreachable partition active again, without a reset, when all of its agents hold their shares."""
-        record = self._records.state.partitions.get(id)
-        if record is None or record.operation is not Operation.UNREACHABLE:
-            return
-        agents = self._agents_of.get(id, ())
-        if agents and all(self._reported.holds(agent_id, id) for agent_id in agents):
-            _log.info("partition regained", partition=id)
-            self._writer.put(id, lambda current: partition_state.regained(current) if current is record else current)
 
     def await_removal(self, record: Partition, done: Future[None]) -> None:
         """Complete a future when the removal that this record started has ended."""
