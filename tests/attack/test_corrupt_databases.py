@@ -14,7 +14,8 @@ from typing import Protocol
 import pytest
 
 from openipu.vipu.domain.history import changed_objects
-from openipu.vipu.domain.model import Change, Delete, Device, Kind, Operation, Put, ReadyState, Role, State
+from openipu.vipu.domain.model import Change, Delete, Device, Kind, Operation, Put, ReadyState, Role
+from openipu.vipu.domain.state import State
 from openipu.vipu.server.initialise import initialise
 from openipu.vipu.storage import backup
 from openipu.vipu.storage.store import Store, StoreError

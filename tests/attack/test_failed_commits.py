@@ -15,8 +15,9 @@ import pytest
 from openipu.vipu.cluster_test.model import Test
 from openipu.vipu.cluster_test.runs import Runs
 from openipu.vipu.domain import partition_state
-from openipu.vipu.domain.model import Agent, Change, Cluster, Delete, Kind, Put, State
+from openipu.vipu.domain.model import Agent, Change, Cluster, Delete, Kind, Put
 from openipu.vipu.domain.specs import PartitionSpec
+from openipu.vipu.domain.state import State
 from openipu.vipu.lifecycle import inbox
 from openipu.vipu.lifecycle.interface import LifecycleOptions
 from openipu.vipu.lifecycle.service import LifecycleService

@@ -13,7 +13,8 @@ import pytest
 
 from openipu.shared.vipu.client import ACCESS_KEY_METADATA, USER_ID_METADATA
 from openipu.vipu.api import auth, watch
-from openipu.vipu.domain.model import Change, Delete, Kind, Put, Role, State
+from openipu.vipu.domain.model import Change, Delete, Kind, Put, Role
+from openipu.vipu.domain.state import State
 from openipu.vipu.tls import issue, load
 from tests.integration.vipu_servers import InProcess, InstantLife, partition, pod
 from tests.integration.watching import Watcher

@@ -22,8 +22,9 @@ from openipu.twin.rack.rack import Rack
 from openipu.vipu.api.endpoints import ListenAddress
 from openipu.vipu.domain import rules
 from openipu.vipu.domain.context import Context
-from openipu.vipu.domain.model import Change, Device, Kind, Operation, Partition, Put, ReadyState, State, Topology
+from openipu.vipu.domain.model import Change, Device, Kind, Operation, Partition, Put, ReadyState, Topology
 from openipu.vipu.domain.specs import Removal
+from openipu.vipu.domain.state import State
 from openipu.vipu.fleet.status import AgentState, AgentStatus, DiscoveredAgent
 from openipu.vipu.lifecycle.interface import LifecycleOptions
 from openipu.vipu.server.initialise import initialise

@@ -18,8 +18,9 @@ import grpc
 from openipu.twin.rack.contract import twin
 from openipu.vipu.domain import rules
 from openipu.vipu.domain.errors import RuleError
-from openipu.vipu.domain.model import Agent, Cluster, Operation, Partition, Put, ReadyState, State, Topology
+from openipu.vipu.domain.model import Agent, Cluster, Operation, Partition, Put, ReadyState, Topology
 from openipu.vipu.domain.specs import AllocationSpec, PartitionSpec
+from openipu.vipu.domain.state import State
 from openipu.vipu.fleet.status import AgentState
 from openipu.vipu.lifecycle.interface import LifecycleOptions
 from openipu.vipu.lifecycle.service import LifecycleService

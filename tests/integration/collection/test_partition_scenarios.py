@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from openipu.vipu.domain.model import Operation, Put, ReadyState, State
+from openipu.vipu.domain.model import Operation, Put, ReadyState
+from openipu.vipu.domain.state import State
 from tests.integration.collection.playbook import results
 from tests.integration.collection.test_scenarios import AGENTS, NOTEBOOK, VISION, task
 from tests.integration.vipu_servers import InProcess, InstantLife, Machines, pod

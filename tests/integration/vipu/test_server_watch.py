@@ -15,7 +15,8 @@ import pytest
 from openipu.shared.vipu.contract import admin, virmgrpc
 from openipu.vipu.api import watch
 from openipu.vipu.api.reply_stream import ReplyStream
-from openipu.vipu.domain.model import Change, Put, State
+from openipu.vipu.domain.model import Change, Put
+from openipu.vipu.domain.state import State
 from openipu.vipu.storage import event_log
 from tests.integration.vipu_servers import Client, InProcess, InstantLife, Process, partition, pod, wait_active
 from tests.integration.watching import Watcher, listed

@@ -12,7 +12,8 @@ import pytest
 
 from openipu.shared.vipu.contract import admin
 from openipu.vipu.api import watch
-from openipu.vipu.domain.model import Change, Delete, Kind, Put, Role, State
+from openipu.vipu.domain.model import Change, Delete, Kind, Put, Role
+from openipu.vipu.domain.state import State
 from tests.integration.vipu.test_server_secure import User, certs, secure, tenants
 from tests.integration.vipu_servers import InProcess
 from tests.integration.watching import Watcher, listed, listed_by_tenant

@@ -25,8 +25,9 @@ from openipu.vipu.domain import certificates, rules
 from openipu.vipu.domain.batch import Batch, BatchResult, apply_batch, check_length
 from openipu.vipu.domain.context import Context
 from openipu.vipu.domain.errors import Code, RuleError
-from openipu.vipu.domain.model import Agent, Certificate, Change, Kind, Put, State, User, sorted_by_id
+from openipu.vipu.domain.model import Agent, Certificate, Change, Kind, Put, User, sorted_by_id
 from openipu.vipu.domain.specs import Outcome, Removal, Spec
+from openipu.vipu.domain.state import State
 from openipu.vipu.fleet import auto_add
 from openipu.vipu.lifecycle.interface import Lifecycle
 from openipu.vipu.storage.writer import RecordWriter

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from openipu.shared.vipu.client import ACCESS_KEY_METADATA, USER_ID_METADATA
 from openipu.vipu.domain import certificates
-from openipu.vipu.domain.model import Role, State, User
+from openipu.vipu.domain.model import Role, User
+from openipu.vipu.domain.state import State
 from openipu.vipu.tls.load import TlsError
 from openipu.vipu.tls.users import fingerprint
 

@@ -23,12 +23,12 @@ from openipu.vipu.domain.model import (
     PlacedIpu,
     Role,
     Routing,
-    State,
     SyncType,
     Topology,
     User,
 )
 from openipu.vipu.domain.specs import AllocationSpec, Outcome, PartitionSpec, Removal, UserSpec
+from openipu.vipu.domain.state import State
 from openipu.vipu.fleet import auto_add
 from openipu.vipu.fleet.status import AgentState, AgentStatus, DiscoveredAgent, QuarantinedShare
 

@@ -17,7 +17,8 @@ from openipu.vipu.api.methods import waits_for_agents
 from openipu.vipu.domain import rules
 from openipu.vipu.domain.context import Context
 from openipu.vipu.domain.errors import Code, RuleError, RuleViolation, missing_or_hidden, quoted
-from openipu.vipu.domain.model import Change, Kind, Partition, ReadyState, State, sorted_by_id
+from openipu.vipu.domain.model import Change, Kind, Partition, ReadyState, sorted_by_id
+from openipu.vipu.domain.state import State
 from openipu.vipu.domain.validation import check_id
 from openipu.vipu.lifecycle.interface import Lifecycle
 from openipu.vipu.storage.writer import RecordWriter

@@ -8,7 +8,8 @@ from openipu.vipu.api.convert import Message
 from openipu.vipu.domain import rules
 from openipu.vipu.domain.context import Context
 from openipu.vipu.domain.errors import Code, RuleError, missing_or_hidden, quoted
-from openipu.vipu.domain.model import Allocation, Kind, State
+from openipu.vipu.domain.model import Allocation, Kind
+from openipu.vipu.domain.state import State
 
 
 def allocation_reply(state: State, allocation: Allocation) -> Message:

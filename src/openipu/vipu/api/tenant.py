@@ -14,8 +14,9 @@ from openipu.vipu.api.watch import TENANT_KINDS, Watches
 from openipu.vipu.domain import rules
 from openipu.vipu.domain.context import Context
 from openipu.vipu.domain.errors import Code, RuleError, missing_or_hidden, quoted
-from openipu.vipu.domain.model import Change, Kind, State, sorted_by_id
+from openipu.vipu.domain.model import Change, Kind, sorted_by_id
 from openipu.vipu.domain.specs import PartitionSpec
+from openipu.vipu.domain.state import State
 from openipu.vipu.lifecycle.interface import Lifecycle
 from openipu.vipu.storage.writer import RecordWriter
 

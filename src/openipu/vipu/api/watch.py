@@ -25,7 +25,8 @@ from openipu.vipu.api.convert import Message
 from openipu.vipu.api.reply_stream import ReplyStream
 from openipu.vipu.domain.errors import Code, RuleError
 from openipu.vipu.domain.history import EVERYTHING, Event, Key, Merged, View, snapshot, transition
-from openipu.vipu.domain.model import Kind, State
+from openipu.vipu.domain.model import Kind
+from openipu.vipu.domain.state import State
 from openipu.vipu.metrics.catalog import CONTROLLER
 from openipu.vipu.metrics.meters import Meters, Samples
 from openipu.vipu.storage.event_log import CompactedError

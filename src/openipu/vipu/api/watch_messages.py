@@ -11,7 +11,8 @@ from openipu.vipu.api.convert import KIND_NUMBERS, KINDS, Message
 from openipu.vipu.api.replies import allocation_reply
 from openipu.vipu.domain.errors import Code, RuleError
 from openipu.vipu.domain.history import Event
-from openipu.vipu.domain.model import Agent, Allocation, Cluster, Kind, Partition, State, User
+from openipu.vipu.domain.model import Agent, Allocation, Cluster, Kind, Partition, User
+from openipu.vipu.domain.state import State
 from openipu.vipu.fleet.status import AgentState, AgentStatus
 
 MAX_IDS = 100  # of one request

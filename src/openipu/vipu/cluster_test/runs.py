@@ -18,7 +18,8 @@ from openipu.vipu.cluster_test.model import Test
 from openipu.vipu.cluster_test.results import Results, Run, RunState
 from openipu.vipu.cluster_test.selection import skip_verdict
 from openipu.vipu.domain.errors import Code, RuleError, RuleViolation, quoted
-from openipu.vipu.domain.model import Change, State
+from openipu.vipu.domain.model import Change
+from openipu.vipu.domain.state import State
 from openipu.vipu.fleet.connection import AgentConnection
 from openipu.vipu.storage.interface import Records, StoppedError
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from openipu.vipu.domain.context import Context
 from openipu.vipu.domain.errors import Code, RuleViolation, invalid, quoted
-from openipu.vipu.domain.model import Agent, State
+from openipu.vipu.domain.model import Agent
+from openipu.vipu.domain.state import State
 from openipu.vipu.domain.validation import check_host
 
 

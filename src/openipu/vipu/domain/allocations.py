@@ -11,8 +11,9 @@ from dataclasses import replace
 from openipu.vipu.domain.allocation_placement import are_consecutive, best_run, free_runs
 from openipu.vipu.domain.context import Context
 from openipu.vipu.domain.errors import Code, RuleViolation, blocked_by, invalid, missing, quoted
-from openipu.vipu.domain.model import Allocation, Cluster, Kind, State
+from openipu.vipu.domain.model import Allocation, Cluster, Kind
 from openipu.vipu.domain.specs import AllocationSpec
+from openipu.vipu.domain.state import State
 from openipu.vipu.domain.validation import check_distinct
 
 

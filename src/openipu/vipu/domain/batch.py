@@ -10,8 +10,9 @@ from typing import TypeVar
 from openipu.vipu.domain import rules
 from openipu.vipu.domain.context import Context
 from openipu.vipu.domain.errors import Code, RuleError, quoted
-from openipu.vipu.domain.model import Agent, Change, Cluster, Kind, Role, State, User
+from openipu.vipu.domain.model import Agent, Change, Cluster, Kind, Role, User
 from openipu.vipu.domain.specs import AllocationSpec, Outcome, PartitionSpec, Removal, Spec, UserSpec
+from openipu.vipu.domain.state import State
 from openipu.vipu.domain.validation import MAX_BATCH_ITEMS
 
 _REMOVAL_ORDER = (Kind.PARTITION, Kind.ALLOCATION, Kind.CLUSTER, Kind.AGENT, Kind.USER)

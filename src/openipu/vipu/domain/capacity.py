@@ -9,7 +9,8 @@ from openipu.shared.vipu.object_rules import is_power_of_two
 from openipu.vipu.domain import placement
 from openipu.vipu.domain.context import Context
 from openipu.vipu.domain.errors import RuleError, RuleViolation, invalid, missing_or_hidden, quoted
-from openipu.vipu.domain.model import IPUS_PER_MACHINE, Allocation, Kind, State
+from openipu.vipu.domain.model import IPUS_PER_MACHINE, Allocation, Kind
+from openipu.vipu.domain.state import State
 
 
 def occupancy_of(

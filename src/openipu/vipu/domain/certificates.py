@@ -6,7 +6,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from openipu.vipu.domain.errors import Code, RuleError, quoted
-from openipu.vipu.domain.model import Certificate, Role, State, User
+from openipu.vipu.domain.model import Certificate, Role, User
+from openipu.vipu.domain.state import State
 
 MAX_CERTIFICATES = 16  # per user, revoked ones included
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from openipu.vipu.domain.allocation_placement import are_consecutive
 from openipu.vipu.domain.context import Context
 from openipu.vipu.domain.errors import Code, RuleViolation, blocked_by, invalid, missing, quoted
-from openipu.vipu.domain.model import Cluster, GwTopology, Kind, State, Topology
+from openipu.vipu.domain.model import Cluster, GwTopology, Kind, Topology
+from openipu.vipu.domain.state import State
 from openipu.vipu.domain.validation import (
     MAX_AGENTS_PER_CLUSTER,
     MAX_ILDS_PER_CLUSTER,

@@ -7,8 +7,9 @@ from collections import defaultdict
 
 from openipu.vipu.domain.context import Context
 from openipu.vipu.domain.errors import Code, RuleViolation, invalid, missing, missing_or_hidden, quoted
-from openipu.vipu.domain.model import IPUS_PER_MACHINE, Allocation, Cluster, Kind, PlacedIpu, State
+from openipu.vipu.domain.model import IPUS_PER_MACHINE, Allocation, Cluster, Kind, PlacedIpu
 from openipu.vipu.domain.specs import PartitionSpec
+from openipu.vipu.domain.state import State
 
 
 def locate(state: State, spec: PartitionSpec, context: Context) -> tuple[Allocation, int, tuple[PlacedIpu, ...]]:

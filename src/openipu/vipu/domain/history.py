@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from openipu.vipu.domain.model import Allocation, Change, Cluster, Delete, Kind, Partition, Record, Role, State, User
+from openipu.vipu.domain.model import Allocation, Change, Cluster, Delete, Kind, Partition, Record, Role, User
+from openipu.vipu.domain.state import State
 
 Key = tuple[Kind, str]
 Scopes = tuple[str, ...]

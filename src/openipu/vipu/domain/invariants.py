@@ -11,9 +11,10 @@ from openipu.vipu.domain.allocations import make_allocation
 from openipu.vipu.domain.clusters import make_cluster
 from openipu.vipu.domain.context import Context
 from openipu.vipu.domain.errors import RuleViolation, invalid, quoted
-from openipu.vipu.domain.model import Agent, Allocation, Cluster, Kind, Partition, Put, Record, State
+from openipu.vipu.domain.model import Agent, Allocation, Cluster, Kind, Partition, Put, Record
 from openipu.vipu.domain.partitions import make_partition
 from openipu.vipu.domain.specs import AllocationSpec, PartitionSpec
+from openipu.vipu.domain.state import State
 from openipu.vipu.domain.users import make_user
 from openipu.vipu.domain.validation import check_id
 

@@ -17,7 +17,8 @@ from dataclasses import replace
 from openipu.vipu.domain import placement
 from openipu.vipu.domain.capacity import occupancy_of
 from openipu.vipu.domain.errors import Code, RuleViolation
-from openipu.vipu.domain.model import Change, Device, Operation, Partition, PlacedIpu, Put, ReadyState, State
+from openipu.vipu.domain.model import Change, Device, Operation, Partition, PlacedIpu, Put, ReadyState
+from openipu.vipu.domain.state import State
 
 RETRY_EXPIRY = 600.0  # seconds
 FIRST_DELAY = 0.5  # seconds from the first automatic reset to the second; doubled for every further one

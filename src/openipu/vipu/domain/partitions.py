@@ -26,10 +26,10 @@ from openipu.vipu.domain.model import (
     Partition,
     PlacedIpu,
     Routing,
-    State,
     SyncType,
 )
 from openipu.vipu.domain.specs import C2_COMPATIBLE, PartitionSpec
+from openipu.vipu.domain.state import State
 from openipu.vipu.domain.validation import check_not_tested
 
 DEFAULT_SYNC_TYPE = SyncType.GS2_DEFAULT

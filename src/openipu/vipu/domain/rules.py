@@ -28,21 +28,10 @@ from openipu.vipu.domain.errors import (
     quoted,
     with_article,
 )
-from openipu.vipu.domain.model import (
-    Agent,
-    Allocation,
-    Change,
-    Cluster,
-    Delete,
-    Kind,
-    Partition,
-    Put,
-    Record,
-    State,
-    User,
-)
+from openipu.vipu.domain.model import Agent, Allocation, Change, Cluster, Delete, Kind, Partition, Put, Record, User
 from openipu.vipu.domain.partitions import change_partition, make_partition
 from openipu.vipu.domain.specs import Outcome, Removal, Spec
+from openipu.vipu.domain.state import State
 from openipu.vipu.domain.users import change_user, check_admin_stays, make_user
 from openipu.vipu.domain.validation import check_id, check_not_tested
 

@@ -11,8 +11,9 @@ from dataclasses import replace
 from openipu.vipu.domain.certificates import can_call
 from openipu.vipu.domain.context import Context
 from openipu.vipu.domain.errors import Code, RuleViolation, invalid, missing, quoted
-from openipu.vipu.domain.model import Kind, Role, State, User
+from openipu.vipu.domain.model import Kind, Role, User
 from openipu.vipu.domain.specs import UserSpec
+from openipu.vipu.domain.state import State
 from openipu.vipu.domain.validation import MAX_ALLOCATIONS_PER_USER, check_distinct
 
 

@@ -11,7 +11,7 @@ import ipaddress
 from collections.abc import Iterable, Sequence
 
 from openipu.vipu.domain.errors import Code, RuleError, quoted
-from openipu.vipu.domain.model import State
+from openipu.vipu.domain.state import State
 from openipu.vipu.fleet.status import DiscoveredAgent
 
 MAX_ADDED = 256  # agents of one call; an IPU-POD1024 has 256 IPU-Machines

@@ -12,7 +12,8 @@ from concurrent.futures import Future
 import structlog
 
 from openipu.vipu.domain import partition_state
-from openipu.vipu.domain.model import Change, Partition, Put, State
+from openipu.vipu.domain.model import Change, Partition, Put
+from openipu.vipu.domain.state import State
 from openipu.vipu.storage.interface import Records
 
 INTERVAL = 1.0  # seconds between two searches

@@ -10,7 +10,8 @@ from concurrent.futures import Future
 
 import structlog
 
-from openipu.vipu.domain.model import Change, Delete, Kind, Partition, Put, State
+from openipu.vipu.domain.model import Change, Delete, Kind, Partition, Put
+from openipu.vipu.domain.state import State
 from openipu.vipu.storage.interface import Records, StoppedError
 from openipu.vipu.storage.store import StoreError
 

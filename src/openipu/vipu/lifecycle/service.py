@@ -19,8 +19,9 @@ from openipu.vipu.cluster_test.runs import Runs
 from openipu.vipu.domain import partition_state, rules
 from openipu.vipu.domain.context import Context
 from openipu.vipu.domain.errors import RuleError, RuleViolation, missing_or_hidden, quoted
-from openipu.vipu.domain.model import Agent, Change, Delete, Kind, Partition, Put, Record, State
+from openipu.vipu.domain.model import Agent, Change, Delete, Kind, Partition, Put, Record
 from openipu.vipu.domain.specs import Removal
+from openipu.vipu.domain.state import State
 from openipu.vipu.fleet import agent_messages
 from openipu.vipu.fleet.agent_messages import InvalidMessageError
 from openipu.vipu.fleet.connection import AgentConnection

@@ -13,7 +13,8 @@ from openipu.shared.vipu.userfile import write_config
 from openipu.vipu.api import auth
 from openipu.vipu.domain import certificates
 from openipu.vipu.domain.errors import RuleError
-from openipu.vipu.domain.model import Certificate, Put, Role, State, User
+from openipu.vipu.domain.model import Certificate, Put, Role, User
+from openipu.vipu.domain.state import State
 from openipu.vipu.server import options
 from openipu.vipu.storage.store import Store, StoreError
 from openipu.vipu.tls import load, users

@@ -23,8 +23,8 @@ from openipu.vipu.domain.model import (
     Operation,
     Partition,
     ReadyState,
-    State,
 )
+from openipu.vipu.domain.state import State
 from openipu.vipu.fleet.status import AgentState, AgentStatus
 from openipu.vipu.lifecycle.interface import Lifecycle
 from openipu.vipu.metrics.catalog import CONTROLLER
@@ -79,7 +79,7 @@ class Records:
     allocations: list[Allocation]
     partitions: list[Partition]
     users: int
-    occupied: Mapping[str, bytes]  # see ``domain.model.State``
+    occupied: Mapping[str, bytes]  # see ``domain.state.State``
 
     @classmethod
     def of(cls, state: State) -> Records:

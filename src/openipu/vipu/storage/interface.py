@@ -9,7 +9,8 @@ from contextlib import AbstractContextManager
 from typing import Protocol, TypeVar
 
 from openipu.vipu.domain.deployment import Deployment
-from openipu.vipu.domain.model import Change, State
+from openipu.vipu.domain.model import Change
+from openipu.vipu.domain.state import State
 
 Result = TypeVar("Result")
 Command = Callable[[State], tuple[Sequence[Change], Result]]

@@ -13,7 +13,8 @@ from typing import Any
 from openipu.vipu.domain import invariants
 from openipu.vipu.domain.deployment import Deployment
 from openipu.vipu.domain.history import Changed
-from openipu.vipu.domain.model import Change, Delete, Kind, Partition, Put, State
+from openipu.vipu.domain.model import Change, Delete, Kind, Partition, Put
+from openipu.vipu.domain.state import State
 from openipu.vipu.storage import checksums, deployment, event_log, migrations, rows
 from openipu.vipu.storage.database_file import DatabaseFile, StoreError
 from openipu.vipu.storage.event_log import EventLog

@@ -15,7 +15,8 @@ from typing import Any
 import structlog
 
 from openipu.vipu.domain.history import changed_objects
-from openipu.vipu.domain.model import Change, Delete, Partition, State
+from openipu.vipu.domain.model import Change, Delete, Partition
+from openipu.vipu.domain.state import State
 from openipu.vipu.metrics.catalog import CONTROLLER
 from openipu.vipu.metrics.meters import Meters
 from openipu.vipu.storage.event_log import EventLog

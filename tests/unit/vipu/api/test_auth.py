@@ -7,7 +7,8 @@ import pytest
 
 from openipu.vipu.api import auth
 from openipu.vipu.api.auth import ACCESS_KEY_METADATA, USER_ID_METADATA, Authenticator, AuthError, Caller
-from openipu.vipu.domain.model import Put, Role, State
+from openipu.vipu.domain.model import Put, Role
+from openipu.vipu.domain.state import State
 
 
 def state_with(*users: auth.User) -> State:

@@ -7,9 +7,10 @@ import pytest
 
 from openipu.vipu.domain import rules
 from openipu.vipu.domain.invariants import violations
-from openipu.vipu.domain.model import Agent, Change, Cluster, Kind, Partition, Role, State, Topology, User
+from openipu.vipu.domain.model import Agent, Change, Cluster, Kind, Partition, Role, Topology, User
 from openipu.vipu.domain.rules import Code, Context, RuleError
 from openipu.vipu.domain.specs import AllocationSpec, Outcome, PartitionSpec, Removal, Spec
+from openipu.vipu.domain.state import State
 
 UNRESTRICTED = Context()
 

@@ -8,9 +8,10 @@ import pytest
 
 from openipu.vipu.domain.batch import Batch, BatchResult, apply_batch
 from openipu.vipu.domain.invariants import violations
-from openipu.vipu.domain.model import Agent, Cluster, Kind, Role, State, Topology
+from openipu.vipu.domain.model import Agent, Cluster, Kind, Role, Topology
 from openipu.vipu.domain.rules import Code, Context
 from openipu.vipu.domain.specs import AllocationSpec, Outcome, PartitionSpec, Removal, UserSpec
+from openipu.vipu.domain.state import State
 from openipu.vipu.domain.validation import MAX_BATCH_ITEMS
 from tests.unit.vipu.domain.rules_support import agents, create, names, partition, pod, rejection, user
 

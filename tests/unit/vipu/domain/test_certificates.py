@@ -10,8 +10,9 @@ import pytest
 from openipu.vipu.domain import certificates, rules
 from openipu.vipu.domain.context import Context
 from openipu.vipu.domain.errors import RuleError
-from openipu.vipu.domain.model import Certificate, Delete, Kind, Put, Role, State, User
+from openipu.vipu.domain.model import Certificate, Delete, Kind, Put, Role, User
 from openipu.vipu.domain.specs import Removal
+from openipu.vipu.domain.state import State
 
 FIRST, SECOND = Certificate("k1", "1", 100), Certificate("k2", "2", 200)
 

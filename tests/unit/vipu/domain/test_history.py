@@ -25,8 +25,9 @@ from openipu.vipu.domain.history import (
     snapshot,
     transition,
 )
-from openipu.vipu.domain.model import Change, Delete, Kind, Put, ReadyState, Record, Role, State, User
+from openipu.vipu.domain.model import Change, Delete, Kind, Put, ReadyState, Record, Role, User
 from openipu.vipu.domain.specs import PartitionSpec
+from openipu.vipu.domain.state import State
 from tests.unit.vipu.domain.rules_support import create, partition, pod
 from tests.unit.vipu.domain.test_rules_random import batches
 

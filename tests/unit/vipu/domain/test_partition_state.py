@@ -14,8 +14,9 @@ from openipu.vipu.domain import partition_state, rules
 from openipu.vipu.domain.context import Context
 from openipu.vipu.domain.errors import RuleViolation
 from openipu.vipu.domain.invariants import violations
-from openipu.vipu.domain.model import Agent, Cluster, Device, Operation, Partition, PlacedIpu, Put, ReadyState, State
+from openipu.vipu.domain.model import Agent, Cluster, Device, Operation, Partition, PlacedIpu, Put, ReadyState
 from openipu.vipu.domain.specs import AllocationSpec, PartitionSpec
+from openipu.vipu.domain.state import State
 
 NOW = 1_800_000_000.0
 DEVICE = Device("127.0.0.1", 1, 2, 0, 2, "chip", "1", "2", "3")

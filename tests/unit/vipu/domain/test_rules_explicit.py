@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from openipu.vipu.domain import rules
 from openipu.vipu.domain.invariants import violations
-from openipu.vipu.domain.model import PlacedIpu, State
+from openipu.vipu.domain.model import PlacedIpu
 from openipu.vipu.domain.rules import Code, Context
 from openipu.vipu.domain.specs import PartitionSpec
+from openipu.vipu.domain.state import State
 from tests.unit.vipu.domain.rules_support import create, machines, names, partition, pod, rejected
 
 

@@ -19,9 +19,9 @@ from openipu.vipu.domain.model import (
     ReadyState,
     Record,
     Routing,
-    State,
     SyncType,
 )
+from openipu.vipu.domain.state import State
 from tests.unit.vipu.domain.rules_support import create, names, partition, pod, user
 
 DEVICE = Device("127.5.1.1", 1, 2, 0, 0, "chip", "2.6.0", "1.0", "1.3.3")

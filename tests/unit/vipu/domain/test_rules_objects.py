@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from openipu.vipu.domain.model import Agent, Cluster, GwTopology, Kind, Role, State, Topology
+from openipu.vipu.domain.model import Agent, Cluster, GwTopology, Kind, Role, Topology
 from openipu.vipu.domain.rules import Code, Context
 from openipu.vipu.domain.specs import AllocationSpec, Outcome, PartitionSpec, Spec, UserSpec
+from openipu.vipu.domain.state import State
 from tests.unit.vipu.domain.rules_support import (
     agents,
     create,

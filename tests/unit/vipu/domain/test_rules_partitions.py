@@ -15,12 +15,12 @@ from openipu.vipu.domain.model import (
     Put,
     ReadyState,
     Routing,
-    State,
     SyncType,
     Topology,
 )
 from openipu.vipu.domain.rules import Code, Context
 from openipu.vipu.domain.specs import AllocationSpec, Outcome, PartitionSpec, Removal
+from openipu.vipu.domain.state import State
 from tests.unit.vipu.domain.rules_support import (
     create,
     machines,

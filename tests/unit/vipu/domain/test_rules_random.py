@@ -19,13 +19,13 @@ from openipu.vipu.domain.model import (
     PlacedIpu,
     Role,
     Routing,
-    State,
     SyncType,
     Topology,
     User,
 )
 from openipu.vipu.domain.rules import Context, RuleError
 from openipu.vipu.domain.specs import AllocationSpec, Outcome, PartitionSpec, Removal, Spec
+from openipu.vipu.domain.state import State
 
 # Few names and small numbers, so that requests conflict.
 AGENTS = [f"ag{n}" for n in range(8)]

@@ -4,9 +4,10 @@
 import pytest
 
 from openipu.vipu.domain import rules
-from openipu.vipu.domain.model import Cluster, Delete, Kind, Put, Role, State
+from openipu.vipu.domain.model import Cluster, Delete, Kind, Put, Role
 from openipu.vipu.domain.rules import Code, Context
 from openipu.vipu.domain.specs import AllocationSpec, PartitionSpec, Removal
+from openipu.vipu.domain.state import State
 from tests.unit.vipu.domain.rules_support import create, names, partition, pod, rejection, remove, user
 
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 import pytest
 
 from openipu.vipu.domain.errors import Code, RuleError
-from openipu.vipu.domain.model import Agent, Put, State
+from openipu.vipu.domain.model import Agent, Put
+from openipu.vipu.domain.state import State
 from openipu.vipu.fleet import auto_add
 from openipu.vipu.fleet.status import DiscoveredAgent
 

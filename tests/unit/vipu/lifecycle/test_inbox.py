@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from openipu.vipu.domain.model import Agent, Change, Delete, Kind, Put, State
+from openipu.vipu.domain.model import Agent, Change, Delete, Kind, Put
+from openipu.vipu.domain.state import State
 from openipu.vipu.lifecycle import inbox
 from openipu.vipu.lifecycle.inbox import Inbox
 

@@ -13,8 +13,9 @@ import pytest
 
 from openipu.vipu.domain import partition_state, rules
 from openipu.vipu.domain.context import Context
-from openipu.vipu.domain.model import Change, Operation, Partition, Put, State
+from openipu.vipu.domain.model import Change, Operation, Partition, Put
 from openipu.vipu.domain.specs import PartitionSpec
+from openipu.vipu.domain.state import State
 from openipu.vipu.lifecycle import relocator
 from openipu.vipu.lifecycle.relocator import Relocator
 from openipu.vipu.storage.store import StoreError

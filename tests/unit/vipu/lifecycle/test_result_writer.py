@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from openipu.vipu.domain.model import Change, Delete, Kind, Partition, Put, State
+from openipu.vipu.domain.model import Change, Delete, Kind, Partition, Put
+from openipu.vipu.domain.state import State
 from openipu.vipu.lifecycle import result_writer
 from openipu.vipu.lifecycle.result_writer import ResultWriter
 from openipu.vipu.storage.store import StoreError

@@ -8,7 +8,8 @@ from typing import Any
 
 from openipu.vipu.cluster_test.model import Failure, FailureKind, Test, Verdict
 from openipu.vipu.cluster_test.results import Results, Run, RunState
-from openipu.vipu.domain.model import Cluster, Put, ReadyState, State
+from openipu.vipu.domain.model import Cluster, Put, ReadyState
+from openipu.vipu.domain.state import State
 from openipu.vipu.fleet.status import AgentState, AgentStatus
 from openipu.vipu.metrics.catalog import CONTROLLER
 from openipu.vipu.metrics.meters import Samples

@@ -28,9 +28,9 @@ from openipu.vipu.domain.model import (
     Put,
     ReadyState,
     Role,
-    State,
     User,
 )
+from openipu.vipu.domain.state import State
 from openipu.vipu.server.initialise import first_admin, initialise
 from openipu.vipu.storage import migrations
 from openipu.vipu.storage.store import Store, StoreError

@@ -15,8 +15,9 @@ from openipu.vipu.domain import rules
 from openipu.vipu.domain.context import Context
 from openipu.vipu.domain.errors import Code, RuleError
 from openipu.vipu.domain.invariants import violations
-from openipu.vipu.domain.model import Agent, Change, Delete, Kind, Put, State
+from openipu.vipu.domain.model import Agent, Change, Delete, Kind, Put
 from openipu.vipu.domain.specs import PartitionSpec, Removal, Spec
+from openipu.vipu.domain.state import State
 from openipu.vipu.server.initialise import initialise
 from openipu.vipu.storage.interface import StoppedError
 from openipu.vipu.storage.store import Store, StoreError, Transaction
