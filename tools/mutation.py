@@ -42,13 +42,18 @@ class Target:
 TARGETS = (
     Target(
         "src/openipu/vipu/domain/placement.py",
-        ("tests/unit/vipu/domain/test_placement.py", "tests/unit/vipu/domain/test_rules_partitions.py"),
+        (
+            "tests/unit/vipu/domain/test_placement.py",
+            "tests/unit/vipu/domain/test_rules_capacity.py",
+            "tests/unit/vipu/domain/test_rules_partitions.py",
+        ),
         95,
     ),
     Target(
         "src/openipu/vipu/domain/capacity.py",
         (
             "tests/unit/vipu/domain/test_placement.py",
+            "tests/unit/vipu/domain/test_rules_capacity.py",
             "tests/unit/vipu/domain/test_rules_partitions.py",
             "tests/unit/vipu/domain/test_rules_quarantine.py",
         ),

@@ -18,7 +18,7 @@ from openipu.vipu.storage.checksums import Checksums, checksum, of_records, stor
 from openipu.vipu.storage.store import Store, StoreError
 from tests.unit.vipu.domain.rules_support import agents
 from tests.unit.vipu.storage import first_version
-from tests.unit.vipu.storage.test_store import all_records, rack, spoil, write
+from tests.unit.vipu.storage.store_support import all_records, rack, spoil, write
 
 
 @pytest.fixture

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Backup and restore of a controller."""
+
+from __future__ import annotations
+
+import errno
+import os
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+from unittest.mock import Mock
+
+import pytest
+
+from openipu.shared.vipu.contract import admin, virmgrpc
+from openipu.vipu.storage import backup, replacement
+from openipu.vipu.storage.replacement import Replacement, journal_of
+from openipu.vipu.storage.store import Store, StoreError
+from tests.integration.vipu.maintenance_support import Start, mode
+from tests.integration.vipu_servers import (
+    Client,
+    InProcess,
+    InstantLife,
+    partition,
+    pod,
+    run,
+)
+
+
+def records(client: Client) -> tuple[list[str], list[str]]:
+    partitions = client.user.ListPartitions(virmgrpc.ListPartitionsRequest()).partitions
+    agents = client.admin.ListAgents(admin.ListAgentsRequest()).agents
+    return sorted(each.id for each in partitions), sorted(each.spec.id for each in agents)
+
+
+@pytest.fixture
+def busy(vipu_server: Callable[..., InProcess]) -> InProcess:
+    """Return a running controller with records of all kinds."""
+    server = vipu_server(life=InstantLife)
+    pod(server, 16, {"a1": 8, "a2": 8})
+    for name in ("p1", "p2", "p3"):
+        server.user.CreatePartition(partition(name, 4, "a1"))
+    return server
+
+
+def test_backup_of_a_running_controller_and_restore_on_an_empty_host(
+    busy: InProcess, certs: Path, tmp_path: Path, vipu_server: Callable[..., InProcess]
+) -> None:
+    (tmp_path / "backups").mkdir()
+    database = tmp_path / "vipu-server.db"
+    options = ("--database", str(database), "--certs", str(certs))
+    made = run("backup", *options, "--keep", "2", str(tmp_path / "backups"))
+    (file,) = (tmp_path / "backups").iterdir()
+    counts = "16 agents, 1 cluster, 2 allocations, 3 partitions and 0 users"
+    assert (made.returncode, made.stdout) == (0, f"Backup written: {file} ({counts})\n"), made.stderr
+    assert mode(file) == 0o600
+    busy.user.CreatePartition(partition("later", 4, "a1"))
+    before = records(busy)
+    assert run("check", *options[:2]).stdout == f"Sound: {database} ({counts.replace('3 p', '4 p')})\n"
+
+    host = tmp_path / "empty" / "host"
+    restored = run("restore", "--database", str(host / "vipu-server.db"), "--certs", str(host / "certs"), str(file))
+    assert restored.stdout == f"Restored: {host / 'vipu-server.db'} ({counts})\n", restored.stderr
+    assert mode(host) == 0o700
+    assert mode(host / "vipu-server.db") == 0o600
+    assert mode(host / "certs" / "ca" / "ca.key") == 0o600
+    assert mode(host / "certs" / "server") == 0o700
+    for each in ("ca/ca.key", "server/server.crt", "client/client.key"):
+        assert (host / "certs" / each).read_bytes() == (certs / each).read_bytes()
+    assert not list(host.glob(".restore*"))
+    again = vipu_server(database=host / "vipu-server.db", life=InstantLife)
+    assert records(again) == (["p1", "p2", "p3"], before[1])
+    assert records(busy) == before
+
+
+def test_keep_removes_old_backups_only(busy: InProcess, certs: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "backups"
+    folder.mkdir()
+    foreign = [folder / "notes.txt", folder / "vipu-1.18.0.tar.gz", folder / "vipu-20261121T031700Z.tar.gz"]
+    for file in foreign:
+        file.write_text("mine")
+    files = [backup.create(tmp_path / "vipu-server.db", certs, folder)[0] for _ in range(3)]
+    assert backup.prune(folder, 2) == files[:1]
+    assert sorted(folder.iterdir()) == sorted([*foreign, *files[1:]])
+    rejected = run("backup", "--database", str(tmp_path / "vipu-server.db"), "--keep", "3", str(folder / "one.tar.gz"))
+    assert rejected.returncode == 2
+    assert "--keep counts the backups of a folder" in rejected.stderr
+
+
+def test_restore_overwrites_only_on_request_and_keeps_the_old_files(
+    busy: InProcess, certs: Path, tmp_path: Path, vipu_server: Callable[..., InProcess]
+) -> None:
+    database = tmp_path / "vipu-server.db"
+    file, _ = backup.create(database, certs, tmp_path)
+    busy.user.CreatePartition(partition("later", 4, "a1"))
+    options = ("--database", str(database), "--certs", str(certs))
+    rejected = run("restore", *options, str(file))
+    assert rejected.returncode == 1
+    assert rejected.stderr == (
+        f"Error OPU613: Cannot restore '{file}': '{database}' already exists. Nothing was restored. "
+        "Give --overwrite to replace it, or another --database and --certs.\n"
+    )
+    running = run("restore", *options, "--overwrite", str(file))
+    assert running.returncode == 1
+    assert "another vipu-server uses it" in running.stderr
+    assert "later" in records(busy)[0]
+    busy.stop()
+    old_key = (certs / "server" / "server.key").read_bytes()
+    for lost in (True, False):  # the second restore renames the files of the first
+        restored = run("restore", *options, "--overwrite", str(file))
+        assert restored.returncode == 0
+        assert ("Not in the backup, or on other IPUs there: later. IPUs" in restored.stdout) is lost
+    assert records(vipu_server(life=InstantLife))[0] == ["p1", "p2", "p3"]
+    assert (certs / "server" / "server.key").read_bytes() == old_key
+    assert Path(f"{certs}{backup.ASIDE}").is_dir()
+
+
+def test_a_start_completes_an_interrupted_restore(
+    vipu_process: Start, certs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = tmp_path / "vipu-server.db"
+    server = vipu_process()
+    pod(server, 4)
+    file, _ = backup.create(database, certs, tmp_path)
+    server.admin.CreateAgent(admin.CreateAgentRequest(spec=admin.AgentSpec(id="later", host="127.2.1.99")))
+    assert server.stop() == 0
+    with monkeypatch.context() as patch:  # as after a kill before the first move
+        patch.setattr(replacement, "_complete", Mock(side_effect=KeyboardInterrupt))
+        patch.setattr(Replacement, "_end_moves", Mock())
+        patch.setattr(Replacement, "close", lambda self: os.close(self._descriptor))
+        with pytest.raises(KeyboardInterrupt):
+            backup.restore(file, database, certs, overwrite=True)
+    assert journal_of(database).exists()
+    assert records(vipu_process())[1] == ["ag01", "ag02", "ag03", "ag04"]
+    assert not journal_of(database).exists()
+
+
+def test_a_log_of_the_old_database_is_not_applied_to_the_restored_one(
+    vipu_process: Start, certs: Path, tmp_path: Path, vipu_server: Callable[..., InProcess]
+) -> None:
+    """A killed controller leaves a write-ahead log."""
+    server = vipu_process()
+    pod(server, 4)
+    file, _ = backup.create(tmp_path / "vipu-server.db", certs, tmp_path)
+    server.admin.CreateAgent(admin.CreateAgentRequest(spec=admin.AgentSpec(id="later", host="127.2.1.99")))
+    server.kill()
+    assert (tmp_path / "vipu-server.db-wal").stat().st_size > 0
+    backup.restore(file, tmp_path / "vipu-server.db", certs, overwrite=True)
+    four = ["ag01", "ag02", "ag03", "ag04"]
+    assert records(vipu_server(life=InstantLife))[1] == four
+    aside = Store(Path(f"{tmp_path / 'vipu-server.db'}{backup.ASIDE}"))
+    assert sorted(aside.load().agents) == [*four, "later"]
+    aside.close()
+
+
+def test_invalid_backups_are_rejected_without_changes(busy: InProcess, certs: Path, tmp_path: Path) -> None:
+    database = tmp_path / "vipu-server.db"
+    good, _ = backup.create(database, certs, tmp_path)
+    busy.stop()
+    before = database.read_bytes()
+    garbage, cut, other, missing = (tmp_path / name for name in ("garbage", "cut", "other.tar", "missing"))
+    garbage.write_bytes(b"nothing of the sort")
+    cut.write_bytes(good.read_bytes()[:-2000])
+    with tarfile.open(other, "w") as tar:
+        tar.add(good, "something")
+    for file in (garbage, cut, other):
+        with pytest.raises(
+            backup.BackupError, match=r"it is not a backup of a controller, or it is damaged\. Use another"
+        ):
+            backup.restore(file, database, certs, overwrite=True)
+    with pytest.raises(backup.BackupError, match=f"Cannot restore '{missing}' to '{database}': no such file"):
+        backup.restore(missing, database, certs, overwrite=True)
+    assert database.read_bytes() == before
+    assert not list(tmp_path.glob(".restore*"))
+
+
+def test_a_damaged_database_is_not_backed_up(busy: InProcess, certs: Path, tmp_path: Path) -> None:
+    database = tmp_path / "vipu-server.db"
+    busy.stop()
+    content = bytearray(database.read_bytes())
+    content[4096:] = os.urandom(len(content) - 4096)  # all pages except the first
+    database.write_bytes(content)
+    with pytest.raises((backup.BackupError, StoreError)):
+        backup.create(database, certs, tmp_path)
+    assert not list(tmp_path.glob(backup.PATTERN))
+    checked = run("check", "--database", str(database))
+    assert (checked.returncode, checked.stderr.count("\n")) == (1, 1)
+    assert checked.stderr.startswith("Error OPU6")
+
+
+def test_full_disk(busy: InProcess, certs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "backups").mkdir()
+    first, _ = backup.create(tmp_path / "vipu-server.db", certs, tmp_path / "backups")
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(backup.BackupError, match=r"no space left on device\. No backup was created\. Older"):
+        backup.create(tmp_path / "vipu-server.db", certs, tmp_path / "backups")
+    assert list((tmp_path / "backups").iterdir()) == [first]
