@@ -106,6 +106,7 @@ def _run(
             "ANSIBLE_REMOTE_TEMP": str(folder / ".ansible" / "remote"),
             "ANSIBLE_ASYNC_DIR": str(folder / ".ansible" / "async"),
             "ANSIBLE_LOCALHOST_WARNING": "false",
+            "ANSIBLE_INVENTORY_ENABLED": "ansible.builtin.host_list,ansible.builtin.yaml",  # do not load others
             "ANSIBLE_PIPELINING": "true",  # as ansible.cfg has it
             "ANSIBLE_NOCOLOR": "true",
             **env,

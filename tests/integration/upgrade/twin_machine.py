@@ -8,15 +8,12 @@ call appends a line to ``FOLDER/calls``.
 from __future__ import annotations
 
 import json
-import subprocess
+import os
 import sys
 from pathlib import Path
 
-TWIN = Path(sys.executable).parent / "twin"
-
-
-def twin(*words: str) -> None:
-    subprocess.run([str(TWIN), *words], check=True, stdout=subprocess.DEVNULL)
+from openipu.twin.launch.launcher import Twin
+from openipu.twin.rack.contract import twin as api
 
 
 def main(folder: Path, command: str, name: str) -> None:
@@ -26,13 +23,16 @@ def main(folder: Path, command: str, name: str) -> None:
     if fault == "rejects":
         sys.exit("the standby image cannot be written")
     if command == "upgrade":
-        for component, version in json.loads((folder / "release.json").read_text()).items():
-            twin("fault", "version", name, component, version)
-        twin("stop-machine", name)
+        # The commands of the program twin, in one process.
+        control = Twin(Path(os.environ["TWIN_STATE_DIR"])).control
+        versions = json.loads((folder / "release.json").read_text())
+        lines = [f"version {name} {component} {version}" for component, version in versions.items()]
+        control("MakeFaults", api.MakeFaultsRequest(faults=lines))
+        control("StopMachines", api.MachineRequest(agent_ids=[name]))
         if fault != "is lost":
-            twin("start-machine", name)
+            control("StartMachines", api.MachineRequest(agent_ids=[name]))
         if fault == "loses a cable":
-            twin("fault", "unplug", f"{name}:7")
+            control("MakeFaults", api.MakeFaultsRequest(faults=[f"unplug {name}:7"]))
 
 
 if __name__ == "__main__":
