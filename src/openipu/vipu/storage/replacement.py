@@ -8,6 +8,7 @@ finds out which renames are missing, and completes them. Without a line of renam
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -110,7 +111,9 @@ class Replacement:
             os.close(descriptor)  # the other process has just ended and removed its journal
 
     def _write(self, line: dict[str, Any]) -> None:
-        os.write(self._descriptor, json.dumps(line).encode() + b"\n")
+        content = json.dumps(line).encode() + b"\n"
+        if os.write(self._descriptor, content) < len(content):  # the next recovery ignores an incomplete line
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._path))
         os.fsync(self._descriptor)
 
     def _end_moves(self) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,17 @@ def test_an_incomplete_line_moves_nothing(database: Path) -> None:
     journal.write_bytes(journal.read_bytes()[:-1])
     recover(database)
     assert not list(database.parent.iterdir())
+
+
+def test_a_journal_that_is_not_complete_on_disk_moves_nothing(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full disk can take a part of a line without an error."""
+    new = database.with_suffix(".new")
+    new.write_text("new")
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda descriptor, content: write(descriptor, content[:5]))
+    with Replacement(database) as replacement, pytest.raises(OSError, match="No space left on device"):
+        replacement.move([(new, database)])
+    assert [path.name for path in database.parent.iterdir()] == [new.name]
 
 
 def test_recovery_never_overwrites_a_file(database: Path) -> None:
