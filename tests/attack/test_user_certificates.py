@@ -114,6 +114,24 @@ def test_revoked_certificates(users: Users) -> None:
     assert [users.call(*case) for case in cases] == [REJECTED, OK, REJECTED, REJECTED]
 
 
+def forget(*_: Any) -> list[Put]:
+    return []
+
+
+@pytest.mark.defence("openipu.vipu.domain.rules.kept_revocations", forget)
+def test_a_revoked_key_stays_revoked_after_the_removal_of_its_user(users: Users) -> None:
+    """A user of the same name cannot get the key again, and it is no shared certificate."""
+    for id in ("alice", "carol"):
+        users.add(id)
+    stolen = users.issue("alice")
+    users.revoke("alice", stolen.key)
+    users.server.admin.RemoveUser(admin.RemoveRequest(id="alice"), metadata=users.metadata("root"), timeout=10)
+    users.add("alice")
+    assert [users.call(user, "alice") for user in ("alice", "carol")] == [REJECTED, REJECTED]
+    with pytest.raises(grpc.RpcError, match="its key was revoked"):
+        users.issue("alice")
+
+
 def nobody(*_: Any) -> bool:
     return False
 

@@ -229,7 +229,10 @@ class AdminService:
         try:
             if request.signing_request:
                 if self._certs is None:
-                    raise TlsError("Cannot issue a certificate: this controller is not secure. Use --secure.")
+                    raise TlsError(
+                        "Cannot issue a certificate: this controller runs without --secure. Start vipu-server with "
+                        "--secure."
+                    )
                 pem = users.sign(self._certs, request.user_id, request.signing_request)
             else:
                 pem = request.certificate
@@ -244,12 +247,14 @@ class AdminService:
         return admin.AddCertificateReply(certificate=pem, description=messages.certificate_message(added))
 
     def ListCertificates(self, request: Message, caller: Caller) -> Message:
-        """Return the certificates of a user, the oldest first."""
-        user = self._controller.state.users.get(request.user_id)
-        if user is None:
-            raise not_found(Kind.USER, request.user_id)
+        """Return the certificates of a user, the oldest first, after revoked ones of removed users with its id."""
+        with self._controller.reading() as state:
+            user = state.users.get(request.user_id)
+            if user is None:
+                raise not_found(Kind.USER, request.user_id)
+            found = certificates.known(state, user)
         return admin.ListCertificatesReply(
-            certificates=map(messages.certificate_message, user.certificates),
+            certificates=map(messages.certificate_message, found),
             required=self._certs is not None and certificates.needs_own(user),
         )
 

@@ -21,7 +21,7 @@ from prometheus_client.registry import Collector
 
 from openipu.vipu.api import watch_messages
 from openipu.vipu.api.auth import Caller
-from openipu.vipu.api.convert import Message
+from openipu.vipu.api.convert import KINDS, Message
 from openipu.vipu.api.reply_stream import ReplyStream
 from openipu.vipu.domain.errors import Code, RuleError
 from openipu.vipu.domain.history import EVERYTHING, Event, Key, Merged, View, snapshot, transition
@@ -35,7 +35,7 @@ from openipu.vipu.storage.writer import RecordWriter
 
 _log = structlog.get_logger("openipu.vipu.api.watch")
 
-ALL_KINDS = frozenset(Kind)
+ALL_KINDS = frozenset(KINDS.values())
 TENANT_KINDS = frozenset({Kind.ALLOCATION, Kind.PARTITION})
 
 _MAX_STREAMS = 2048

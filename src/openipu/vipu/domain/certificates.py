@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from openipu.vipu.domain.errors import Code, RuleError, quoted
-from openipu.vipu.domain.model import Certificate, Role, User
+from openipu.vipu.domain.model import Certificate, Put, RevokedKey, Role, User
 from openipu.vipu.domain.state import State
 
 MAX_CERTIFICATES = 16  # per user, revoked ones included
@@ -29,7 +29,7 @@ def may_use(user: User, key: str, state: State) -> bool:
     """Return whether a user may call with the certificate of this key."""
     if needs_own(user):
         return any(each.key == key and not each.revoked for each in user.certificates)
-    return key not in state.certificate_users
+    return key not in state.certificate_users and key not in state.revoked_keys
 
 
 def add(state: State, id: str, certificate: Certificate) -> User:
@@ -38,7 +38,9 @@ def add(state: State, id: str, certificate: Certificate) -> User:
     user = _user(state, id, verb)
     if state.certificate_users.get(certificate.key, id) != id:
         raise RuleError(Code.ALREADY_EXISTS, f"{verb}: another user has a certificate with its key. Use a new key.")
-    if any(each.key == certificate.key and each.revoked for each in user.certificates):
+    if certificate.key in state.revoked_keys or any(
+        each.key == certificate.key and each.revoked for each in user.certificates
+    ):
         raise RuleError(Code.FAILED_PRECONDITION, f"{verb}: its key was revoked. Use a new key.")
     others = tuple(each for each in user.certificates if each.key != certificate.key)
     if len(others) >= MAX_CERTIFICATES:
@@ -60,6 +62,18 @@ def revoke(state: State, id: str, key: str) -> User:
             Code.FAILED_PRECONDITION, f"{verb}: it is the last one of the last administrator. Issue another one first."
         )
     return replace(user, certificates=changed)
+
+
+def known(state: State, user: User) -> list[Certificate]:
+    """Return the certificates of a user, after the revoked ones of removed users with its id."""
+    former = [each for each in state.revoked_keys.values() if each.user == user.id]
+    return [*(Certificate(each.id, each.serial, each.not_after, revoked=True) for each in former), *user.certificates]
+
+
+def kept_revocations(user: User) -> list[Put]:
+    """Return the changes that keep the revoked keys of a user after its removal."""
+    revoked = (each for each in user.certificates if each.revoked)
+    return [Put(RevokedKey(each.key, user.id, each.serial, each.not_after)) for each in revoked]
 
 
 def _other_admins(state: State, id: str) -> bool:

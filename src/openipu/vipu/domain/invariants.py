@@ -11,7 +11,7 @@ from openipu.vipu.domain.allocations import make_allocation
 from openipu.vipu.domain.clusters import make_cluster
 from openipu.vipu.domain.context import Context
 from openipu.vipu.domain.errors import RuleViolation, invalid, quoted
-from openipu.vipu.domain.model import Agent, Allocation, Cluster, Kind, Partition, Put, Record
+from openipu.vipu.domain.model import Agent, Allocation, Cluster, Kind, Partition, Put, Record, RevokedKey
 from openipu.vipu.domain.partitions import make_partition
 from openipu.vipu.domain.specs import AllocationSpec, PartitionSpec
 from openipu.vipu.domain.state import State
@@ -43,7 +43,8 @@ def rebuild(records: Iterable[Record]) -> tuple[State, list[str]]:
     for record in sorted(records, key=lambda record: list(Kind).index(record.kind)):
         kind = record.kind
         try:
-            check_id(kind, record.id)
+            if not isinstance(record, RevokedKey):
+                check_id(kind, record.id)
             if record.id in state.table(kind):
                 raise invalid("another record has the same id")
             if _recreate(state, record) != record:
@@ -65,6 +66,10 @@ def _recreate(state: State, record: Record) -> Record:
         return make_allocation(state, spec, _UNRESTRICTED)
     if isinstance(record, Partition):
         return _recreate_partition(state, record)
+    if isinstance(record, RevokedKey):
+        if record.id in state.certificate_users:
+            raise invalid(f"user {quoted(state.certificate_users[record.id])} has it")
+        return record
     return make_user(state, record, _UNRESTRICTED)
 
 

@@ -23,6 +23,7 @@ class Kind(enum.StrEnum):
     ALLOCATION = "allocation"
     PARTITION = "partition"
     USER = "user"
+    REVOKED_KEY = "revoked_key"  # not in the API: lists of certificates contain them
 
 
 class Topology(enum.StrEnum):
@@ -241,7 +242,19 @@ class User:
     kind = Kind.USER
 
 
-Record = Agent | Cluster | Allocation | Partition | User
+@dataclass(frozen=True, slots=True)
+class RevokedKey:
+    """Revoked key of a removed user, which no user can have again. ``id`` is the fingerprint."""
+
+    id: str
+    user: str
+    serial: str
+    not_after: int
+
+    kind = Kind.REVOKED_KEY
+
+
+Record = Agent | Cluster | Allocation | Partition | User | RevokedKey
 _Record = TypeVar("_Record", bound=Record)
 
 

@@ -16,6 +16,7 @@ from dataclasses import replace
 from openipu.vipu.domain.agents import change_agent, make_agent
 from openipu.vipu.domain.allocations import change_allocation, make_allocation
 from openipu.vipu.domain.capacity import fits, free_summary
+from openipu.vipu.domain.certificates import kept_revocations
 from openipu.vipu.domain.clusters import change_cluster, make_cluster
 from openipu.vipu.domain.context import Context
 from openipu.vipu.domain.errors import (
@@ -154,6 +155,8 @@ def _removals(state: State, record: Record, recreated: Collection[str]) -> list[
     changes += [Delete(Kind.CLUSTER, id) for id in clusters]
     if not isinstance(record, Allocation | Cluster):
         changes.append(Delete(record.kind, record.id))
+    if isinstance(record, User):
+        changes += kept_revocations(record)
     return changes
 
 

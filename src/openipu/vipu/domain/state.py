@@ -7,7 +7,19 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from openipu.vipu.domain.model import Agent, Allocation, Change, Cluster, Delete, Kind, Partition, Put, Record, User
+from openipu.vipu.domain.model import (
+    Agent,
+    Allocation,
+    Change,
+    Cluster,
+    Delete,
+    Kind,
+    Partition,
+    Put,
+    Record,
+    RevokedKey,
+    User,
+)
 
 _Key = TypeVar("_Key")
 
@@ -21,6 +33,7 @@ class State:
     allocations: dict[str, Allocation] = field(default_factory=dict)
     partitions: dict[str, Partition] = field(default_factory=dict)
     users: dict[str, User] = field(default_factory=dict)
+    revoked_keys: dict[str, RevokedKey] = field(default_factory=dict)
     # (host in lower case, port) -> agent id
     endpoints: dict[tuple[str, int], str] = field(default_factory=dict)
     # agent id -> cluster id, position in that cluster, allocation id, {IPU number -> partition id}
@@ -104,7 +117,7 @@ class State:
             for agent, ipu in self.machines_of(record):
                 self.holders.setdefault(agent, {})[ipu] = record.id
                 occupied[self.position_of[agent]] |= 1 << ipu
-        else:
+        elif isinstance(record, User):
             for allocation in record.allocations:
                 _link(self.users_of, allocation, record.id)
             self.certificate_users.update((each.key, record.id) for each in record.certificates)
@@ -130,7 +143,7 @@ class State:
                     occupied[self.position_of[agent]] &= ~(1 << ipu)
                     if not held:
                         del self.holders[agent]
-        else:
+        elif isinstance(record, User):
             for allocation in record.allocations:
                 _unlink(self.users_of, allocation, record.id)
             for each in record.certificates:

@@ -26,13 +26,14 @@ from openipu.vipu.domain.model import (
     Partition,
     PlacedIpu,
     Record,
+    RevokedKey,
     User,
 )
 
 ByKind = dict[Kind, dict[str, int]]
 """Checksums by kind and id. The hash of a kind is slow, so it is not a part of a key for each record."""
 
-_SORTS = (Agent, Cluster, Allocation, Partition, User, PlacedIpu, Device, Certificate)
+_SORTS = (Agent, Cluster, Allocation, Partition, User, RevokedKey, PlacedIpu, Device, Certificate)
 _values = {sort: attrgetter(*(field.name for field in fields(sort))) for sort in _SORTS}
 # SQLite returns real numbers from a column of them, so 1 and 1.0 need one form.
 _floats = {sort: [index for index, field in enumerate(fields(sort)) if "float" in str(field.type)] for sort in _SORTS}

@@ -24,6 +24,7 @@ from openipu.vipu.domain.model import (
     PlacedIpu,
     ReadyState,
     Record,
+    RevokedKey,
     Role,
     Routing,
     SyncType,
@@ -66,6 +67,7 @@ _PUT_IPU = _insert("partition_ipus", "agent", "ipu", "partition", "segment", "ro
 _PUT_DEVICE = _insert("devices", "agent", "ipu", *_DEVICE_COLUMNS)
 _PUT_USER = _upsert("users", "role", "key_hash", "key_salt", "shared_certificate", "checksum")
 _PUT_CERTIFICATE = _insert("user_certificates", "key", "user", "position", "serial", "not_after", "revoked")
+_PUT_REVOKED_KEY = _upsert("revoked_keys", "user", "serial", "not_after", "checksum")
 _PUT_USER_ALLOCATION = _insert("user_allocations", "user", "position", "allocation")
 
 # kind -> dependent rows, which are deleted before the object: (table, column with the id of the object)
@@ -75,6 +77,7 @@ _PARTS = {
     Kind.ALLOCATION: (("allocation_agents", "allocation"),),
     Kind.PARTITION: (("partition_ipus", "partition"), ("partition_errors", "partition")),
     Kind.USER: (("user_allocations", "user"), ("user_certificates", "user")),
+    Kind.REVOKED_KEY: (),
 }
 
 
@@ -138,6 +141,11 @@ def put_users(connection: sqlite3.Connection, users: Sequence[User], checksums: 
             for position, each in enumerate(user.certificates)
         ],
     )
+
+
+def put_revoked_keys(connection: sqlite3.Connection, keys: Sequence[RevokedKey], checksums: Checksums) -> None:
+    """Insert or update revoked keys."""
+    connection.executemany(_PUT_REVOKED_KEY, [(k.id, k.user, k.serial, k.not_after, checksums[k.id]) for k in keys])
 
 
 def put_partitions(
@@ -256,6 +264,8 @@ def read(connection: sqlite3.Connection) -> Iterator[Record]:
         "SELECT id, role, key_hash, key_salt, shared_certificate FROM users"
     ):
         yield User(id, Role(role), tuple(rights[id]), key_hash, key_salt, tuple(certificates[id]), bool(shared))
+    for id, user, serial, not_after in connection.execute("SELECT id, user, serial, not_after FROM revoked_keys"):
+        yield RevokedKey(id, user, serial, not_after)
 
 
 def _read_partitions(

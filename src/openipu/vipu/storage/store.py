@@ -307,6 +307,7 @@ _PUT: dict[Kind, Any] = {
     Kind.ALLOCATION: rows.put_allocations,
     Kind.PARTITION: rows.put_partitions,
     Kind.USER: rows.put_users,
+    Kind.REVOKED_KEY: rows.put_revoked_keys,
 }
 
 

@@ -10,7 +10,8 @@ import pytest
 from openipu.vipu.domain import certificates, rules
 from openipu.vipu.domain.context import Context
 from openipu.vipu.domain.errors import RuleError
-from openipu.vipu.domain.model import Certificate, Delete, Kind, Put, Role, User
+from openipu.vipu.domain.invariants import violations
+from openipu.vipu.domain.model import Certificate, Delete, Kind, Put, RevokedKey, Role, User
 from openipu.vipu.domain.specs import Removal
 from openipu.vipu.domain.state import State
 
@@ -139,3 +140,27 @@ def test_a_removed_user_frees_its_keys() -> None:
     found.apply([Delete(Kind.USER, "alice")])
     assert found.certificate_users == {}
     assert certificates.add(found, "bob", FIRST).certificates == (FIRST,)
+
+
+def test_a_revoked_key_of_a_removed_user_stays_revoked() -> None:
+    found = state(alice=(replace(FIRST, revoked=True), SECOND), bob=())
+    before = found.copy()
+    changes = rules.remove(found, Removal(Kind.USER, "alice"), Context())
+    assert changes == [Delete(Kind.USER, "alice"), Put(RevokedKey("k1", "alice", "1", 100))]
+    undo = found.apply(changes)
+    assert violations(found) == []
+    for id in ("alice", "bob"):
+        found.apply([Put(User(id, Role.USER, (), "hash", "salt", shared_certificate=True))])
+        with pytest.raises(RuleError, match=f"to user '{id}': its key was revoked. Use a new key."):
+            certificates.add(found, id, FIRST)
+        assert not certificates.may_use(found.users[id], "k1", found)
+    assert certificates.known(found, found.users["alice"]) == [replace(FIRST, revoked=True)]
+    assert certificates.known(found, found.users["bob"]) == []
+    found.apply([Delete(Kind.USER, "alice"), Put(before.users["bob"]), *undo])
+    assert found == before
+
+
+def test_no_user_has_a_revoked_key() -> None:
+    found = state(alice=(FIRST,))
+    found.apply([Put(RevokedKey("k1", "bob", "1", 100))])
+    assert violations(found) == ["The revoked_key 'k1' is invalid: user 'alice' has it."]

@@ -18,6 +18,7 @@ from openipu.vipu.domain.model import (
     PlacedIpu,
     Put,
     ReadyState,
+    RevokedKey,
     Role,
     User,
 )
@@ -183,3 +184,5 @@ def test_certificates_of_users(store: Store) -> None:
     assert reopened(store).users == state.users
     write(store, state, Delete(Kind.USER, "alice"))
     assert (reopened(store).users, reopened(store).certificate_users) == (state.users, {})
+    write(store, state, Put(RevokedKey("k1", "alice", "1f", 100)))
+    assert reopened(store) == state

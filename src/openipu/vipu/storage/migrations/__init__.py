@@ -10,7 +10,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-HEAD = "0006"
+HEAD = "0007"
 
 
 class UnknownVersionError(Exception):

@@ -124,6 +124,14 @@ CREATE TABLE user_certificates (
             UNIQUE (user, position)
         ) STRICT, WITHOUT ROWID
         ;
-INSERT INTO alembic_version VALUES ('0006');
+CREATE TABLE revoked_keys (
+            id TEXT PRIMARY KEY,
+            user TEXT NOT NULL,
+            serial TEXT NOT NULL,
+            not_after INTEGER NOT NULL,
+            checksum INTEGER NOT NULL DEFAULT 0
+        ) STRICT, WITHOUT ROWID
+        ;
+INSERT INTO alembic_version VALUES ('0007');
 INSERT INTO revisions VALUES (CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER), '[]');
 INSERT INTO deployment VALUES (lower(hex(randomblob(8))), 0, 0);
