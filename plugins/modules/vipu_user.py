@@ -55,6 +55,7 @@ options:
         key is used again, unless it was revoked. O(config_dest) then refers to these files.
       - From its first certificate on, a user can call only with certificates of its own.
       - Omit to issue one for a new user if the controller requires it, and to renew one whose files exist.
+      - With V(false), O(config_dest) of a new user that needs a certificate names none. The user cannot call until it has one.
       - Requires O(transport=grpc), a secure controller, and the Python library C(cryptography) on the host of the task.
     type: bool
   certificate_renew_within:
@@ -63,7 +64,8 @@ options:
     default: 30
   revoked_certificates:
     description:
-      - Fingerprints of the keys of certificates to revoke, as in RV(certificates). The next call with such a certificate is rejected.
+      - Key fingerprints of certificates to revoke, as in RV(certificates), or their first digits, at least 8. The next call with such a certificate is
+        rejected.
       - When the certificate on the host of the task is one of them, a new key and certificate replace it.
     type: list
     elements: str
@@ -110,7 +112,7 @@ certificates:
   returned: when the task manages certificates
   contains:
     key:
-      description: Fingerprint of the public key (SHA-256, in hex). A renewed certificate keeps it.
+      description: Key fingerprint, the SHA-256 hash of the public key in hex. A renewed certificate keeps it.
       type: str
     serial:
       description: Serial number, in hex.
@@ -119,7 +121,7 @@ certificates:
       description: Last day of validity (UTC).
       type: str
     revoked:
-      description: Whether it was revoked. Such a certificate stays in the list and is never accepted again.
+      description: Whether it was revoked. Such a certificate is never accepted again. It stays in the list, also after the user was removed and created again.
       type: bool
   sample:
     - key: 6b3a55e0261b0304143f805a24924d0c1c44524821305f31d9277843b8a10f4e

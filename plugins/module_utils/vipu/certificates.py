@@ -5,12 +5,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import hashlib
 import typing as t
 from pathlib import Path
 
 from ..atomic_files import write_private
+from .client import VipuError
+
+# Codes of errors after which the controller may still have issued the certificate.
+_UNCERTAIN = ("CANCELLED", "DEADLINE_EXCEEDED", "INTERNAL", "UNAVAILABLE", "UNKNOWN")
 
 
 def paths(folder: Path, user: str) -> tuple[Path, Path]:
@@ -28,6 +33,18 @@ def fingerprint(key_file: Path) -> str | None:
     if not key_file.exists():
         return None
     return _hash(serialization.load_pem_private_key(key_file.read_bytes(), None).public_key())
+
+
+@contextlib.contextmanager
+def discarding_new_key(key_file: Path) -> t.Iterator[None]:
+    """Remove a key file that did not exist before, when the controller rejects its certificate."""
+    is_new = not key_file.exists()
+    try:
+        yield
+    except VipuError as error:
+        if is_new and error.code not in _UNCERTAIN:
+            key_file.unlink(missing_ok=True)
+        raise
 
 
 def is_valid(certificate_file: Path, key: str, until: datetime.datetime) -> bool:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import datetime
 import typing as t
+from dataclasses import replace
 from pathlib import Path
 
 from ..atomic_files import write_private
 from ..reconcile import Object
 from ..runner import TaskError
 from . import certificates, userfile
-from .client import VipuError
+from .client import Connection, VipuError
 from .convergence import call_after_write
 from .options import Run, connection
 
@@ -22,6 +23,8 @@ OPTIONS: dict[str, t.Any] = {
     "certificate_renew_within": {"type": "int", "default": 30},
     "revoked_certificates": {"type": "list", "elements": "str"},
 }
+
+_MIN_PREFIX = 8  # digits of a fingerprint that select a certificate
 
 _T = t.TypeVar("_T")
 
@@ -82,6 +85,30 @@ def converge_certificates(run: Run, config: Path, created: bool) -> Outcome | No
     return Outcome(changed, before, after, files)
 
 
+def check_possible(run: Run) -> None:
+    """Raise TaskError when the task needs a certificate that a controller without TLS does not issue."""
+    params = run.params
+    issues = params["state"] == "present" and params["certificate"] and params["transport"] == "grpc"
+    if issues and not connection(params).secure:
+        raise TaskError(
+            "Cannot issue a certificate for user '%s': the controller runs without --secure. Start vipu-server with "
+            "--secure and set ca_path, client_cert and client_key, or omit certificate. Nothing was changed."
+            % params["id"]
+        )
+
+
+def without_foreign_certificate(run: Run) -> Connection:
+    """Return the connection for the file of a new user: without the certificate of the caller if it needs its own."""
+    base = connection(run.params)
+    if not base.client_cert:
+        return base
+    try:
+        required = run.transport.certificates(run.params["id"])["required"]
+    except VipuError:  # the access key is returned only once, so the file must be written in any case
+        required = False
+    return replace(base, client_cert=None, client_key=None) if required else base
+
+
 def _read(run: Run, key_file: Path, created: bool) -> Object | None:
     """Return the certificates of the user and whether it needs one; None when nothing is managed."""
     automatic = run.params["certificate"] is None and not run.params["revoked_certificates"]
@@ -100,12 +127,7 @@ def _read(run: Run, key_file: Path, created: bool) -> Object | None:
 
 def _plan(run: Run, known: list[Object], files: tuple[Path, Path], manage: bool, revoked: list[str]) -> _Plan:
     user = run.params["id"]
-    missing = sorted(set(revoked) - {each["key"] for each in known})
-    if missing:
-        raise TaskError(
-            "Cannot revoke certificate '%s' of user '%s': it has none with this key. Correct revoked_certificates."
-            % (missing[0], user)
-        )
+    revoked = [_full(user, given, known) for given in revoked]
     valid = [each["key"] for each in known if not each["revoked"]]
     revoke = [key for key in valid if key in revoked]
     if not manage:
@@ -119,6 +141,23 @@ def _plan(run: Run, known: list[Object], files: tuple[Path, Path], manage: bool,
     return _Plan(not is_valid, key, revoke)
 
 
+def _full(user: str, given: str, known: list[Object]) -> str:
+    """Return the fingerprint that starts with the given digits. Raises TaskError."""
+    found = sorted({each["key"] for each in known if each["key"].startswith(given.lower())})
+    if len(found) == 1 and len(given) >= _MIN_PREFIX:
+        return str(found[0])
+    cause = (
+        "it has none with this key fingerprint"
+        if not found
+        else "%d fingerprints start with it" % len(found)
+        if len(found) > 1
+        else "a fingerprint needs at least %d digits" % _MIN_PREFIX
+    )
+    raise TaskError(
+        "Cannot revoke certificate '%s' of user '%s': %s. Correct revoked_certificates." % (given, user, cause)
+    )
+
+
 def _issue(run: Run, user: str, files: tuple[Path, Path], plan: _Plan) -> None:
     certificate_file, key_file = files
 
@@ -127,7 +166,8 @@ def _issue(run: Run, user: str, files: tuple[Path, Path], plan: _Plan) -> None:
             key_file.unlink(missing_ok=True)
         return certificates.signing_request(key_file, user)
 
-    pem = run.transport.issue_certificate(user, _use(key_file, request))
+    with certificates.discarding_new_key(key_file):
+        pem = run.transport.issue_certificate(user, _use(key_file, request))
     call_after_write(True, lambda: _write(certificate_file, pem))
 
 

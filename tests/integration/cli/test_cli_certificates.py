@@ -38,9 +38,10 @@ def test_life_of_a_certificate(vipu_process: Callable[..., Process], tmp_path: P
     assert certificate.read_text() != old_certificate and renewed["serial"] != first["serial"]
     cli.out(ALICE)
 
-    cli.out(f"{ADMIN} remove certificate alice {first['key']}")
+    assert "is too short for a fingerprint" in cli.failed(f"{ADMIN} remove certificate alice {first['key'][:7]}")
+    cli.out(f"{ADMIN} remove certificate alice {first['key'][:8]}")
     assert "the certificate is not one of this user, or was revoked" in cli.failed(ALICE)
-    assert "its key was revoked. Use a new key." in cli.failed(f"{ADMIN} create certificate alice")
+    assert "The key 'alice.key' was revoked. Remove the file" in cli.failed(f"{ADMIN} create certificate alice")
     key.unlink()
     cli.out(f"{ADMIN} create certificate alice")
     cli.out(ALICE)
@@ -49,9 +50,11 @@ def test_life_of_a_certificate(vipu_process: Callable[..., Process], tmp_path: P
     assert first["key"] in table and "PRIVATE" not in table
 
     # A user without a certificate cannot call, until one is registered. No other user can have it too.
-    cli.out(f"{ADMIN} create user bob --no-certificate")
-    bob = "vipu --config bob.vipu-cli.hcl list partitions"
-    assert "Cannot log in" in cli.failed(bob)
+    made = cli(f"{ADMIN} create user bob --no-certificate")
+    assert made.stderr == "Note: the user cannot log in until 'create certificate bob'.\n"
+    file = (tmp_path / "bob.vipu-cli.hcl").read_text()
+    assert ("ca-path" in file, "client-" in file) == (True, False)
+    assert "requires a client certificate" in cli.failed("vipu --config bob.vipu-cli.hcl list partitions")
     assert "another user has a certificate with its key" in cli.failed(
         f"{ADMIN} create certificate bob --file alice.crt"
     )
@@ -64,6 +67,47 @@ def test_life_of_a_certificate(vipu_process: Callable[..., Process], tmp_path: P
     cli.out(f"{ADMIN} remove user alice")
     cli.out(f"{ADMIN} create certificate bob --file alice.crt")
 
+    # A file of a user is never overwritten, and a revoked key stays revoked.
+    before = (tmp_path / "alice.vipu-cli.hcl").read_text()
+    assert "The file 'alice.vipu-cli.hcl' exists" in cli.failed(f"{ADMIN} create user alice")
+    assert "alice" not in cli.out(f"{ADMIN} list users")
+    (tmp_path / "alice.vipu-cli.hcl").unlink()
+    key.write_text(old_key)
+    assert "The key 'alice.key' was revoked. Remove the file, and run 'create certificate alice' for a new key." in (
+        cli.failed(f"{ADMIN} create user alice")
+    )
+    key.unlink()
+    cli.out(f"{ADMIN} create certificate alice")
+    assert (tmp_path / "alice.vipu-cli.hcl").read_text() != before
+    cli.out(ALICE)
+    assert [each["revoked"] for each in cli.json(f"{ADMIN} list certificates alice")] == [True, False]
+
+
+def test_a_rejected_certificate_leaves_no_key(vipu_process: Callable[..., Process], tmp_path: Path) -> None:
+    certs = tmp_path / "vipu-certs"
+    made = run("--tls-init", str(certs), "--init", "--secure", "--database", str(tmp_path / "vipu-server.db"))
+    assert made.returncode == 0, made.stderr
+    shutil.rmtree(certs / "users")
+    server = vipu_process("--secure", "--certs", str(certs), channel=grpc.ssl_channel_credentials())
+    cli = Cli(tmp_path, server.address)
+    assert "user 'mallory' does not exist" in cli.failed(f"{ADMIN} create certificate mallory")
+    assert "there is no authority of users" in cli.failed(f"{ADMIN} create certificate admin")
+    assert not list(tmp_path.glob("*.key"))
+
+
+def test_a_controller_that_is_not_secure_issues_no_certificates(
+    vipu_process: Callable[..., Process], tmp_path: Path
+) -> None:
+    """The commands change nothing."""
+    run("--init", "--database", str(tmp_path / "vipu-server.db"))
+    cli = Cli(tmp_path, vipu_process().address)
+    reason = "This controller runs without --secure, and issues no certificates. Start vipu-server with --secure"
+    assert reason in cli.failed("vipu-admin create user alice --certificate")
+    assert cli.json("vipu-admin list users") == []
+    cli("vipu-admin create user bob")
+    assert reason in cli.failed("vipu-admin create certificate bob")
+    assert sorted(path.name for path in tmp_path.glob("*.*") if ".db" not in path.name) == ["bob.vipu-cli.hcl"]
+
 
 def test_a_shared_certificate(vipu_process: Callable[..., Process], tmp_path: Path) -> None:
     """An option allows it for new users. Each one that gets its own certificate needs it from then on."""
@@ -75,6 +119,14 @@ def test_a_shared_certificate(vipu_process: Callable[..., Process], tmp_path: Pa
     cli.out(f"{ADMIN} create user alice")
     assert not (tmp_path / "alice.crt").exists()
     cli.out(ALICE)
+    # From its own certificate on, the administrator has no shared one to put into the files of users.
+    cli.out(f"{ADMIN} create certificate admin")
+    note = cli(f"{ADMIN} create user dave").stderr
+    assert note.startswith("Note: set client-cert and client-key in 'dave.vipu-cli.hcl' to the shared certificate")
+    dave = tmp_path / "dave.vipu-cli.hcl"
+    assert "client-" not in dave.read_text()
+    client = certs / "client" / "client"
+    cli.out(f"vipu --config {dave} --client-cert {client}.crt --client-key {client}.key list partitions")
     assert server.stop() == 0
     log = "".join(server.errors)
     assert "new users share certificates, which cannot be revoked for one of them; see --client-certificates" in log
@@ -93,7 +145,7 @@ def test_a_shared_certificate(vipu_process: Callable[..., Process], tmp_path: Pa
     assert "was revoked" in cli.failed(ALICE, *at)
     assert again.stop() == 0
     log = "".join(again.errors)
-    assert "users share certificates" in log and "users='admin alice'" in log
+    assert "users share certificates" in log and "users='alice dave'" in log
     assert "new users share" not in log
 
 

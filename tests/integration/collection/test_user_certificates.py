@@ -122,12 +122,14 @@ def test_a_revoked_certificate_is_replaced(controller: Controller, alice: Perfor
     assert keys(replaced)[0] == (stolen[0], True)
     assert [revoked for _, revoked in keys(replaced)] == [True, False]
     assert controller.can_call(config)
-    assert not alice(revoked_certificates=[stolen[0]])["changed"]
+    for digits in (stolen[0], stolen[0][:8].upper()):
+        assert not alice(revoked_certificates=[digits])["changed"]
     for path, content in copies.items():
         path.write_text(content)
     assert not controller.can_call(config)
     unknown = alice(revoked_certificates=["0" * 64])
-    assert "it has none with this key. Correct revoked_certificates." in unknown["msg"]
+    assert "it has none with this key fingerprint. Correct revoked_certificates." in unknown["msg"]
+    assert "needs at least 8 digits" in alice(revoked_certificates=[stolen[0][:7]])["msg"]
 
 
 def test_a_user_with_a_shared_certificate_keeps_it(
@@ -202,3 +204,32 @@ def test_the_users_of_a_pod(controller: Controller, tmp_path: Path) -> None:
     assert "changed=1" in run(vipu_revoked_certificates={"alice": [stolen[0]]})
     assert all(controller.can_call(folder / f"{id}.vipu-cli.hcl") for id in ("alice", "bob"))
     assert "changed=0" in run(vipu_revoked_certificates={"alice": [stolen[0]]})
+
+
+def test_a_new_user_does_not_get_the_certificate_of_the_caller(
+    controller: Controller, alice: Perform, config: Path
+) -> None:
+    alice(certificate=False)
+    assert ("ca-path" in config.read_text(), "client-" in config.read_text()) == (True, False)
+    assert alice(certificate=True)["changed"] and controller.can_call(config)
+
+
+def test_a_user_that_is_created_again_gets_a_new_key(controller: Controller, alice: Perform, config: Path) -> None:
+    ((stolen, _),) = keys(alice())
+    alice(revoked_certificates=[stolen], certificate=False)
+    alice(state="absent")
+    for changed in (True, False):
+        again = alice(revoked_certificates=[stolen])
+        assert (again["changed"], [revoked for _, revoked in keys(again)]) == (changed, [True, False])
+        assert controller.can_call(config)
+
+
+def test_a_controller_that_is_not_secure_issues_no_certificates(
+    vipu_server: Callable[..., InProcess], config: Path
+) -> None:
+    perform = performer(vipu_server())
+    for check in (True, False):
+        found = perform("vipu_user", id="alice", config_dest=str(config), certificate=True, check=check)
+        assert "certificate for user 'alice': the controller runs without --secure." in found["msg"]
+    assert not config.parent.exists()
+    assert perform("vipu_user", id="alice", state="absent")["changed"] is False

@@ -8,15 +8,16 @@ from __future__ import annotations
 from ...reconcile import Action, Object, Step
 from ...runner import Task
 from ..convergence import STATE, call_after_write, converge_object, single_result
-from ..options import VIPU, Run, connection
+from ..options import VIPU, Run
 from ..resources import OPTIONS, USER
 from ..user_certificates import OPTIONS as CERTIFICATE_OPTIONS
-from ..user_certificates import Outcome, converge_certificates
+from ..user_certificates import Outcome, check_possible, converge_certificates, without_foreign_certificate
 from ..userfile import check_writable, user_file, write_user_file
 
 
 def _user(run: Run) -> Object:
     """Converge a user. The key of a new user is returned only once, so its file must be writable first."""
+    check_possible(run)
     file = user_file(run.params["config_dest"], run.params["id"])
 
     def prepare(step: Step) -> None:
@@ -26,7 +27,7 @@ def _user(run: Run) -> Object:
     step, report = converge_object(run, USER, prepare)
     if step and step.action is Action.CREATE and file and not run.check_mode:
         key = run.transport.access_key(step.key)
-        call_after_write(True, lambda: write_user_file(file, connection(run.params), step.key, key))
+        call_after_write(True, lambda: write_user_file(file, without_foreign_certificate(run), step.key, key))
     result = call_after_write(report.changed, lambda: single_result(run, USER, step, report))
     if file is None:
         return result

@@ -50,15 +50,18 @@ class AdminService:
         max_retries: int,
         certs: Path | None = None,
         *,
+        secure: bool = False,
         shared_certificates: bool = False,
     ) -> None:
         """Serve the admin API. ``max_retries``: limit of automatic resets for new partitions.
 
         ``certs``: folder of the certificates of a secure controller, whose authority issues those of users.
+        ``secure``: callers are users. Without it, everyone is an administrator.
         ``shared_certificates``: new users need no certificates of their own.
         """
         self._watches = watches
         self._certs = certs
+        self._secure = secure
         self._shared_certificates = shared_certificates
         self._controller = controller
         self._lifecycle = lifecycle
@@ -261,11 +264,11 @@ class AdminService:
     def RevokeCertificate(self, request: Message, caller: Caller) -> Message:
         """Revoke a certificate of a user. The next call with it is rejected."""
 
-        def command(state: State) -> tuple[list[Change], None]:
-            return [Put(certificates.revoke(state, request.user_id, request.key))], None
+        def command(state: State) -> tuple[list[Change], str]:
+            user, key = certificates.revoke(state, request.user_id, request.key)
+            return [Put(user)], key
 
-        self._controller.submit(command).result()
-        return admin.RevokeCertificateReply()
+        return admin.RevokeCertificateReply(key=self._controller.submit(command).result())
 
     def _new_user(self, message: Message) -> tuple[User, str]:
         spec = messages.user_spec(message)
@@ -334,4 +337,5 @@ class AdminService:
             max_retries=self._max_retries,
             cluster_under_test=lifecycle.cluster_under_test(),
             quarantined=lifecycle.quarantined(),
+            without_users=not self._secure,
         )

@@ -123,6 +123,7 @@ class Endpoints:
                     self.watches,
                     options.max_retries,
                     options.certs,
+                    secure=options.credentials is not None,
                     shared_certificates=options.shared_certificates,
                 ),
             ),

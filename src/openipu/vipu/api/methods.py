@@ -25,6 +25,8 @@ _MAX_REQUEST = 1 << 20
 _READS = ("Get", "List", "Count", "Check", "Watch")  # prefixes of the names of read-only methods
 _REJECTED = (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED)
 _LONGEST_ID = 63  # characters of an unverified user id in the log
+_IDS = ("id", "partition_id", "user_id", "agent_id", "cluster_id", "run_id")  # fields of requests
+_FINGERPRINT = 16  # digits of a fingerprint in the log
 _PARTIES = 8  # groups of client addresses with a limit of log lines each
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -101,6 +103,7 @@ class Method:
                 "request completed",
                 method=self.path,
                 object=_object_id(request),
+                **_details(reply),
                 user=caller.user,
                 peer=context.peer(),
             )
@@ -146,7 +149,13 @@ def _party(peer: str) -> str:
 def _object_id(request: Any) -> str:
     """Return the id of the object that a request changes, empty for a request for many."""
     spec = getattr(request, "spec", None) or getattr(request, "requirements", None) or request
-    return str(getattr(spec, "id", "") or getattr(spec, "partition_id", ""))
+    return next((str(id) for name in _IDS if (id := getattr(spec, name, ""))), "")
+
+
+def _details(reply: Any) -> dict[str, str]:
+    """Return further fields of the log line: the start of the fingerprint of a certificate."""
+    key = getattr(getattr(reply, "description", None), "key", "") or getattr(reply, "key", "")
+    return {"fingerprint": key[:_FINGERPRINT]} if key else {}
 
 
 def _changed(request: Any, reply: Any) -> bool:

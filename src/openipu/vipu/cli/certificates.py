@@ -11,6 +11,8 @@ from openipu.vipu.cli import output
 from openipu.vipu.cli.grammar import Id, command
 from openipu.vipu.cli.session import Session, VipuCommandError
 
+_REVOKED = "its key was revoked"  # in the message of the controller
+
 
 def needs_own(session: Session, user: str) -> bool:
     """Return whether a user can call only with certificates of its own. Raises VipuError."""
@@ -20,16 +22,42 @@ def needs_own(session: Session, user: str) -> bool:
     return bool(reply.required)
 
 
+def check_secure(session: Session, remedy: str = "") -> None:
+    """Raise VipuCommandError when the controller issues no certificates, because it has no TLS."""
+    if not session.client.connection.secure:
+        raise VipuCommandError(
+            "This controller runs without --secure, and issues no certificates. "
+            f"Start vipu-server with --secure{remedy}. Nothing was changed."
+        )
+
+
 def issue(session: Session, user: str) -> tuple[Path, Path]:
     """Issue a certificate for the key in USER.key, which is created if it does not exist.
 
-    Write USER.crt. Return the files of certificate and key. Raises VipuError and VipuCommandError.
+    Write USER.crt. Return the files of certificate and key. A new key is removed again if the controller rejects the
+    request. Raises VipuError and VipuCommandError.
     """
+    from openipu.shared.vipu import certificates
+    from openipu.shared.vipu.client import VipuError
+
+    certificate, key = certificates.paths(Path(), user)
+    existed = key.exists()
+    try:
+        with certificates.discarding_new_key(key):
+            return _issue(session, user, certificate, key), key
+    except VipuError as error:
+        if existed and _REVOKED in error.message:
+            raise VipuCommandError(
+                f"The key {str(key)!r} was revoked. Remove the file, and run 'create certificate {user}' for a new key."
+            ) from None
+        raise
+
+
+def _issue(session: Session, user: str, certificate: Path, key: Path) -> Path:
     from openipu.shared.atomic_files import write_private
     from openipu.shared.vipu import certificates
     from openipu.shared.vipu.contract import admin
 
-    certificate, key = certificates.paths(Path(), user)
     try:
         request = certificates.signing_request(key, user)
     except OSError as error:
@@ -46,7 +74,7 @@ def issue(session: Session, user: str) -> tuple[Path, Path]:
             f"The certificate was issued, but the file {str(certificate)!r} cannot be written ({error.strerror}). "
             "Repeat 'create certificate'."
         ) from None
-    return certificate, key
+    return certificate
 
 
 @command("create", "certificate")
@@ -62,6 +90,8 @@ def create_certificate(session: Session, id: str, file: Path | None) -> None:
     from openipu.shared.vipu.userfile import set_certificate
 
     if file is None:
+        check_secure(session)
+        needs_own(session, id)  # fails for an unknown user, before a key is made
         certificate, key = issue(session, id)
         config = Path(f"{id}.vipu-cli.hcl")
         updated = set_certificate(config, certificate, key, check_mode=False)
@@ -90,17 +120,17 @@ def list_certificates(session: Session, id: str) -> None:
     reply = session.call("admin", "ListCertificates", admin.ListCertificatesRequest(user_id=id))
     found = [objects.certificate(each) for each in reply.certificates]
     rows = [(each["key"], each["serial"], each["valid_until"], "yes" if each["revoked"] else "no") for each in found]
-    session.show(found, output.table(("Key", "Serial number", "Valid until", "Revoked"), rows))
+    session.show(found, output.table(("Key fingerprint", "Serial number", "Valid until", "Revoked"), rows))
 
 
 @command("remove", "certificate")
 @click.argument("id", metavar="USER", type=Id("user"))
-@click.argument("key")
+@click.argument("key", metavar="FINGERPRINT")
 def remove_certificate(session: Session, id: str, key: str) -> None:
     """Revoke a certificate.
 
-    KEY is the fingerprint of its key in the list. The next call with the certificate is rejected, also after a
-    renewal with the same key.
+    FINGERPRINT is the key fingerprint in the list, or its first digits (at least 8). The next call with the
+    certificate is rejected, also after a renewal with the same key.
     """
     from openipu.shared.vipu.contract import admin
 

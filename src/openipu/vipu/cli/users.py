@@ -10,7 +10,7 @@ import click
 
 from openipu.shared.vipu.names import ROLE
 from openipu.vipu.cli import listing, output
-from openipu.vipu.cli.certificates import issue, needs_own
+from openipu.vipu.cli.certificates import check_secure, issue, needs_own
 from openipu.vipu.cli.grammar import EnumName, Id, Ids, command
 from openipu.vipu.cli.removal import removal
 from openipu.vipu.cli.session import Session, VipuCommandError
@@ -31,22 +31,29 @@ def create_user(
     """Create a user.
 
     Print its access key, which cannot be read again, and write NAME.vipu-cli.hcl in the current folder. From its
-    first certificate on, the user can call only with certificates of its own.
+    first certificate on, the user can call only with certificates of its own. With --no-certificate, a user that
+    needs one cannot log in until 'create certificate'.
     """
-    from openipu.shared.vipu import certificates
     from openipu.shared.vipu.client import VipuError
     from openipu.shared.vipu.contract import admin
     from openipu.shared.vipu.userfile import write_config
 
+    if certificate:
+        check_secure(session, ", or omit --certificate")
+    path = f"{id}.vipu-cli.hcl"
+    if Path(path).exists():
+        raise VipuCommandError(
+            f"The file {path!r} exists, and may be the only copy of an access key. "
+            "Move it away, or use another folder. Nothing was changed."
+        )
     spec = admin.UserSpec(id=id, role=ROLE.number(role), allocation_ids=allocations or ())
     key = session.call("admin", "CreateUser", admin.CreateUserRequest(spec=spec)).access_key
-    path = f"{id}.vipu-cli.hcl"
-    connection = session.client.connection
-    if certificate is None and connection.secure:
-        certificate = needs_own(session, id)
-    if certificate:
-        client_cert, client_key = certificates.paths(Path(), id)
-        connection = replace(connection, client_cert=str(client_cert), client_key=str(client_key))
+    connection, failure = session.client.connection, None
+    try:
+        certificate, files, note = _certificate(session, id, path, certificate)
+        connection = replace(connection, client_cert=files[0], client_key=files[1])
+    except VipuError as error:  # the access key is returned only once, so the file must be written in any case
+        failure = error
     try:
         write_config(Path(path), connection, id, key)
     except OSError as error:
@@ -54,16 +61,19 @@ def create_user(
             f"The user exists with the access key {key!r}, but the file {path!r} cannot be written "
             f"({error.strerror}). Store the key: it cannot be read again."
         ) from None
-    if certificate:
-        try:
+    try:
+        if failure is not None:
+            raise failure
+        if certificate:
             issue(session, id)
-        except (VipuError, VipuCommandError) as error:
-            raise VipuCommandError(
-                f"The user exists, and its file {path!r} was written. Its certificate was not: {error} "
-                f"Repeat 'create certificate {id}'."
-            ) from None
-    if not session.client.connection.secure:
-        click.echo("Note: this controller runs without --secure and does not check access keys.", err=True)
+    except (VipuError, VipuCommandError) as error:
+        remedy = f"create certificate {id}"
+        raise VipuCommandError(
+            f"The user exists, and its file {path!r} was written. Its certificate was not: {error}"
+            + ("" if remedy in str(error) else f" Repeat '{remedy}'.")
+        ) from None
+    if note:
+        click.echo(f"Note: {note}", err=True)
     session.succeed(
         f"create user ({id}): success. Access key is '{key}'.\n"
         f"vipu configuration file for the user '{id}' written: {path}\n"
@@ -71,6 +81,34 @@ def create_user(
         access_key=key,
         file=path,
     )
+
+
+def _certificate(
+    session: Session, id: str, path: str, certificate: bool | None
+) -> tuple[bool, tuple[str | None, str | None], str]:
+    """Return whether to issue a certificate for a new user, the files in its configuration, and a note.
+
+    ``path``: its configuration. ``certificate``: as on the command line. Raises VipuError.
+    """
+    from openipu.shared.vipu import certificates
+
+    connection = session.client.connection
+    if not connection.secure:
+        return False, (None, None), "this controller runs without --secure and does not check access keys."
+    required = needs_own(session, id)
+    if certificate or (certificate is None and required):
+        files = certificates.paths(Path(), id)
+        return True, (str(files[0]), str(files[1])), ""
+    if required:
+        return False, (None, None), f"the user cannot log in until 'create certificate {id}'."
+    if connection.user_id and needs_own(session, connection.user_id):
+        return (
+            False,
+            (None, None),
+            f"set client-cert and client-key in {path!r} to the shared certificate, or run 'create certificate {id}'. "
+            "The certificate of the caller is for the caller only.",
+        )
+    return False, (connection.client_cert, connection.client_key), ""
 
 
 @command("list", "users")
@@ -81,4 +119,8 @@ def list_users(session: Session) -> None:
     session.show(found, output.table(("User", "Role", "Allocations"), rows))
 
 
-remove_user = removal("user", "Remove a user and keep the objects that it created.", "Accepted, without effect.")
+remove_user = removal(
+    "user",
+    "Remove a user and keep the objects that it created.",
+    "Remove the last administrator too, if the controller runs without --secure.",
+)

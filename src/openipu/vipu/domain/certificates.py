@@ -10,6 +10,7 @@ from openipu.vipu.domain.model import Certificate, Put, RevokedKey, Role, User
 from openipu.vipu.domain.state import State
 
 MAX_CERTIFICATES = 16  # per user, revoked ones included
+MIN_PREFIX = 8  # digits of a fingerprint that select a certificate
 
 
 def needs_own(user: User) -> bool:
@@ -50,18 +51,43 @@ def add(state: State, id: str, certificate: Certificate) -> User:
     return replace(user, certificates=(*others, certificate))
 
 
-def revoke(state: State, id: str, key: str) -> User:
-    """Return the user without the certificate of this key. It stays in the record as revoked. Raises RuleError."""
+def revoke(state: State, id: str, prefix: str) -> tuple[User, str]:
+    """Return the user without a certificate, and the fingerprint of its key. It stays in the record as revoked.
+
+    ``prefix``: first digits of the fingerprint, at least ``MIN_PREFIX``. Raises RuleError.
+    """
     verb = f"Cannot revoke a certificate of user {quoted(id)}"
     user = _user(state, id, verb)
-    if not any(each.key == key for each in user.certificates):
-        raise RuleError(Code.NOT_FOUND, f"{verb}: it has no certificate {quoted(key)}.")
+    key = _matching(known(state, user), prefix.lower(), verb)
+    if key in state.revoked_keys:
+        return user, key
     changed = tuple(replace(each, revoked=each.revoked or each.key == key) for each in user.certificates)
     if all(each.revoked for each in changed) and user.role is Role.ADMIN and not _other_admins(state, id):
         raise RuleError(
             Code.FAILED_PRECONDITION, f"{verb}: it is the last one of the last administrator. Issue another one first."
         )
-    return replace(user, certificates=changed)
+    return replace(user, certificates=changed), key
+
+
+def _matching(certificates: list[Certificate], prefix: str, verb: str) -> str:
+    """Return the only key with a prefix. Raises RuleError."""
+    found = sorted({each.key for each in certificates if each.key.startswith(prefix)})
+    if prefix in found:
+        return prefix
+    if len(prefix) < MIN_PREFIX:
+        raise RuleError(
+            Code.INVALID_ARGUMENT,
+            f"{verb}: {quoted(prefix)} is too short for a fingerprint. Give at least {MIN_PREFIX} digits.",
+        )
+    if not found:
+        raise RuleError(
+            Code.NOT_FOUND, f"{verb}: it has none with the key fingerprint {quoted(prefix)}. List its certificates."
+        )
+    if len(found) > 1:
+        raise RuleError(
+            Code.INVALID_ARGUMENT, f"{verb}: {len(found)} fingerprints start with {quoted(prefix)}. Give more digits."
+        )
+    return found[0]
 
 
 def known(state: State, user: User) -> list[Certificate]:

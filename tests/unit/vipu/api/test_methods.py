@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from openipu.shared.vipu.contract import admin, virmgrpc
 from openipu.vipu.api import methods
 from openipu.vipu.api.auth import Caller
 
@@ -43,3 +44,24 @@ def test_only_completed_changes_are_logged(
     context: Any = SimpleNamespace(peer=lambda: "ipv4:127.0.0.1:1")
     method.succeed(context, Caller("root"), 0.0, None, None)
     assert lines == (["request completed"] if logged else [])
+
+
+def test_every_change_of_an_object_is_logged_with_its_id() -> None:
+    without = []
+    for package, name in ((virmgrpc, "UserService"), (admin, "TenantService"), (admin, "AdminService")):
+        for method in package.service(name).methods:
+            request = method.input_type
+            fields = request.fields_by_name
+            nested = fields.get("spec") or fields.get("requirements")
+            names = (nested.message_type if nested else request).fields_by_name
+            if not method.name.startswith(methods._READS) and not set(methods._IDS) & set(names):
+                without.append(method.name)
+    assert without == ["Apply", "AddDiscoveredAgents"]
+
+
+def test_changes_of_certificates_are_logged_with_user_and_fingerprint() -> None:
+    added = admin.AddCertificateReply(description=admin.Certificate(key="ab" * 32))
+    assert methods._object_id(admin.AddCertificateRequest(user_id="alice")) == "alice"
+    assert methods._details(added) == {"fingerprint": "ab" * 8}
+    assert methods._details(admin.RevokeCertificateReply(key="cd" * 32)) == {"fingerprint": "cd" * 8}
+    assert methods._details(admin.RemoveReply()) == {}

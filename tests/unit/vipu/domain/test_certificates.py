@@ -91,16 +91,35 @@ def test_the_number_of_certificates_is_bounded(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_revoked_certificates_stay_in_the_record() -> None:
-    assert certificates.revoke(state(alice=(FIRST, SECOND)), "alice", "k1").certificates == (
-        replace(FIRST, revoked=True),
-        SECOND,
-    )
+    user, key = certificates.revoke(state(alice=(FIRST, SECOND)), "alice", "k1")
+    assert (user.certificates, key) == ((replace(FIRST, revoked=True), SECOND), "k1")
 
 
-@pytest.mark.parametrize(("user", "key"), [("mallory", "k1"), ("alice", "k2")])
-def test_missing_certificates_cannot_be_revoked(user: str, key: str) -> None:
-    with pytest.raises(RuleError, match=r"does not exist|has no certificate 'k2'"):
-        certificates.revoke(state(alice=(FIRST,)), user, key)
+@pytest.mark.parametrize(
+    ("user", "prefix", "reason"),
+    [
+        ("mallory", "k1", "user 'mallory' does not exist."),
+        ("alice", "cd" * 4, "it has none with the key fingerprint 'cdcdcdcd'. List its certificates."),
+        ("alice", "ab" * 3, "'ababab' is too short for a fingerprint. Give at least 8 digits."),
+        ("alice", "", "'' is too short for a fingerprint. Give at least 8 digits."),
+        ("alice", "ab" * 5, "2 fingerprints start with 'ababababab'. Give more digits."),
+    ],
+)
+def test_certificates_that_cannot_be_revoked(user: str, prefix: str, reason: str) -> None:
+    found = state(alice=(replace(FIRST, key="ab" * 32), replace(FIRST, key="ab" * 30 + "cdcd")))
+    with pytest.raises(RuleError) as caught:
+        certificates.revoke(found, user, prefix)
+    assert caught.value.message == f"Cannot revoke a certificate of user '{user}': {reason}"
+
+
+def test_the_first_digits_of_a_fingerprint_select_a_certificate() -> None:
+    own = (replace(FIRST, key="ab" * 32), replace(FIRST, key="cd" * 32))
+    found = state(alice=own)
+    user, key = certificates.revoke(found, "alice", "CDCDCDCD")
+    assert (user.certificates, key) == ((own[0], replace(own[1], revoked=True)), "cd" * 32)
+    # A revocation of a removed user is in the list of its successor, and stays as it is.
+    found.apply([Put(RevokedKey("ef" * 32, "alice", "1", 100))])
+    assert certificates.revoke(found, "alice", "ef" * 4) == (found.users["alice"], "ef" * 32)
 
 
 def test_the_last_administrator_keeps_a_certificate() -> None:
@@ -108,8 +127,9 @@ def test_the_last_administrator_keeps_a_certificate() -> None:
         certificates.revoke(state(root=(FIRST,)), "root", "k1")
     with pytest.raises(RuleError, match="it is the last one of the last administrator"):
         certificates.revoke(state(root=(FIRST,), root2=()), "root", "k1")
-    assert certificates.revoke(state(shared=True, root=(FIRST,), root2=()), "root", "k1").certificates[0].revoked
-    revoked = certificates.revoke(state(root=(FIRST, SECOND)), "root", "k1")
+    revoked, _ = certificates.revoke(state(shared=True, root=(FIRST,), root2=()), "root", "k1")
+    assert revoked.certificates[0].revoked
+    revoked, _ = certificates.revoke(state(root=(FIRST, SECOND)), "root", "k1")
     assert [each.revoked for each in revoked.certificates] == [True, False]
 
 
