@@ -17,6 +17,7 @@ class Context:
     other allocations and their partitions, so that their existence is not disclosed, and
     PERMISSION_DENIED for everything that is not a partition.
     ``cluster_under_test``: the cluster under test; nothing is placed in it, and it cannot change.
+    ``without_users``: the controller has no TLS, so that callers need no user: the last administrator can be removed.
     ``keeps_admin``: the same transaction leaves an administrator in any case.
     """
 
@@ -24,6 +25,7 @@ class Context:
     allowed: frozenset[str] | None = None
     max_retries: int = 3
     keeps_admin: bool = False
+    without_users: bool = False
     cluster_under_test: str = ""
     quarantined: Mapping[str, int] = field(default_factory=dict)
 

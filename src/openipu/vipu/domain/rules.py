@@ -96,7 +96,7 @@ def remove(state: State, removal: Removal, context: Context, recreated: Collecti
     down. With it, dependent objects are removed first. A removed allocation is also removed from its
     users, so that they get no access to a later allocation of the same name. Allocations that the caller
     creates again in the same batch (``recreated``) remain with their users. The last administrator is
-    never removed.
+    removed only with ``force``, and only from a controller without TLS.
     """
     kind, id = removal.kind, removal.id
     remedy = ""
@@ -109,7 +109,9 @@ def remove(state: State, removal: Removal, context: Context, recreated: Collecti
             cluster = record.id if isinstance(record, Cluster) else state.cluster_of.get(id, "")
             check_not_tested(cluster, context)
         if isinstance(record, User):
-            check_admin_stays(state, record, context)
+            if not (removal.force and context.without_users):
+                remedy = ", or use force" if context.without_users else ""
+                check_admin_stays(state, record, context)
         elif not removal.force:
             remedy = ", or use force"
             _check_unneeded(state, record, context)

@@ -37,7 +37,7 @@ def change_user(state: State, current: User, spec: UserSpec | User, context: Con
 def check_admin_stays(state: State, user: User, context: Context) -> None:
     """Raise RuleViolation for the last administrator, or the last one with a valid certificate.
 
-    A running, secure controller has no other way to create one.
+    A secure controller needs it, because only administrators can create others.
     """
     if user.role is not Role.ADMIN or context.keeps_admin:
         return

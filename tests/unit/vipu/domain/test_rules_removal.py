@@ -78,6 +78,18 @@ def test_the_last_administrator_is_not_removed_even_by_force(state: State) -> No
     assert set(state.users) == {"carol"}
 
 
+def test_a_controller_without_tls_needs_no_administrator(state: State) -> None:
+    """Every caller has all rights there. A secure controller gets a new one by ``--init --secure``."""
+    insecure = Context(without_users=True)
+    create(state, user("root", role=Role.ADMIN))
+    assert rejected(state, Kind.USER, "root", insecure) == (
+        Code.FAILED_PRECONDITION,
+        "Cannot remove user 'root': it is the last administrator. Make another user administrator first, or use force.",
+    )
+    remove(state, Kind.USER, "root", force=True, context=insecure)
+    assert not state.users
+
+
 def test_force_removes_dependents(state: State) -> None:
     down = Context(unavailable=frozenset(names(1, 2)))
     removed = remove(state, Kind.ALLOCATION, "a1", force=True, context=down)
