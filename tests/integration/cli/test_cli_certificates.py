@@ -184,7 +184,8 @@ def test_recovery_of_the_administrator(vipu_process: Callable[..., Process], tmp
     server = vipu_process("--secure", "--certs", str(certs), channel=grpc.ssl_channel_credentials())
     Cli(tmp_path, server.address).out(lists, "--api-port", server.address.rpartition(":")[2])
     server.stop()
-    empty = tmp_path / "empty.db"
+    empty = tmp_path / "empty" / "vipu.db"
+    empty.parent.mkdir()
     without = run("--init", "--secure", "--certs", str(tmp_path / "none"), "--database", str(empty))
     assert "it needs a certificate, and the folder of --certs has no client/client.crt." in without.stderr
     assert "there is no user 'admin'" in run("admin-certificate", "--database", str(empty), str(other)).stderr

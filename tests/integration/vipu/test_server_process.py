@@ -36,6 +36,27 @@ def test_init(tmp_path: Path) -> None:
     assert (again.returncode, again.stdout) == (0, f"Storage is initialised already: {database}\n")
 
 
+def test_the_file_of_an_administrator_is_not_overwritten(tmp_path: Path) -> None:
+    """It may be the only copy of an access key. Nothing is written, neither certificates nor a database."""
+    database, file, certs = tmp_path / "vipu-server.db", tmp_path / "admin.vipu-cli.hcl", tmp_path / "vipu-certs"
+    command = ("--tls-init", str(certs), "--init", "--secure", "--database", str(database))
+    file.write_text("first\n")
+    refused = run(*command)
+    assert refused.returncode == 1
+    assert f"'{file}' exists, and may be the only copy of an access key. Move it away" in refused.stderr
+    assert sorted(tmp_path.iterdir()) == [file]
+    # An existing database without an administrator is not changed either, one with an administrator needs no file.
+    run("--init", "--database", str(database))
+    assert run(*command).returncode == 1
+    assert (file.read_text(), certs.exists()) == ("first\n", False)
+    file.unlink()
+    assert run(*command).returncode == 0
+    made = file.read_text()
+    again = run("--init", "--secure", "--certs", str(certs), "--database", str(database))
+    assert (again.returncode, again.stdout) == (0, f"Storage is initialised already: {database}\n")
+    assert file.read_text() == made
+
+
 def test_init_and_serve_secure(vipu_process: Start, tmp_path: Path) -> None:
     database, certs = tmp_path / "vipu-server.db", tmp_path / "vipu-certs"
     made = run("--tls-init", str(certs), "--init", "--secure", "--database", str(database))

@@ -77,5 +77,7 @@ def warn_about_users(users: Iterable[User], *, shared: bool) -> None:
             number=len(sharing),
         )
     admins = [user for user in known if user.role is Role.ADMIN]
-    if admins and not any(map(can_call, admins)):
+    if not admins:
+        _log.warning("no administrator exists; see 'vipu-server --init --secure'")
+    elif not any(map(can_call, admins)):
         _log.warning("no administrator has a certificate; see 'vipu-server admin-certificate'")

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +38,24 @@ def run(database: Path, host: str, port: int, certs: Path | None, *, shared_cert
         yield f"vipu configuration file for the user '{FIRST_ADMIN}' written: {path}"
 
 
+def check_file(database: Path) -> None:
+    """Raise StoreError when ``run`` would overwrite the file of an administrator. Nothing is written before."""
+    file = _admin_file(database)
+    if not file.exists():
+        return
+    if database.exists() and database.stat().st_size:
+        store = Store(database)
+        try:
+            if _admins(store.load()):
+                return
+        finally:
+            store.close()
+    raise StoreError(
+        f"Cannot create the first administrator: {str(file)!r} exists, and may be the only copy of an access key. Move "
+        "it away, or give a --database in another folder. Nothing was changed."
+    )
+
+
 def initialise(database: Path) -> bool:
     """Create the database unless it exists. Return whether it is new. Raises StoreError."""
     new = not database.exists() or database.stat().st_size == 0
@@ -53,11 +70,17 @@ def first_admin(database: Path, connection: Connection, *, shared_certificate: b
     owner only. Unless ``shared_certificate``, the client certificate of the connection becomes its own.
     Return the path of the file, or None when an administrator exists. Raises StoreError and TlsError.
     """
+    check_file(database)
     store = Store(database)
     try:
         state = store.load()
-        if any(user.role is Role.ADMIN for user in state.users.values()):
+        if _admins(state):
             return None
+        if FIRST_ADMIN in state.users:
+            raise StoreError(
+                f"Cannot create the first administrator: {FIRST_ADMIN!r} is an ordinary user in {str(database)!r}. "
+                "Start vipu-server without --secure and remove that user first."
+            )
         user, key = auth.new_user(FIRST_ADMIN, Role.ADMIN, (), shared_certificate=shared_certificate)
         if not shared_certificate:
             if connection.client_cert is None:
@@ -65,16 +88,15 @@ def first_admin(database: Path, connection: Connection, *, shared_certificate: b
                     "Cannot create the first administrator: it needs a certificate, and the folder of --certs has no "
                     "client/client.crt. Create it with --tls-init, add the file, or use --client-certificates=shared."
                 )
-            user = replace(user, certificates=(_certificate(Path(connection.client_cert)),))
-        if user.id in state.users:
-            raise StoreError(
-                f"Cannot create the first administrator: {FIRST_ADMIN!r} is an ordinary user in {str(database)!r}. "
-                "Start vipu-server without --secure and remove that user first."
-            )
-        path = database.parent / f"{FIRST_ADMIN}.vipu-cli.hcl"
+            with_user = state.copy()
+            with_user.apply([Put(user)])
+            user = certificates.add(with_user, user.id, _certificate(Path(connection.client_cert)))
+        path = _admin_file(database)
         # Write the file first: the key of a stored user cannot be read again.
         write_config(path, connection, user.id, key)
         _put(store, state, user)
+    except RuleError as error:
+        raise StoreError(error.message) from None
     except OSError as error:
         raise StoreError(f"Cannot write the access key of the first administrator: {error}.") from None
     finally:
@@ -111,6 +133,14 @@ def register(database: Path, file: Path, replaced: Path | None) -> str:
     finally:
         store.close()
     return f"Certificate of the user {FIRST_ADMIN!r} registered: {file}"
+
+
+def _admin_file(database: Path) -> Path:
+    return database.parent / f"{FIRST_ADMIN}.vipu-cli.hcl"
+
+
+def _admins(state: State) -> list[User]:
+    return [user for user in state.users.values() if user.role is Role.ADMIN]
 
 
 def _certificate(file: Path) -> Certificate:

@@ -290,6 +290,8 @@ def main(
     if context.invoked_subcommand:
         return
     recover(database)
+    if init and secure:
+        initialise.check_file(database)
     if tls_init is not None:
         if options.is_wildcard(host) and not names:
             raise ProgramError(

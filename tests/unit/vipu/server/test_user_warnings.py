@@ -22,12 +22,13 @@ def user(id: str, *own: Certificate, shared: bool = False, role: Role = Role.USE
         ([user("root", OWN, role=Role.ADMIN), user("alice", OWN), user("bob")], False, []),
         ([user("root", OWN, role=Role.ADMIN)], True, ["new users share"]),
         (
-            [user("bob", shared=True), user("alice", shared=True), user("carol", OWN, shared=True)],
+            [user("bob", shared=True), user("alice", shared=True), user("root", OWN, shared=True, role=Role.ADMIN)],
             False,
             ["users share"],
         ),
         ([user("root", REVOKED, role=Role.ADMIN), user("alice", OWN)], False, ["no administrator has"]),
         ([user("root", role=Role.ADMIN), user("root2", OWN, role=Role.ADMIN)], False, []),
+        ([user("alice", OWN)], False, ["no administrator exists"]),
     ],
 )
 def test_users_that_share_and_administrators_that_cannot_call(

@@ -13,13 +13,12 @@ from alembic.config import Config
 from alembic.script import ScriptDirectory
 
 from openipu.shared.vipu.client import Connection
-from openipu.vipu.domain.model import (
-    Role,
-)
+from openipu.vipu.domain.model import Put, RevokedKey, Role
 from openipu.vipu.domain.state import State
 from openipu.vipu.server.initialise import first_admin, initialise
 from openipu.vipu.storage import migrations
 from openipu.vipu.storage.store import Store, StoreError
+from openipu.vipu.tls import issue, load, users
 from tests.unit.vipu.storage.store_support import all_records, rack, spoil, write
 
 
@@ -79,6 +78,20 @@ def test_first_admin_is_created_once(path: Path) -> None:
     opened = Store(path)
     assert [(user.id, user.role) for user in opened.load().users.values()] == [("admin", Role.ADMIN)]
     opened.close()
+
+
+def test_the_first_admin_gets_no_revoked_key(path: Path) -> None:
+    certs = path.parent / "certs"
+    issue.create(certs, ["127.0.0.1"])
+    initialise(path)
+    certificate = load.client_files(certs)["client_cert"]
+    key = users.fingerprint(Path(certificate).read_bytes())
+    opened = Store(path)
+    write(opened, opened.load(), Put(RevokedKey(key, "admin", "1f", 100)))
+    opened.close()
+    with pytest.raises(StoreError, match=r"its key was revoked\. Use a new key\."):
+        first_admin(path, Connection("127.0.0.1", client_cert=certificate), shared_certificate=False)
+    assert not (path.parent / "admin.vipu-cli.hcl").exists()
 
 
 def test_a_newer_database_is_rejected(path: Path) -> None:
