@@ -10,7 +10,7 @@ from pathlib import Path
 
 import grpc
 
-from tests.integration.cli.cli_support import Cli
+from tests.integration.cli.cli_support import Cli, cells
 from tests.integration.vipu_servers import Process, run
 
 ADMIN = "vipu-admin --config admin.vipu-cli.hcl"
@@ -48,6 +48,9 @@ def test_life_of_a_certificate(vipu_process: Callable[..., Process], tmp_path: P
     assert [each["revoked"] for each in cli.json(f"{ADMIN} list certificates alice")] == [True, False]
     table = cli.out(f"{ADMIN} list certificates alice")
     assert first["key"] in table and "PRIVATE" not in table
+    all_users = cells(cli.out(f"{ADMIN} list certificates"))
+    assert all_users[0] == ["User", "Key fingerprint", "Serial number", "Valid until", "Revoked"]
+    assert [row[0] for row in all_users[1:]] == ["admin", "alice", "alice"]
 
     # A user without a certificate cannot call, until one is registered. No other user can have it too.
     made = cli(f"{ADMIN} create user bob --no-certificate")

@@ -37,7 +37,7 @@ def test_init(tmp_path: Path) -> None:
 
 
 def test_the_file_of_an_administrator_is_not_overwritten(tmp_path: Path) -> None:
-    """It may be the only copy of an access key. Nothing is written, neither certificates nor a database."""
+    """Write nothing, neither certificates nor a database: it may be the only copy of an access key."""
     database, file, certs = tmp_path / "vipu-server.db", tmp_path / "admin.vipu-cli.hcl", tmp_path / "vipu-certs"
     command = ("--tls-init", str(certs), "--init", "--secure", "--database", str(database))
     file.write_text("first\n")

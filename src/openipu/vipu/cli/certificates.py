@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from openipu.vipu.cli import output
+from openipu.vipu.cli import listing, output
 from openipu.vipu.cli.grammar import Id, command
 from openipu.vipu.cli.session import Session, VipuCommandError
 
+_COLUMNS = ("Key fingerprint", "Serial number", "Valid until", "Revoked")
 _REVOKED = "its key was revoked"  # in the message of the controller
 
 
@@ -111,16 +113,30 @@ def create_certificate(session: Session, id: str, file: Path | None) -> None:
 
 
 @command("list", "certificates")
-@click.argument("id", metavar="USER", type=Id("user"))
-def list_certificates(session: Session, id: str) -> None:
-    """Show the certificates of a user."""
+@click.argument("id", metavar="[USER]", required=False, type=Id("user"))
+def list_certificates(session: Session, id: str | None) -> None:
+    """Show the certificates of a user, or of all users."""
+    if id is not None:
+        found = _certificates(session, id)
+        session.show(found, output.table(_COLUMNS, map(_row, found)))
+        return
+    of_users = {user: _certificates(session, user) for user in listing.ids(session, "user")}
+    rows = [(user, *_row(each)) for user, found in of_users.items() for each in found]
+    everything = [{"user": user, **each} for user, found in of_users.items() for each in found]
+    session.show(everything, output.table(("User", *_COLUMNS), rows))
+
+
+def _certificates(session: Session, user: str) -> list[dict[str, Any]]:
     from openipu.shared.vipu import objects
     from openipu.shared.vipu.contract import admin
 
-    reply = session.call("admin", "ListCertificates", admin.ListCertificatesRequest(user_id=id))
-    found = [objects.certificate(each) for each in reply.certificates]
-    rows = [(each["key"], each["serial"], each["valid_until"], "yes" if each["revoked"] else "no") for each in found]
-    session.show(found, output.table(("Key fingerprint", "Serial number", "Valid until", "Revoked"), rows))
+    reply = session.call("admin", "ListCertificates", admin.ListCertificatesRequest(user_id=user))
+    return [objects.certificate(each) for each in reply.certificates]
+
+
+def _row(certificate: dict[str, Any]) -> tuple[str, ...]:
+    revoked = "yes" if certificate["revoked"] else "no"
+    return certificate["key"], certificate["serial"], certificate["valid_until"], revoked
 
 
 @command("remove", "certificate")

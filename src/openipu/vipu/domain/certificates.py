@@ -26,6 +26,11 @@ def can_call(user: User) -> bool:
     return not needs_own(user) or any(not each.revoked for each in user.certificates)
 
 
+def expiry(user: User) -> int | None:
+    """Return when the last certificate of a user expires, in seconds since 1970; None if it has none."""
+    return max((each.not_after for each in user.certificates if not each.revoked), default=None)
+
+
 def may_use(user: User, key: str, state: State) -> bool:
     """Return whether a user may call with the certificate of this key."""
     if needs_own(user):

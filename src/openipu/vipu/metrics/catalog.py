@@ -136,6 +136,13 @@ CONTROLLER = _table(
     ("vipu_rpc_duration_seconds{service,method}", "histogram", "Duration of these calls in the controller.", _CALL),
     ("vipu_watch_streams", "gauge", "Open streams of Watch."),
     ("vipu_watch_events_total", "counter", "Events sent to the streams of Watch."),
+    # Certificates of users
+    (
+        "vipu_user_certificates{state}",
+        "gauge",
+        "Users by state of their certificate that expires last: valid, expiring (within 14 days), expired, none. "
+        "Revoked certificates do not count.",
+    ),
     # Store
     (
         "vipu_store_commit_duration_seconds",

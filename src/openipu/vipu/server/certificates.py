@@ -11,6 +11,7 @@ import click
 import structlog
 
 from openipu.vipu.domain.certificates import can_call, needs_own
+from openipu.vipu.domain.certificates import expiry as expiry_of_user
 from openipu.vipu.domain.model import Role, User
 from openipu.vipu.tls import load, renew
 
@@ -62,7 +63,7 @@ def warn(found: Iterable[Files], *, agents_in_clear: bool) -> None:
 
 
 def warn_about_users(users: Iterable[User], *, shared: bool) -> None:
-    """Log users of a secure controller with shared certificates, and administrators that cannot call.
+    """Log users of a secure controller with certificates that are shared or expire soon, and missing administrators.
 
     ``shared``: new users may use shared certificates.
     """
@@ -75,6 +76,14 @@ def warn_about_users(users: Iterable[User], *, shared: bool) -> None:
             "users share certificates, which cannot be revoked for one of them; see 'vipu-admin create certificate'",
             users=" ".join(sharing[:_MOST_NAMED]),
             number=len(sharing),
+        )
+    limit = (datetime.datetime.now(datetime.UTC) + SOON).timestamp()
+    expiring = [user.id for user in known if (end := expiry_of_user(user)) is not None and end <= limit]
+    if expiring:
+        _log.warning(
+            "certificates of users have expired or expire soon; see 'vipu-admin create certificate'",
+            users=" ".join(expiring[:_MOST_NAMED]),
+            number=len(expiring),
         )
     admins = [user for user in known if user.role is Role.ADMIN]
     if not admins:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from prometheus_client.registry import Collector
 
 from openipu.vipu.cluster_test.results import Results
 from openipu.vipu.domain import placement
+from openipu.vipu.domain.certificates import expiry
 from openipu.vipu.domain.model import (
     IPUS_PER_MACHINE,
     Agent,
@@ -23,12 +25,14 @@ from openipu.vipu.domain.model import (
     Operation,
     Partition,
     ReadyState,
+    User,
 )
 from openipu.vipu.domain.state import State
 from openipu.vipu.fleet.status import AgentState, AgentStatus
 from openipu.vipu.lifecycle.interface import Lifecycle
 from openipu.vipu.metrics.catalog import CONTROLLER
 from openipu.vipu.metrics.meters import Samples
+from openipu.vipu.server.certificates import SOON
 from openipu.vipu.storage.writer import RecordWriter
 
 _STATES = (ReadyState.PENDING, ReadyState.ACTIVE, ReadyState.ERROR)  # of partitions that have a record
@@ -56,6 +60,7 @@ _METRICS = (
     "vipu_partitions",
     "vipu_partition_operations",
     "vipu_partition_error",
+    "vipu_user_certificates",
     "vipu_store_revision",
     "vipu_store_waiting_commands",
     "vipu_store_size_bytes",
@@ -78,7 +83,7 @@ class Records:
     clusters: list[Cluster]
     allocations: list[Allocation]
     partitions: list[Partition]
-    users: int
+    users: list[User]
     occupied: Mapping[str, bytes]  # see ``domain.state.State``
 
     @classmethod
@@ -89,7 +94,7 @@ class Records:
             list(state.clusters.values()),
             list(state.allocations.values()),
             list(state.partitions.values()),
-            len(state.users),
+            list(state.users.values()),
             {cluster: bytes(occupied) for cluster, occupied in state.occupied.items()},
         )
 
@@ -121,6 +126,7 @@ class ControllerMetrics(Collector):
         samples.add("vipu_build_info", 1, self._version)
         samples.add("vipu_discovered_agents", len(self._lifecycle.discovered()))
         add_records(samples, records, statuses)
+        add_certificates(samples, records.users, time.time())
         quarantined = self._lifecycle.quarantined()
         for agent in records.agents:
             samples.add("vipu_agent_quarantined_ipus", quarantined.get(agent.id, 0).bit_count(), agent.id)
@@ -154,7 +160,7 @@ def add_records(samples: Samples, records: Records, statuses: Mapping[str, Agent
         Kind.CLUSTER: len(records.clusters),
         Kind.ALLOCATION: len(records.allocations),
         Kind.PARTITION: len(records.partitions),
-        Kind.USER: records.users,
+        Kind.USER: len(records.users),
     }
     for kind, count in counts.items():
         samples.add("vipu_records", count, kind)
@@ -227,6 +233,19 @@ def _add_partitions(samples: Samples, records: Records) -> None:
     for partition in records.partitions:
         if partition.ready is ReadyState.ERROR:
             samples.add("vipu_partition_error", 1, partition.id, partition.cluster, partition.allocation)
+
+
+def add_certificates(samples: Samples, users: list[User], now: float) -> None:
+    """Add the numbers of users by the state of their certificates. Names of users are not in metrics."""
+    states = Counter(_certificate_state(expiry(user), now) for user in users)
+    for state in ("valid", "expiring", "expired", "none"):
+        samples.add("vipu_user_certificates", states[state], state)
+
+
+def _certificate_state(end: int | None, now: float) -> str:
+    if end is None:
+        return "none"
+    return "expired" if end <= now else "expiring" if end <= now + SOON.total_seconds() else "valid"
 
 
 def add_tests(

@@ -8,12 +8,12 @@ from typing import Any
 
 from openipu.vipu.cluster_test.model import Failure, FailureKind, Test, Verdict
 from openipu.vipu.cluster_test.results import Results, Run, RunState
-from openipu.vipu.domain.model import Cluster, Put, ReadyState
+from openipu.vipu.domain.model import Certificate, Cluster, Put, ReadyState, Role, User
 from openipu.vipu.domain.state import State
 from openipu.vipu.fleet.status import AgentState, AgentStatus
 from openipu.vipu.metrics.catalog import CONTROLLER
 from openipu.vipu.metrics.meters import Samples
-from openipu.vipu.server.metrics import _METRICS, Records, add_records, add_tests
+from openipu.vipu.server.metrics import _METRICS, Records, add_certificates, add_records, add_tests
 from tests.unit.vipu.domain.rules_support import partition, pod
 
 CLUSTER = Cluster("cl0", ("ag01", "ag02"))
@@ -127,3 +127,22 @@ def test_results_of_an_earlier_cluster_of_that_name_are_not_exported() -> None:
     other = replace(CLUSTER, agents=("ag03", "ag04"))
     found = of_tests({"cl0": known, "gone": known}, [other])
     assert found == {"vipu_cluster_test_running": {("cl0",): 0}}
+
+
+def test_users_are_counted_by_the_state_of_their_certificates() -> None:
+    """The certificate counts that expires last. Names of users are not in metrics."""
+    day, now = 86_400, 1_000_000_000
+    ends = {"a": [15], "b": [13], "c": [13, 15], "d": [-1], "e": [], "f": [-1, 13]}
+    users = [
+        User(id, Role.USER, (), "hash", "salt", tuple(Certificate(f"{id}{n}", "1", now + n * day) for n in days))
+        for id, days in ends.items()
+    ]
+    users.append(User("g", Role.USER, (), "hash", "salt", (Certificate("g", "1", now + 99 * day, revoked=True),)))
+    samples = Samples(CONTROLLER, _METRICS)
+    add_certificates(samples, users, now)
+    assert values_of(samples)["vipu_user_certificates"] == {
+        ("valid",): 2,
+        ("expiring",): 2,
+        ("expired",): 1,
+        ("none",): 2,
+    }

@@ -3,17 +3,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from structlog.testing import capture_logs
 
 from openipu.vipu.domain.model import Certificate, Role, User
 from openipu.vipu.server.certificates import warn_about_users
 
-OWN, REVOKED = Certificate("k1", "1", 100), Certificate("k1", "1", 100, revoked=True)
+LATER = 4_000_000_000
+OWN, REVOKED = Certificate("k1", "1", LATER), Certificate("k1", "1", LATER, revoked=True)
 
 
 def user(id: str, *own: Certificate, shared: bool = False, role: Role = Role.USER) -> User:
     return User(id, role, (), "hash", "salt", own, shared)
+
+
+ROOT = user("root", OWN, role=Role.ADMIN)
 
 
 @pytest.mark.parametrize(
@@ -43,6 +49,22 @@ def test_users_that_share_and_administrators_that_cannot_call(
 
 def test_a_warning_names_few_users() -> None:
     with capture_logs() as logs:
-        warn_about_users([user(f"u{n:02}", shared=True) for n in range(30)], shared=False)
+        warn_about_users([ROOT, *(user(f"u{n:02}", shared=True) for n in range(30))], shared=False)
     (warning,) = logs
     assert (warning["number"], len(warning["users"].split())) == (30, 10)
+
+
+def test_certificates_of_users_that_expire_soon() -> None:
+    """Not those that were revoked or renewed."""
+    old = Certificate("k2", "2", 100)
+    users = [
+        ROOT,
+        user("bob", old),
+        user("alice", old),
+        user("carol", old, OWN),
+        user("dave", replace(old, revoked=True)),
+    ]
+    with capture_logs() as logs:
+        warn_about_users(users, shared=False)
+    assert [(each["users"], each["number"]) for each in logs] == [("alice bob", 2)]
+    assert "'vipu-admin create certificate'" in logs[0]["event"]
