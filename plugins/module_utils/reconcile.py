@@ -160,6 +160,7 @@ class Failure(enum.Enum):
     BLOCKED = "blocked"  # nothing changed, because another client was writing; it has ended since
     NOT_TRIED = "not tried"  # an earlier step or the whole batch was rejected
     HALF_DONE = "half done"  # changed in part, such as removed, but not created again
+    INCOMPLETE = "incomplete"  # changed, but an effect beyond the object is missing
     MISSING = "missing"  # validation failed: a referenced object is missing, but may exist before the real run
 
 
@@ -338,8 +339,8 @@ def build_report(steps: list[Step], errors: list[ItemError], diff: bool, wrote: 
     done = {step.family.plural: empty_result() for step in steps}
     for step in achieved:
         done[step.family.plural][_VERBS[step.action]].append(step.key)
-    half_done = any(error.failure is Failure.HALF_DONE for error in errors)
-    return Report(wrote or half_done or bool(changes), done, _diff(changes) if diff else None, errors)
+    partly = any(error.failure in (Failure.HALF_DONE, Failure.INCOMPLETE) for error in errors)
+    return Report(wrote or partly or bool(changes), done, _diff(changes) if diff else None, errors)
 
 
 def _diff(steps: list[Step]) -> dict[str, t.Any]:

@@ -31,7 +31,9 @@ options:
     type: int
   take_over:
     description:
-      - Take the agent over when another deployment owns it. Applies when the task registers or changes the agent.
+      - Take the agent over when another deployment owns it.
+      - When the takeover fails, the agent is registered, and the task fails. The next run takes it over if another deployment owns it.
+      - With O(transport=cli), this applies only when the task registers or changes the agent.
       - Omit to register the agent as Down until its owner removes it.
     type: bool
   state:

@@ -66,9 +66,9 @@ class InstantLife:
     def cluster_under_test(self) -> str:
         return ""
 
-    def take_over(self, agent_ids: Any) -> Future[None]:
-        done: Future[None] = Future()
-        done.set_result(None)
+    def take_over(self, agent_ids: Any) -> Future[dict[str, Any]]:
+        done: Future[dict[str, Any]] = Future()
+        done.set_result({})
         return done
 
     def unavailable(self) -> frozenset[str]:

@@ -42,6 +42,7 @@ def agent(item: t.Any) -> Object:
         "cluster": item.cluster_id or None,
         "allocation": item.allocation_id or None,
         "versions": dict(sorted(item.versions.items())),
+        **({"take_over": False} if item.rejects else {}),
     }
 
 

@@ -16,7 +16,8 @@ from ..reconcile import Action, Family, Field, Mode, Object, Step
 from .names import CLUSTER_TOPOLOGY, ROLE, TOPOLOGY
 from .partition_fields import PARTITION_FIELDS
 
-AGENT = Family("agent", (Field("host"), Field("port", Mode.SERVER_DEFAULTED), Field("take_over", Mode.WRITE_ONLY)))
+# The controller reports take_over only as false, for an agent that has another owner.
+AGENT = Family("agent", (Field("host"), Field("port", Mode.SERVER_DEFAULTED), Field("take_over")))
 CLUSTER = Family(
     "cluster",
     (Field("agents"), Field("num_ilds", Mode.SERVER_DEFAULTED), Field("topology"), Field("cluster_topology")),

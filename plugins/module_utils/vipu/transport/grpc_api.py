@@ -94,7 +94,7 @@ class GrpcTransport:
         reply = self._client.call(self._client.admin.Apply, request, "apply the batch")
         self._access_keys.update(reply.access_keys)
         if reply.applied and not validate_only:
-            return _created_by_others(steps, reply.results)
+            return _not_taken_over(steps, reply.results) + _created_by_others(steps, reply.results)
         return _rejected(
             steps,
             [
@@ -251,6 +251,23 @@ def _invalid_value(step: Step, error: ValueError, failure: Failure = Failure.REJ
     """Return the error of a value that the API cannot represent, such as a negative number."""
     message = "Cannot create %s '%s': %s." % (step.family.title, step.key, str(error).rstrip("."))
     return ItemError.of(step, message, failure, _error_code(_INVALID_ARGUMENT))
+
+
+def _not_taken_over(steps: list[Step], results: t.Iterable[t.Any]) -> list[ItemError]:
+    """Return one error per agent of an applied batch that is registered, but was not taken over."""
+    records = {(step.family.kind, step.key) for step in steps if _changes_record(step)}
+    errors = []
+    for result in results:
+        if result.outcome == admin.OUTCOME_FAILED:
+            kind = KIND.text(result.kind)
+            failure = Failure.INCOMPLETE if (kind, result.id) in records else Failure.FAILED
+            errors.append(ItemError(kind, result.id, result.error, failure, _error_code(result.code)))
+    return errors
+
+
+def _changes_record(step: Step) -> bool:
+    """Return whether a step changes the record of an object, not only the owner of an agent."""
+    return step.before is None or [field.name for field in step.changed_fields] != ["take_over"]
 
 
 def _created_by_others(steps: list[Step], results: t.Iterable[t.Any]) -> list[ItemError]:

@@ -22,7 +22,7 @@ from openipu.vipu.api.replies import allocation_reply, not_found
 from openipu.vipu.api.reply_stream import ReplyStream
 from openipu.vipu.api.watch import ALL_KINDS, Watches
 from openipu.vipu.domain import certificates, rules
-from openipu.vipu.domain.batch import Batch, BatchResult, apply_batch, check_length
+from openipu.vipu.domain.batch import Batch, BatchResult, apply_batch, check_length, with_failures
 from openipu.vipu.domain.context import Context
 from openipu.vipu.domain.errors import Code, RuleError
 from openipu.vipu.domain.model import Agent, Certificate, Change, Kind, Put, User, sorted_by_id
@@ -30,6 +30,8 @@ from openipu.vipu.domain.specs import Outcome, Removal, Spec
 from openipu.vipu.domain.state import State
 from openipu.vipu.fleet import auto_add
 from openipu.vipu.lifecycle.interface import Lifecycle
+from openipu.vipu.lifecycle.ownership import takeover_error
+from openipu.vipu.storage.interface import StoppedError
 from openipu.vipu.storage.writer import RecordWriter
 from openipu.vipu.tls import users
 from openipu.vipu.tls.load import TlsError
@@ -94,20 +96,22 @@ class AdminService:
         created = {item.id for item in result.results if item.kind is Kind.USER and item.outcome is Outcome.CREATED}
         access_keys = {id: key for id, key in keys.items() if id in created} if applied else {}
         if applied:
-            self._take_over(request.agents)
+            result = with_failures(result, self._take_over(request.agents))
         return messages.batch_message(result, applied=applied, access_keys=access_keys)
 
     @waits_for_agents
     def CreateAgent(self, request: Message, caller: Caller) -> Message:
         """Register an agent."""
         self._create(messages.agent_spec(request.spec))
-        self._take_over([request.spec])
+        for error in self._take_over([request.spec]).values():
+            raise error
         return admin.CreateAgentReply()
 
     @waits_for_agents
     def TakeOverAgent(self, request: Message, caller: Caller) -> Message:
         """Make this deployment the owner of an agent."""
-        self._lifecycle.take_over([request.id]).result()
+        for error in self._lifecycle.take_over([request.id]).result().values():
+            raise error
         return admin.TakeOverAgentReply()
 
     def GetAgent(self, request: Message, caller: Caller) -> Message:
@@ -311,15 +315,17 @@ class AdminService:
 
         self._controller.submit(command).result()
 
-    def _take_over(self, specs: Iterable[Message]) -> None:
-        """Take over the agents of specs that require it. Raises RuleError; the records stay changed then."""
+    def _take_over(self, specs: Iterable[Message]) -> dict[str, RuleError]:
+        """Take over the agents of specs that require it. Return the errors by agent; all agents stay registered."""
         ids = [spec.id for spec in specs if spec.take_over]
         if not ids:
-            return
+            return {}
         try:
-            self._lifecycle.take_over(ids).result()
-        except RuleError as error:
-            raise RuleError(error.code, f"{error.message} It is registered. Take it over later.") from None
+            errors = self._lifecycle.take_over(ids).result()
+        except StoppedError:
+            errors = {id: takeover_error(id, Code.FAILED_PRECONDITION, "the controller is stopping") for id in ids}
+        remedy = "It is registered. Take it over with 'vipu-admin take-over agent {}'."
+        return {id: RuleError(error.code, f"{error.message} {remedy.format(id)}") for id, error in errors.items()}
 
     def _remove(self, kind: Kind, request: Message) -> Message:
         removal = Removal(kind, request.id, request.force)

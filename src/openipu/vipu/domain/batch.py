@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -94,6 +94,16 @@ def apply_batch(state: State, batch: Batch, context: Context) -> BatchResult:
     if trial.failed:
         return BatchResult([], [_not_applied(result) for result in results], applied=False)
     return BatchResult(trial.changes, results, applied=True)
+
+
+def with_failures(result: BatchResult, agents: Mapping[str, RuleError]) -> BatchResult:
+    """Return the result of an applied batch whose follow-up failed for some agents. Their records stay changed."""
+
+    def checked(item: ItemResult) -> ItemResult:
+        error = agents.get(item.id) if item.kind is Kind.AGENT and item.outcome is not Outcome.REMOVED else None
+        return replace(item, outcome=Outcome.FAILED, error=error.message, code=error.code) if error else item
+
+    return replace(result, results=[checked(item) for item in result.results])
 
 
 def _remove_all(trial: _Trial, batch: Batch, context: Context) -> list[ItemResult]:

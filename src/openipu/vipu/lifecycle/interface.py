@@ -16,6 +16,7 @@ from openipu.vipu.tls.load import ClientCredentials
 if TYPE_CHECKING:
     from openipu.vipu.cluster_test.model import Test
     from openipu.vipu.cluster_test.results import Results, Run
+    from openipu.vipu.domain.errors import RuleError
     from openipu.vipu.metrics.meters import Meters
 
 
@@ -51,8 +52,11 @@ class Lifecycle(Protocol):
     def agent_status(self, agent_id: str) -> AgentStatus:
         """Return the status of an agent, UNKNOWN for one that is not registered."""
 
-    def take_over(self, agent_ids: Iterable[str]) -> Future[None]:
-        """Make this deployment the owner of agents. The future completes when all of them have agreed."""
+    def take_over(self, agent_ids: Iterable[str]) -> Future[dict[str, RuleError]]:
+        """Make this deployment the owner of agents.
+
+        The future completes when all of them have responded, with the errors of those that were not taken over.
+        """
 
     def unavailable(self) -> frozenset[str]:
         """Return the agents that are Down, which receive no partitions. Must be fast: every create calls it."""

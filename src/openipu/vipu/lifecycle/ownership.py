@@ -16,8 +16,8 @@ from openipu.vipu.fleet.supervisor import Supervisor
 _CALLS = 32  # concurrent
 
 
-async def take_over(supervisor: Supervisor, agent_ids: Sequence[str]) -> None:
-    """Make this deployment the owner of agents. Raises RuleError for the first that does not agree."""
+async def take_over(supervisor: Supervisor, agent_ids: Sequence[str]) -> dict[str, RuleError]:
+    """Make this deployment the owner of agents. Return the errors of those that were not taken over, by agent."""
     limit = asyncio.Semaphore(_CALLS)
 
     async def one(id: str) -> RuleError | None:
@@ -25,19 +25,21 @@ async def take_over(supervisor: Supervisor, agent_ids: Sequence[str]) -> None:
         try:
             if connection is None:
                 violation = missing(Kind.AGENT, id)
-                return _error(id, violation.code, violation.reason)
+                return takeover_error(id, violation.code, violation.reason)
             async with limit:
                 await connection.take_over()
         except grpc.aio.AioRpcError as error:
-            return _error(id, Code.FAILED_PRECONDITION, describe(error))
+            late = error.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+            reason = (late and connection and connection.status.reason) or describe(error)
+            return takeover_error(id, Code.FAILED_PRECONDITION, reason)
         except ConnectionError as error:
-            return _error(id, Code.FAILED_PRECONDITION, str(error))
+            return takeover_error(id, Code.FAILED_PRECONDITION, str(error))
         return None
 
-    for error in await asyncio.gather(*map(one, agent_ids)):
-        if error:
-            raise error
+    errors = await asyncio.gather(*map(one, agent_ids))
+    return {id: error for id, error in zip(agent_ids, errors, strict=True) if error}
 
 
-def _error(id: str, code: Code, reason: str) -> RuleError:
+def takeover_error(id: str, code: Code, reason: str) -> RuleError:
+    """Return the error of an agent that was not taken over. ``reason`` is a clause."""
     return RuleError(code, f"Cannot take over agent {quoted(id)}: {reason}.")

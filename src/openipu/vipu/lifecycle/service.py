@@ -93,8 +93,8 @@ class LifecycleService:
         """Return the status of an agent, UNKNOWN for one that is not registered."""
         return self._driver.supervisor.status(agent_id)
 
-    def take_over(self, agent_ids: Iterable[str]) -> Future[None]:
-        """Make this deployment the owner of agents. Fails with RuleError for those that cannot be reached."""
+    def take_over(self, agent_ids: Iterable[str]) -> Future[dict[str, RuleError]]:
+        """Make this deployment the owner of agents. Return the errors of those that were not taken over."""
         return self._calls.submit(take_over(self._driver.supervisor, list(agent_ids)))
 
     def unavailable(self) -> frozenset[str]:
