@@ -21,7 +21,8 @@ MAX_KEYS = 4096  # the oldest window is dropped first
 class RateLimit:
     """Processor of structlog that drops an event after MAX_LINES lines about one party in WINDOW seconds.
 
-    The first line of the next window has the number of dropped lines in ``suppressed``.
+    The first line of the next window has the number of dropped lines in ``suppressed``. Only the first line of a
+    window about a PARTY has a traceback.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -31,13 +32,16 @@ class RateLimit:
 
     def __call__(self, logger: Any, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
         """Return the event, or raise ``structlog.DropEvent``."""
-        party = event.pop(PARTY, None) or event.get(AGENT)
+        named = event.pop(PARTY, None)
+        party = named or event.get(AGENT)
         if party is None:
             return event
         with self._lock:
             lines, suppressed = self._count((str(event["event"]), str(party)))
         if lines > MAX_LINES:
             raise structlog.DropEvent
+        if named and lines > 1:
+            event.pop("exc_info", None)
         if suppressed:
             event["suppressed"] = suppressed
         return event

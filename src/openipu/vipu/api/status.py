@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-import secrets
+import hashlib
+import traceback
 
 import grpc
 import structlog
@@ -49,6 +50,16 @@ def status(error: Exception, method: str) -> tuple[grpc.StatusCode, str]:
         return grpc.StatusCode.UNAVAILABLE, str(error)
     if isinstance(error, StoreError):
         return grpc.StatusCode.INTERNAL, str(error)
-    reference = secrets.token_hex(4)
-    _log.error("internal error", method=method, reference=reference, exc_info=error)
+    reference = _reference(error)
+    _log.error("internal error", method=method, reference=reference, exc_info=error, party=reference)
     return grpc.StatusCode.INTERNAL, f"Internal error: see reference {reference} in the log of vipu-server."
+
+
+def _reference(error: Exception) -> str:
+    """Return a name of the kind of an error and its place in the code.
+
+    Equal errors have the same one, so clients receive a reference whose traceback is in the log.
+    """
+    places = traceback.extract_tb(error.__traceback__)[-1:]
+    text = f"{type(error).__qualname__} {[(place.filename, place.lineno) for place in places]}"
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
