@@ -97,16 +97,23 @@ def check_possible(run: Run) -> None:
         )
 
 
-def without_foreign_certificate(run: Run) -> Connection:
-    """Return the connection for the file of a new user: without the certificate of the caller if it needs its own."""
+def without_foreign_certificate(run: Run, file: Path) -> Connection:
+    """Return the connection for the file of a new user, without a certificate with which this user cannot call."""
     base = connection(run.params)
     if not base.client_cert:
         return base
+    own = foreign = False
     try:
-        required = run.transport.certificates(run.params["id"])["required"]
+        own = run.transport.certificates(run.params["id"])["required"]
+        foreign = not own and bool(base.user_id) and run.transport.certificates(str(base.user_id))["required"]
     except VipuError:  # the access key is returned only once, so the file must be written in any case
-        required = False
-    return replace(base, client_cert=None, client_key=None) if required else base
+        pass
+    if foreign and not run.params["certificate"]:
+        run.warnings.append(
+            "File '%s' names no certificate, because the one of this task is for user '%s' only. Set client-cert and "
+            "client-key in the file to the shared certificate, or set certificate to true." % (file, base.user_id)
+        )
+    return replace(base, client_cert=None, client_key=None) if own or foreign else base
 
 
 def _read(run: Run, key_file: Path, created: bool) -> Object | None:

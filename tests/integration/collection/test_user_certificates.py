@@ -13,6 +13,9 @@ from typing import Any
 import grpc
 import pytest
 
+from openipu.shared.vipu import certificates
+from openipu.shared.vipu.client import ACCESS_KEY_METADATA, USER_ID_METADATA
+from openipu.shared.vipu.contract import admin
 from openipu.vipu.api import auth
 from openipu.vipu.domain.model import Put, Role
 from openipu.vipu.tls import issue, load
@@ -148,6 +151,23 @@ def test_a_user_with_a_shared_certificate_keeps_it(
     assert str(config.parent / "alice.crt") in config.read_text()
     assert re.findall('api-access-key="(.*)"', config.read_text()) == key
     assert not alice(certificate=True)["changed"]
+
+
+def test_a_certificate_of_the_caller_alone_is_not_shared(
+    vipu_server: Callable[..., InProcess], tmp_path: Path, config: Path
+) -> None:
+    controller = Controller(vipu_server, tmp_path, shared=True)
+    certificate, key = certificates.paths(tmp_path, "root")
+    request = admin.AddCertificateRequest(user_id="root", signing_request=certificates.signing_request(key, "root"))
+    metadata = [(USER_ID_METADATA, "root"), (ACCESS_KEY_METADATA, controller.options["api_access_key"])]
+    certificate.write_bytes(controller.server.admin.AddCertificate(request, metadata=metadata, timeout=10).certificate)
+    controller.options.update(client_cert=str(certificate), client_key=str(key))
+    made = controller.perform(config_dest=str(config))
+    assert "client-" not in config.read_text()
+    assert made["warnings"] == [
+        f"File '{config}' names no certificate, because the one of this task is for user 'root' only. Set client-cert "
+        "and client-key in the file to the shared certificate, or set certificate to true."
+    ]
 
 
 def test_users_of_other_hosts_keep_their_certificates(controller: Controller, alice: Perform, tmp_path: Path) -> None:
