@@ -87,7 +87,9 @@ def test_init_and_serve_secure(vipu_process: Start, tmp_path: Path) -> None:
         assert secret not in log
 
 
-def test_ready_line_environment_and_version(vipu_process: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ready_line_environment_and_version(
+    vipu_process: Start, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     server = vipu_process("--log-format", "json")
     assert re.fullmatch(r"vipu-server 0\.1\.0 listening on 127\.0\.0\.1:\d+\n", server.ready)
     server.admin.CreateAgent(admin.CreateAgentRequest(spec=admin.AgentSpec(id="ag1", host="127.0.0.9", port=1)))
@@ -98,6 +100,10 @@ def test_ready_line_environment_and_version(vipu_process: Start, monkeypatch: py
     done = next(event for event in events if event["event"] == "request completed")
     assert done["method"].endswith("AdminService/CreateAgent")
     assert (done["object"], done["peer"][:15]) == ("ag1", "ipv4:127.0.0.1:")
+    start = next(event for event in events if event["event"] == "database verified")
+    assert (start["deployment"], start["epoch"]) == sqlite3.connect(tmp_path / "vipu-server.db").execute(
+        "SELECT id, epoch FROM deployment"
+    ).fetchone()
     assert run("--version").stdout == "vipu-server 0.1.0\n"
 
 

@@ -209,7 +209,7 @@ _VERBS = "\n".join(f"  {f'{name} {verb.takes}':<38} {verb.does}" for name, verb 
 @main.command(
     help="Apply a fault to the rack, or heal it.\n\n\b\n"
     f"{_VERBS}\n\n"
-    "Write a PORT as ag03:5 (IPU-Link), ag03:gw1 (GW-Link) or ag03:sync6 (Sync-Link)."
+    "Write a PORT as ag03:5 (IPU-Link), ag03:gw1 (GW-Link), ag03:sync6 (Sync-Link) or tor1:Ethernet9/1 (switch)."
 )
 @click.argument("verb", type=click.Choice(list(fault_lines.VERBS)), metavar="VERB")
 @click.argument("words", nargs=-1, metavar="[ARGUMENT]...")

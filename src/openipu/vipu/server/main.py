@@ -360,7 +360,12 @@ def _serve(settings: Settings) -> None:
         _log.warning("not secure: every client that reaches this controller has all rights; see --secure")
     else:
         certificates.warn_about_users(server.controller.state.users.values(), shared=settings.shared_certificates)
-    _log.info("database verified", records={f"{kind}s": len(server.controller.state.table(kind)) for kind in Kind})
+    _log.info(
+        "database verified",
+        deployment=server.controller.deployment.id,
+        epoch=server.controller.deployment.epoch,
+        records={f"{kind}s": len(server.controller.state.table(kind)) for kind in Kind},
+    )
     if server.exporter is not None:
         _log.info("serving metrics", url=server.exporter.listen.url)
     # Scripts wait for this line.
