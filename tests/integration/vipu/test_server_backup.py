@@ -5,8 +5,12 @@ from __future__ import annotations
 
 import errno
 import os
+import pty
+import subprocess
 import tarfile
 from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -21,6 +25,8 @@ from tests.integration.vipu_servers import (
     Client,
     InProcess,
     InstantLife,
+    command,
+    environment,
     partition,
     pod,
     run,
@@ -107,12 +113,122 @@ def test_restore_overwrites_only_on_request_and_keeps_the_old_files(
     busy.stop()
     old_key = (certs / "server" / "server.key").read_bytes()
     for lost in (True, False):  # the second restore renames the files of the first
-        restored = run("restore", *options, "--overwrite", str(file))
-        assert restored.returncode == 0
-        assert ("Not in the backup, or on other IPUs there: later. IPUs" in restored.stdout) is lost
+        restored = run("restore", *options, "--overwrite", *(["--yes"] if lost else []), str(file))
+        assert restored.returncode == 0, restored.stderr
+        assert ("Partitions that are not in the backup: later\n" in restored.stdout) is lost
     assert records(vipu_server(life=InstantLife))[0] == ["p1", "p2", "p3"]
     assert (certs / "server" / "server.key").read_bytes() == old_key
     assert Path(f"{certs}{backup.ASIDE}").is_dir()
+
+
+LISTED = (
+    "Partitions that are not in the backup: later\n"
+    "Partitions on other IPUs or agents in the backup: p2, p3\n"
+    "Their records are replaced. Jobs continue: IPUs that machines hold for these partitions will be in quarantine.\n"
+)
+
+
+@dataclass
+class Lost:
+    """Stopped controller with three partitions that a backup has differently, or not at all."""
+
+    database: Path
+    archive: Path
+
+    @property
+    def arguments(self) -> list[str]:
+        return ["restore", "--records-only", "--overwrite", "--database", str(self.database), str(self.archive)]
+
+    def partitions(self) -> set[str]:
+        with closing(Store(self.database)) as store:
+            return set(store.load().partitions)
+
+    def at_terminal(self, answer: bytes) -> tuple[int, str]:
+        """Restore with this answer at a terminal; return the exit status and the output."""
+        terminal, inside = pty.openpty()
+        try:
+            process = subprocess.Popen(
+                command(*self.arguments),
+                stdin=inside,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                env=environment(),
+            )
+            os.write(terminal, answer)
+            output, _ = process.communicate(timeout=30)
+        finally:
+            os.close(terminal)
+            os.close(inside)
+        return process.returncode, output
+
+
+@pytest.fixture
+def lost(busy: InProcess, certs: Path, tmp_path: Path) -> Lost:
+    database = tmp_path / "vipu-server.db"
+    archive, _ = backup.create(database, certs, tmp_path)
+    busy.user.RemovePartition(virmgrpc.RemovePartitionRequest(partition_id="p2"))
+    busy.user.CreatePartition(partition("later", 4, "a1"))  # on the IPUs of p2
+    busy.user.CreatePartition(partition("p2", 4, "a2"))
+    busy.user.RemovePartition(virmgrpc.RemovePartitionRequest(partition_id="p3"))
+    busy.user.CreatePartition(partition("p3", 2, "a1"))
+    busy.stop()
+    return Lost(database, archive)
+
+
+def test_a_restore_without_a_terminal_needs_yes_to_lose_partitions(lost: Lost) -> None:
+    before = lost.partitions()
+    rejected = run(*lost.arguments)
+    assert (rejected.returncode, rejected.stdout) == (1, LISTED)
+    assert rejected.stderr == (
+        f"Error OPU613: Cannot restore '{lost.archive}': partitions would lose their records: later, p2, p3. Nothing "
+        "was restored. Give --yes to restore nevertheless.\n"
+    )
+    assert lost.partitions() == before
+    assert not list(lost.database.parent.glob("*.restore*"))
+    restored = run(*lost.arguments, "--yes")
+    assert (restored.returncode, restored.stderr) == (0, "")
+    assert restored.stdout.startswith(f"{LISTED}Restored: ")
+    assert lost.partitions() == {"p1", "p2", "p3"}
+    again = run(*lost.arguments)
+    assert (again.returncode, again.stdout.startswith("Restored: ")) == (0, True), "nothing is lost any more"
+
+
+@pytest.mark.parametrize("answer", [b"n\n", b"\n", b"\x04"], ids=["no", "default", "end"])
+def test_a_restore_asks_at_a_terminal(lost: Lost, answer: bytes) -> None:
+    before = lost.partitions()
+    status, output = lost.at_terminal(answer)
+    assert status == 1
+    assert output.startswith(f"{LISTED}Continue? [y/N]: "), output
+    assert output.rstrip().endswith("Nothing was restored."), output
+    assert lost.partitions() == before
+
+
+def test_a_restore_continues_after_yes_at_a_terminal(lost: Lost) -> None:
+    status, output = lost.at_terminal(b"y\n")
+    assert (status, output.startswith(f"{LISTED}Continue? [y/N]: Restored: ")) == (0, True), output
+    assert lost.partitions() == {"p1", "p2", "p3"}
+
+
+def test_a_restore_over_a_damaged_database_asks_too(lost: Lost) -> None:
+    lost.database.write_bytes(b"not a database")
+    rejected = run(*lost.arguments)
+    assert rejected.returncode == 1
+    assert rejected.stdout.startswith("Cannot read the existing records: ")
+    assert rejected.stderr.endswith(
+        ": partitions may lose their records. Nothing was restored. Give --yes to restore nevertheless.\n"
+    )
+    assert lost.database.read_bytes() == b"not a database"
+    assert run(*lost.arguments, "--yes").returncode == 0
+    assert lost.partitions() == {"p1", "p2", "p3"}
+
+
+def test_a_question_of_a_restore_keeps_controllers_from_starting(lost: Lost) -> None:
+    def start(losses: object) -> None:
+        started = run("--database", str(lost.database), "--port", "0")
+        assert "a restore of it is running" in started.stderr
+
+    backup.restore(lost.archive, lost.database, None, overwrite=True, confirm=start)
 
 
 def test_a_start_completes_an_interrupted_restore(

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import datetime
+import sys
 from pathlib import Path
 
 import click
@@ -11,6 +12,8 @@ import click
 from openipu.vipu.api.endpoints import ListenAddress
 from openipu.vipu.server import options
 from openipu.vipu.storage import backup
+from openipu.vipu.storage.losses import Losses
+from openipu.vipu.storage.replacement import BackupError
 from openipu.vipu.tls import load
 
 _DAY = datetime.timedelta(days=1)
@@ -45,16 +48,32 @@ def make_backup(database: Path, certs: Path, keep: int | None, target: Path) -> 
 @options.CERTS
 @click.option("--records-only", is_flag=True, help="Restore the records only, not the certificates.")
 @click.option("--overwrite", is_flag=True, help=f"Rename existing files to names that end with {backup.ASIDE}.")
+@click.option("--yes", is_flag=True, help="Do not ask before partitions lose their records.")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-def restore(database: Path, certs: Path, records_only: bool, overwrite: bool, file: Path) -> None:
-    """Restore the backup FILE. Stop the controller first."""
-    contents = backup.restore(file, database, None if records_only else certs, overwrite=overwrite)
+def restore(database: Path, certs: Path, records_only: bool, overwrite: bool, yes: bool, file: Path) -> None:
+    """Restore the backup FILE. Stop the controller first.
+
+    List partitions that the backup does not contain, or has on other IPUs or agents, and ask before their records are
+    replaced. Without a terminal, --yes is required then.
+    """
+
+    def confirm(losses: Losses) -> None:
+        for line in losses.lines():
+            click.echo(line)
+        if yes:
+            return
+        problem = f"Cannot restore {str(file)!r}: {losses.clause()}"
+        if not sys.stdin.isatty():
+            raise BackupError(f"{problem}. Nothing was restored. Give --yes to restore nevertheless.")
+        try:
+            accepted = click.confirm("Continue?")
+        except click.Abort:
+            accepted = False
+        if not accepted:
+            raise BackupError(f"{problem}. The question was not answered with yes. Nothing was restored.")
+
+    contents = backup.restore(file, database, None if records_only else certs, overwrite=overwrite, confirm=confirm)
     click.echo(f"Restored: {database} ({contents})")
-    if lost := backup.lost_partitions(database):
-        click.echo(
-            f"Not in the backup, or on other IPUs there: {', '.join(lost)}. IPUs that machines still hold for these "
-            "partitions will be in quarantine: see 'vipu-admin list quarantine' after the start."
-        )
 
 
 @click.command()

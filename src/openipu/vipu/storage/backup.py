@@ -21,11 +21,11 @@ from pathlib import Path
 from urllib.parse import quote
 
 from openipu.shared.atomic_files import sync_folder
-from openipu.vipu.domain.model import Partition
+from openipu.vipu.storage import losses
 from openipu.vipu.storage.database_file import DatabaseFile
 from openipu.vipu.storage.last_revision import SUFFIX, LastRevision
 from openipu.vipu.storage.replacement import BackupError, Move, Replacement, recover
-from openipu.vipu.storage.store import Store, StoreError
+from openipu.vipu.storage.store import Store
 
 __all__ = ["ASIDE", "FORMAT", "PATTERN", "BackupError", "Contents", "check", "create", "prune", "restore"]
 
@@ -140,12 +140,20 @@ def prune(folder: Path, keep: int) -> list[Path]:
     return old
 
 
-def restore(archive: Path, database: Path, certs: Path | None, *, overwrite: bool = False) -> Contents:
+def restore(
+    archive: Path,
+    database: Path,
+    certs: Path | None,
+    *,
+    overwrite: bool = False,
+    confirm: losses.Confirm = losses.accept,
+) -> Contents:
     """Replace the files of a controller by those of a backup; return the contents of the backup.
 
     Existing files need ``overwrite``, and are kept under names that end with ``ASIDE``. Records of an
-    older release are migrated. Without ``certs``, certificates stay unchanged. Raises BackupError and
-    StoreError, and then changes nothing. ``replacement.recover`` completes a restore that was killed.
+    older release are migrated. Without ``certs``, certificates stay unchanged. ``confirm`` is called before
+    partitions lose their records, and stops the restore with BackupError. Raises BackupError and StoreError,
+    and then changes nothing. ``replacement.recover`` completes a restore that was killed.
     """
     try:
         recover(database)
@@ -167,6 +175,7 @@ def restore(archive: Path, database: Path, certs: Path | None, *, overwrite: boo
                 )
             with closing(Store(records / _DATABASE)) as store:
                 store.start_anew()  # its revisions may have been used again after the backup
+                restored = store.load()
             moves = list(_moves_aside(database, records / "old", ("-wal", "-shm", SUFFIX, "")))
             moves.append((records / _DATABASE, database))
             if certs and (keys / _CERTS).is_dir():
@@ -176,34 +185,14 @@ def restore(archive: Path, database: Path, certs: Path | None, *, overwrite: boo
                 for file in (database, records / _DATABASE):
                     if file.exists():
                         locked.enter_context(closing(DatabaseFile(file)))
+                if database.exists() and (lost := losses.find(database, restored, replacement.folder(database))):
+                    confirm(lost)
                 replacement.move(moves)
     except (OSError, sqlite3.Error) as error:
         raise BackupError(
             f"Cannot restore {str(archive)!r} to {str(database)!r}: {_reason(error)}. Nothing was restored."
         ) from None
     return contents
-
-
-def lost_partitions(database: Path) -> list[str]:
-    """Return the partitions that a restore has removed or moved, by comparison with the replaced database.
-
-    Machines may still hold their IPUs. Returns none when no database was replaced, or it cannot be read.
-    """
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            before, after = (
-                _partitions(path, Path(folder) / name)
-                for path, name in ((Path(f"{database}{ASIDE}"), "before"), (database, "after"))
-            )
-    except (BackupError, StoreError, OSError, sqlite3.Error):
-        return []
-    return sorted(id for id, record in before.items() if id not in after or after[id].ipus != record.ipus)
-
-
-def _partitions(database: Path, copy: Path) -> dict[str, Partition]:
-    _copy(database, copy)
-    with closing(Store(copy)) as store:
-        return store.load().partitions
 
 
 def _unpack(archive: Path, records: Path, keys: Path) -> object:
