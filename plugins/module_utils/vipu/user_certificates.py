@@ -81,8 +81,16 @@ def converge_certificates(run: Run, config: Path, created: bool) -> Outcome | No
         return differs or bool(plan.revoke)
 
     changed = call_after_write(changed, follow_up) or changed
-    after = run.transport.certificates(user)["certificates"] if changed else before
-    return Outcome(changed, before, after, files)
+    if not changed:
+        return Outcome(False, before, before, files)
+    if plan.issue and not known["required"] and user == connection(run.params).user_id:
+        run.warnings.append(
+            "From now on, user '%s' can call only with this certificate. Set client_cert and client_key of the "
+            "connection to client_cert and client_key of the result." % user
+        )
+        return Outcome(True, before, _predicted(before, plan), files)
+    after = call_after_write(True, lambda: run.transport.certificates(user)["certificates"])
+    return Outcome(True, before, after, files)
 
 
 def check_possible(run: Run) -> None:

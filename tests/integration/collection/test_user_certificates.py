@@ -170,6 +170,22 @@ def test_a_certificate_of_the_caller_alone_is_not_shared(
     ]
 
 
+def test_a_caller_gets_its_first_certificate(
+    vipu_server: Callable[..., InProcess], tmp_path: Path, config: Path
+) -> None:
+    """The certificate of the task is of no use from then on, which is no failure of the task."""
+    controller = Controller(vipu_server, tmp_path, shared=True)
+    file = tmp_path / "root.vipu-cli.hcl"
+    made = controller.perform(id="root", role="admin", config_dest=str(file), certificate=True)
+    assert (made["changed"], made["client_cert"]) == (True, str(tmp_path / "root.crt"))
+    assert made["warnings"] == [
+        "From now on, user 'root' can call only with this certificate. "
+        "Set client_cert and client_key of the connection to client_cert and client_key of the result."
+    ]
+    controller.options.update(client_cert=made["client_cert"], client_key=made["client_key"])
+    assert not controller.perform(id="root", role="admin", config_dest=str(file), certificate=True)["changed"]
+
+
 def test_users_of_other_hosts_keep_their_certificates(controller: Controller, alice: Perform, tmp_path: Path) -> None:
     """A host without the files of a user, such as a fresh runner of CI, does not add certificates."""
     alice()
