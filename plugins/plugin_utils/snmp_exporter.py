@@ -13,7 +13,7 @@ import typing as t
 from dataclasses import dataclass
 
 from ansible_collections.openipu.pod.plugins.module_utils.pdu import mib
-from ansible_collections.openipu.pod.plugins.module_utils.pdu.mib import Column, Oid, Syntax, Table
+from ansible_collections.openipu.pod.plugins.module_utils.pdu.smi import Column, Oid, Syntax, Table
 
 INTERFACES: Oid = (1, 3, 6, 1, 2, 1, 2, 2, 1)  # ifEntry of IF-MIB (RFC 2863)
 INTERFACES_EXTENDED: Oid = (1, 3, 6, 1, 2, 1, 31, 1, 1, 1)  # ifXEntry

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.pdu import mib
-from ansible_collections.openipu.pod.plugins.module_utils.pdu.mib import Oid
+from ansible_collections.openipu.pod.plugins.module_utils.pdu.smi import Oid
 
 from tests.integration.pdu_agents import (
     AUTH_KEY,

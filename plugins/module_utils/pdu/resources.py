@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from ..reconcile import Action, Family, Field, Object, Step, UserError
 from . import mib, tables
 from .session import Oid, Value
+from .smi import Column
 from .tables import UNIT, Rows, encode
 
 _THRESHOLDS = ("low_load", "near_overload", "overload")  # in rising order
@@ -329,7 +330,7 @@ def _write(step: Step, row: int, name: str, value: t.Any) -> Write:
     return Write(step.family, step.key, column.at(row), encode(column, value, label), label, secret=secret)
 
 
-def _describe(name: str, column: mib.Column, value: t.Any) -> str:
+def _describe(name: str, column: Column, value: t.Any) -> str:
     """Return a field with its value, for messages."""
     if isinstance(value, bool):
         return "%s %s" % (name, str(value).lower())

@@ -11,8 +11,8 @@ from ipaddress import AddressValueError, IPv4Address
 
 from ..reconcile import Object, UserError
 from . import mib
-from .mib import Column, Syntax
 from .session import Oid, Value
+from .smi import Column, Syntax
 
 UNIT = 1  # row of the PDU with the agent; other PDUs can share its network port
 LOAD_STATES = {"lowLoad": "low_load", "normal": "normal", "nearOverload": "near_overload", "overload": "overload"}

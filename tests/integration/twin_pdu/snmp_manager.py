@@ -11,7 +11,7 @@ from typing import Any
 from pysnmp.hlapi.v3arch import asyncio as snmp
 from pysnmp.proto.rfc1905 import EndOfMibView
 
-from openipu.shared.pdu.mib import Oid
+from openipu.shared.pdu.smi import Oid
 from tests.integration.pdu_agents import AUTH_KEY, HOST, PRIV_KEY, WRITER
 
 SHA, SHA256 = snmp.USM_AUTH_HMAC96_SHA, snmp.USM_AUTH_HMAC192_SHA256

@@ -7,8 +7,8 @@ from ipaddress import IPv4Address
 from typing import Any
 
 from ansible_collections.openipu.pod.plugins.module_utils.pdu import mib, tables
-from ansible_collections.openipu.pod.plugins.module_utils.pdu.mib import Column
 from ansible_collections.openipu.pod.plugins.module_utils.pdu.session import Oid, Value
+from ansible_collections.openipu.pod.plugins.module_utils.pdu.smi import Column
 
 WIRING = ("seqPhase1ToNeutral", "seqPhase2ToNeutral", "seqPhase3ToNeutral")
 RECEIVERS = 6

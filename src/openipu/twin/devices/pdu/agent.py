@@ -11,7 +11,7 @@ from typing import Any
 
 import structlog
 
-from openipu.shared.pdu.mib import Oid, Syntax
+from openipu.shared.pdu.smi import Oid, Syntax
 from openipu.twin.devices.pdu.device_objects import variables
 from openipu.twin.devices.pdu.errors import SnmpError, Status
 from openipu.twin.devices.pdu.objects import Objects, Variable

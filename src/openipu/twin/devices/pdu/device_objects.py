@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from openipu.shared.pdu import mib
-from openipu.shared.pdu.mib import Column
+from openipu.shared.pdu.smi import Column, Table
 from openipu.twin.devices.pdu.errors import SnmpError, Status
 from openipu.twin.devices.pdu.load import POWER_FACTOR, LoadState, Thresholds, hundredths_of_kilo, tenths_of_amps
 from openipu.twin.devices.pdu.models import VOLTAGE
@@ -195,7 +195,7 @@ def _bank(pdu: Pdu, number: int) -> Iterator[Variable]:
     yield from _peak(status, "PeakCurrent", number, peak)
 
 
-def _peak(table: mib.Table, name: str, row: int, peak: Peak) -> Iterator[Variable]:
+def _peak(table: Table, name: str, row: int, peak: Peak) -> Iterator[Variable]:
     yield Variable(table[name], row, lambda: peak.value)
     yield Variable(table[f"{name}Timestamp"], row, lambda: peak.at)
     yield Variable(table[f"{name}StartTime"], row, lambda: peak.since)
@@ -214,7 +214,7 @@ def _reset(column: Column, row: int, action: Callable[[], None]) -> Variable:
 
 
 def _thresholds(
-    pdu: Pdu, table: mib.Table, kind: str, row: int, find: Callable[[Settings], Thresholds], rating: int
+    pdu: Pdu, table: Table, kind: str, row: int, find: Callable[[Settings], Thresholds], rating: int
 ) -> Iterator[Variable]:
     """Yield the objects of three thresholds and of the restriction, if any; ``rating`` is the highest threshold."""
 

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from openipu.shared.pdu import mib
-from openipu.shared.pdu.mib import Column, Oid
+from openipu.shared.pdu.smi import Column, Oid, Table
 from openipu.twin.devices.pdu.pdu import Draft, Pdu
 
 Value = int | str | tuple[int, ...]
@@ -67,7 +66,7 @@ def fixed(column: Column, value: Value, row: int = 0) -> Variable:
     return Variable(column, row, lambda: value)
 
 
-def shared_variables(pdu: Pdu, table: mib.Table, row: int = 1) -> Iterator[Variable]:
+def shared_variables(pdu: Pdu, table: Table, row: int = 1) -> Iterator[Variable]:
     """Yield the objects of the columns that all tables share."""
     yield fixed(table["Index"], row, row)
     if not table["Module"].writable:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from openipu.shared.pdu import mib
-from openipu.shared.pdu.mib import Column
+from openipu.shared.pdu.smi import Column
 from openipu.twin.devices.pdu.errors import SnmpError, Status
 from openipu.twin.devices.pdu.models import Outlet
 from openipu.twin.devices.pdu.objects import Variable, Write, fixed, shared_variables

@@ -18,7 +18,7 @@ from pysnmp.proto import error, rfc1902, rfc1905
 from pysnmp.proto.api import v2c
 from pysnmp.proto.proxy import rfc2576
 
-from openipu.shared.pdu.mib import Oid, Syntax
+from openipu.shared.pdu.smi import Oid, Syntax
 from openipu.twin.devices.pdu.agent import AbsentValue, Agent, Binding
 from openipu.twin.devices.pdu.errors import SnmpError, Status
 

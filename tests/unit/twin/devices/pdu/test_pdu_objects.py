@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openipu.shared.pdu import mib
-from openipu.shared.pdu.mib import Oid, Syntax
+from openipu.shared.pdu.smi import Oid, Syntax
 from openipu.twin.devices.pdu.agent import AbsentValue, Agent, Binding
 from openipu.twin.devices.pdu.errors import SnmpError, Status
 from tests.unit.twin.devices.pdu.pdu_clock import Rack
