@@ -210,10 +210,21 @@ def test_removal_of_all_kinds(cli: Cli, lab: Any) -> None:
     cli.out("vipu-admin create allocation c --cluster cl0 --agents ag07,ag08")
     cli.out("vipu create partition p1 --size 4 --allocation c")
     assert "'p1' is in it" in cli.failed("vipu-admin remove allocation c")
-    assert cli.out("vipu-admin remove allocation c --force") == "remove allocation (c): success.\n"
+    assert cli.out("vipu-admin remove allocation c --force") == (
+        "remove allocation (c): success. Also removed: partition p1.\n"
+    )
     assert "cluster 'cl0' contains it" in cli.failed(f"vipu-admin remove agent {spare.id}")
     assert [item["id"] for item in cli.json("vipu list allocations")] == ["a", "b"]
     assert "no allocation 'c': choose from a, b" in cli.failed("vipu list partitions --allocation c")
+    cli.out("vipu-admin create allocation c --cluster cl0 --agents ag07,ag08")
+    for name in ("p1", "p2"):
+        cli.out(f"vipu create partition {name} --size 4 --allocation c")
+    assert cli.json("vipu-admin remove allocation c --force") == {
+        "command": "remove allocation",
+        "id": "c",
+        "result": "success",
+        "also_removed": [{"kind": "partition", "id": "p1"}, {"kind": "partition", "id": "p2"}],
+    }
 
 
 def test_ids_are_completed_from_the_controller(cli: Cli) -> None:

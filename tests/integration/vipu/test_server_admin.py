@@ -25,6 +25,10 @@ def outcomes(reply: object) -> list[tuple[str, int]]:
     return [(item.id, item.outcome) for item in reply.results]
 
 
+def removed(reply: object) -> list[tuple[int, str]]:
+    return [(item.kind, item.id) for item in reply.removed]
+
+
 def test_agents(instant_server: InProcess) -> None:
     api = instant_server.admin
     api.CreateAgent(admin.CreateAgentRequest(spec=admin.AgentSpec(id="ag01", host="127.2.1.1")))
@@ -76,9 +80,15 @@ def test_clusters_and_allocations(instant_server: InProcess) -> None:
     assert rejection(lambda: api.RemoveAllocation(admin.RemoveRequest(id="a1")))[1] == (
         "Cannot remove allocation 'a1': partitions 'p1', 'p2' are in it. Remove the partitions first, or use force."
     )
-    api.RemoveAllocation(admin.RemoveRequest(id="a1", force=True))
+    reply = api.RemoveAllocation(admin.RemoveRequest(id="a1", force=True))
+    assert removed(reply) == [(admin.KIND_PARTITION, "p1"), (admin.KIND_PARTITION, "p2"), (admin.KIND_ALLOCATION, "a1")]
     assert not instant_server.user.ListPartitions(virmgrpc.ListPartitionsRequest()).partitions
-    api.RemoveAgent(admin.RemoveRequest(id="ag08", force=True))
+    reply = api.RemoveAgent(admin.RemoveRequest(id="ag08", force=True))
+    assert removed(reply) == [
+        (admin.KIND_ALLOCATION, "a2"),
+        (admin.KIND_CLUSTER, "cl0"),
+        (admin.KIND_AGENT, "ag08"),
+    ]
     assert not api.ListClusters(admin.ListClustersRequest()).clusters
     assert len(api.ListAgents(admin.ListAgentsRequest()).agents) == 7
 

@@ -330,11 +330,11 @@ class AdminService:
     def _remove(self, kind: Kind, request: Message) -> Message:
         removal = Removal(kind, request.id, request.force)
 
-        def command(state: State) -> tuple[list[Change], None]:
-            return rules.remove(state, removal, self._context()), None
+        def command(state: State) -> tuple[list[Change], list[Change]]:
+            changes = rules.remove(state, removal, self._context())
+            return changes, changes
 
-        self._controller.submit(command).result()
-        return admin.RemoveReply()
+        return messages.removal_message(self._controller.submit(command).result())
 
     def _context(self) -> Context:
         lifecycle = self._lifecycle

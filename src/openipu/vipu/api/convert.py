@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 from openipu.shared.vipu.contract import admin, virmgrpc
@@ -14,7 +14,9 @@ from openipu.vipu.domain.model import (
     Agent,
     Allocation,
     Certificate,
+    Change,
     Cluster,
+    Delete,
     GwRouting,
     GwTopology,
     Kind,
@@ -323,6 +325,14 @@ def _removal(message: Message, index: int) -> Removal:
             Code.INVALID_ARGUMENT, f"Cannot remove {quoted(message.id)}: removals[{index}] has no valid kind."
         )
     return Removal(kind, message.id, message.force)
+
+
+def removal_message(changes: Iterable[Change]) -> Message:
+    """Return a ``RemoveReply`` message with the objects that the changes remove."""
+    deleted = [change for change in changes if isinstance(change, Delete)]
+    return admin.RemoveReply(
+        removed=[admin.RemovedObject(kind=KIND_NUMBERS[each.kind], id=each.id) for each in deleted]
+    )
 
 
 def batch_message(result: BatchResult, *, applied: bool, access_keys: dict[str, str]) -> Message:

@@ -77,9 +77,12 @@ class Session:
         click.echo(output.failure(self._subject, reason), err=True)
         raise click.exceptions.Exit(1)
 
-    def succeed(self, line: str = "", **more: Any) -> None:
-        """Print the result of a success. ``more``: further fields of the JSON output."""
-        line = line or output.success(self._subject)
+    def succeed(self, line: str = "", addition: str = "", **more: Any) -> None:
+        """Print the result of a success, or ``line`` in its place.
+
+        ``addition``: text after the result. ``more``: further fields of the JSON output.
+        """
+        line = line or f"{output.success(self._subject)} {addition}".rstrip()
         self.show({**self._json_subject, "result": "success", **more}, line)
 
     def fail(self, message: str, error_code: str, code: str = "") -> None:
