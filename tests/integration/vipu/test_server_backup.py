@@ -6,6 +6,7 @@ from __future__ import annotations
 import errno
 import os
 import pty
+import sqlite3
 import subprocess
 import tarfile
 from collections.abc import Callable
@@ -62,7 +63,11 @@ def test_backup_of_a_running_controller_and_restore_on_an_empty_host(
     assert mode(file) == 0o600
     busy.user.CreatePartition(partition("later", 4, "a1"))
     before = records(busy)
-    assert run("check", *options[:2]).stdout == f"Sound: {database} ({counts.replace('3 p', '4 p')})\n"
+    with closing(sqlite3.connect(database)) as reader:
+        (deployment,) = reader.execute("SELECT id FROM deployment").fetchone()
+    assert run("check", *options[:2]).stdout == (
+        f"Sound: {database} ({counts.replace('3 p', '4 p')})\nDeployment: {deployment}\n"
+    )
 
     host = tmp_path / "empty" / "host"
     restored = run("restore", "--database", str(host / "vipu-server.db"), "--certs", str(host / "certs"), str(file))

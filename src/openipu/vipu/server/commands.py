@@ -79,11 +79,13 @@ def restore(database: Path, certs: Path, records_only: bool, overwrite: bool, ye
 @click.command()
 @options.DATABASE
 def check(database: Path) -> None:
-    """Check the database and count its records.
+    """Check the database, count its records and print its deployment.
 
     The controller may run.
     """
-    click.echo(f"Sound: {database} ({backup.check(database)})")
+    contents, deployment = backup.check(database)
+    click.echo(f"Sound: {database} ({contents})")
+    click.echo(f"Deployment: {deployment}")
 
 
 @click.command()

@@ -52,13 +52,15 @@ class Contents:
         return f"{', '.join(counts[:-1])} and {counts[-1]}"
 
 
-def check(database: Path) -> Contents:
-    """Return the contents of a database, which may be in use. Raises BackupError and StoreError."""
+def check(database: Path) -> tuple[Contents, str]:
+    """Return contents and deployment id of a database, which may be in use. Raises BackupError and StoreError."""
     try:
         with tempfile.TemporaryDirectory() as folder:
             copy = Path(folder) / _DATABASE
             _copy(database, copy)
-            return _contents(copy)
+            contents = _contents(copy)
+            with closing(Store(copy)) as store:
+                return contents, store.deployment_id()
     except (OSError, sqlite3.Error) as error:
         raise BackupError(f"Cannot read database {str(database)!r}: {_reason(error)}.") from None
 

@@ -8,6 +8,12 @@ import sqlite3
 from openipu.vipu.domain.deployment import Deployment, next_epoch
 
 
+def read_id(connection: sqlite3.Connection) -> str:
+    """Return the id of the deployment."""
+    (id,) = connection.execute("SELECT id FROM deployment").fetchone()
+    return str(id)
+
+
 def begin_epoch(connection: sqlite3.Connection, now: float) -> Deployment:
     """Return the identity of a starting controller, with an epoch of its own."""
     id, last, complete_since = connection.execute("SELECT id, epoch, complete_since FROM deployment").fetchone()

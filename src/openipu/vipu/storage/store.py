@@ -146,6 +146,10 @@ class Store:
         except sqlite3.Error as error:
             raise StoreError(f"Cannot write to the database: {error}. Nothing was changed.") from error
 
+    def deployment_id(self) -> str:
+        """Return the id of the deployment; raises sqlite3.Error."""
+        return deployment.read_id(self._connection)
+
     def begin_epoch(self) -> Deployment:
         """Return the identity of a starting controller, with an epoch of its own; raises StoreError."""
         try:
