@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import json
+import resource
 import socket
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ from typing import Any
 import pytest
 
 from openipu.vipu.cli import config
-from tests.integration.cli.cli_support import Cli
+from tests.integration.cli.cli_support import BIN, Cli
 from tests.waiting import until
 
 
@@ -139,8 +141,22 @@ def test_files_that_cannot_be_written(pod: Cli, lab: Any, tmp_path: Path) -> Non
     cli.conf.write_text("a file is in the way")
     message = cli.failed("vipu create partition p1 --size 1 --allocation a")
     assert "is ACTIVE, but its IPUoF configuration cannot be written" in message
-    (tmp_path / "alice.vipu-cli.hcl").mkdir()
-    message = cli.failed("vipu-admin create user alice")
+    file = tmp_path / "alice.vipu-cli.hcl"
+    file.mkdir()
+    assert "exists" in cli.failed("vipu-admin create user alice")
+    assert pod.json("vipu-admin list users") == []
+    file.rmdir()
+    done = subprocess.run(
+        [str(BIN / "vipu-admin"), "create", "user", "alice"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=tmp_path,
+        env=cli.environment,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64)),  # bytes; the file is longer
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    message = done.stderr
     assert "The user exists with the access key '" in message and "it cannot be read again" in message
     pod.out("vipu remove partition p1")
     pod.out("vipu-admin remove user alice")
