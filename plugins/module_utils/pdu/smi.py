@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Columns and tables of SNMP objects, in the terms of SMIv2 (RFC 2578)."""
+"""SNMP tables and their columns, in the terms of SMIv2 (RFC 2578)."""
 
 from __future__ import annotations
 
