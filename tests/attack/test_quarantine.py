@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,14 +22,14 @@ from openipu.vipu.lifecycle.quarantine import Quarantine
 from openipu.vipu.storage import backup
 from openipu.vipu.storage.interface import StoppedError
 from tests.attack.lying_agent import LyingRack, plane, rack
-from tests.integration.agents.agents_support import Plane
+from tests.integration.agents.agents_support import EventCounter, Plane
 from tests.integration.vipu_servers import InProcess, Machines, partition, pod, wait_active
 from tests.waiting import until
 
 __all__ = ["plane", "rack"]
 
 FAST = LifecycleOptions(heartbeat=0.2, partition_timeout=5.0)
-SETTLED = 1.0  # seconds; several heartbeats
+SETTLED = 5  # events of each agent; the first automatic reset would follow the first one
 
 
 def release_all(share: HeldShare, deployment: Deployment) -> bool:
@@ -59,6 +58,9 @@ class Restored:
     server: InProcess
     machines: Machines
 
+    def __post_init__(self) -> None:
+        self._events = EventCounter(self.server.life)
+
     def held(self) -> dict[str, dict[str, list[int]]]:
         """Return agent -> partition -> its IPUs, as the machines know them."""
         return {
@@ -73,7 +75,8 @@ class Restored:
         """Wait until the agents are up and several of their events were handled."""
         status = self.server.life.agent_status
         until(lambda: all(status(agent.id).state is AgentState.UP for agent in self.machines.agents))
-        time.sleep(SETTLED)  # nothing may happen, so there is no condition to wait for
+        for agent in self.machines.agents:
+            self._events.wait(agent.id, SETTLED)
 
     def release(self, agent_id: str, partition_id: str = "") -> list[str]:
         request = admin.ReleaseQuarantineRequest(agent_id=agent_id, partition_id=partition_id)
@@ -100,7 +103,6 @@ def restored(
     first.user.CreatePartition(partition("new", 4))
     wait_active(first, "new")
     first.stop()
-    time.sleep(1.1)  # epochs are seconds
     backup.restore(archive, database, None, overwrite=True)
     yield Restored(vipu_server(database, lifecycle=FAST), machines)
     machines.stop()

@@ -82,6 +82,26 @@ class RackProcess:
         assert self.process.wait(10) == 0
 
 
+class EventCounter:
+    """Number of handled events by agent; every heartbeat is an event."""
+
+    def __init__(self, lifecycle: LifecycleService) -> None:
+        self.handled: Counter[str] = Counter()
+        driver: Any = lifecycle._driver
+        handle = driver.agent_event
+
+        def counted(link: Any, event: Any) -> None:
+            handle(link, event)
+            self.handled[link.id] += 1
+
+        driver.agent_event = counted
+
+    def wait(self, agent_id: str, count: int) -> None:
+        """Wait until ``count`` more events of an agent were handled, as time for unwanted changes to show."""
+        target = self.handled[agent_id] + count
+        until(lambda: self.handled[agent_id] >= target, what=f"{count} events of {agent_id}")
+
+
 class Plane:
     """A controller with a database, and its partition life."""
 
@@ -94,8 +114,8 @@ class Plane:
             LifecycleOptions(**{"heartbeat": HEARTBEAT, "partition_timeout": 3.0, "relocation_delay": 0.0, **options}),
         )
         self.closed = False
-        self.events: Counter[str] = Counter()  # by agent; every heartbeat is an event
-        self._count_events()
+        self._events = EventCounter(self.lifecycle)
+        self.events = self._events.handled
         self.history: list[tuple[str, ReadyState, Operation]] = []
         self.controller.subscribe(self._record)
         self.controller.start()
@@ -110,20 +130,9 @@ class Plane:
                 with contextlib.suppress(RuleError):  # of an agent that lies
                     self.lifecycle.release_quarantine(agent_id, "").result(20)
 
-    def _count_events(self) -> None:
-        driver: Any = self.lifecycle._driver
-        handle = driver.agent_event
-
-        def counted(link: Any, event: Any) -> None:
-            handle(link, event)
-            self.events[link.id] += 1
-
-        driver.agent_event = counted
-
     def wait_events(self, agent_id: str, count: int) -> None:
         """Wait until ``count`` more events of an agent were handled, as time for unwanted changes to show."""
-        target = self.events[agent_id] + count
-        until(lambda: self.events[agent_id] >= target, what=f"{count} events of {agent_id}")
+        self._events.wait(agent_id, count)
 
     def _record(self, changes: Sequence[Any]) -> None:
         self.history += [

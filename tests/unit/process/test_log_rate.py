@@ -6,8 +6,8 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
-import time
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,6 +15,8 @@ import structlog
 
 from openipu.process import log, log_rate
 from openipu.process.log_rate import MAX_LINES, WINDOW, RateLimit
+
+BLOCKED = 0.2  # seconds; nothing else shows that a thread waits for a lock
 
 
 class Log:
@@ -69,39 +71,30 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(limited.limit._windows) == 3
 
 
-class SlowWindows(OrderedDict[Any, Any]):
-    """Windows that other threads can change between two steps of one."""
+class SharedWindows(OrderedDict[Any, Any]):
+    """Windows that another thread tries to change between two steps of one."""
 
-    def get(self, key: Any, default: Any = None) -> Any:
-        found = super().get(key, default)
-        time.sleep(0.0005)
-        return found
+    def __init__(self, windows: OrderedDict[Any, Any], change: Callable[[], None]) -> None:
+        super().__init__(windows)
+        self.other = threading.Thread(target=change, daemon=True)
 
-    def __setitem__(self, key: Any, value: Any) -> None:
-        time.sleep(0.0005)
-        super().__setitem__(key, value)
+    def __delitem__(self, key: Any) -> None:
+        super().__delitem__(key)
+        if self.other.ident is None:
+            self.other.start()
+            self.other.join(BLOCKED)  # without a lock, it ends before
 
 
 def test_threads_that_log_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    limited, errors = Log(), []
-    limited.limit._windows = SlowWindows()
+    limited = Log()
     limited.write(agent="liar")
     monkeypatch.setattr(log_rate, "WINDOW", 0.0)  # every further line begins a window
-
-    def write() -> None:
-        try:
-            for _ in range(20):
-                limited.write(agent="liar")
-        except Exception as error:
-            errors.append(repr(error))
-
-    threads = [threading.Thread(target=write) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(20)
-    assert errors == []
-    assert len(limited.lines) == 81
+    windows = SharedWindows(limited.limit._windows, lambda: limited.write(agent="liar"))
+    limited.limit._windows = windows
+    limited.write(agent="liar")
+    windows.other.join(20)
+    assert not windows.other.is_alive()
+    assert len(limited.lines) == 3, "the other thread did not find the window"
 
 
 def test_logs_of_services_are_limited(capsys: pytest.CaptureFixture[str]) -> None:
