@@ -37,7 +37,7 @@ def release_all(share: HeldShare, deployment: Deployment) -> bool:
     return True
 
 
-def block_nothing(self: Quarantine, agent_id: str, ipus: Any) -> None:
+def block_nothing(self: Quarantine, agent_id: str, partition_id: str, ipus: Any) -> None:
     """Send every share, in place of ``Quarantine.blocking``."""
 
 

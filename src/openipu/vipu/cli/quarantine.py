@@ -16,8 +16,8 @@ from openipu.vipu.cli.session import Session
 def list_quarantine(session: Session) -> None:
     """Show the IPUs in quarantine.
 
-    Partitions without a record hold them, so nothing else is placed there. Those that wait may belong to running
-    jobs: find out before you release them.
+    The records do not explain the partitions that hold them, so nothing else is placed there. Those that wait may
+    belong to running jobs: find out before you release them.
     """
     from openipu.shared.vipu.contract import admin
 

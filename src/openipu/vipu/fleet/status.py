@@ -49,7 +49,7 @@ class DiscoveredAgent:
 
 @dataclass(frozen=True, slots=True)
 class QuarantinedShare:
-    """IPUs of a machine that a partition without a record holds.
+    """IPUs of a machine that a partition holds, but that the records do not explain.
 
     ``deployment`` and ``epoch`` are those of the controller that configured it, if they are known.
     ``releasing``: the controller releases it; otherwise it waits for an administrator.

@@ -7,7 +7,8 @@ supervision, discovery and cluster tests. The services of the API depend on ``in
 * ``inbox.Inbox`` passes committed changes from the writer thread to the event loop.
 * ``driver.Driver`` receives committed changes and events of agents, and decides what to do.
 * ``reported.ReportedShares`` compares the shares that agents report with the records, and ``quarantine.Quarantine``
-  keeps others off IPUs whose partition has no record.
+  keeps others off IPUs of shares that the records do not explain. ``health.PartitionHealth`` records lost and silent
+  machines.
 * ``recovery.Recovery`` resets and moves failed partitions. ``removals.Removals`` ends the calls that wait for removals.
 * ``relocator.Relocator`` moves partitions whose machines are down, as soon as IPUs are free.
 * ``reset_clock.ResetClock`` measures the time since automatic resets.

@@ -175,6 +175,10 @@ class AgentQueue:
         if len(self._releases) < MAX_PARTITIONS_PER_CALL:
             self.release(partition_id)
 
+    def cancel_release(self, partition_id: str) -> None:
+        """Drop the waiting release of a partition."""
+        self._releases.pop(partition_id, None)
+
     def configure(self, operation: PartitionOperation) -> None:
         """Queue a share, to be configured after all releases."""
         self._operations[operation.record.id] = operation

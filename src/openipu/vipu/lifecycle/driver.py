@@ -125,16 +125,15 @@ class Driver:
     def agent_event(self, connection: AgentConnection, event: AgentEvent) -> None:
         """Handle an event of an agent, see ``fleet.supervisor.Watcher``."""
         recorded = self._reported.recorded(connection.id)
-        for fault in event.faults:
-            if fault.partition_id in recorded:
-                self._health.lost(
-                    fault.partition_id, f"IPU {fault.ipu} of agent '{connection.id}' failed: {fault.reason}."
-                )
+        self._health.faulty(connection.id, event.faults, recorded)
         if connection.is_outdated(event):
             return
         restarted = connection.state.boot_id not in ("", event.boot_id)
         connection.record_revision(event)
         held = self._reported.put(connection.id, event)
+        for id in held:
+            if self._reported.is_other(connection.id, id):
+                self._reported.confirm(id, self._agents(id))
         self._update_quarantine(connection.id)
         for id in recorded if restarted else recorded.keys() - held:
             record = self._records.state.partitions.get(id)
@@ -147,6 +146,8 @@ class Driver:
             operation = self._operations.get(id)
             if operation and connection.id in operation.released:
                 self._check_release(operation, connection.id)
+            elif operation and operation.is_removal and self._reported.is_other(connection.id, id):
+                self._enqueue(operation, connection.id)
         for id in held:
             self._health.regain(id)
 
@@ -207,6 +208,9 @@ class Driver:
             if agent_id not in indices:
                 self._release(id, agent_id)
         self._agents_of[id] = tuple(indices)
+        for agent_id in indices:
+            if self._reported.is_other(agent_id, id):
+                self._update_quarantine(agent_id)
         self._recovery.now(record)  # its age counts from now on
         if record.operation in (Operation.CREATING, Operation.RESETTING, Operation.REMOVING):
             self._begin(PartitionOperation(record, indices))
@@ -222,9 +226,12 @@ class Driver:
         if operation:
             self._finish(operation)
         self._recovery.drop(id)
-        for agent_id in self._agents_of.pop(id, ()):
+        agents = self._agents_of.pop(id, ())
+        for agent_id in agents:
             if not (operation and operation.is_removal and agent_id not in operation.waiting):
                 self._release(id, agent_id)
+        self._reported.drop_partition(id)
+        for agent_id in agents:
             self._update_quarantine(agent_id)
         self._removals.complete(id)
         self._recovery.search()
@@ -244,9 +251,14 @@ class Driver:
         queue = self._queues.get(agent_id)
         if queue is None or operation.done:
             return  # the record of the agent has not arrived yet; ``agent_up`` sends the request
+        id = operation.record.id
         if operation.is_removal:
-            queue.release(operation.record.id)
-        elif share := self.quarantine.blocking(agent_id, operation.ipus(agent_id)):
+            if self._reported.is_other(agent_id, id):
+                queue.cancel_release(id)  # it stays in quarantine without the record
+                self._confirm_release(operation, agent_id)
+            else:
+                queue.release(id)
+        elif share := self.quarantine.blocking(agent_id, id, operation.ipus(agent_id)):
             queue.withdraw(operation)  # until the IPUs are free
             if not share.releasing:
                 self._fail(operation, describe(share))
@@ -270,7 +282,7 @@ class Driver:
 
     def _release(self, id: str, agent_id: str) -> None:
         queue = self._queues.get(agent_id)
-        if queue and queue.connection.up:
+        if queue and queue.connection.up and not self._reported.is_other(agent_id, id):
             queue.release(id)
 
     def _awaited(self, operation: PartitionOperation) -> list[AgentConnection]:
@@ -328,6 +340,9 @@ class Driver:
         if not self._reported.is_free(agent_id, operation.record.id):
             self._reject_release(operation, agent_id, "reports it as released, but still holds it")
             return
+        self._confirm_release(operation, agent_id)
+
+    def _confirm_release(self, operation: PartitionOperation, agent_id: str) -> None:
         operation.waiting.discard(agent_id)
         if not operation.waiting:
             self._complete(operation, lambda record: None)

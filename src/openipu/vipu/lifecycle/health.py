@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 
 import structlog
 
 from openipu.vipu.domain import partition_state
 from openipu.vipu.domain.model import Operation, Partition
+from openipu.vipu.fleet.agent_messages import Fault
 from openipu.vipu.lifecycle.recovery import Recovery
 from openipu.vipu.lifecycle.reported import ReportedShares
 from openipu.vipu.lifecycle.result_writer import ResultWriter
@@ -40,6 +41,12 @@ class PartitionHealth:
         if self._is_idle(id):
             _log.warning("partition lost", partition=id, reason=error)
         self._writer.put(id, lambda current: partition_state.lost(current, error, self._recovery.now(current)))
+
+    def faulty(self, agent_id: str, faults: Iterable[Fault], ids: Container[str]) -> None:
+        """Record the faults of the IPUs of an agent that belong to these partitions."""
+        for fault in faults:
+            if fault.partition_id in ids:
+                self.lost(fault.partition_id, f"IPU {fault.ipu} of agent '{agent_id}' failed: {fault.reason}.")
 
     def unreachable(self, id: str, error: str) -> None:
         """Record that a machine does not respond."""

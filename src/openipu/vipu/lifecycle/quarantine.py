@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""IPUs in quarantine: agents report that partitions hold them, but the records have no such partition.
+"""IPUs in quarantine: agents report that partitions hold them, but the records do not explain these shares.
 
 Nothing is placed on these IPUs. Shares that the records are known to lack are released at once: the deployment
 configured them, and its records are complete since then. Other shares may belong to running jobs, for example after
-the restore of an older backup or after a takeover, so only an administrator releases them.
+the restore of an older backup or after a takeover, so only an administrator releases them. ``reported`` decides which
+shares the records explain.
 """
 
 from __future__ import annotations
@@ -29,8 +30,18 @@ def may_release(share: HeldShare, deployment: Deployment) -> bool:
     return share.deployment == deployment.id and share.epoch >= deployment.complete_since
 
 
+def may_be_other(share: HeldShare, deployment: Deployment) -> bool:
+    """Return whether a share may belong to another partition than the recorded one with its id.
+
+    Agents that were restarted report no deployment. Then it is another partition only if a backup was restored.
+    """
+    if share.deployment not in ("", deployment.id):
+        return True
+    return deployment.complete_since > 0 and not may_release(share, deployment)
+
+
 class Quarantine:
-    """Shares without a record, by agent and partition. Use it in the event loop, except ``ipus``."""
+    """Unexplained shares, by agent and partition. Use it in the event loop, except ``ipus``."""
 
     def __init__(self, deployment: Deployment) -> None:
         self._deployment = deployment
@@ -72,10 +83,15 @@ class Quarantine:
         """Return the partitions that the agent is to release."""
         return [id for id, share in self._shares.get(agent_id, {}).items() if share.releasing]
 
-    def blocking(self, agent_id: str, ipus: Collection[int]) -> QuarantinedShare | None:
-        """Return a share that has one of these IPUs, None when all of them are free."""
-        held = self._shares.get(agent_id, {}).values()
-        return next((share for share in held if not set(ipus).isdisjoint(share.ipus)), None)
+    def blocking(self, agent_id: str, partition_id: str, ipus: Collection[int]) -> QuarantinedShare | None:
+        """Return a share that a new share of a partition would replace, None when there is none.
+
+        It has the same partition id or one of the IPUs.
+        """
+        held = self._shares.get(agent_id, {})
+        if partition_id in held:
+            return held[partition_id]
+        return next((share for share in held.values() if not set(ipus).isdisjoint(share.ipus)), None)
 
     async def release(self, queue: AgentQueue, partition_id: str, timeout: float) -> list[QuarantinedShare]:
         """Release a share, or all shares of an agent when ``partition_id`` is empty.

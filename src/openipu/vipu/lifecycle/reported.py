@@ -1,9 +1,19 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shares that agents report, compared with those that the records require."""
+"""Shares that agents report, compared with those that the records require.
+
+A share may have the id of a recorded partition and belong to another one: the record comes from a restored backup, and
+the partition was removed and created again since then. So a share that is older than the restore belongs to the record
+only after all agents of the partition have reported it as recorded, at a time without an operation. Until then nothing
+resets or releases it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
+from openipu.vipu.domain.model import Operation
 from openipu.vipu.fleet.agent_messages import AgentEvent, HeldShare, Revision
+from openipu.vipu.lifecycle.quarantine import may_be_other
 from openipu.vipu.storage.interface import Records
 
 
@@ -13,6 +23,7 @@ class ReportedShares:
     def __init__(self, records: Records) -> None:
         self._records = records
         self._events: dict[str, AgentEvent] = {}
+        self._confirmed: dict[str, frozenset[str]] = {}  # partition -> agents whose shares belong to the record
 
     def put(self, agent_id: str, event: AgentEvent) -> set[str]:
         """Replace the event of an agent. Return the partitions with a share as the records require it."""
@@ -36,10 +47,45 @@ class ReportedShares:
         ipus = self.recorded(agent_id).get(id)
         return any(share.partition_id == id and share.ipus == ipus for share in self._shares(agent_id))
 
+    def confirm(self, id: str, agents: Sequence[str]) -> None:
+        """Assign the shares of a partition to its record when all of its agents hold them, without an operation."""
+        if self._is_settled(id) and agents and all(self.holds(agent_id, id) for agent_id in agents):
+            self._confirmed[id] = frozenset(agents)
+
+    def drop_partition(self, id: str) -> None:
+        """Drop a deleted partition."""
+        self._confirmed.pop(id, None)
+
+    def is_other(self, agent_id: str, id: str) -> bool:
+        """Return whether an agent holds a share with the id of a partition that may belong to another one."""
+        return any(share.partition_id == id and self._may_be_other(agent_id, share) for share in self._shares(agent_id))
+
     def unknown(self, agent_id: str) -> list[HeldShare]:
-        """Return the shares of partitions that have no IPUs on this machine in the records."""
+        """Return the shares that the records do not explain.
+
+        Their partitions have no IPUs on this machine in the records, or they may belong to other partitions, and the
+        record requires a change of them.
+        """
         recorded = self.recorded(agent_id)
-        return [share for share in self._shares(agent_id) if share.partition_id not in recorded]
+        return [share for share in self._shares(agent_id) if not self._is_explained(agent_id, share, recorded)]
+
+    def _is_explained(self, agent_id: str, share: HeldShare, recorded: Mapping[str, frozenset[int]]) -> bool:
+        id = share.partition_id
+        if id not in recorded:
+            return False
+        if not self._may_be_other(agent_id, share):
+            return True
+        return share.ipus == recorded[id] and self._is_settled(id)
+
+    def _is_settled(self, id: str) -> bool:
+        """Return whether the record of a partition requires no change of its shares."""
+        record = self._records.state.partitions.get(id)
+        return record is not None and record.operation in (Operation.IDLE, Operation.UNREACHABLE)
+
+    def _may_be_other(self, agent_id: str, share: HeldShare) -> bool:
+        if agent_id in self._confirmed.get(share.partition_id, ()):
+            return False
+        return may_be_other(share, self._records.deployment)
 
     def is_current(self, agent_id: str, state: Revision) -> bool:
         """Return whether the event of an agent has this boot id and revision."""

@@ -13,7 +13,7 @@ import pytest
 from openipu.vipu.domain.deployment import Deployment
 from openipu.vipu.domain.errors import RuleError
 from openipu.vipu.fleet.agent_messages import HeldShare
-from openipu.vipu.lifecycle.quarantine import Quarantine, may_release
+from openipu.vipu.lifecycle.quarantine import Quarantine, may_be_other, may_release
 
 DEPLOYMENT = Deployment("abc", epoch=9, complete_since=5)
 OURS = HeldShare("ours", frozenset({3, 2}), "abc", 5)
@@ -55,6 +55,16 @@ def test_shares_of_removed_records_are_released_at_once(share: HeldShare, expect
     assert may_release(share, DEPLOYMENT) is expected
 
 
+@pytest.mark.parametrize(("share", "expected"), [(OURS, False), (OLD, True), (FOREIGN, True), (UNKNOWN, True)])
+def test_shares_that_may_belong_to_another_partition_of_that_name(share: HeldShare, expected: bool) -> None:
+    assert may_be_other(share, DEPLOYMENT) is expected
+
+
+@pytest.mark.parametrize(("share", "expected"), [(OURS, False), (OLD, False), (FOREIGN, True), (UNKNOWN, False)])
+def test_records_that_were_never_restored_explain_shares(share: HeldShare, expected: bool) -> None:
+    assert may_be_other(share, Deployment("abc", epoch=9)) is expected
+
+
 def test_shares_and_bits(quarantine: Quarantine) -> None:
     assert [(each.partition_id, each.ipus, each.releasing) for each in quarantine.shares()] == [
         ("old", (0,), False),
@@ -72,11 +82,13 @@ def test_shares_and_bits(quarantine: Quarantine) -> None:
 
 
 def test_only_its_ipus_are_blocked(quarantine: Quarantine) -> None:
-    blocking = quarantine.blocking("ag01", [0, 1])
+    blocking = quarantine.blocking("ag01", "new", [0, 1])
     assert blocking is not None
     assert blocking.partition_id == "old"
-    assert quarantine.blocking("ag01", [1]) is None
-    assert quarantine.blocking("ag02", [0]) is None
+    assert quarantine.blocking("ag01", "new", [1]) is None
+    assert quarantine.blocking("ag02", "new", [0]) is None
+    assert quarantine.blocking("ag01", "old", [1]) is blocking, "an agent has one share of each partition"
+    assert quarantine.blocking("ag02", "old", [1]) is None
 
 
 def test_a_release_ends_when_the_agent_no_longer_holds_the_share(quarantine: Quarantine) -> None:
