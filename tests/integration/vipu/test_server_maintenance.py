@@ -35,11 +35,13 @@ def test_health(vipu_process: Start, certs: Path) -> None:
     assert "Certificates are valid until 20" in run("health", *port_and_agents(port, certs)).stdout
     with_tls = run("health", "--port", port, "--secure", "--certs", str(certs))
     assert with_tls.returncode == 1
+    assert with_tls.stderr.endswith(". See its log, or omit --secure if the controller runs without it.\n")
     server.stop()
     stopped = run("health", "--port", port, "--wait", "0.5")
     assert stopped.returncode == 1
     message = f"Error OPU616: Cannot use the controller on 127.0.0.1:{port}: it does not serve after 0.5 s: "
     assert stopped.stderr.startswith(message)
+    assert stopped.stderr.endswith(". See its log, or give --secure if the controller runs with it.\n")
 
 
 def test_the_service_manager_is_notified(tmp_path: Path) -> None:

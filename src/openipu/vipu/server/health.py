@@ -40,8 +40,12 @@ def wait(address: ListenAddress, certs: Path | None, seconds: float) -> str:
         if version is not None:
             return version
         if time.monotonic() >= deadline:
+            option = "omit --secure if the controller runs without it"
+            if certs is None:
+                option = "give --secure if the controller runs with it"
             raise NotServingError(
-                f"Cannot use the controller on {address}: it does not serve after {seconds:g} s: {reason}. See its log."
+                f"Cannot use the controller on {address}: it does not serve after {seconds:g} s: {reason}. "
+                f"See its log, or {option}."
             )
         time.sleep(_PAUSE)
 
