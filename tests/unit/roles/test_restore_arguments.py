@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Commands with which the role vipu_server restores backups: partitions lose their records only on request."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import yaml
+from jinja2.nativetypes import NativeEnvironment
+
+from tests import ROOT
+
+ROLE = ROOT / "roles/vipu_server"
+
+
+def commands(tasks: list[dict[str, Any]]) -> list[str]:
+    """Return the templates of all restore commands."""
+    found = []
+    for task in tasks:
+        found += commands([*task.get("block", []), *task.get("rescue", []), *task.get("always", [])])
+        argv = task.get("ansible.builtin.command", {}).get("argv", "")
+        if "'restore'" in argv:
+            found.append(argv)
+    return found
+
+
+def argv(file: str, **settings: bool) -> list[str]:
+    (template,) = commands(yaml.safe_load((ROLE / "tasks" / file).read_text()))
+    defaults = yaml.safe_load((ROLE / "defaults/main.yml").read_text())
+    variables = {
+        **{name: value for name, value in defaults.items() if name.startswith("vipu_server_restore_")},
+        "vipu_server_as_user": [],
+        "vipu_server_program": "vipu-server",
+        "vipu_server_previous_program": "vipu-server",
+        "vipu_server_archive": "backup",
+        "vipu_server_upgrade_backup": "backup",
+        "vipu_server_external_certificates": False,
+        "vipu_server_secure": True,
+        "vipu_server_authority": SimpleNamespace(rc=0),
+    }
+    rendered: list[str] = NativeEnvironment().from_string(template).render({**variables, **settings})
+    return rendered
+
+
+@pytest.mark.parametrize("file", ["restore.yml", "rollback.yml"])
+def test_partitions_lose_their_records_only_on_request(file: str) -> None:
+    assert "--yes" not in argv(file, vipu_server_restore_overwrite=True)
+    assert "--yes" in argv(file, vipu_server_restore_overwrite=True, vipu_server_restore_lose_partitions=True)
+
+
+def test_existing_records_are_replaced_only_on_request() -> None:
+    assert argv("restore.yml") == ["vipu-server", "restore", "backup"]
+    assert "--overwrite" in argv("restore.yml", vipu_server_restore_overwrite=True)
