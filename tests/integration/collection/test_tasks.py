@@ -140,6 +140,9 @@ def test_the_example_of_the_page_about_error_codes(server: InProcess, tmp_path: 
     assert [result["failed"] for result in done if "partition" in result or result["failed"]] == [True, False]
     assert done[0]["error_code"] == "OPU608"
     assert server.server.controller.state.partitions["vision"].size == 4
+    again = results(tmp_path, tasks)
+    assert again[0]["error_code"] == "OPU101"
+    assert (again[-1]["failed"], again[-1]["changed"]) == (False, False)
 
 
 def test_check_mode_only_compares_over_the_public_api(public_only: InProcess) -> None:
