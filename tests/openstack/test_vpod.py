@@ -109,9 +109,20 @@ def test_a_failed_order_is_completed_or_released(
     assert (partitions(twin), servers(admin, order)) == ({}, {})
 
 
+ADMINISTRATOR = "vipu-admin --config admin.vipu-cli.hcl"
+
+
+def agents(cli: Cli) -> list[str]:
+    """Return the names of the agents of a secure controller."""
+    return [agent["id"] for agent in cli.json(f"{ADMINISTRATOR} list agents")]
+
+
 @pytest.fixture
 def secure_cli(twin: OwnTwin, tmp_path: Path) -> Iterator[Cli]:
-    """Command lines for the controller of the twin with certificates and users, in a folder with the first key."""
+    """Command lines for another controller of the twin, with certificates and users, in a folder with the first key.
+
+    At the end it removes its agents, so that the controller of the twin becomes their owner again.
+    """
     insecure = psutil.Process(twin.pid("controller"))
     insecure.terminate()
     insecure.wait(20)
@@ -125,7 +136,10 @@ def secure_cli(twin: OwnTwin, tmp_path: Path) -> Iterator[Cli]:
     try:
         files = {"CA_PATH": "ca.crt", "CLIENT_CERT": "client.crt", "CLIENT_KEY": "client.key"}
         settings = {f"VIPU_CLI_{name}": str(certs / "client" / file) for name, file in files.items()}
-        yield Cli(tmp_path, server.address, **settings)
+        cli = Cli(tmp_path, server.address, **settings)
+        yield cli
+        for agent in agents(cli):
+            cli.out(f"{ADMINISTRATOR} remove agent {agent} --force")
     finally:
         server.stop()
         twin.twin("up")
@@ -142,13 +156,14 @@ def test_a_user_of_a_secure_controller(
     }.items():
         if name.startswith("VIPU_CLI_"):
             monkeypatch.setenv(name, value)
-    administrator = "vipu-admin --config admin.vipu-cli.hcl"
     play("vipu_objects.yml")
+    for agent in agents(secure_cli):
+        secure_cli.out(f"{ADMINISTRATOR} take-over agent {agent}")
     name, folder = order["vpod_name"], secure_cli.home / "users"
     order["vipu_users_folder"] = str(folder)
 
     def users() -> dict[str, list[str]]:
-        listed = secure_cli.json(f"{administrator} list users")
+        listed = secure_cli.json(f"{ADMINISTRATOR} list users")
         return {user["id"]: sorted(user["allocations"]) for user in listed if user["id"] != "admin"}
 
     # A new user. Destruction releases everything of a failed order.
@@ -164,12 +179,12 @@ def test_a_user_of_a_secure_controller(
     assert [partition["id"] for partition in bob.json(f"vipu --config {file} list partitions")] == [name]
     play("vpod_destroy.yml")
     assert (users(), list(folder.iterdir())) == ({}, [])
-    assert secure_cli.json(f"{administrator} list allocations") == []
+    assert secure_cli.json(f"{ADMINISTRATOR} list allocations") == []
     assert changed(play("vpod_destroy.yml")) == 0
 
     # A user with other IPUs keeps them.
-    secure_cli.out(f"{administrator} create allocation other --cluster cl0 --size 2")
-    secure_cli.out(f"{administrator} create user alice --allocations other")
+    secure_cli.out(f"{ADMINISTRATOR} create allocation other --cluster cl0 --size 2")
+    secure_cli.out(f"{ADMINISTRATOR} create user alice --allocations other")
     order.update(vpod_user="alice", vpod_controller_vm=False)
     play("vpod_create.yml")
     assert users() == {"alice": sorted(["other", name])}
