@@ -140,3 +140,12 @@ def plan(
 def changes(steps: list[Any]) -> list[tuple[str, str, str]]:
     """Return kind, key and action of each step that changes something."""
     return [(s.family.kind, s.key, s.action.value) for s in steps if s.action.value != "none"]
+
+
+def machine(name, mac, address, **more):
+    return {"name": name, "network": "data", "mac": mac, "addresses": [address], "dns_name": name, **more}
+
+
+def state_with(*ports, **raw):
+    raw.setdefault("network", [network("data")])
+    return state(subnet=[subnet("data", "data", "10.5.0.0/16")], port=list(ports), **raw)
