@@ -289,6 +289,12 @@ def pod(
     return reply
 
 
+def listed(client: Client) -> set[str]:
+    """Return the partitions of a controller."""
+    reply = client.user.ListPartitions(virmgrpc.ListPartitionsRequest(), timeout=10)
+    return {each.id for each in reply.partitions}
+
+
 def release_shares(client: Client, **call: Any) -> None:
     """Release the shares that earlier deployments left on shared machines."""
     held = client.admin.ListQuarantine(admin.ListQuarantineRequest(), **call).shares

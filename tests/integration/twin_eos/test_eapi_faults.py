@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Faults, commits and restarts of the twin of an EOS switch."""
+"""Test faults, commits and restarts of the twin of an EOS switch."""
 
 from __future__ import annotations
 

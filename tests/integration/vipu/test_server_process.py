@@ -21,7 +21,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from openipu.shared.vipu.client import ACCESS_KEY_METADATA, USER_ID_METADATA
 from openipu.shared.vipu.contract import admin, virmgrpc
 from openipu.vipu.server.initialise import initialise
-from tests.integration.vipu_servers import Client, Machines, Process, command, partition, pod, run, wait_active
+from tests.integration.vipu_servers import Client, Machines, Process, command, listed, partition, pod, run, wait_active
 
 Start = Callable[..., Process]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Stops and kills of the process vipu-server while clients write."""
+"""Test stops and kills of the process vipu-server while clients write."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import grpc
 import pytest
 
 from openipu.shared.vipu.contract import virmgrpc
-from tests.integration.vipu_servers import Machines, Process, partition, pod
+from tests.integration.vipu_servers import Machines, Process, listed, partition, pod
 
 Start = Callable[..., Process]
 
@@ -66,11 +66,6 @@ class Writers:
         """Compare the recorded results with the listed partitions."""
         assert self.existing <= listed
         assert not self.removed & listed
-
-
-def listed(server: Process) -> set[str]:
-    reply = server.user.ListPartitions(virmgrpc.ListPartitionsRequest(), timeout=10)
-    return {each.id for each in reply.partitions}
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
