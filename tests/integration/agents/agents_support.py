@@ -166,8 +166,13 @@ class Plane:
         until(lambda: self.partition(id).ready is ReadyState.ACTIVE, seconds, f"{id} active")
 
     def wait_error(self, id: str, seconds: float = 20.0) -> Partition:
-        until(lambda: self.partition(id).ready is ReadyState.ERROR, seconds, f"{id} in error")
-        return self.partition(id)
+        """Wait for the state ERROR, and return the record that had it: an automatic reset soon replaces it."""
+
+        def failed() -> Partition | None:
+            partition = self.partition(id)
+            return partition if partition.ready is ReadyState.ERROR else None
+
+        return until(failed, seconds, f"{id} in error")
 
     def wait_up(self, *ids: str) -> None:
         expected = ids or tuple(self.state.agents)
