@@ -121,8 +121,10 @@ class Link:
 
 def clean(text: str, limit: int = MAX_TEXT) -> str:
     """Return a text of an agent for people: one printable line of at most ``limit`` characters."""
-    cut = text[: 4 * limit]
-    line = " ".join("".join(character if character.isprintable() else " " for character in cut).split())
+    cut = printable = text[: 4 * limit]
+    if not cut.isprintable():
+        printable = "".join(character if character.isprintable() else " " for character in cut)
+    line = " ".join(printable.split())
     return line if len(line) <= limit and len(text) == len(cut) else f"{line[: limit - 1]}…"
 
 

@@ -17,11 +17,11 @@ from openipu.vipu.domain.deployment import Deployment
 from openipu.vipu.domain.model import Agent
 from openipu.vipu.fleet import agent_messages
 from openipu.vipu.fleet.agent_messages import AgentEvent, InvalidMessageError, MachineInfo, Revision
+from openipu.vipu.fleet.silence import Silence
 from openipu.vipu.fleet.status import AgentState, AgentStatus
 from openipu.vipu.fleet.token_bucket import TokenBucket
 from openipu.vipu.tls.load import ClientCredentials
 
-LATE = 0.5  # seconds after a deadline from which the event loop, not the agent, is late
 MAX_MESSAGE = 256 << 10  # bytes; far more than the limits of ``agent_messages`` allow in practice
 EVENTS_PER_SECOND = 20.0  # of one agent, besides its heartbeats; the controller reads further ones later
 EVENTS_AT_ONCE = 40
@@ -146,15 +146,20 @@ class AgentConnection:
         call = self.stub.Watch(request, wait_for_ready=patient)
         try:
             first = max(FIRST_RESPONSE, max_silence)
-            current = agent_messages.event(await _read(call, first))
+            async with Silence(first):
+                current = agent_messages.event(await _read(call))
             up(agent_messages.machine_info(await self.stub.GetInfo(contract.GetInfoRequest(), timeout=first)))
             # Replies to calls of an earlier stream cannot arrive any more.
             self.state = Revision(self.state.boot_id, 0)
             bucket = TokenBucket(EVENTS_PER_SECOND + 1 / self._heartbeat, EVENTS_AT_ONCE)
-            while True:
-                event(current)
-                await asyncio.sleep(bucket.delay(asyncio.get_running_loop().time()))
-                current = agent_messages.event(await _read(call, max_silence))
+            async with Silence(max_silence) as silence:
+                while True:
+                    event(current)
+                    if delay := bucket.delay(asyncio.get_running_loop().time()):
+                        await asyncio.sleep(delay)
+                    message = await _read(call)
+                    silence.end()
+                    current = agent_messages.event(message)
         finally:
             call.cancel()
 
@@ -224,23 +229,9 @@ class AgentConnection:
         await self._channel.close()
 
 
-async def _read(call: Any, seconds: float) -> Any:
-    """Return the next message. Raises TimeoutError after ``seconds``, AioRpcError when the stream ends.
-
-    When the event loop itself was late (a paused process or virtual machine), messages may be waiting, so the
-    agent has the time once more.
-    """
-    loop = asyncio.get_running_loop()
-    reading = loop.create_task(call.read())
-    try:
-        while not reading.done():
-            deadline = loop.time() + seconds
-            await asyncio.wait({reading}, timeout=seconds)
-            if not reading.done() and loop.time() < deadline + LATE:
-                raise TimeoutError
-        message = await reading
-    finally:
-        reading.cancel()
+async def _read(call: Any) -> Any:
+    """Return the next message. Raises AioRpcError when the stream ends."""
+    message = await call.read()
     if message is grpc.aio.EOF:
         code, details = await call.code(), await call.details()
         raise grpc.aio.AioRpcError(code, grpc.aio.Metadata(), grpc.aio.Metadata(), details or "it closed the stream")

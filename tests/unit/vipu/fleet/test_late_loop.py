@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from openipu.vipu.fleet import connection
+from openipu.vipu.fleet.silence import LATE, Silence
 
-SILENCE = 0.1  # seconds
+SECONDS = 0.1  # of silence
 ROUNDS = 100
 
 
@@ -23,17 +23,6 @@ class JumpingLoop(asyncio.SelectorEventLoop):
 
     def time(self) -> float:
         return super().time() + self.jumped
-
-
-class Stream:
-    """Stream of messages from an agent."""
-
-    def __init__(self) -> None:
-        self._messages: asyncio.Queue[int] = asyncio.Queue()
-        self.send = self._messages.put_nowait
-
-    async def read(self) -> int:
-        return await self._messages.get()
 
 
 def run(main: Coroutine[Any, Any, None]) -> None:
@@ -49,14 +38,16 @@ def test_pauses_of_the_controller_are_no_silence() -> None:
     async def main() -> None:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, JumpingLoop)
-        stream = Stream()
-        for number in range(ROUNDS):
-            reading = loop.create_task(connection._read(stream, SILENCE))
-            await asyncio.sleep(generator.uniform(0, SILENCE / 4))
-            loop.jumped += SILENCE + 0.5 + generator.expovariate(1 / 20)  # the process was stopped
-            await asyncio.sleep(0.001)  # the deadline has passed, and no message was processed yet
-            stream.send(number)
-            assert await reading == number
+        messages: asyncio.Queue[int] = asyncio.Queue()
+        async with Silence(SECONDS) as silence:
+            for number in range(ROUNDS):
+                reading = loop.create_task(messages.get())
+                await asyncio.sleep(generator.uniform(0, SECONDS / 4))
+                loop.jumped += SECONDS + LATE + generator.expovariate(1 / 20)  # the process was stopped
+                await asyncio.sleep(0.001)  # the time is over, and no message was processed yet
+                messages.put_nowait(number)
+                assert await reading == number
+                silence.end()
 
     run(main())
 
@@ -66,13 +57,29 @@ def test_a_silent_agent_is_noticed_also_after_a_pause() -> None:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, JumpingLoop)
         with pytest.raises(TimeoutError):
-            await connection._read(Stream(), SILENCE)
-        reading = loop.create_task(connection._read(Stream(), SILENCE))
-        await asyncio.sleep(0)
-        loop.jumped += 60.0
-        begun = loop.time()
+            async with Silence(SECONDS):
+                await loop.create_future()
+        resumed = None
         with pytest.raises(TimeoutError):
-            await reading
-        assert loop.time() - begun > SILENCE / 2
+            async with Silence(SECONDS):
+                await asyncio.sleep(0)
+                loop.jumped += 60.0
+                resumed = loop.time()
+                await loop.create_future()
+        assert resumed is not None
+        assert SECONDS / 2 < loop.time() - resumed < 60.0
+
+    run(main())
+
+
+def test_messages_restart_the_time() -> None:
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, JumpingLoop)
+        async with Silence(10.0) as silence:
+            for _ in range(5):
+                loop.jumped += 7.0
+                silence.end()
+                await asyncio.sleep(0.001)  # due timers run
 
     run(main())
