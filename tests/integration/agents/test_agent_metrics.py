@@ -54,14 +54,14 @@ def test_metrics_count_calls_and_partitions(agent: Any) -> None:
         with pytest.raises(grpc.RpcError) as rejected:
             garbage(b"\xff\xff", metadata=identity.metadata(OWNER), timeout=10)
         assert rejected.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+        calls = {"service": SERVICE, "method": "Configure"}
+        until_value(url, "ipum_rpc_duration_seconds_count", 2, **calls)  # counted after the reply
         scrape = check(url, MACHINE)
         assert scrape.get("ipum_controllers") == 1
         assert scrape.get("ipum_partitions") == 1
         assert scrape.get("ipum_ipu_in_use", ipu="1") == 1
-        calls = {"service": SERVICE, "method": "Configure"}
         assert scrape.get("ipum_rpc_handled_total", **calls, code="OK") == 1
         assert scrape.get("ipum_rpc_handled_total", **calls, code="INVALID_ARGUMENT") == 1
-        assert scrape.get("ipum_rpc_duration_seconds_count", **calls) == 2
         watch.cancel()
         scrape = until_value(url, "ipum_controllers", 0)
     scrape = until_value(url, "ipum_rpc_handled_total", 1, service=SERVICE, method="Watch", code="CANCELLED")
