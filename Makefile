@@ -8,7 +8,7 @@ export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv bring-up twin-up twin-down test test-all test-newcomer static test-core coverage mutation test-oldest lint types sanity unit integration attack ansible-lint docs test-browser test-peers openstack-up openstack-down test-openstack test-roles test-poplar-server rack-rehearsal bench bench-openstack soak proto format lock build clean
+.PHONY: help venv bring-up twin-up twin-down test test-all test-newcomer static test-core coverage mutation test-playbooks test-oldest lint types sanity unit integration attack ansible-lint docs test-browser test-peers openstack-up openstack-down test-openstack test-roles test-poplar-server rack-rehearsal bench bench-openstack soak proto format lock build clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' Makefile
@@ -66,15 +66,18 @@ types: venv ## mypy in strict mode
 unit: venv ## unit and property tests
 	pytest tests/unit -n 2
 
-integration: venv ## tests of controller, agents, command lines, modules and playbooks with a twin
+integration: venv ## tests of controller, agents, command lines, modules and the bring-up with a twin
 	pytest tests/integration tests/attack -m "not long" -n 3 --dist loadscope
+
+test-playbooks: venv ## playbooks and tasks as users run them, in all modes, over both transports
+	pytest tests/playbooks -n 3 --dist loadscope
 
 attack: venv ## attacks on controller and agents, each with its defence on and off
 	pytest tests/attack -n 2 --timeout 600
 
-coverage: venv ## line and branch coverage of unit and integration tests
+coverage: venv ## line and branch coverage of unit tests, integration tests and playbooks
 	@mkdir -p .cache/coverage && coverage erase
-	pytest tests/unit tests/integration -n 3 --dist loadscope --cov --cov-report=
+	pytest tests/unit tests/integration tests/playbooks -n 3 --dist loadscope --cov --cov-report=
 	@coverage html --quiet --directory build/coverage
 	coverage report
 

@@ -29,5 +29,6 @@ ansible --version | head -n 1
 pytest -p no:cacheprovider -n 2 --dist loadscope --ignore tests/unit/collection/pod/test_pod_inventory.py \
     tests/unit/collection tests/unit/roles/test_openipu_lock.py tests/unit/roles/test_role_files.py \
     tests/unit/roles/test_role_specs.py tests/unit/vipu/storage/test_store.py tests/unit/vipu/storage/test_store_file.py \
-    tests/integration/bringup tests/integration/pdu tests/integration/collection/test_scenarios.py \
-    tests/integration/collection/test_written_files.py tests/integration/collection/test_pod_report.py
+    tests/integration/bringup tests/integration/pdu tests/playbooks/test_scenarios.py \
+    tests/playbooks/test_written_files.py tests/playbooks/test_pod_report.py \
+    tests/playbooks/test_pdu_scenarios.py tests/playbooks/test_power_playbook.py

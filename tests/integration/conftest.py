@@ -16,7 +16,7 @@ from openipu.vipu.server.initialise import initialise
 from tests.integration.vipu_servers import InProcess, InstantLife, Machines, Process
 
 # Modules with few and long tests. They start first, so that no worker is idle at the end.
-LONGEST = ("upgrade/test_rolling_upgrade.py", "bringup/test_bringup.py", "collection/test_cluster_gate.py")
+LONGEST = ("upgrade/test_rolling_upgrade.py", "bringup/test_bringup.py", "playbooks/test_cluster_gate.py")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -58,7 +58,7 @@ HOSTS = (
     "extensions/molecule/*",
     "roles/*",
     "tests/roles/*",
-    "tests/integration/upgrade/rack_tool.py",
+    "tests/playbooks/upgrade/rack_tool.py",
 )
 
 
@@ -111,7 +111,7 @@ class Suite:
 SUITES = (
     Suite(
         "test",
-        "static checks, unit and integration tests: only Python",
+        "static checks, unit and integration tests, the bring-up of a twin",
         ("*",),
         460,
         always=True,
@@ -127,6 +127,21 @@ SUITES = (
         sessions=False,
     ),
     Suite(
+        "test-playbooks",
+        "playbooks and tasks in all modes, over both transports",
+        (
+            *PRODUCT,
+            "roles/*",
+            "tests/playbooks/*",
+            "tests/integration/*",
+            "tests/unit/__init__.py",
+            "tests/unit/collection/__init__.py",
+            "tests/unit/collection/report/*",
+        ),
+        300,
+        ignored=ARCHIVE,
+    ),
+    Suite(
         "test-oldest",
         "the oldest releases that pyproject.toml allows",
         (
@@ -136,6 +151,7 @@ SUITES = (
             "tools/*",
             "tests/unit/*",
             "tests/integration/*",
+            "tests/playbooks/*",
             "docs/*",
             "extensions/*",
         ),

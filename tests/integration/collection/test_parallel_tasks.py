@@ -15,7 +15,7 @@ import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.transport.command_line import CliTransport
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.transport.grpc_api import GrpcTransport
 
-from tests.integration.collection.test_tasks import performer
+from tests.integration.collection.tasks import performer
 from tests.integration.vipu_servers import InProcess, InstantLife, pod
 
 BIN = Path(sys.executable).parent

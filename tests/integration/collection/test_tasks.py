@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -11,31 +10,12 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin
 
 from tests import ROOT
 from tests.integration.collection.playbook import results
-from tests.integration.collection.test_scenarios import AGENTS, NAMES, NOTEBOOK, VISION
+from tests.integration.collection.tasks import AGENTS, NAMES, NOTEBOOK, VISION, Perform, performer
 from tests.integration.vipu_servers import InProcess, InstantLife, pod
-
-Perform = Callable[..., dict[str, Any]]
-
-
-def performer(server: InProcess) -> Perform:
-    """Perform a task at the controller: ``perform("vipu_agent", id=…, check=True)``."""
-    host, port = server.address.rsplit(":", 1)
-
-    def perform(name: str, check: bool = False, **options: Any) -> dict[str, Any]:
-        action = importlib.import_module(f"ansible_collections.openipu.pod.plugins.action.{name}").ActionModule
-        checked = ArgumentSpecValidator(action.task.argument_spec, **action.task.constraints).validate(
-            {"api_host": host, "api_port": port, **options}
-        )
-        assert not checked.error_messages, checked.error_messages
-        outcome: dict[str, Any] = action.task.perform(checked.validated_parameters, check, True)
-        return outcome
-
-    return perform
 
 
 @pytest.fixture

@@ -20,8 +20,7 @@ from openipu.vipu.api import auth
 from openipu.vipu.domain.model import Put, Role
 from openipu.vipu.tls import issue, load
 from tests.integration.collection.playbook import results
-from tests.integration.collection.test_scenarios import task
-from tests.integration.collection.test_tasks import Perform, performer
+from tests.integration.collection.tasks import Perform, performer, task
 from tests.integration.collection.test_users_playbook import users_playbook
 from tests.integration.vipu_servers import InProcess, InstantLife
 

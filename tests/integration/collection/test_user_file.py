@@ -17,7 +17,7 @@ import grpc
 import pytest
 
 from tests.integration.collection.playbook import play
-from tests.integration.collection.test_scenarios import task
+from tests.integration.collection.tasks import task
 from tests.integration.vipu_servers import Process, run
 
 BIN = Path(sys.executable).parent

@@ -17,7 +17,7 @@ from openipu.vipu.fleet.status import AgentState
 from openipu.vipu.lifecycle.interface import LifecycleOptions
 from openipu.vipu.storage.interface import StoppedError
 from tests.integration.collection.playbook import results
-from tests.integration.collection.test_scenarios import task
+from tests.integration.collection.tasks import task
 from tests.integration.vipu_servers import InProcess, Machines
 from tests.waiting import until
 

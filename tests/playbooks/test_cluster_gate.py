@@ -18,8 +18,7 @@ from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import a
 from tests import ROOT
 from tests.integration.collection.playbook import results
 from tests.integration.collection.recorder import READER, Recorder
-from tests.integration.collection.test_scenarios import task
-from tests.integration.collection.test_tasks import performer
+from tests.integration.collection.tasks import performer, task
 from tests.integration.vipu_servers import InProcess, Machines, pod
 
 FOUR = ("ag01", "ag02", "ag03", "ag04")

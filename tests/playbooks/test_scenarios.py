@@ -12,20 +12,8 @@ import pytest
 
 from tests.integration.collection.playbook import play, results
 from tests.integration.collection.recorder import READER, VALIDATION, Recorder
+from tests.integration.collection.tasks import AGENTS, ALLOCATION, CLUSTER, NOTEBOOK, VISION, task
 from tests.integration.vipu_servers import InProcess, InstantLife
-
-AGENTS = [{"id": f"ag{n:02}", "host": f"127.2.1.{n}"} for n in range(1, 3)]
-NAMES = [agent["id"] for agent in AGENTS]
-CLUSTER = {"id": "cl0", "agents": NAMES, "topology": "torus"}
-ALLOCATION = {"id": "team-a", "cluster": "cl0", "size": 2}
-VISION = {"id": "vision", "allocation": "team-a", "size": 4, "reconfigurable": True}
-NOTEBOOK = {"id": "notebook", "allocation": "team-a", "size": 1}
-
-
-def task(module: str, **options: Any) -> dict[str, Any]:
-    """One task of the collection."""
-    return {"name": module, f"openipu.pod.{module}": options}
-
 
 BULK = [
     task("vipu_pod", agents=AGENTS, clusters=[CLUSTER], allocations=[ALLOCATION], partitions=[VISION, NOTEBOOK]),
@@ -122,12 +110,12 @@ def test_scenarios_are_idempotent_in_all_modes(
         assert bool(recorder.writes(stage.caller)) is stage.writes, (stage.caller, recorder.calls(stage.caller))
     for stage, outcomes in done.items():
         module = replace(stage, path="module")
-        for task, actual, expected in zip(stage.tasks, outcomes, done.get(module, outcomes), strict=True):
-            assert _comparable(actual) == _comparable(expected), task
+        for step, actual, expected in zip(stage.tasks, outcomes, done.get(module, outcomes), strict=True):
+            assert _comparable(actual) == _comparable(expected), step
         predicted = done.get(replace(stage, mode="check"))
         if stage.writes and predicted:
-            for task, actual, expected in zip(stage.tasks, outcomes, predicted, strict=True):
-                assert actual["diff"] == expected.get("diff", actual["diff"] if task is IPUOF_CONFIG else None), task
+            for step, actual, expected in zip(stage.tasks, outcomes, predicted, strict=True):
+                assert actual["diff"] == expected.get("diff", actual["diff"] if step is IPUOF_CONFIG else None), step
 
 
 def _comparable(result: dict[str, Any]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import pytest
 
 from openipu.vipu.tls import issue, load
 from tests.integration.collection.playbook import play, results
-from tests.integration.collection.test_scenarios import AGENTS, NOTEBOOK, VISION, task
+from tests.integration.collection.tasks import AGENTS, NOTEBOOK, VISION, task
 from tests.integration.vipu_servers import InProcess, InstantLife, Process, pod, run
 
 

@@ -13,7 +13,7 @@ from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import a
 from openipu.vipu.fleet.status import DiscoveredAgent
 from tests.integration.collection.playbook import results
 from tests.integration.collection.recorder import Recorder
-from tests.integration.collection.test_scenarios import task
+from tests.integration.collection.tasks import task
 from tests.integration.vipu_servers import InProcess, InstantLife, partition, pod, wait_active
 
 INFOS = [

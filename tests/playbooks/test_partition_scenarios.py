@@ -15,7 +15,7 @@ import pytest
 from openipu.vipu.domain.model import Operation, Put, ReadyState
 from openipu.vipu.domain.state import State
 from tests.integration.collection.playbook import results
-from tests.integration.collection.test_scenarios import AGENTS, NOTEBOOK, VISION, task
+from tests.integration.collection.tasks import AGENTS, NOTEBOOK, VISION, task
 from tests.integration.vipu_servers import InProcess, InstantLife, Machines, pod
 
 SPLIT = {"id": "split", "allocation": "team-a", "size": 2, "num_gcds": 2}

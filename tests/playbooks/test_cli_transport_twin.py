@@ -11,7 +11,7 @@ import pytest
 
 from tests.integration.agents.agents_support import RackProcess
 from tests.integration.collection.playbook import results
-from tests.integration.collection.test_scenarios import task
+from tests.integration.collection.tasks import task
 from tests.integration.vipu_servers import Process
 from tests.waiting import until
 
