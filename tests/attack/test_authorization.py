@@ -151,6 +151,7 @@ def test_tenants_cannot_distinguish_foreign_from_missing_objects(secure_pod: Sec
     assert secure_pod.records() == before
 
 
+@pytest.mark.long
 def test_administrators_can_call_everything(secure_pod: SecurePod) -> None:
     for method in (*PUBLIC, *TENANT, *ADMIN):
         code, details = secure_pod.call(method, secure_pod.root, hostile.plausible(method.request, ABSENT))

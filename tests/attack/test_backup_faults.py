@@ -157,7 +157,8 @@ def forget_moves(self: Any) -> None:
 
 
 @pytest.mark.defence("openipu.vipu.storage.replacement.Replacement._recover", forget_moves)
-@pytest.mark.parametrize("again", [False, pytest.param(True, marks=pytest.mark.long)], ids=["start", "another restore"])
+@pytest.mark.parametrize("again", [False, True], ids=["start", "another restore"])
+@pytest.mark.long
 def test_a_killed_restore_is_completed_or_undone(database: Path, certs: Path, tmp_path: Path, again: bool) -> None:
     archive, _ = backup.create(database, certs, tmp_path / "backup.tar.gz")
     folders = database.parent, certs.parent

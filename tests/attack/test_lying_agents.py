@@ -80,8 +80,8 @@ def trust_positions(results: Any, ipus: Mapping[str, Sequence[int]]) -> dict[str
 
 # One lie about the machine or its partitions, and what the reason of the agent being Down must contain.
 LIES: dict[str, tuple[str, Lie, str]] = {
-    "strangers": ("AgentEvent", replace("shares", strangers(20_000)), "partitions|larger than"),
     "five strangers": ("AgentEvent", replace("shares", strangers(5)), "reports 5 partitions"),
+    "strangers": ("AgentEvent", replace("shares", strangers(20_000)), "partitions|larger than"),
     "no IPUs": ("AgentEvent", replace("shares", [held("x")]), "without IPUs"),
     "IPU 4": ("AgentEvent", replace("shares", [held("x", 4)]), "IPUs other than"),
     "one IPU twice": ("AgentEvent", replace("shares", [held("x", 0), held("y", 0)]), "IPUs other than"),

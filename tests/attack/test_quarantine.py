@@ -29,7 +29,7 @@ from tests.waiting import until
 __all__ = ["plane", "rack"]
 
 FAST = LifecycleOptions(heartbeat=0.2, partition_timeout=5.0)
-SETTLED = 5  # events of each agent; the first automatic reset would follow the first one
+SETTLED = 3  # events of each agent; the first automatic reset would follow the first one
 
 
 def release_all(share: HeldShare, deployment: Deployment) -> bool:

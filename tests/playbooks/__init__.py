@@ -2,5 +2,5 @@
 """Tests of playbooks and tasks as users run them, with ``ansible-playbook``: ``make test-playbooks``.
 
 Each case runs in check mode, for real, again without a change, and in check mode again, over both transports and on
-module path and action path. The bring-up of a whole POD is part of ``make test``.
+module path and action path. ``roles`` has the tasks of roles. The bring-up of a whole POD is part of ``make test``.
 """

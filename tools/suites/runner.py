@@ -35,6 +35,8 @@ _UNSAFE = (
     "PYTHON",
     "ROLE",
 )
+# What ends the processes of a command, and the seconds until the next signal. Tests clean up after SIGINT.
+STOP_SIGNALS = ((signal.SIGINT, 20.0), (signal.SIGTERM, 10.0), (signal.SIGKILL, 10.0))
 MARGIN = 1.25  # a suite starts only when the budget leaves it this many times its expected duration
 
 
@@ -212,11 +214,11 @@ def _run(command: list[str], root: Path, folder: Path, seconds: float | None) ->
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End all processes of a command's group: first with SIGINT, so that tests clean up, at last with SIGKILL.
+    """End all processes of a command's group.
 
     The kernel offers no wait for a group with members that are not children, so this polls, bounded in time.
     """
-    for number, seconds in ((signal.SIGINT, 20.0), (signal.SIGTERM, 10.0), (signal.SIGKILL, 10.0)):
+    for number, seconds in STOP_SIGNALS:
         if process.poll() is None or _group_exists(process.pid):
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, number)
