@@ -11,9 +11,7 @@ import socket
 
 import pytest
 
-from openipu.shared.vipu.client import Client, Connection
-from openipu.shared.vipu.contract import virmgrpc
-from tests.integration.bringup.own_twin import BIN, ROOT, OwnTwin, changed, run
+from tests.integration.bringup.own_twin import OwnTwin, changed
 
 # Tasks that change on the first run: two switches, two PDUs, the controller, the gate, partitions, the report.
 TASKS = 8
@@ -64,52 +62,6 @@ def test_the_status_shows_the_next_steps(deployed):
     assert "16 of 16 up" in text
     assert "vision" in text
     assert "down --state-dir" in text
-
-
-def test_the_collection_contains_the_playbooks(deployed):
-    done = run(BIN / "ansible-playbook", "openipu.pod.site", "-i", deployed.inventory, state=deployed.state)
-    assert changed(done) == 0
-
-
-def test_a_manually_removed_partition_is_created_again(deployed):
-    with Client(Connection(deployed.controller)) as client:
-        client.call(client.user.RemovePartition, virmgrpc.RemovePartitionRequest(partition_id="language"))
-    assert {p["id"] for p in deployed.status()["partitions"]} == {"vision", "notebook"}
-    assert changed(deployed.playbook("partitions.yml", "--check")) == 1
-    assert {p["id"] for p in deployed.status()["partitions"]} == {"vision", "notebook"}
-    assert changed(deployed.playbook("partitions.yml")) == 1
-    assert {p["id"]: p["state"] for p in deployed.status()["partitions"]}["language"] == "ACTIVE"
-
-
-def test_a_run_for_one_tenant_creates_only_its_partitions(deployed):
-    with Client(Connection(deployed.controller)) as client:
-        for id in ("vision", "notebook"):
-            client.call(client.user.RemovePartition, virmgrpc.RemovePartitionRequest(partition_id=id))
-    deployed.playbook("partitions.yml", "-e", '{"vipu_allocations": ["team-b"]}')
-    assert {p["id"] for p in deployed.status()["partitions"]} == {"language", "notebook"}
-    assert changed(deployed.playbook("partitions.yml")) == 1
-
-
-def test_a_second_run_with_modules_changes_nothing(deployed):
-    done = deployed.playbook("site.yml", "-e", "openipu_fast_path=false")
-    assert changed(done) == 0
-
-
-def test_a_stopped_machine_gives_one_message(deployed):
-    deployed.twin("stop-machine", "ag03")
-    try:
-        done = deployed.playbook("site.yml", check=False)
-        assert done.returncode == 2
-        message = (
-            "Cannot start a bring-up: preflight checks failed. "
-            f"Agent ag03 (127.{2 + deployed.octet}.1.3:8080, connection refused) "
-            "does not respond: check that the IPU-Machine is on and connected."
-        )
-        assert message.lower() in " ".join(done.stdout.split()).lower()
-        assert "ag03: has no power." in deployed.twin("status").stdout
-    finally:
-        deployed.twin("start-machine", "ag03")
-    assert changed(deployed.playbook("site.yml", "--tags", "preflight")) == 0
 
 
 def test_a_fault_is_applied_and_healed(deployed):
@@ -189,24 +141,3 @@ def test_a_busy_port_starts_no_process(own):
         assert f"Cannot use {host}:{port}: process {os.getpid()} (" in done.stderr
         assert own.processes() == []
         assert not own.state.exists()
-
-
-def test_a_preflight_without_a_controller_reports_every_problem(own):
-    own.twin("down")
-    done = own.playbook("site.yml", "--tags", "preflight", check=False)
-    text = " ".join(done.stdout.split())
-    assert done.returncode == 2
-    assert f"the V-IPU controller at {own.controller}:8090 does not respond (connection refused). Check host" in text
-    assert "and 12 more do not respond: check that the IPU-Machines are on and connected." in text
-
-
-def test_an_inventory_without_a_pod_is_rejected():
-    playbook = ROOT / "playbooks/site.yml"
-    done = run(BIN / "ansible-playbook", playbook, "-i", "localhost,", check=False)
-    assert done.returncode == 2
-    assert "the inventory has no POD with a controller" in " ".join(done.stdout.split())
-
-
-def test_the_syntax_of_the_pod64_inventory():
-    playbook = ROOT / "playbooks/site.yml"
-    run(BIN / "ansible-playbook", playbook, "-i", ROOT / "inventory/pod64/pod.yml", "--syntax-check")
