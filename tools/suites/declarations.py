@@ -137,8 +137,10 @@ SUITES = (
             "tests/unit/__init__.py",
             "tests/unit/collection/__init__.py",
             "tests/unit/collection/report/*",
+            "tests/unit/vipu/__init__.py",
+            "tests/unit/vipu/cluster_test/*",
         ),
-        300,
+        400,
         ignored=ARCHIVE,
     ),
     Suite(
