@@ -8,6 +8,7 @@ people are cut and cleaned instead.
 
 from __future__ import annotations
 
+import functools
 import ipaddress
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,6 +28,7 @@ MAX_NAME = 128  # characters of names, versions and serial ids
 MAX_ENTRIES = 64  # facts, versions, ports, links or interfaces of one machine; facts or attributes of one IPU
 MAX_COUNT = 2**48  # calls, pulses or errors; no machine reaches it
 MAX_PFC_CLASS = 7
+_MAX_ADDRESS = 64  # characters of an IP address
 _MAX_SMALL = 2**16 - 1  # device ids and architectures
 
 _BOOT_ID = re.compile(r"[!-~]{1,64}")
@@ -257,18 +259,19 @@ def _share_result(found: Sequence[Any], ipus: Sequence[int]) -> ShareResult:
         return ShareResult(str(error))
 
 
-def _device(message: Any, server_version: str) -> Device:
+@functools.lru_cache(4096)
+def _is_unicast(text: str) -> bool:
+    """Return whether a text is a unicast IP address in its usual form. All devices of a machine have the same one."""
     try:
-        address = ipaddress.ip_address(message.ip[:64])
+        address = ipaddress.ip_address(text)
     except ValueError:
-        address = None
-    if (
-        address is None
-        or str(address) != message.ip
-        or "%" in message.ip  # the zone of an IPv6 address may contain any character
-        or address.is_multicast
-        or address.is_unspecified
-    ):
+        return False
+    # The zone of an IPv6 address may contain any character.
+    return str(address) == text and "%" not in text and not (address.is_multicast or address.is_unspecified)
+
+
+def _device(message: Any, server_version: str) -> Device:
+    if len(message.ip) > _MAX_ADDRESS or not _is_unicast(message.ip):
         raise InvalidMessageError(f"the address {_quoted(message.ip)} of a device is no unicast IP address")
     for port in (message.server_port, message.rdma_port):
         if not 1 <= port <= _MAX_SMALL:
@@ -277,7 +280,7 @@ def _device(message: Any, server_version: str) -> Device:
         if not 0 <= number <= _MAX_SMALL:
             raise InvalidMessageError(f"the number {number} of a device is not 0 to {_MAX_SMALL}")
     return Device(
-        ip=str(address),
+        ip=message.ip,
         server_port=message.server_port,
         rdma_port=message.rdma_port,
         device_id=message.device_id,

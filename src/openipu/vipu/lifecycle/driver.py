@@ -9,6 +9,7 @@ operation counts only while the record that started it is still current.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from concurrent.futures import Future
 
 import grpc
@@ -130,11 +131,11 @@ class Driver:
             return
         restarted = connection.state.boot_id not in ("", event.boot_id)
         connection.record_revision(event)
-        held = self._reported.put(connection.id, event)
+        held = self._reported.put(connection.id, event, recorded)
         for id in held:
             if self._reported.is_other(connection.id, id):
                 self._reported.confirm(id, self._agents(id))
-        self._update_quarantine(connection.id)
+        self._update_quarantine(connection.id, recorded)
         for id in recorded if restarted else recorded.keys() - held:
             record = self._records.state.partitions.get(id)
             if id in self._operations or record is None:
@@ -151,16 +152,16 @@ class Driver:
         for id in held:
             self._health.regain(id)
 
-    def _update_quarantine(self, agent_id: str) -> None:
+    def _update_quarantine(self, agent_id: str, recorded: Mapping[str, frozenset[int]]) -> None:
         """Release the unknown shares of an agent, and send the shares that waited for their IPUs."""
         queue = self._queues.get(agent_id)
         if queue is None:
             return
-        changed = self.quarantine.update(agent_id, self._reported.unknown(agent_id))
+        changed = self.quarantine.update(agent_id, self._reported.unknown(agent_id, recorded))
         for id in self.quarantine.releasing(agent_id):
             queue.release_unknown(id)
         if changed:
-            for id in self._reported.recorded(agent_id):
+            for id in recorded:
                 operation = self._operations.get(id)
                 if operation and agent_id in operation.waiting and not operation.is_removal:
                     self._enqueue(operation, agent_id)
@@ -210,7 +211,7 @@ class Driver:
         self._agents_of[id] = tuple(indices)
         for agent_id in indices:
             if self._reported.is_other(agent_id, id):
-                self._update_quarantine(agent_id)
+                self._update_quarantine(agent_id, self._reported.recorded(agent_id))
         self._recovery.now(record)  # its age counts from now on
         if record.operation in (Operation.CREATING, Operation.RESETTING, Operation.REMOVING):
             self._begin(PartitionOperation(record, indices))
@@ -232,7 +233,7 @@ class Driver:
                 self._release(id, agent_id)
         self._reported.drop_partition(id)
         for agent_id in agents:
-            self._update_quarantine(agent_id)
+            self._update_quarantine(agent_id, self._reported.recorded(agent_id))
         self._removals.complete(id)
         self._recovery.search()
 

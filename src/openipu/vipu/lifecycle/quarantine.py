@@ -88,7 +88,9 @@ class Quarantine:
 
         It has the same partition id or one of the IPUs.
         """
-        held = self._shares.get(agent_id, {})
+        held = self._shares.get(agent_id)
+        if not held:
+            return None
         if partition_id in held:
             return held[partition_id]
         return next((share for share in held.values() if not set(ipus).isdisjoint(share.ipus)), None)

@@ -18,17 +18,19 @@ from openipu.vipu.storage.interface import Records
 
 
 class ReportedShares:
-    """Last events of the agents that are up. Use it in the event loop only."""
+    """Last events of the agents that are up. Use it in the event loop only.
+
+    Arguments ``recorded`` are results of the method of this name.
+    """
 
     def __init__(self, records: Records) -> None:
         self._records = records
         self._events: dict[str, AgentEvent] = {}
         self._confirmed: dict[str, frozenset[str]] = {}  # partition -> agents whose shares belong to the record
 
-    def put(self, agent_id: str, event: AgentEvent) -> set[str]:
+    def put(self, agent_id: str, event: AgentEvent, recorded: Mapping[str, frozenset[int]]) -> set[str]:
         """Replace the event of an agent. Return the partitions with a share as the records require it."""
         self._events[agent_id] = event
-        recorded = self.recorded(agent_id)
         return {share.partition_id for share in event.shares if share.ipus == recorded.get(share.partition_id)}
 
     def drop(self, agent_id: str) -> None:
@@ -60,13 +62,12 @@ class ReportedShares:
         """Return whether an agent holds a share with the id of a partition that may belong to another one."""
         return any(share.partition_id == id and self._may_be_other(agent_id, share) for share in self._shares(agent_id))
 
-    def unknown(self, agent_id: str) -> list[HeldShare]:
+    def unknown(self, agent_id: str, recorded: Mapping[str, frozenset[int]]) -> list[HeldShare]:
         """Return the shares that the records do not explain.
 
         Their partitions have no IPUs on this machine in the records, or they may belong to other partitions, and the
         record requires a change of them.
         """
-        recorded = self.recorded(agent_id)
         return [share for share in self._shares(agent_id) if not self._is_explained(agent_id, share, recorded)]
 
     def _is_explained(self, agent_id: str, share: HeldShare, recorded: Mapping[str, frozenset[int]]) -> bool:
