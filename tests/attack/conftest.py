@@ -19,8 +19,14 @@ ON, OFF = "defence on", "defence off"
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run tests with a marker ``defence`` twice, the second time in ``make attack`` only."""
-    if any(metafunc.definition.iter_markers("defence")):
+    """Run tests with a marker ``defence`` twice, the second time in ``make attack`` only.
+
+    A marker of a defence that does not exist any more is an error in each run.
+    """
+    switches = [defences.Switch(*marker.args) for marker in metafunc.definition.iter_markers("defence")]
+    for switch in switches:
+        switch.find()
+    if switches:
         metafunc.parametrize("defence", [ON, pytest.param(OFF, marks=pytest.mark.long)], indirect=True)
 
 

@@ -19,7 +19,7 @@ def reset_at_once(health: Any, id: str, error: str) -> None:
 @pytest.mark.long
 @pytest.mark.timeout(900)
 @pytest.mark.defence("openipu.vipu.lifecycle.health.PartitionHealth.unreachable", reset_at_once)
-@pytest.mark.defence("openipu.vipu.fleet.connection.LATE", float("inf"))
+@pytest.mark.defence("openipu.vipu.fleet.silence.LATE", float("inf"))
 @pytest.mark.parametrize("part", PARTS)
 def test_partitions_survive_pauses_of_a_minute(tmp_path: Path, part: str) -> None:
     rack = PausedRack(tmp_path)
