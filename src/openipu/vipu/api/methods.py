@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -99,7 +98,7 @@ class Method:
         """Record a call without error."""
         seconds = time.perf_counter() - start
         self._count("OK", seconds)
-        if self._writes and _log.is_enabled_for(logging.INFO) and _changed(request, reply):
+        if self._writes and _changed(request, reply):
             _log.info(
                 "request completed",
                 method=self.path,
@@ -131,16 +130,15 @@ class Method:
         return code, message
 
     def _debug(self, context: grpc.ServicerContext, user: str, code: str, message: str, seconds: float) -> None:
-        if _log.is_enabled_for(logging.DEBUG):
-            _log.debug(
-                "call",
-                method=self.path,
-                user=user,
-                peer=context.peer(),
-                code=code,
-                error=message,
-                milliseconds=round(seconds * 1000, 3),
-            )
+        _log.debug(
+            "call",
+            method=self.path,
+            user=user,
+            peer=context.peer(),
+            code=code,
+            error=message,
+            milliseconds=round(seconds * 1000, 3),
+        )
 
 
 def _party(peer: str) -> str:

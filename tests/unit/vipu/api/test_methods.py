@@ -30,11 +30,7 @@ def test_only_completed_changes_are_logged(
     name: str, streams: bool, logged: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lines: list[str] = []
-    log = SimpleNamespace(
-        info=lambda event, **more: lines.append(event),
-        debug=lambda event, **more: None,
-        is_enabled_for=lambda level: True,
-    )
+    log = SimpleNamespace(info=lambda event, **more: lines.append(event), debug=lambda event, **more: None)
     monkeypatch.setattr(methods, "_log", log)
     handler = SimpleNamespace(
         request_streaming=streams,
