@@ -3,6 +3,13 @@
 
 from __future__ import annotations
 
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+
 from openipu.shared.vipu.client import Client, Connection
 from openipu.shared.vipu.contract import virmgrpc
 from tests.integration.bringup.conftest import deployed, own
@@ -76,3 +83,21 @@ def test_an_inventory_without_a_pod_is_rejected():
 def test_the_syntax_of_the_pod64_inventory():
     playbook = ROOT / "playbooks/site.yml"
     run(BIN / "ansible-playbook", playbook, "-i", ROOT / "inventory/pod64/pod.yml", "--syntax-check")
+
+
+@pytest.mark.parametrize("connections", [True, False])
+def test_devices_without_a_connection_need_no_vault(tmp_path: Path, connections: bool) -> None:
+    """``group_vars`` of the POD refers to undefined ``vault_…`` variables, also outside of the connections."""
+    pod = shutil.copytree(ROOT / "inventory/pod64", tmp_path / "pod64")
+    for group, name in (("switches", "eos_connection"), ("pdus", "pdu_connection")):
+        file = pod / "group_vars" / f"{group}.yml"
+        variables = yaml.safe_load(file.read_text())
+        if not connections:
+            del variables[name]
+        file.write_text(yaml.safe_dump(variables))
+    playbook = ROOT / "playbooks/preflight.yml"
+    done = run(BIN / "ansible-playbook", playbook, "-i", pod / "pod.yml", "-e", "pod_check_reach=false", check=False)
+    failed = dict(re.findall(r"^(\w+) +:.* failed=(\d)", done.stdout, re.MULTILINE))
+    assert {failed[device] for device in ("tor1", "mgmt1", "pdu1", "pdu2")} == {"1" if connections else "0"}
+    for device in ("tor1", "pdu2"):
+        assert (f"Cannot use the variables of '{device}'" in done.stdout) is connections
