@@ -8,7 +8,7 @@ export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv bring-up twin-up twin-down test test-all test-newcomer static test-core coverage mutation test-playbooks test-oldest lint types sanity unit integration attack ansible-lint docs test-browser test-peers openstack-up openstack-down test-openstack test-roles test-poplar-server rack-rehearsal bench bench-openstack soak proto format lock build clean
+.PHONY: help venv bring-up twin-up twin-down test test-all test-newcomer static test-core coverage mutation test-playbooks test-oldest lint types sanity unit integration attack ansible-lint docs test-browser test-peers openstack-up openstack-down test-openstack kube-up kube-down test-kubernetes test-roles test-poplar-server rack-rehearsal bench bench-openstack soak proto format lock build clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' Makefile
@@ -147,6 +147,16 @@ test-openstack: venv $(OPENSTACK)/.ready $(KOLLA)/.ready $(PEERS)/.ready $(PEERS
 bench-openstack: venv $(OPENSTACK)/.ready $(PEERS)/.ready $(PEERS_OPENSTACK)/.ready ## benchmark of Neutron, compared with openstack.cloud
 	python -m tests.benchmark.neutron
 
+kube-up: venv ## start a Kubernetes control plane on loopback; builds it once (13 CPU minutes), or uses KUBEBUILDER_ASSETS
+	@python -m tools.kubernetes install && python -m tools.kubernetes up
+
+kube-down: venv ## stop the control plane and remove its files, except the built programs
+	@python -m tools.kubernetes down
+
+test-kubernetes: venv ## tests of the IPU operator with a control plane of their own; builds it as kube-up
+	@python -m tools.kubernetes install && python -m tools.kubernetes build
+	pytest tests/kubernetes -n 0
+
 ROLE ?=
 test-roles: venv ## scenarios of the roles on systemd hosts, all or ROLE=… (needs root; installs podman and other packages)
 	@python -m tools.hosts install && python -m tools.guest install
@@ -216,5 +226,6 @@ build: venv ## build the wheel and the archive of the collection, which contains
 
 clean: ## remove generated files except .venv
 	@if [ -d .cache/openstack/cloud ]; then python -m tools.openstack down; fi
+	@for state in default tests; do if [ -d .cache/kubernetes/$$state ]; then python -m tools.kubernetes down --state-dir .cache/kubernetes/$$state; fi; done
 	@for state in default tests; do if [ -d .cache/hosts/$$state ]; then python -m tools.hosts down --state-dir .cache/hosts/$$state; fi; done
 	rm -rf .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist docs/build

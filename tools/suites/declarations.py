@@ -32,6 +32,7 @@ COMMON = (
 PRODUCT = ("src/*", "plugins/*", "playbooks/*", "inventory/*")
 # Files that the archive of the collection contains and that no test of an installed collection depends on.
 ARCHIVE = (
+    "charts/*",
     "docs/*",
     "changelogs/*",
     "extensions/*",
@@ -252,6 +253,22 @@ SUITES = (
             "bind9-dnsutils",
         ),
         before="openstack-down",  # the tests use a running cloud
+    ),
+    Suite(
+        "test-kubernetes",
+        "the IPU operator with a real Kubernetes API server",
+        (
+            *PRODUCT,
+            "charts/*",
+            "tests/kubernetes/*",
+            "tests/unit/__init__.py",
+            "tests/unit/kubernetes/*",
+            "tools/hosts/*",
+            "tools/kubernetes/*",
+            "tools/locks.py",
+        ),
+        900,  # with the build of Kubernetes
+        packages=("etcd-server",),
     ),
     Suite(
         "test-roles",
