@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Names that belong to the operator: labels, volumes, containers, paths and environment variables."""
+
+from __future__ import annotations
+
+PREFIX = "graphcore.ai/"  # of labels and annotations
+
+JOB_LABEL = f"{PREFIX}ipujob"
+ROLE_LABEL = f"{PREFIX}role"
+INSTANCE_LABEL = f"{PREFIX}instance"
+WORKER_LABEL = f"{PREFIX}worker"
+ATTEMPT_LABEL = f"{PREFIX}attempt"  # number of restarts before the pod was created
+WORKER_ROLE, LAUNCHER_ROLE = "worker", "launcher"
+
+CONFIG_VOLUME, TOOLS_VOLUME, SHM_VOLUME = "ipujob-config", "ipujob-tools", "ipujob-shm"
+VOLUMES = frozenset({CONFIG_VOLUME, TOOLS_VOLUME, SHM_VOLUME})
+
+INIT_CONTAINER = "ipujob-init"
+CONTAINERS = frozenset({INIT_CONTAINER})
+
+CONFIG_PATH = "/etc/mpi"
+TOOLS_PATH = "/opt/ipujob"  # kubectl, which the init container of the launcher delivers
+SHM_PATH = "/dev/shm"  # noqa: S108  the mount point of shared memory, no temporary file
+
+IPU_RESOURCE = f"{PREFIX}ipu"
+
+# Variables that select the partition. Users may set the other variables of ``environment`` themselves.
+VARIABLES = frozenset(
+    {"IPUOF_VIPU_API_HOST", "IPUOF_VIPU_API_PORT", "IPUOF_VIPU_API_PARTITION_ID", "IPUOF_VIPU_API_GCD_ID"}
+)

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A control plane for all tests, and a namespace for each."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from tests.kubernetes.cluster import CRD, Cluster
+from tests.waiting import until
+from tools.kubernetes import programs
+from tools.kubernetes.control_plane import ControlPlane
+from tools.kubernetes.site import STATE
+
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="session")
+def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Start a new control plane with the custom resource."""
+    state = STATE.with_name("tests")
+    plane = ControlPlane(state)
+    plane.down()  # of a killed run
+    folder = programs.ensure_programs(print)
+    plane.up(folder)
+    try:
+        cluster = Cluster(folder / "kubectl", plane.site.kubeconfig())
+        cluster.kubectl("apply", "--filename", CRD)
+        cluster.kubectl("wait", "--for=condition=Established", "crd/ipujobs.graphcore.ai", "--timeout=30s")
+        yield cluster
+    finally:
+        plane.down()
+
+
+@pytest.fixture
+def cluster(control_plane: Cluster) -> Cluster:
+    """Return the control plane with a namespace for one test."""
+    name = f"test-{next(_numbers)}"
+    control_plane.kubectl("create", "namespace", name)
+    found = replace(control_plane, namespace=name)
+    # Pods need it. The controller manager creates it.
+    until(lambda: found.run("get", "serviceaccount", "default").returncode == 0)
+    return found
