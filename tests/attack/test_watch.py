@@ -92,7 +92,7 @@ def test_a_client_that_takes_no_replies_is_ended(
         server.server.controller.submit(enlarge).result(10)
     until(lambda: not streams(server) or streams(server)[0].sending)
     try:
-        until(lambda: not streams(server), 3)
+        until(lambda: not streams(server), 20 if defence else 3)
     finally:
         slow.call.cancel()
 

@@ -15,6 +15,7 @@ import pytest
 from openipu.shared.vipu.contract import admin, virmgrpc
 from openipu.vipu.api import watch
 from openipu.vipu.api.reply_stream import ReplyStream
+from openipu.vipu.api.watch import Watches
 from openipu.vipu.domain.model import Change, Put
 from openipu.vipu.domain.state import State
 from openipu.vipu.storage import event_log
@@ -338,6 +339,26 @@ def test_a_thousand_idle_watchers_need_no_threads_and_block_no_other(server: InP
         for channel in channels:
             channel.close()
     until(lambda: open_streams(server) == 0)
+
+
+def test_a_round_that_stood_still_delays_no_other(
+    server: InProcess, watcher: Callable[..., Watcher], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changes = Watches._changes
+    pauses = [3.0]
+
+    def stand_still(self: Watches, position: int) -> Any:
+        if pauses:
+            threading.Event().wait(pauses.pop())
+        return changes(self, position)
+
+    found = watcher(server.admin)
+    until(lambda: found.revision)
+    monkeypatch.setattr(Watches, "_changes", stand_still)
+    server.user.CreatePartition(partition("p1"))
+    until(lambda: not pauses and found.revision == revision(server), 10, lambda: str(found.revision))
+    server.user.CreatePartition(partition("p2"))
+    until(lambda: found.revision == settle(server), 10, lambda: str(found.revision))
 
 
 def test_an_error_at_the_end_of_a_stream_affects_no_other(

@@ -180,15 +180,15 @@ class Watches(Collector):
         while not self._stopping.is_set():
             self._wake.wait(_TICK_SECONDS)
             self._wake.clear()
-            start = time.monotonic()
+            now, used = time.monotonic(), time.thread_time()
             for watcher in self._open():
                 try:
-                    self._serve(watcher, start)
+                    self._serve(watcher, now)
                 except Exception as error:  # noqa: BLE001 - the stream ends with its status
                     self._end(watcher, error)
             self._deltas.clear()
-            spent = time.monotonic() - start
-            self._stopping.wait(max(_PAUSE_SECONDS, spent / _LARGEST_SHARE))
+            # CPU time: a round that waited, or a process that was paused, must not delay the next round.
+            self._stopping.wait(max(_PAUSE_SECONDS, (time.thread_time() - used) / _LARGEST_SHARE))
 
     def _serve(self, watcher: _Watcher, now: float) -> None:
         """Send the next reply of a watcher, if there is one and the client has room."""
