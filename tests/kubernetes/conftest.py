@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import pytest
 
+from openipu.process import log
 from tests.kubernetes.cluster import CRD, Cluster
 from tests.waiting import until
 from tools.kubernetes import programs
@@ -16,6 +17,12 @@ from tools.kubernetes.control_plane import ControlPlane
 from tools.kubernetes.site import STATE
 
 _numbers = itertools.count()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quiet() -> None:
+    """Log warnings and errors only."""
+    log.configure("text", "warning")
 
 
 @pytest.fixture(scope="session")

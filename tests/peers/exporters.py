@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-import socket
 import subprocess
 import urllib.error
 import urllib.request
@@ -16,13 +15,6 @@ from tests.waiting import until
 
 HOST = "127.0.0.1"
 SECONDS = 30.0
-
-
-def free_port(kind: socket.SocketKind = socket.SOCK_STREAM) -> int:
-    """Return a free port of loopback."""
-    with socket.socket(socket.AF_INET, kind) as probe:
-        probe.bind((HOST, 0))
-        return int(probe.getsockname()[1])
 
 
 def fetch(url: str) -> str:

@@ -13,8 +13,9 @@ import yaml
 
 from tests import ROOT
 from tests.peers.bmc import PASSWORD, SIMULATOR, USER, bmc
-from tests.peers.exporters import HOST, fetch, free_port, metrics, responds, running
+from tests.peers.exporters import HOST, fetch, metrics, responds, running
 from tests.peers.monitoring_files import write_files
+from tests.ports import free_port
 from tests.waiting import until
 
 PROGRAMS = {
@@ -101,7 +102,7 @@ def test_a_host_with_an_array_and_a_bond(tmp_path: Path) -> None:
 def test_a_bmc(tmp_path: Path) -> None:
     credentials = {"username": USER, "password": PASSWORD, "privilege": "admin", "workarounds": ["opensesspriv"]}
     files = write_files(tmp_path, monitoring_ipmi={"machine": credentials})
-    with bmc(tmp_path, free_port(socket.SOCK_DGRAM)) as address:
+    with bmc(tmp_path, free_port(kind=socket.SOCK_DGRAM)) as address:
         options = (f"--config.file={files}/ipmi_remote.yml",)
         found = scrape("ipmi", tmp_path, *options, path=f"ipmi?target={address}&module=machine")
     assert not missing("ipmi", found)

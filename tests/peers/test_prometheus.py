@@ -21,8 +21,9 @@ import yaml
 from ansible_collections.openipu.pod.plugins.plugin_utils import grafana
 
 from tests import ROOT
-from tests.peers.exporters import HOST, fetch, free_port, responds, running
+from tests.peers.exporters import HOST, fetch, responds, running
 from tests.peers.monitoring_files import ROLE, write_files
+from tests.ports import free_port
 from tests.waiting import until
 
 PROGRAMS = {

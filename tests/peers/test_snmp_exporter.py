@@ -27,7 +27,8 @@ from tests.integration.pdu_agents import (
     ServedPdu,
     agents_of_pdus,
 )
-from tests.peers.exporters import HOST, fetch, free_port, metrics, responds, running
+from tests.peers.exporters import HOST, fetch, metrics, responds, running
+from tests.ports import free_port
 
 EXPORTER, SNMPD = "prometheus-snmp-exporter", "/usr/sbin/snmpd"
 pytestmark = [
@@ -97,7 +98,7 @@ def test_invalid_credentials_return_no_metrics(pdu: ServedPdu, tmp_path: Path) -
 @pytest.fixture
 def switch(tmp_path: Path) -> Iterator[str]:
     """Run the agent of Net-SNMP with the interfaces of this machine, and yield its address."""
-    port = free_port(socket.SOCK_DGRAM)
+    port = free_port(kind=socket.SOCK_DGRAM)
     file = tmp_path / "snmpd.conf"
     file.write_text(f"agentaddress udp:{HOST}:{port}\nrocommunity {READS}\n")
     command = [SNMPD, "-f", "-Le", "-C", "-c", file, "-p", tmp_path / "pid", "-I", "-smux"]

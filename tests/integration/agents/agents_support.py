@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import socket
 import subprocess
 import sys
 from collections import Counter
@@ -31,12 +30,6 @@ from tests.waiting import until
 Start = Callable[..., "subprocess.Popen[str]"]  # a virm-agent with these arguments
 
 HEARTBEAT = 0.3  # seconds; shorter than in production to make tests fast
-
-
-def free_port(host: str, kind: socket.SocketKind = socket.SOCK_STREAM) -> int:
-    with socket.socket(socket.AF_INET, kind) as probe:
-        probe.bind((host, 0))
-        return int(probe.getsockname()[1])
 
 
 class RackProcess:

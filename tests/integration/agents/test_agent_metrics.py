@@ -15,8 +15,9 @@ from openipu.vipu.agent_api import identity
 from openipu.vipu.agent_api.contract import agent as contract
 from openipu.vipu.metrics.catalog import MACHINE
 from tests.agent_owner import OWNER, controller_stub
-from tests.integration.agents.agents_support import Start, free_port
+from tests.integration.agents.agents_support import Start
 from tests.integration.scraping import Scrape, check, get
+from tests.ports import free_port
 from tests.waiting import until
 
 HOST = f"127.84.{os.getpid() % 250 + 1}.2"

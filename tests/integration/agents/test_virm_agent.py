@@ -25,7 +25,8 @@ from openipu.vipu.storage.store import Store
 from openipu.vipu.storage.writer import RecordWriter
 from openipu.vipu.tls import issue
 from openipu.vipu.tls.load import ClientCredentials, PemFiles
-from tests.integration.agents.agents_support import Start, free_port
+from tests.integration.agents.agents_support import Start
+from tests.ports import free_port
 from tests.waiting import until
 
 GROUP = "239.192.73.82"

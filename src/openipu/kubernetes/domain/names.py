@@ -51,6 +51,13 @@ def partition(name: Name, instance: int) -> str:
     return _shortened(f"p-{job}-{namespace}", f"-{instance}")
 
 
+def unique_partition(name: Name, instance: int, identity: str) -> str:
+    """Return an id for a partition whose published id is in use. ``identity`` differs between the jobs with that id."""
+    namespace, job = name
+    digest = hashlib.sha256(identity.encode()).hexdigest()[:_HASH_LENGTH]
+    return _shortened(f"p-{job}-{namespace}", f"-{digest}-{instance}")
+
+
 def _shortened(text: str, suffix: str) -> str:
     """Return a name of at most ``MAX_LENGTH`` characters that ends with a suffix."""
     if len(text) + len(suffix) <= MAX_LENGTH:

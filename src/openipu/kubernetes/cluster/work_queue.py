@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Queue of keys. Each key is handled by one task at a time, and again when it was added meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Hashable
+from typing import Generic, TypeVar
+
+import structlog
+
+_log = structlog.get_logger("openipu.kubernetes.cluster.work_queue")
+
+_Key = TypeVar("_Key", bound=Hashable)
+
+_FIRST_RETRY, _LAST_RETRY = 0.1, 60.0  # seconds
+
+
+class WorkQueue(Generic[_Key]):
+    """Keys to handle. ``handle`` returns seconds after which the key is due again, or None.
+
+    A key whose handler fails is due again, after pauses that grow to a minute.
+    """
+
+    def __init__(self, handle: Callable[[_Key], Awaitable[float | None]], workers: int = 16) -> None:
+        self._handle = handle
+        self._workers = workers
+        self._ready: asyncio.Queue[_Key] = asyncio.Queue()
+        self._waiting: set[_Key] = set()  # in ``_ready``
+        self._active: set[_Key] = set()
+        self._again: set[_Key] = set()  # added while active
+        self._timers: dict[_Key, asyncio.TimerHandle] = {}
+        self._failures: dict[_Key, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._waiting) + len(self._active)
+
+    def add(self, key: _Key) -> None:
+        """Handle a key soon. Call it in the event loop."""
+        timer = self._timers.pop(key, None)
+        if timer is not None:
+            timer.cancel()
+        if key in self._active:
+            self._again.add(key)
+        elif key not in self._waiting:
+            self._waiting.add(key)
+            self._ready.put_nowait(key)
+
+    def add_later(self, key: _Key, seconds: float) -> None:
+        """Handle a key after some time, unless it is handled earlier."""
+        loop = asyncio.get_running_loop()
+        known = self._timers.get(key)
+        if known is not None:
+            if known.when() <= loop.time() + seconds:
+                return
+            known.cancel()
+        self._timers[key] = loop.call_later(seconds, self.add, key)
+
+    async def run(self) -> None:
+        """Handle keys until cancelled."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for _ in range(self._workers):
+                    tasks.create_task(self._work())
+        finally:
+            for timer in self._timers.values():
+                timer.cancel()
+            self._timers.clear()
+
+    async def _work(self) -> None:
+        while True:
+            key = await self._ready.get()
+            self._waiting.discard(key)
+            self._active.add(key)
+            try:
+                due = await self._handle(key)
+                self._failures.pop(key, None)
+            except Exception as error:  # noqa: BLE001 - one key must not stop the others
+                failures = self._failures[key] = self._failures.get(key, 0) + 1
+                due = min(_FIRST_RETRY * 2 ** min(failures - 1, 16), _LAST_RETRY)
+                _log.warning(
+                    "handler failed", key=str(key), error=str(error) or type(error).__name__, retry_seconds=due
+                )
+            finally:
+                self._active.discard(key)
+            if key in self._again:
+                self._again.discard(key)
+                self.add(key)
+            elif due is not None:
+                self.add_later(key, due)

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""REST API of the proxy.
+
+``/health``, ``/stats`` and ``/query`` are open, as in Graphcore's operator. All other calls need a service account
+token with audience gc-proxy: that of the operator, or that of a pod for its own partition.
+"""
+
+# Without ``from __future__ import annotations``: FastAPI evaluates annotations that name local functions.
+
+from typing import Annotated, Any
+
+from fastapi import Depends, FastAPI, Header, Response
+from fastapi import Request as HttpRequest
+from fastapi.responses import JSONResponse
+
+from openipu.kubernetes.cluster.client import ApiError
+from openipu.kubernetes.domain import tracking
+from openipu.kubernetes.domain.job import MAX_IPUS
+from openipu.kubernetes.domain.tracking import Owner
+from openipu.kubernetes.proxy.accounts import Account, Accounts, ForbiddenError, UnauthenticatedError
+from openipu.kubernetes.proxy.controller import PartitionState
+from openipu.kubernetes.proxy.messages import (
+    Answer,
+    Failure,
+    Label,
+    Partition,
+    Query,
+    Request,
+    TrackedPartition,
+    Usage,
+)
+from openipu.kubernetes.proxy.reservations import (
+    ControllersUnavailableError,
+    MissingPartitionError,
+    NoCapacityError,
+    PartitionFailedError,
+    Reservation,
+    Reservations,
+)
+from openipu.kubernetes.proxy.survey import Survey
+from openipu.kubernetes.proxy.tracker import Tracker, TrackerError
+from openipu.shared.vipu.client import VipuError
+from openipu.shared.vipu.object_rules import is_power_of_two
+
+# Exception -> status and reason of the answer.
+_FAILURES: dict[type[Exception], tuple[int, str]] = {
+    UnauthenticatedError: (401, "Unauthenticated"),
+    ForbiddenError: (403, "Forbidden"),
+    MissingPartitionError: (404, "NotFound"),
+    NoCapacityError: (409, "NoCapacity"),
+    PartitionFailedError: (409, "PartitionFailed"),
+    VipuError: (502, "Rejected"),
+    ControllersUnavailableError: (503, "Unavailable"),
+    TrackerError: (503, "Unavailable"),
+    ApiError: (503, "Unavailable"),
+}
+_DOCUMENTED: dict[int | str, dict[str, Any]] = {
+    code: {"model": Failure, "description": reason} for code, reason in dict(_FAILURES.values()).items()
+}
+
+
+def create(
+    reservations: Reservations, tracker: Tracker, survey: Survey, accounts: Accounts, operator: tuple[str, str]
+) -> FastAPI:
+    """Return the application. ``operator``: namespace and name of the service account that may do everything."""
+    app = FastAPI(title="V-IPU proxy", version="1", description=__doc__, docs_url=None, redoc_url=None)
+    for kind in _FAILURES:
+        app.add_exception_handler(kind, _failure)
+
+    async def identify(authorization: Annotated[str, Header()] = "") -> Account:
+        return await accounts.identify(authorization)
+
+    async def require_operator(account: Annotated[Account, Depends(identify)]) -> None:
+        if (account.namespace, account.name) != operator:
+            raise ForbiddenError("Only the operator may change partitions of jobs.")
+
+    as_operator = [Depends(require_operator)]
+    caller = Annotated[Account, Depends(identify)]
+
+    @app.get("/health", summary="Check that the proxy runs", tags=["open"])
+    async def health() -> dict[str, str]:
+        return {"status": "ok"}
+
+    @app.get("/stats", summary="Count the used and available IPUs", tags=["open"])
+    async def stats() -> dict[str, Usage]:
+        free = survey.free
+        used = tracking.used_ipus(tracker)
+        found = {namespace: Usage(used=count, available=free) for namespace, count in used.items()}
+        return {**found, "total": Usage(used=sum(used.values()), available=free)}
+
+    @app.post("/query", summary="Count the further partitions of a size", tags=["open"])
+    async def query(request: Query) -> Answer:
+        if not is_power_of_two(request.size):
+            text = f"A partition cannot have {request.size} IPUs. Use a power of two up to {MAX_IPUS}."
+            return Answer(available=False, numOfPartitions=0, message=text)
+        counts, failures = await survey.fits(request.size)
+        if failures and not counts:
+            return Answer(available=False, numOfPartitions=0, message=failures[0])
+        return Answer(available=True, numOfPartitions=sum(counts), message="")
+
+    @app.get(
+        "/v1/partitions",
+        summary="List all partitions",
+        tags=["operator"],
+        dependencies=as_operator,
+        responses=_DOCUMENTED,
+    )
+    async def list_partitions() -> list[TrackedPartition]:
+        return [
+            TrackedPartition(
+                id=each.id,
+                kind=each.owner.kind,
+                namespace=each.owner.namespace,
+                name=each.owner.name,
+                uid=each.owner.uid,
+                instance=each.instance,
+                size=each.size,
+                controller=each.controller,
+                state=survey.state(each),
+            )
+            for each in tracker
+            if each.phase is tracking.Phase.RESERVED
+        ]
+
+    job = "/v1/jobs/{namespace}/{name}"
+
+    @app.put(
+        job + "/partitions/{instance}",
+        summary="Reserve the partition of an instance",
+        tags=["operator"],
+        dependencies=as_operator,
+        responses=_DOCUMENTED,
+    )
+    async def reserve(namespace: str, name: str, instance: int, request: Request) -> Partition:
+        owner = Owner("IPUJob", namespace, name, request.uid)
+        return _partition(await reservations.reserve(owner, instance, request.size, request.workers))
+
+    @app.post(
+        job + "/partitions/{instance}/reset",
+        summary="Reset the partition of an instance, and wait until it is ACTIVE",
+        tags=["operator"],
+        dependencies=as_operator,
+        responses=_DOCUMENTED,
+    )
+    async def reset(namespace: str, name: str, instance: int, uid: str) -> Partition:
+        found = await reservations.reset(Owner("IPUJob", namespace, name, uid), instance)
+        return _partition(found, PartitionState("ACTIVE"))
+
+    @app.delete(
+        job + "/partitions",
+        summary="Release the partitions of a job, or of one instance",
+        description="202: they will be released as soon as their V-IPU controllers respond. 204: they are released.",
+        tags=["operator"],
+        dependencies=as_operator,
+        responses=_DOCUMENTED,
+        status_code=204,
+    )
+    async def release(namespace: str, name: str, uid: str, instance: int | None = None) -> Response:
+        done = await reservations.release(uid, instance, seconds=20)
+        return Response(status_code=204 if done else 202)
+
+    @app.put(
+        "/v1/self/partition",
+        summary="Create the partition of the calling launcher, or reset it if it exists",
+        tags=["pods"],
+        responses=_DOCUMENTED,
+    )
+    async def create_own(account: caller) -> Partition:
+        owner, instance = await accounts.owner(account)
+        return _partition(await reservations.reset(owner, instance), PartitionState("ACTIVE"))
+
+    @app.get(
+        "/v1/self/partition", summary="Read the partition of the calling pod", tags=["pods"], responses=_DOCUMENTED
+    )
+    async def get_own(account: caller) -> Partition:
+        owner, instance = await accounts.owner(account)
+        found, state = await reservations.status(owner.uid, instance)
+        return _partition(found, state)
+
+    return app
+
+
+def _partition(found: Reservation, state: PartitionState | None = None) -> Partition:
+    controller = found.client.controller
+    label = controller.node_label
+    return Partition(
+        id=found.record.id,
+        size=found.record.size,
+        host=controller.host,
+        port=controller.port,
+        nodeLabel=None if label is None else Label(key=label[0], value=label[1]),
+        state="" if state is None else state.state,
+        errors=[] if state is None else list(state.errors),
+    )
+
+
+async def _failure(request: HttpRequest, error: Exception) -> JSONResponse:
+    status, reason = next(each for kind, each in _FAILURES.items() if isinstance(error, kind))
+    return JSONResponse({"reason": reason, "message": str(error)}, status)

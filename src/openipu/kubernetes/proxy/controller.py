@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Calls to one V-IPU controller, with threads of its own: a slow controller does not delay the others."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from openipu.kubernetes.domain.controllers import Controller
+from openipu.shared.vipu import ipuof
+from openipu.shared.vipu.client import REMOVAL_SECONDS, Client, Connection, VipuError, partition_status
+from openipu.shared.vipu.contract import admin, virmgrpc
+
+_Result = TypeVar("_Result")
+
+_THREADS = 8
+# The call may have been carried out, although it failed.
+_AMBIGUOUS = frozenset({"UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED", "UNKNOWN", "INTERNAL"})
+
+
+def is_ambiguous(error: VipuError) -> bool:
+    """Return whether a failed call may have been carried out."""
+    return error.code in _AMBIGUOUS
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionState:
+    """State of a partition. ``state``: ACTIVE, PENDING, REMOVED or ERROR."""
+
+    state: str
+    errors: tuple[str, ...] = ()
+    busy: bool = False  # the controller is configuring it
+
+
+class ControllerClient:
+    """A V-IPU controller. All methods raise VipuError."""
+
+    def __init__(self, controller: Controller, connection: Connection, cluster: str = "") -> None:
+        self.controller = controller
+        self._client = Client(connection)
+        self._cluster = cluster
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix=f"vipu-{controller.address}")
+        self._public_only = False  # the controller has no call that lists allocations
+
+    def close(self) -> None:
+        """Close the connection. Calls in progress end in their threads."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._client.close()
+
+    async def fits(self, size: int) -> int:
+        """Return how many more partitions of a size fit."""
+        return await self._run(lambda: self._fits(size))
+
+    async def free(self) -> int:
+        """Return the number of free IPUs."""
+        return await self._run(self._free)
+
+    async def create(self, id: str, size: int, workers: int) -> None:
+        """Create a partition with a graph compilation domain for each worker."""
+        await self._run(lambda: self._create(id, size, workers))
+
+    async def reset(self, id: str) -> None:
+        """Reset a partition. It is PENDING until its IPUs are ready."""
+        request = virmgrpc.ResetPartitionRequest(partition_id=id)
+        await self._call(self._client.user.ResetPartition, request, f"reset partition {id!r}")
+
+    async def remove(self, id: str) -> None:
+        """Remove a partition. A missing one is no error."""
+        request = virmgrpc.RemovePartitionRequest(partition_id=id)
+        try:
+            await self._call(self._client.user.RemovePartition, request, f"remove partition {id!r}", REMOVAL_SECONDS)
+        except VipuError as error:
+            if error.code != "NOT_FOUND":
+                raise
+
+    async def status(self, id: str) -> PartitionState | None:
+        """Return the state of a partition, None if there is none."""
+        try:
+            found = await self._run(lambda: partition_status(self._client, id))
+        except VipuError as error:
+            if error.code == "NOT_FOUND":
+                return None
+            raise
+        busy = found.operation_state not in (virmgrpc.POS_IDLE, virmgrpc.POS_FAILED)
+        return PartitionState(_state_name(found.ready_state), tuple(found.errors), busy)
+
+    async def states(self) -> dict[str, str]:
+        """Return partition id -> state of all partitions."""
+        request = virmgrpc.ListPartitionsRequest()
+        reply = await self._call(self._client.user.ListPartitions, request, "list partitions")
+        return {each.id: _state_name(each.ready_state) for each in reply.partitions}
+
+    async def ipuof_config(self, id: str) -> str:
+        """Return the IPUoF configuration of the only GCD of a partition, as JSON."""
+        request = virmgrpc.GetPartitionIpuofConfigRequest(partition_id=id)
+        reply = await self._call(
+            self._client.user.GetPartitionIpuofConfig, request, f"get the IPUoF configuration of partition {id!r}"
+        )
+        return next(iter(ipuof.files(id, reply.ipuof_config).values()))
+
+    def _create(self, id: str, size: int, workers: int) -> None:
+        allocations = self._allocations()
+        candidates = [each for each in allocations or [] if each.free_ipus >= size]
+        if allocations is not None and not candidates:
+            raise VipuError(
+                f"The V-IPU controller {self.controller.address} has no allocation with {size} free IPUs.",
+                "RESOURCE_EXHAUSTED",
+            )
+        # Small allocations first, so that large partitions keep their room.
+        rejection: VipuError | None = None
+        for allocation in sorted(candidates, key=lambda each: each.free_ipus) or [None]:
+            requirements = virmgrpc.PartitionRequirements(id=id, size=size, num_gcds=workers)
+            if allocation is not None:
+                requirements.allocation_id = allocation.spec.id
+            else:
+                requirements.cluster_id = self._cluster
+            request = virmgrpc.CreatePartitionRequest(requirements=requirements)
+            try:
+                self._client.call(self._client.user.CreatePartition, request, f"create partition {id!r}")
+            except VipuError as error:
+                if error.code != "RESOURCE_EXHAUSTED":
+                    raise
+                rejection = error
+            else:
+                return
+        if rejection is not None:
+            raise rejection
+
+    def _fits(self, size: int) -> int:
+        allocations = self._allocations()
+        if allocations is None:
+            return self._free() // size
+        count = 0
+        for each in allocations:
+            request = admin.CountFitsRequest(allocation_id=each.spec.id, sizes=[size])
+            reply = self._client.call(self._client.tenant.CountFits, request, "count the partitions that fit")
+            count += sum(fit.count for fit in reply.fits)
+        return count
+
+    def _free(self) -> int:
+        allocations = self._allocations()
+        if allocations is not None:
+            return sum(each.free_ipus for each in allocations)
+        user = self._client.user
+        attributes = self._client.call(user.ListIPUAttributes, virmgrpc.ListIPUAttributesRequest(), "list the IPUs")
+        partitions = self._client.call(user.ListPartitions, virmgrpc.ListPartitionsRequest(), "list partitions")
+        total = sum(len(each.ipu_attributes) for each in attributes.entries)
+        return max(0, total - sum(len(each.spec.ipus) for each in partitions.partitions))
+
+    def _allocations(self) -> list[Any] | None:
+        """Return the allocations that may be used, None if the controller offers only the public user API."""
+        if self._public_only:
+            return None
+        try:
+            request = admin.ListAllocationsRequest()
+            reply = self._client.call(self._client.tenant.ListAllocations, request, "list allocations")
+        except VipuError as error:
+            if error.code == "UNIMPLEMENTED":
+                self._public_only = True
+                return None
+            raise
+        return [each for each in reply.allocations if self._cluster in ("", each.spec.cluster_id)]
+
+    async def _call(self, method: Callable[..., Any], request: Any, action: str, timeout: float = 0) -> Any:
+        return await self._run(lambda: self._client.call(method, request, action, timeout))
+
+    async def _run(self, function: Callable[[], _Result]) -> _Result:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, function)
+
+
+def _state_name(state: int) -> str:
+    return str(virmgrpc.PartitionReadyState.Name(state)).removeprefix("PS_")

@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Partitions of jobs and pods: reserve, reset and release them at the V-IPU controllers.
+
+A record is durable before its partition is created, and removed after its partition is. So a proxy that is killed at
+any time leaves no partition without a record, and its successor continues where it stopped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import structlog
+
+from openipu.kubernetes.cluster.work_queue import WorkQueue
+from openipu.kubernetes.domain import tracking
+from openipu.kubernetes.domain.tracking import Owner, Phase, Record
+from openipu.kubernetes.proxy.controller import ControllerClient, PartitionState, is_ambiguous
+from openipu.kubernetes.proxy.pool import Pool
+from openipu.kubernetes.proxy.tracker import Tracker
+from openipu.shared.vipu.client import VipuError
+
+_log = structlog.get_logger("openipu.kubernetes.proxy.reservations")
+
+_RESET_SECONDS = 180.0  # until a reset partition must be ACTIVE
+_LONGEST_PAUSE = 1.0  # between reads of a partition
+
+
+class NoCapacityError(Exception):
+    """Raised when no controller has room for a partition."""
+
+
+class ControllersUnavailableError(Exception):
+    """Raised when a controller that is needed does not respond."""
+
+
+class MissingPartitionError(Exception):
+    """Raised when an owner has no partition."""
+
+
+class PartitionFailedError(Exception):
+    """Raised when a partition is in state ERROR, or does not become ACTIVE in time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """A partition of an owner, and the controller that has it."""
+
+    record: Record
+    client: ControllerClient
+
+
+@dataclass(slots=True)
+class _Refusals:
+    """Reasons why no controller has created a partition."""
+
+    full: bool = False
+    unreachable: list[str] = field(default_factory=list)
+    rejections: list[VipuError] = field(default_factory=list)
+
+    def add(self, error: VipuError) -> None:
+        """Note the error of a controller that responded."""
+        if error.code == "RESOURCE_EXHAUSTED":
+            self.full = True
+        else:
+            self.rejections.append(error)
+
+    def error(self, size: int) -> Exception:
+        """Return the error for the caller."""
+        if self.rejections and not self.full:
+            return self.rejections[0]
+        if self.unreachable and not self.full:
+            return ControllersUnavailableError(self.unreachable[0])
+        text = f"No V-IPU controller has {size} free IPU{'s' if size > 1 else ''} for a partition."
+        return NoCapacityError(" ".join([text, *self.unreachable]))
+
+
+class Reservations:
+    """All partitions of a Kubernetes cluster. ``cluster`` identifies it."""
+
+    def __init__(self, pool: Pool, tracker: Tracker, cluster: str) -> None:
+        self._pool = pool
+        self._tracker = tracker
+        self._cluster = cluster
+        self._locks: defaultdict[tuple[str, int], asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._releases = WorkQueue(self._release)
+        self._released: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
+
+    async def run(self) -> None:
+        """Release what must be released, until cancelled."""
+        for each in self._tracker:
+            if each.phase is Phase.RELEASING:
+                self._releases.add(each.id)
+        await self._releases.run()
+
+    def find(self, uid: str, instance: int) -> Record | None:
+        """Return the record of an instance of an owner, unless it is being released."""
+        records = (each for each in self._tracker if each.phase is not Phase.RELEASING)
+        return tracking.find(records, uid, instance)
+
+    async def reserve(
+        self,
+        owner: Owner,
+        instance: int,
+        size: int,
+        workers: int,
+        usable: Callable[[ControllerClient], bool] = lambda client: True,
+    ) -> Reservation:
+        """Return the partition of an instance, a new one if it has none. ``usable`` restricts the controllers.
+
+        Raises NoCapacityError, ControllersUnavailableError, TrackerError and VipuError.
+        """
+        async with self._lock(owner.uid, instance):
+            record = self.find(owner.uid, instance)
+            if record is not None:
+                if (record.size, record.workers) != (size, workers):
+                    await self._start_release([record])
+                else:
+                    found = await self._resume(record)
+                    if found is not None:
+                        return found
+            return await self._create(owner, instance, size, workers, usable)
+
+    async def reset(self, owner: Owner, instance: int) -> Reservation:
+        """Reset the partition of an instance and wait until it is ACTIVE. A lost partition is created again.
+
+        Raises MissingPartitionError, PartitionFailedError and the errors of ``reserve``.
+        """
+        record = self.find(owner.uid, instance)
+        if record is None:
+            raise MissingPartitionError(f"{owner} has no partition for instance {instance}.")
+        found = await self.reserve(record.owner, instance, record.size, record.workers)
+        async with self._lock(owner.uid, instance):
+            try:
+                await self._settled(found)
+                await found.client.reset(found.record.id)
+                await self._settled(found, active=True)
+            except VipuError as error:
+                if is_ambiguous(error):
+                    raise ControllersUnavailableError(str(error)) from None
+                raise
+            return found
+
+    async def status(self, uid: str, instance: int) -> tuple[Reservation, PartitionState]:
+        """Return the partition of an instance and its state. Raises MissingPartitionError and VipuError."""
+        record = self.find(uid, instance)
+        client = None if record is None else self._pool.find(record.controller)
+        if record is None or client is None or record.phase is not Phase.RESERVED:
+            raise MissingPartitionError("There is no such partition.")
+        state = await client.status(record.id)
+        return Reservation(record, client), state or PartitionState("REMOVED")
+
+    async def release(self, uid: str, instance: int | None = None, seconds: float = 60.0) -> bool:
+        """Release the partitions of an owner, or of one instance. Return whether all are gone in this time.
+
+        They are released in any case, as soon as their controllers respond. Raises TrackerError.
+        """
+        ids = []
+        for each in list(self._tracker):
+            if each.owner.uid == uid and instance in (None, each.instance):
+                async with self._lock(uid, each.instance):
+                    record = self._tracker.get(each.id)
+                    if record is not None:
+                        ids.append(record.id)
+                        await self._start_release([record])
+        waits = [self._released[id].wait() for id in ids if id in self._tracker]
+        try:
+            async with asyncio.timeout(seconds):
+                await asyncio.gather(*waits)
+        except TimeoutError:
+            return False
+        return True
+
+    def _lock(self, uid: str, instance: int) -> asyncio.Lock:
+        return self._locks[uid, instance]
+
+    async def _resume(self, record: Record) -> Reservation | None:
+        """Return an existing partition. Return None if it does not exist, and drop its record then."""
+        client = self._pool.find(record.controller)
+        if client is None:
+            raise ControllersUnavailableError(
+                f"Partition {record.id} is at the V-IPU controller {record.controller}, which is not in the list. Add "
+                "the controller to the list again."
+            )
+        try:
+            state = await client.status(record.id)
+        except VipuError as error:
+            raise ControllersUnavailableError(str(error)) from None
+        if state is not None and state.state != "REMOVED":
+            if record.phase is Phase.RESERVING:
+                record = replace(record, phase=Phase.RESERVED)
+                await self._tracker.write({record.id: record})
+            return Reservation(record, client)
+        if record.phase is Phase.RESERVED:
+            _log.warning("partition lost; it is created again", partition=record.id, owner=str(record.owner))
+            await self._tracker.write({record.id: None})
+            return None
+        # A creation that was interrupted may still be in progress there, so its id is not used again.
+        await self._start_release([record])
+        return None
+
+    async def _create(
+        self, owner: Owner, instance: int, size: int, workers: int, usable: Callable[[ControllerClient], bool]
+    ) -> Reservation:
+        refusals = _Refusals()
+        for client in self._pool:
+            if not usable(client):
+                continue
+            try:
+                if not await client.fits(size):
+                    refusals.full = True
+                    continue
+            except VipuError as error:
+                refusals.unreachable.append(str(error))
+                continue
+            found = await self._create_at(client, owner, instance, size, workers, refusals)
+            if found is not None:
+                return found
+        raise refusals.error(size)
+
+    async def _create_at(
+        self, client: ControllerClient, owner: Owner, instance: int, size: int, workers: int, refusals: _Refusals
+    ) -> Reservation | None:
+        """Create a partition at a controller. Return None and note the reason if that is not possible."""
+        used: dict[str, object] = dict(self._tracker.ids)
+        while True:
+            id = tracking.partition_id(owner, instance, self._cluster, used)
+            if id in used:
+                refusals.rejections.append(VipuError(f"Partition {id} exists, but no job of this cluster has it."))
+                return None
+            record = Record(id, owner, instance, size, workers, client.controller.address)
+            await self._tracker.write({id: record})
+            try:
+                await client.create(id, size, workers)
+            except VipuError as error:
+                if is_ambiguous(error):
+                    refusals.unreachable.append(str(error))
+                    await self._start_release([record])
+                    return None
+                await self._tracker.write({id: None})
+                if error.code != "ALREADY_EXISTS":
+                    refusals.add(error)
+                    return None
+                used[id] = record  # it belongs to another owner: use another id
+                continue
+            record = replace(record, phase=Phase.RESERVED)
+            await self._tracker.write({id: record})
+            _log.info("partition reserved", partition=id, owner=str(owner), size=size, controller=record.controller)
+            return Reservation(record, client)
+
+    async def _settled(self, found: Reservation, *, active: bool = False) -> None:
+        """Wait until the controller has finished its operation. Raises PartitionFailedError and VipuError."""
+        id, deadline, pause = found.record.id, time.monotonic() + _RESET_SECONDS, 0.02
+        while True:
+            state = await found.client.status(id)
+            if state is None:
+                raise PartitionFailedError(f"Partition {id} was removed at its V-IPU controller. Restart the job.")
+            if state.state == "ACTIVE" and not state.busy:
+                return
+            if not state.busy and (not active or state.state == "ERROR"):
+                if not active:
+                    return
+                errors = "; ".join(state.errors) or "no reason given"
+                raise PartitionFailedError(f"Partition {id} is in state ERROR: {errors}.")
+            if time.monotonic() > deadline:
+                raise PartitionFailedError(f"Partition {id} is not ACTIVE after {_RESET_SECONDS:g} s.")
+            await asyncio.sleep(pause)
+            pause = min(1.5 * pause, _LONGEST_PAUSE)
+
+    async def _start_release(self, records: list[Record]) -> None:
+        await self._tracker.write({each.id: replace(each, phase=Phase.RELEASING) for each in records})
+        for each in records:
+            self._releases.add(each.id)
+
+    async def _release(self, id: str) -> None:
+        """Remove a partition and then its record. A failure is repeated later."""
+        record = self._tracker.get(id)
+        if record is None or record.phase is not Phase.RELEASING:
+            return
+        client = self._pool.find(record.controller)
+        if client is None:
+            raise ControllersUnavailableError(
+                f"Cannot release partition {id}: the V-IPU controller {record.controller} is not in the list."
+            )
+        await client.remove(id)
+        await self._tracker.write({id: None})
+        _log.info("partition released", partition=id, owner=str(record.owner))
+        self._released.pop(id, asyncio.Event()).set()
+        if not any(each.owner.uid == record.owner.uid for each in self._tracker):
+            for key in [each for each in self._locks if each[0] == record.owner.uid and not self._locks[each].locked()]:
+                del self._locks[key]
