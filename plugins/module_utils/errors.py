@@ -23,6 +23,7 @@ class ErrorClass(t.NamedTuple):
 
 # 1xx: tasks and the engine. 2xx: V-IPU client. 3xx: POD definition. 4xx: devices and hosts. 5xx: OpenStack.
 # 6xx: controller and agent; 603 to 609 are 600 plus the gRPC status code. 7xx: command lines. 8xx: twin and tools.
+# 9xx: Kubernetes.
 ERRORS: dict[str, ErrorClass] = {
     "OPU100": ErrorClass(
         "Task failed",
@@ -114,5 +115,13 @@ ERRORS: dict[str, ErrorClass] = {
     "OPU802": ErrorClass("Invalid cabling of the twin", "A port does not exist or is in use.", "Name another port."),
     "OPU803": ErrorClass(
         "Background process failed", "A process did not start, or its port is in use.", "See the named log."
+    ),
+    "OPU900": ErrorClass(
+        "Request to Kubernetes failed",
+        "The API server is not reachable, or rejected the request.",
+        "Check the API server, and the roles of the service account.",
+    ),
+    "OPU901": ErrorClass(
+        "Tracker unusable", "The records of partitions cannot be read or written.", "Follow the message."
     ),
 }

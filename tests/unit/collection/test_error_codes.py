@@ -70,7 +70,7 @@ def test_rejections_of_the_rules_have_a_code_for_each_status(code: Code) -> None
 
 def test_the_form_of_codes_and_texts() -> None:
     for code, each in ERRORS.items():
-        assert re.fullmatch(r"OPU[1-8]\d\d", code)
+        assert re.fullmatch(r"OPU[1-9]\d\d", code)
         assert each.cause.endswith(".")
         assert each.remedy.endswith(".")
 

@@ -33,6 +33,8 @@ _NOT_RETRIED = frozenset({http.HTTPStatus.CONFLICT, http.HTTPStatus.NOT_FOUND})
 class ApiError(Exception):
     """Raised when the API server rejects a request, or cannot be reached (``code`` 0)."""
 
+    error_code = "OPU900"
+
     def __init__(self, message: str, code: int = 0, reason: str = "") -> None:
         super().__init__(message)
         self.code = code

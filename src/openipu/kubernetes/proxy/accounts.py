@@ -22,9 +22,13 @@ _CACHED = 10_000  # tokens
 class UnauthenticatedError(Exception):
     """Raised for a call without a valid token."""
 
+    error_code = "OPU610"
+
 
 class ForbiddenError(Exception):
     """Raised for a caller that owns no partition."""
+
+    error_code = "OPU607"
 
 
 @dataclass(frozen=True, slots=True)

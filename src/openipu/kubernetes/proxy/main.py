@@ -20,6 +20,7 @@ from openipu.kubernetes.proxy.sweep import Sweep
 from openipu.kubernetes.proxy.tracker import Tracker, TrackerError
 from openipu.kubernetes.serving import serve
 from openipu.process import log
+from openipu.process.failures import program_error
 
 _log = structlog.get_logger("openipu.kubernetes.proxy")
 
@@ -61,7 +62,7 @@ def main(**options: object) -> None:
     try:
         asyncio.run(_serve(**options))  # type: ignore[arg-type]
     except (ApiError, TrackerError, ValueError, OSError) as error:
-        raise click.ClickException(str(error)) from None
+        raise program_error(error) from None
 
 
 async def _serve(

@@ -32,17 +32,25 @@ _LONGEST_PAUSE = 1.0  # between reads of a partition
 class NoCapacityError(Exception):
     """Raised when no controller has room for a partition."""
 
+    error_code = "OPU608"
+
 
 class ControllersUnavailableError(Exception):
     """Raised when a controller that is needed does not respond."""
+
+    error_code = "OPU200"
 
 
 class MissingPartitionError(Exception):
     """Raised when an owner has no partition."""
 
+    error_code = "OPU605"
+
 
 class PartitionFailedError(Exception):
     """Raised when a partition is in state ERROR, or does not become ACTIVE in time."""
+
+    error_code = "OPU609"
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,8 @@ Changes = Mapping[str, Record | None]
 class TrackerError(Exception):
     """Raised when records cannot be read or written. The partitions are unchanged then."""
 
+    error_code = "OPU901"
+
 
 class Tracker:
     """All records. ``write`` returns when its records are durable."""
