@@ -6,7 +6,7 @@ when the current state does not allow them. Times are seconds since 1970.
 
 Automatic resets are counted in ``retries``, up to ``max_retries``; after that the partition remains in
 ERROR. The status reports the count even after a success. The count restarts with a requested reset,
-and when a partition fails RETRY_EXPIRY seconds or more after its last automatic reset.
+and when a partition fails or becomes unreachable RETRY_EXPIRY seconds or more after its last automatic reset.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def removal_blocked(current: Partition, errors: Iterable[str]) -> Partition:
     return replace(current, ready=ReadyState.ERROR, errors=reported)
 
 
-def unreachable(current: Partition, error: str) -> Partition:
+def unreachable(current: Partition, error: str, now: float) -> Partition:
     """Return the record while a machine of it does not respond. Its share may still run, so nothing is reset.
 
     A partition that has failed or is unreachable already keeps its earlier errors. A partition with an operation
@@ -55,7 +55,8 @@ def unreachable(current: Partition, error: str) -> Partition:
         return current if errors == current.errors else replace(current, errors=errors)
     if current.operation is not Operation.IDLE:
         return current
-    return replace(current, ready=ReadyState.ERROR, operation=Operation.UNREACHABLE, errors=(error,))
+    record = replace(current, ready=ReadyState.ERROR, operation=Operation.UNREACHABLE, errors=(error,))
+    return _with_expired_retries(record, now)
 
 
 def regained(current: Partition) -> Partition:
@@ -72,13 +73,11 @@ def lost(current: Partition, error: str, now: float) -> Partition:
     unchanged: that operation succeeds or fails by itself.
     """
     if current.operation is Operation.FAILED:
-        return current if error in current.errors else failed(current, (*current.errors, error))
+        errors = current.errors if error in current.errors else (*current.errors, error)[:MAX_ERRORS]
+        return current if errors == current.errors else failed(current, errors)
     if current.operation not in (Operation.IDLE, Operation.UNREACHABLE):
         return current
-    record = failed(current, (error,))
-    if record.last_auto_reset is not None and now - record.last_auto_reset >= RETRY_EXPIRY:
-        record = replace(record, retries=0)
-    return record
+    return _with_expired_retries(failed(current, (error,)), now)
 
 
 def reset(current: Partition, ipus: tuple[PlacedIpu, ...] | None = None) -> Partition:
@@ -174,6 +173,13 @@ def ipus_by_agent(state: State, record: Partition) -> dict[str, list[int]]:
     for index, (agent, _) in enumerate(state.machines_of(record)):
         indices.setdefault(agent, []).append(index)
     return indices
+
+
+def _with_expired_retries(record: Partition, now: float) -> Partition:
+    """Return the record of a new failure: earlier automatic resets no longer count after RETRY_EXPIRY."""
+    if record.last_auto_reset is not None and now - record.last_auto_reset >= RETRY_EXPIRY:
+        return replace(record, retries=0)
+    return record
 
 
 def _has_retries(record: Partition) -> bool:

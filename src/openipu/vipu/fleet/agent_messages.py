@@ -26,10 +26,10 @@ MAX_TEXT = 300  # characters of an error or a reason
 MAX_VALUE = 256  # characters of the value of a fact or an attribute
 MAX_NAME = 128  # characters of names, versions and serial ids
 MAX_ENTRIES = 64  # facts, versions, ports, links or interfaces of one machine; facts or attributes of one IPU
-MAX_COUNT = 2**48  # calls, pulses or errors; no machine reaches it
+MAX_COUNT = 2**48  # calls or errors; no machine reaches it
 MAX_PFC_CLASS = 7
 _MAX_ADDRESS = 64  # characters of an IP address
-_MAX_SMALL = 2**16 - 1  # device ids and architectures
+_MAX_SMALL = 2**16 - 1  # device ids, architectures and ports
 
 _BOOT_ID = re.compile(r"[!-~]{1,64}")
 _LINK = re.compile(r"[A-Za-z0-9_.-]{1,32}")
@@ -85,6 +85,10 @@ class Revision:
 
     boot_id: str
     revision: int
+
+    def includes(self, other: Revision) -> bool:
+        """Return whether this is the state at the other revision, or after it, in the same boot."""
+        return self.boot_id == other.boot_id and self.revision >= other.revision
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,7 +303,15 @@ def _facts(messages: Any) -> tuple[Fact, ...]:
 
 def _ports(items: Any, value: Callable[[Any], _Value]) -> dict[tuple[CableKind, int], _Value]:
     _check_number("ports", items)
-    return {(_kind(item.kind), item.port): value(item) for item in items}
+    found = {}
+    for item in items:
+        if item.port > _MAX_SMALL:
+            raise InvalidMessageError(f"it reports port {item.port}, which no machine has")
+        port = _kind(item.kind), item.port
+        if port in found:
+            raise InvalidMessageError(f"it reports port {item.port} of kind {item.kind} twice")
+        found[port] = value(item)
+    return found
 
 
 def _kind(number: int) -> CableKind:

@@ -158,7 +158,7 @@ class AgentConnection:
                     if delay := bucket.delay(asyncio.get_running_loop().time()):
                         await asyncio.sleep(delay)
                     message = await _read(call)
-                    silence.end()
+                    silence.restart()
                     current = agent_messages.event(message)
         finally:
             call.cancel()

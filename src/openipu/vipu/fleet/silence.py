@@ -25,7 +25,7 @@ class Silence:
         """Start the first interval."""
         self._loop = asyncio.get_running_loop()
         await self._scope.__aenter__()
-        self.end()
+        self.restart()
         self._wait()
         return self
 
@@ -36,7 +36,7 @@ class Silence:
         self._timer.cancel()
         await self._scope.__aexit__(kind, error, trace)
 
-    def end(self) -> None:
+    def restart(self) -> None:
         """Count a message: the interval starts again."""
         self._last = self._loop.time()
 

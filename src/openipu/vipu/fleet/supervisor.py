@@ -92,12 +92,13 @@ class Supervisor:
         await asyncio.gather(*(connection.close() for connection in self.connections.values()))
 
     async def _supervise(self, connection: AgentConnection) -> None:
-        failures = 0
+        loop = asyncio.get_running_loop()
+        failures, up_since = 0, None
         max_silence = MAX_SILENT_INTERVALS * self._heartbeat
 
         def up(info: MachineInfo) -> None:
-            nonlocal failures
-            failures = 0
+            nonlocal up_since
+            up_since = loop.time()
             connection.set_status(AgentStatus(AgentState.UP, "", info, connection.status.losses))
             self.unavailable -= {connection.id}
             _log.info("agent up", agent=connection.id, host=connection.agent.host, port=connection.agent.port)
@@ -107,25 +108,29 @@ class Supervisor:
             self._watcher.agent_event(connection, message)
 
         while True:
-            reason, rejects, wait = "", False, min(FIRST_RETRY * 2**failures, LONGEST_RETRY)
+            reason, rejects, is_invalid, up_since = "", False, False, None
+            # Every other attempt fails at once and so yields a new reason; the others wait for the agent.
+            patient = failures > 0 and failures % 2 == 0
             try:
                 await connection.renew()
-                # Every other attempt fails at once and so yields a new reason; the others wait for the agent.
-                patient = failures > 0 and failures % 2 == 0
                 await connection.watch(max_silence, patient, up, event)
             except TimeoutError:
-                reason = connection.status.reason or "it sends no heartbeats"
+                reason = (connection.status.reason if patient else "") or "it sends no heartbeats"
             except grpc.aio.AioRpcError as error:
                 reason = describe(error)
                 rejects = error.code() is grpc.StatusCode.FAILED_PRECONDITION
             except InvalidMessageError as error:
-                reason, wait = f"it sent an invalid message: {error}", INVALID_RETRY
+                reason, is_invalid = f"it sent an invalid message: {error}", True
             except Exception:  # noqa: BLE001 - an unexpected reply must not end the supervision
                 _log.exception("supervision failed", agent=connection.id)
                 reason = "the controller could not process its reply"
             self._down(connection, reason, rejects)
+            # An agent whose stream breaks again and again is tried less often, as one that does not respond.
+            if up_since is not None and loop.time() - up_since >= LONGEST_RETRY:
+                failures = 0
+            wait = INVALID_RETRY if is_invalid else min(FIRST_RETRY * 2**failures, LONGEST_RETRY)
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(wait * random.uniform(0.8, 1.2)):  # noqa: S311
+                async with asyncio.timeout(wait * random.uniform(0.8, 1.0)):  # noqa: S311
                     await connection.retry.wait()
             connection.retry.clear()
             failures = min(failures + 1, 16)
@@ -151,7 +156,7 @@ async def retire(
 ) -> None:
     """Deliver the pending releases of a removed agent within ``seconds``, then close its connection.
 
-    An agent that is removed, and not only supervised by another connection, gets no owner.
+    An agent that is removed, and not only supervised by another connection, loses its owner.
     """
     with contextlib.suppress(TimeoutError, grpc.aio.AioRpcError):
         async with asyncio.timeout(seconds):

@@ -15,11 +15,12 @@ import structlog
 from openipu.vipu.agent_api.contract import agent as contract
 from openipu.vipu.agent_api.limits import MAX_PARTITIONS_PER_CALL
 from openipu.vipu.domain.model import Device, Operation, Partition
+from openipu.vipu.domain.partition_state import MAX_ERRORS
 from openipu.vipu.fleet import agent_messages
-from openipu.vipu.fleet.agent_messages import InvalidMessageError, ShareResult
+from openipu.vipu.fleet.agent_messages import InvalidMessageError, Revision, ShareResult
 from openipu.vipu.fleet.connection import AgentConnection, describe
 
-CALLS = 32  # concurrent calls to all agents; items that wait for a slot travel together
+CALLS = 32  # concurrent calls to all agents; items that wait for a slot are sent in one call
 SLOT_SECONDS = 0.05  # a call frees its slot after this time, because bringing up real IPUs takes long
 RETRY = 1.0  # seconds until the next call to an agent that is up, after a call that failed
 
@@ -31,17 +32,29 @@ _log: structlog.stdlib.BoundLogger = structlog.get_logger("vipu-server")
 class PartitionOperation:
     """One attempt to bring a partition to the state in its record, on all of its agents."""
 
-    __slots__ = ("attempted", "devices", "done", "indices", "record", "rejected", "released", "timer", "waiting")
+    __slots__ = (
+        "_faults",
+        "_revisions",
+        "devices",
+        "done",
+        "indices",
+        "record",
+        "rejected",
+        "released",
+        "timer",
+        "waiting",
+    )
 
     def __init__(self, record: Partition, indices: dict[str, list[int]]) -> None:
         """``indices``: agent -> indices of the entries of ``record.ipus`` on its machine."""
         self.record = record
         self.indices = indices
         self.waiting = set(indices)  # agents without a successful response
-        self.attempted: set[str] = set()  # agents that were called, and may have configured the share
         self.rejected: set[str] = set()  # agents that rejected its release, with a scheduled retry
         self.released: set[str] = set()  # agents whose next event must confirm the release
         self.devices: dict[str, tuple[Device, ...]] = {}  # by agent
+        self._revisions: dict[str, Revision] = {}  # of the replies of agents that have configured their shares
+        self._faults: dict[str, list[tuple[Revision, str]]] = {}  # by agent
         self.timer: asyncio.TimerHandle | None = None
         self.done = False
 
@@ -61,10 +74,30 @@ class PartitionOperation:
             devices.update(zip(indices, self.devices[agent_id], strict=True))
         return [devices[index] for index in range(len(devices))]
 
+    def configured(self, agent_id: str, devices: tuple[Device, ...], revision: Revision) -> None:
+        """Note that an agent has configured its share, with the revision of its reply. Earlier faults are repaired."""
+        self.devices[agent_id] = devices
+        self._revisions[agent_id] = revision
+        self._faults[agent_id] = [each for each in self._faults.get(agent_id, ()) if each[0].includes(revision)]
+        self.waiting.discard(agent_id)
+
+    def add_fault(self, agent_id: str, revision: Revision, error: str) -> None:
+        """Note a fault that an agent reports while others configure their shares. Agents report it only once."""
+        configured = self._revisions.get(agent_id)
+        faults = self._faults.setdefault(agent_id, [])
+        if (configured is None or revision.includes(configured)) and len(faults) < MAX_ERRORS:
+            faults.append((revision, error))
+
+    @property
+    def fault_errors(self) -> list[str]:
+        """Return the faults of configured shares."""
+        return [error for agent_id in sorted(self._faults) for _, error in self._faults[agent_id]]
+
     def share(self, agent_id: str) -> Any:
         """Return the message for one agent.
 
-        The first one resets the IPUs, so that no state of an earlier partition of the same name remains.
+        It resets the IPUs, so that no state of an earlier partition of the same name remains. Repeated messages reset
+        them too, because the earlier ones may not have arrived.
         """
         record = self.record
         share = contract.PartitionShare(
@@ -73,7 +106,7 @@ class PartitionOperation:
             gw_routing_type=record.gw_routing,
             sync_type=record.sync_type,
             reconfigurable=record.reconfigurable,
-            reset=agent_id not in self.attempted,
+            reset=True,
         )
         for index in self.indices[agent_id]:
             placed = record.ipus[index]
@@ -159,7 +192,8 @@ class AgentQueue:
         self._operations: dict[str, PartitionOperation] = {}
         self._scheduled = False  # or running
         self._retry: asyncio.TimerHandle | None = None
-        self._finished: asyncio.Future[None] | None = None
+        self._round: asyncio.Future[None] | None = None  # done after the next round, for ``finish``
+        self._closed = False
 
     def release(self, partition_id: str) -> None:
         """Queue the release of a partition and drop its waiting share."""
@@ -201,7 +235,8 @@ class AgentQueue:
 
     def wake(self) -> None:
         """Schedule a call when the agent is up and items are waiting."""
-        if self.connection.up and not self._scheduled and self._retry is None and (self._releases or self._operations):
+        is_idle = not self._scheduled and self._retry is None and not self._closed
+        if is_idle and self.connection.up and (self._releases or self._operations):
             self._scheduled = True
             self._scheduler.schedule(self)
 
@@ -218,14 +253,15 @@ class AgentQueue:
             self._retry_later()
 
     def _retry_later(self) -> None:
-        self._retry = asyncio.get_running_loop().call_later(RETRY, self.retry_now)
+        if not self._closed:
+            self._retry = asyncio.get_running_loop().call_later(RETRY, self.retry_now)
 
     def delivered(self) -> None:
         """Handle the end of a round."""
         self._scheduled = False
         self.wake()
-        if not self._scheduled and self._finished and not self._finished.done():
-            self._finished.set_result(None)
+        if self._round and not self._round.done():
+            self._round.set_result(None)
 
     def retry_now(self) -> None:
         """End the wait before the next call."""
@@ -235,12 +271,23 @@ class AgentQueue:
         self.wake()
 
     async def finish(self) -> None:
-        """Deliver the waiting releases and drop all shares."""
+        """Drop all shares, and deliver the waiting releases while the agent is up. Failed calls are repeated."""
         self._operations.clear()
-        self.wake()
-        if self._scheduled:
-            self._finished = asyncio.get_running_loop().create_future()
-            await self._finished
+        self.retry_now()
+        while self._scheduled or (self._releases and self.connection.up):
+            self._round = asyncio.get_running_loop().create_future()
+            await self._round
+
+    def close(self) -> None:
+        """Deliver nothing more, because the connection is about to be closed."""
+        self._closed = True
+        self._operations.clear()
+        self._releases.clear()
+        if self._retry:
+            self._retry.cancel()
+            self._retry = None
+        if self.task:
+            self.task.cancel()
 
     async def _release(self) -> None:
         ids = list(self._releases)[:MAX_PARTITIONS_PER_CALL]
@@ -260,8 +307,6 @@ class AgentQueue:
             return
         agent_id = self.connection.id
         request = contract.ConfigureRequest(shares=[operation.share(agent_id) for operation in operations])
-        for operation in operations:
-            operation.attempted.add(agent_id)
         ipus = {operation.record.id: operation.ipus(agent_id) for operation in operations}
         results = await self._call("Configure", request, ipus)
         for operation in operations:

@@ -9,7 +9,7 @@ operation counts only while the record that started it is still current.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from concurrent.futures import Future
 
 import grpc
@@ -18,7 +18,7 @@ import structlog
 from openipu.vipu.domain import partition_state
 from openipu.vipu.domain.errors import Code, missing
 from openipu.vipu.domain.model import Agent, Kind, Operation, Partition
-from openipu.vipu.fleet.agent_messages import AgentEvent, ShareResult
+from openipu.vipu.fleet.agent_messages import AgentEvent, Revision, ShareResult
 from openipu.vipu.fleet.connection import AgentConnection
 from openipu.vipu.fleet.status import AgentState, QuarantinedShare
 from openipu.vipu.fleet.supervisor import Supervisor, retire
@@ -104,8 +104,15 @@ class Driver:
         self.quarantine.drop(agent_id)
         if connection:
             queue = self._queues.pop(agent_id)
+
+            async def deliver() -> None:
+                try:
+                    await queue.finish()
+                finally:
+                    queue.close()
+
             task = self._loop.create_task(
-                retire(connection, queue.finish, RETIRE_SECONDS, lambda: not self.supervisor.has(connection.agent))
+                retire(connection, deliver, RETIRE_SECONDS, lambda: not self.supervisor.has(connection.agent))
             )
             self._retiring.add(task)
             task.add_done_callback(self._retiring.discard)
@@ -126,7 +133,7 @@ class Driver:
     def agent_event(self, connection: AgentConnection, event: AgentEvent) -> None:
         """Handle an event of an agent, see ``fleet.supervisor.Watcher``."""
         recorded = self._reported.recorded(connection.id)
-        self._health.faulty(connection.id, event.faults, recorded)
+        self._faulty(connection.id, event, recorded)
         if connection.is_outdated(event):
             return
         restarted = connection.state.boot_id not in ("", event.boot_id)
@@ -152,10 +159,21 @@ class Driver:
         for id in held:
             self._health.regain(id)
 
+    def _faulty(self, agent_id: str, event: AgentEvent, recorded: Container[str]) -> None:
+        """Record the faults of the IPUs of an agent, also while other agents of a partition configure it."""
+        for fault in event.faults:
+            if fault.partition_id in recorded:
+                error = f"IPU {fault.ipu} of agent '{agent_id}' failed: {fault.reason}."
+                operation = self._operations.get(fault.partition_id)
+                if operation and not operation.done:
+                    operation.add_fault(agent_id, event, error)
+                else:
+                    self._health.lost(fault.partition_id, error)
+
     def _update_quarantine(self, agent_id: str, recorded: Mapping[str, frozenset[int]]) -> None:
         """Release the unknown shares of an agent, and send the shares that waited for their IPUs."""
         queue = self._queues.get(agent_id)
-        if queue is None:
+        if queue is None or not self._reported.knows(agent_id):
             return
         changed = self.quarantine.update(agent_id, self._reported.unknown(agent_id, recorded))
         for id in self.quarantine.releasing(agent_id):
@@ -185,6 +203,10 @@ class Driver:
                     self._block_removal(operation, connection.unreachable_error())
             else:
                 self._health.unreachable(id, connection.unreachable_error())
+
+    def capacity_changed(self) -> None:
+        """Move waiting partitions, because an allocation or a cluster has got other IPU-Machines."""
+        self._recovery.search()
 
     # -- partitions
 
@@ -217,6 +239,11 @@ class Driver:
             self._begin(PartitionOperation(record, indices))
         if record.operation in (Operation.FAILED, Operation.UNREACHABLE):
             self._recovery.recover(id)
+        if record.operation is Operation.IDLE:  # an agent may be down since it has configured its share
+            for agent_id in indices:
+                connection = self.supervisor.connections.get(agent_id)
+                if connection and connection.status.state is AgentState.DOWN:
+                    self._health.unreachable(id, connection.unreachable_error())
         self._health.regain(id)
         if record.operation is not Operation.REMOVING:
             self._removals.fail(id, "It was reset during the removal.")
@@ -312,9 +339,13 @@ class Driver:
         if result.error:
             self._fail(operation, f"Agent '{agent_id}' rejected its share: {result.error}.")
             return
-        operation.devices[agent_id] = result.devices
-        operation.waiting.discard(agent_id)
-        if not operation.waiting:
+        queue = self._queues.get(agent_id)
+        operation.configured(agent_id, result.devices, queue.connection.state if queue else Revision("", 0))
+        if operation.waiting:
+            return
+        if operation.fault_errors:
+            self._fail(operation, *operation.fault_errors)
+        else:
             devices = operation.all_devices()
             self._complete(operation, lambda record: partition_state.configured(record, devices))
 

@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 import structlog
 
 from openipu.vipu.domain import partition_state
 from openipu.vipu.domain.model import Operation, Partition
-from openipu.vipu.fleet.agent_messages import Fault
 from openipu.vipu.lifecycle.recovery import Recovery
 from openipu.vipu.lifecycle.reported import ReportedShares
 from openipu.vipu.lifecycle.result_writer import ResultWriter
@@ -38,21 +37,17 @@ class PartitionHealth:
 
     def lost(self, id: str, error: str) -> None:
         """Record that a machine no longer holds its share, or that an IPU of it failed."""
-        if self._is_idle(id):
+        is_new = self._writer.put_loss(
+            id, error, lambda current: partition_state.lost(current, error, self._recovery.now(current))
+        )
+        if is_new and self._is_idle(id):
             _log.warning("partition lost", partition=id, reason=error)
-        self._writer.put(id, lambda current: partition_state.lost(current, error, self._recovery.now(current)))
-
-    def faulty(self, agent_id: str, faults: Iterable[Fault], ids: Container[str]) -> None:
-        """Record the faults of the IPUs of an agent that belong to these partitions."""
-        for fault in faults:
-            if fault.partition_id in ids:
-                self.lost(fault.partition_id, f"IPU {fault.ipu} of agent '{agent_id}' failed: {fault.reason}.")
 
     def unreachable(self, id: str, error: str) -> None:
         """Record that a machine does not respond."""
         if self._is_idle(id):
             _log.warning("partition unreachable", partition=id, reason=error)
-        self._writer.put(id, lambda current: partition_state.unreachable(current, error))
+        self._writer.put(id, lambda current: partition_state.unreachable(current, error, self._recovery.now(current)))
 
     def regain(self, id: str) -> None:
         """Make an unreachable partition active again, without a reset, when all of its agents hold their shares."""

@@ -33,6 +33,10 @@ class ReportedShares:
         self._events[agent_id] = event
         return {share.partition_id for share in event.shares if share.ipus == recorded.get(share.partition_id)}
 
+    def knows(self, agent_id: str) -> bool:
+        """Return whether an agent is up and has reported its shares."""
+        return agent_id in self._events
+
     def drop(self, agent_id: str) -> None:
         """Drop the event of an agent that is not up any more."""
         self._events.pop(agent_id, None)

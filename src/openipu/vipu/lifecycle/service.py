@@ -19,7 +19,7 @@ from openipu.vipu.cluster_test.runs import Runs
 from openipu.vipu.domain import partition_state, rules
 from openipu.vipu.domain.context import Context
 from openipu.vipu.domain.errors import RuleError, RuleViolation, missing_or_hidden, quoted
-from openipu.vipu.domain.model import Agent, Change, Delete, Kind, Partition, Put, Record
+from openipu.vipu.domain.model import Agent, Allocation, Change, Cluster, Delete, Kind, Partition, Put, Record
 from openipu.vipu.domain.specs import Removal
 from openipu.vipu.domain.state import State
 from openipu.vipu.fleet import agent_messages
@@ -226,6 +226,8 @@ class LifecycleService:
             self._meters.put(change.record, committed)
         elif isinstance(change.record, Agent):
             self._driver.add_agent(change.record)
+        elif isinstance(change.record, Allocation | Cluster):
+            self._driver.capacity_changed()
 
     async def _quarantine(self) -> list[QuarantinedShare]:
         return self._driver.quarantine.shares()

@@ -70,7 +70,7 @@ CONTROLLER = _table(
     (
         "vipu_agent_quarantined_ipus{agent}",
         "gauge",
-        "IPUs of an agent in quarantine: a partition without a record holds them.",
+        "IPUs of an agent in quarantine: shares that the records do not explain.",
     ),
     (
         "vipu_agent_request_duration_seconds{method,code}",

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -84,13 +85,27 @@ def test_lost(operation: Operation, errors: tuple[str, ...] | None) -> None:
     ],
 )
 def test_unreachable(operation: Operation, after: Operation, errors: tuple[str, ...]) -> None:
-    record = partition_state.unreachable(in_operation(operation), "silent.")
+    record = partition_state.unreachable(in_operation(operation), "silent.", NOW)
     assert (record.operation, record.errors) == (after, errors)
-    assert partition_state.unreachable(record, "silent.") is record
+    assert partition_state.unreachable(record, "silent.", NOW) is record
     many = in_operation(operation)
     for number in range(100):
-        many = partition_state.unreachable(many, f"{number}.")
+        many = partition_state.unreachable(many, f"{number}.", NOW)
     assert len(many.errors) <= partition_state.MAX_ERRORS
+
+
+@pytest.mark.parametrize("fail", [partition_state.unreachable, partition_state.lost])
+@pytest.mark.parametrize(
+    ("seconds", "retries"), [(partition_state.RETRY_EXPIRY - 1, 3), (partition_state.RETRY_EXPIRY, 0)]
+)
+def test_old_retries_do_not_count(fail: Callable[..., Partition], seconds: float, retries: int) -> None:
+    record = replace(in_operation(Operation.IDLE), retries=3, last_auto_reset=NOW)
+    assert fail(record, "silent.", NOW + seconds).retries == retries
+
+
+def test_more_errors_than_are_stored_change_nothing() -> None:
+    full = partition_state.failed(in_operation(Operation.IDLE), [f"{n}." for n in range(partition_state.MAX_ERRORS)])
+    assert partition_state.lost(full, "another.", NOW) is full
 
 
 @pytest.mark.parametrize("operation", Operation)
@@ -206,7 +221,7 @@ def test_the_record_stays_valid_in_any_order(steps: list[tuple[str, float]], mos
             case "lost":
                 record = partition_state.lost(record, f"lost at {now}.", now)
             case "silent":
-                record = partition_state.unreachable(record, f"silent at {now}.")
+                record = partition_state.unreachable(record, f"silent at {now}.", now)
             case "regained":
                 record = partition_state.regained(record)
             case "reset":

@@ -38,6 +38,21 @@ def test_hostile_values_are_rejected_or_harmless(name: str) -> None:
             assert text.isprintable() and len(text) < 5_000, f"{description}: {text[:200]}"
 
 
+@pytest.mark.parametrize(
+    ("ports", "reason"),
+    [
+        ([{"port": 4_000_000_000, "count": 1}], "it reports port 4000000000, which no machine has"),
+        ([{"port": 1, "kind": 1}, {"port": 1, "kind": 1}], "it reports port 1 of kind 1 twice"),
+    ],
+)
+def test_impossible_ports_are_rejected(ports: list[dict[str, int]], reason: str) -> None:
+    message = contract.ReadSyncReply()
+    for port in ports:
+        message.ports.add(**port)
+    with pytest.raises(InvalidMessageError, match=reason):
+        agent_messages.pulses(message)
+
+
 def test_hostile_maps() -> None:
     text = "\x1b\u202e" + "x" * 5_000
     info = contract.MachineInfo(facts=[contract.Fact(name=text, value=text)], versions={text: text})

@@ -47,7 +47,7 @@ def test_pauses_of_the_controller_are_no_silence() -> None:
                 await asyncio.sleep(0.001)  # the time is over, and no message was processed yet
                 messages.put_nowait(number)
                 assert await reading == number
-                silence.end()
+                silence.restart()
 
     run(main())
 
@@ -79,7 +79,7 @@ def test_messages_restart_the_time() -> None:
         async with Silence(10.0) as silence:
             for _ in range(5):
                 loop.jumped += 7.0
-                silence.end()
+                silence.restart()
                 await asyncio.sleep(0.001)  # due timers run
 
     run(main())

@@ -101,6 +101,37 @@ def test_a_failed_write_is_repeated_before_newer_ones(monkeypatch: pytest.Monkey
     asyncio.run(body())
 
 
+def test_losses_that_cannot_be_written_do_not_accumulate(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(result_writer, "RETRY", 0.0)
+
+    async def body() -> None:
+        writer = Writer(partition("p"))
+        box = ResultWriter(writer, asyncio.get_running_loop())
+        for _ in range(10):
+            queued = [box.put_loss("p", f"{number}.", lambda record: record) for number in range(20)]
+            await settle()
+            writer.fail(StoreError("The disk is full."))
+            async with asyncio.timeout(5):
+                while not writer.pending:
+                    await asyncio.sleep(0.001)
+        assert not any(queued)
+        changed: list[str] = []
+
+        def count(record: Partition) -> Partition:
+            changed.append(record.id)
+            return record
+
+        box.put("p", count)
+        writer.commit()
+        await settle()
+        writer.commit()
+        assert changed == ["p"]
+        assert len(box._losses) == 0
+        assert box.put_loss("p", "0.", count)  # it is new again
+
+    asyncio.run(body())
+
+
 def test_a_transition_that_raises_does_not_block_others() -> None:
     def broken(record: Partition) -> Partition:
         raise ValueError(record.id)

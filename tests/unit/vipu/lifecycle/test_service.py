@@ -4,17 +4,42 @@
 from __future__ import annotations
 
 from pathlib import Path
+from threading import Event
+
+import pytest
 
 from openipu.vipu.cluster_test.model import Test
 from openipu.vipu.cluster_test.results import RunState
-from openipu.vipu.domain.model import Change, Cluster, Delete, Kind, Put
+from openipu.vipu.domain.model import Allocation, Change, Cluster, Delete, Kind, Put
 from openipu.vipu.lifecycle.interface import LifecycleOptions
+from openipu.vipu.lifecycle.recovery import Recovery
 from openipu.vipu.lifecycle.service import LifecycleService
 from openipu.vipu.server.initialise import initialise
 from openipu.vipu.storage.store import Store
 from openipu.vipu.storage.writer import RecordWriter
 from tests.unit.vipu.domain.rules_support import agents
 from tests.waiting import until
+
+
+def test_a_larger_allocation_moves_waiting_partitions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    initialise(tmp_path / "vipu.db")
+    records = RecordWriter(Store(tmp_path / "vipu.db"))
+    life = LifecycleService(records, LifecycleOptions())
+    searched = Event()
+    monkeypatch.setattr(Recovery, "search", lambda self: searched.set())
+    records.start()
+    life.start()
+    try:
+        machines = agents(2)
+        cluster = Cluster("cl0", tuple(agent.id for agent in machines))
+        for change in ([*map(Put, machines)], [Put(cluster)], [Put(Allocation("a1", "cl0", ("ag01",)))]):
+            records.submit(lambda state, change=change: (change, None)).result(10)
+        searched.clear()
+        records.submit(lambda state: ([Put(Allocation("a1", "cl0", ("ag01", "ag02")))], None)).result(10)
+        assert searched.wait(10)
+    finally:
+        life.stop()
+        records.stop()
 
 
 def test_results_of_deleted_clusters_are_dropped(tmp_path: Path) -> None:
