@@ -199,7 +199,7 @@ lock: ## upgrade the locked requirements
 	.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 	  --custom-compile-command "make lock" --extra twin --extra kubernetes pyproject.toml requirements/dev.in -o requirements/dev.txt
 	.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --resolution lowest-direct \
-	  --custom-compile-command "make lock" --extra twin pyproject.toml requirements/oldest.in -o requirements/oldest.txt
+	  --custom-compile-command "make lock" --extra twin --extra kubernetes pyproject.toml requirements/oldest.in -o requirements/oldest.txt
 	.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 	  --custom-compile-command "make lock" --constraint requirements/dev.txt pyproject.toml -o roles/openipu/files/requirements.txt
 	.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \

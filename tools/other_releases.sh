@@ -12,7 +12,7 @@ if [ "$release" = oldest ]; then
     # Some of these releases exist only as source. The constraints lock the setuptools that builds them.
     set -- --require-hashes -r requirements/oldest.txt --build-constraints requirements/oldest.txt
 else
-    set -- "ansible-core==$release.*" -r pyproject.toml --extra twin -r requirements/oldest.in
+    set -- "ansible-core==$release.*" -r pyproject.toml --extra twin --extra kubernetes -r requirements/oldest.in
 fi
 uv venv --quiet --clear --python "${PYTHON:-.venv/bin/python}" "$venv"
 uv pip install --quiet --python "$venv/bin/python" "$@"
@@ -27,7 +27,7 @@ export PATH
 ansible --version | head -n 1
 # The inventory tests expect the line breaks and the options of a newer ansible-inventory.
 pytest -p no:cacheprovider -n 2 --dist loadscope --ignore tests/unit/collection/pod/test_pod_inventory.py \
-    tests/unit/collection tests/unit/roles/test_openipu_lock.py tests/unit/roles/test_role_files.py \
+    tests/unit/collection tests/unit/kubernetes tests/unit/roles/test_openipu_lock.py tests/unit/roles/test_role_files.py \
     tests/unit/roles/test_role_specs.py tests/unit/vipu/storage/test_store.py tests/unit/vipu/storage/test_store_file.py \
     tests/integration/bringup tests/integration/pdu tests/playbooks/test_scenarios.py \
     tests/playbooks/test_written_files.py tests/playbooks/test_pod_report.py \

@@ -124,4 +124,7 @@ ERRORS: dict[str, ErrorClass] = {
     "OPU901": ErrorClass(
         "Tracker unusable", "The records of partitions cannot be read or written.", "Follow the message."
     ),
+    "OPU902": ErrorClass(
+        "V-IPU proxy failed", "The proxy is not reachable, or rejected the request.", "See the log of gc-proxy."
+    ),
 }

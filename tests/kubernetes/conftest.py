@@ -4,17 +4,22 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from openipu.process import log
+from tests.integration.vipu_servers import InProcess, InstantLife, pod
 from tests.kubernetes.cluster import CRD, Cluster
 from tests.waiting import until
 from tools.kubernetes import programs
 from tools.kubernetes.control_plane import ControlPlane
 from tools.kubernetes.site import STATE
+
+MACHINES = 8  # 32 IPUs, as in the published transcripts
 
 _numbers = itertools.count()
 
@@ -51,3 +56,19 @@ def cluster(control_plane: Cluster) -> Cluster:
     # Pods need it. The controller manager creates it.
     until(lambda: found.run("get", "serviceaccount", "default").returncode == 0)
     return found
+
+
+@pytest.fixture
+def vipu(tmp_path: Path) -> Iterator[Callable[..., InProcess]]:
+    """Yield a factory of V-IPU controllers with 32 IPUs."""
+    numbers, servers = itertools.count(), []
+
+    def make(machines: int = MACHINES, **settings: Any) -> InProcess:
+        server = InProcess(tmp_path / f"vipu-{next(numbers)}.db", InstantLife, **settings)
+        servers.append(server)
+        pod(server, machines)
+        return server
+
+    yield make
+    for server in servers:
+        server.stop()

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import uuid
 from collections.abc import Callable, Iterator
@@ -16,29 +15,11 @@ import pytest
 from openipu.kubernetes.domain import tracking
 from openipu.kubernetes.domain.tracking import Owner, Phase, Record
 from openipu.shared.vipu.contract import virmgrpc
-from tests.integration.vipu_servers import InProcess, InstantLife, listed, partition, pod
+from tests.integration.vipu_servers import InProcess, InstantLife, listed, partition
 from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.proxies import OPERATOR, Proxy, token
 from tests.unit.kubernetes.domain.ipujobs import first_form
 from tests.waiting import until
-
-MACHINES = 8  # 32 IPUs, as in the published transcripts
-
-
-@pytest.fixture
-def vipu(tmp_path: Path) -> Iterator[Callable[..., InProcess]]:
-    """Yield a factory of V-IPU controllers with 32 IPUs."""
-    numbers, servers = itertools.count(), []
-
-    def make(machines: int = MACHINES, **settings: Any) -> InProcess:
-        server = InProcess(tmp_path / f"vipu-{next(numbers)}.db", InstantLife, **settings)
-        servers.append(server)
-        pod(server, machines)
-        return server
-
-    yield make
-    for server in servers:
-        server.stop()
 
 
 @pytest.fixture
@@ -357,5 +338,5 @@ def test_a_missing_list_of_controllers_is_one_sentence(
     proxy = Proxy(cluster, tmp_path, vipu())
     with pytest.raises(AssertionError):
         proxy.start()
-    assert proxy.log.splitlines()[-1].startswith("Error: ")
+    assert proxy.log.splitlines()[-1].startswith("Error OPU620: ")
     assert "Traceback" not in proxy.log

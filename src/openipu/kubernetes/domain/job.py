@@ -8,6 +8,8 @@ because ``kubectl scale`` writes it. Forms are never converted.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -17,6 +19,7 @@ from openipu.kubernetes.domain import exit_codes
 from openipu.kubernetes.domain.names import Name
 
 MAX_IPUS = 64  # in a partition
+_HASH_LENGTH = 10
 
 FIRST_FORM = ("modelReplicas", "ipusPerModelReplica")
 SECOND_FORM = ("ipusPerJobInstance", "workersPerJobInstance", "modelReplicasPerWorker")
@@ -95,7 +98,7 @@ class Restarts:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A valid IPUJob. ``template`` is the pod template of the workers, as given."""
+    """A valid IPUJob. ``template``: the pod template of the workers, as given, and a hash that differs with it."""
 
     name: Name
     uid: str
@@ -103,12 +106,14 @@ class Job:
     instances: int
     shape: Shape
     template: Mapping[str, Any]
+    template_hash: str
     command: tuple[str, ...]  # of the launcher; empty: it has none
     launcher_env: tuple[Mapping[str, Any], ...]
     remote_shell: RemoteShell
     ttl: int | None  # seconds of an interactive session, None for other jobs
     restarts: Restarts
     clean_pods: CleanPodPolicy
+    rolling_update: bool
     suspended: bool
 
     @property
@@ -129,6 +134,7 @@ def read(ipujob: Mapping[str, Any]) -> Job:
         instances=spec.get("jobInstances", 1),
         shape=shape(spec),
         template=spec["workers"]["template"],
+        template_hash=_hash(spec["workers"]["template"]),
         command=tuple(launcher.get("command") or ()),
         launcher_env=tuple(launcher.get("env") or ()),
         remote_shell=RemoteShell(launcher.get("remoteShell", "KubeExec")),
@@ -139,8 +145,13 @@ def read(ipujob: Mapping[str, Any]) -> Job:
             exit_codes.parse(policy["exitCodes"]) if policy.get("exitCodes") else frozenset(),
         ),
         clean_pods=CleanPodPolicy(spec.get("cleanPodPolicy", "None")),
+        rolling_update=spec["workers"].get("strategy") == "RollingUpdate",
         suspended=bool(spec.get("suspend", False)),
     )
+
+
+def _hash(template: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(template, sort_keys=True).encode()).hexdigest()[:_HASH_LENGTH]
 
 
 def is_second_form(spec: Mapping[str, Any]) -> bool:

@@ -13,8 +13,10 @@ from openipu.kubernetes.domain.environment import Partition
 from openipu.kubernetes.domain.job import Job, RemoteShell
 
 _SLEEP = ["sleep", "365d"]  # a worker waits for the launcher; both coreutils and busybox know days
+_SLEEP_GRACE_SECONDS = 1  # sleep ignores SIGTERM as first process of a container, and the programs never receive it
 _DEFAULT_CONTAINER = ("kubectl.kubernetes.io/default-container", "kubectl.kubernetes.io/default-logs-container")
 _SCRIPT_MODE = 0o555
+_TOKEN = {"audience": reserved.PROXY_AUDIENCE, "path": "token", "expirationSeconds": 3600}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,7 @@ def worker(
         container["command"] = list(_SLEEP)
         container.pop("args", None)
         pod["restartPolicy"] = "Never"
+        pod["terminationGracePeriodSeconds"] = _SLEEP_GRACE_SECONDS
         pod.setdefault("automountServiceAccountToken", False)
     else:
         pod.setdefault("restartPolicy", "Never")
@@ -58,6 +61,7 @@ def worker(
         reserved.INSTANCE_LABEL: str(instance),
         reserved.WORKER_LABEL: str(number),
         reserved.ATTEMPT_LABEL: str(attempt),
+        reserved.TEMPLATE_LABEL: job.template_hash,
     }
     return _pod(job, names.worker(job.name[1], number), labels, template.get("metadata") or {}, pod)
 
@@ -76,6 +80,8 @@ def launcher(job: Job, instance: int, partition: Partition, attempt: int, option
     spec["containers"] = [container]
     pod = _basic_pod(template.get("metadata") or {}, spec, partition, options)
     pod["restartPolicy"] = "Never"
+    if job.ttl is not None:
+        pod["terminationGracePeriodSeconds"] = _SLEEP_GRACE_SECONDS
     pod["serviceAccountName"] = names.account(job.name[1])
     pod["automountServiceAccountToken"] = True
     _set_environment(container, job.launcher_env)
@@ -89,12 +95,14 @@ def launcher(job: Job, instance: int, partition: Partition, attempt: int, option
             "configMap": {"name": names.config(job.name[1], instance), "defaultMode": _SCRIPT_MODE},
         },
         {"name": reserved.TOOLS_VOLUME, "emptyDir": {}},
+        {"name": reserved.TOKEN_VOLUME, "projected": {"sources": [{"serviceAccountToken": _TOKEN}]}},
     ]
     pod["initContainers"] = [_init_container(job, instance, partition, options)]
     labels = {
         reserved.ROLE_LABEL: reserved.LAUNCHER_ROLE,
         reserved.INSTANCE_LABEL: str(instance),
         reserved.ATTEMPT_LABEL: str(attempt),
+        reserved.TEMPLATE_LABEL: job.template_hash,
     }
     return _pod(job, names.launcher(job.name[1], instance), labels, template.get("metadata") or {}, pod)
 
@@ -142,7 +150,10 @@ def _init_container(job: Job, instance: int, partition: Partition, options: PodO
             {"name": "IPUJOB_PROXY", "value": options.proxy},
             {"name": "IPUJOB_TOOLS", "value": reserved.TOOLS_PATH},
         ],
-        "volumeMounts": [{"name": reserved.TOOLS_VOLUME, "mountPath": reserved.TOOLS_PATH}],
+        "volumeMounts": [
+            {"name": reserved.TOOLS_VOLUME, "mountPath": reserved.TOOLS_PATH},
+            {"name": reserved.TOKEN_VOLUME, "mountPath": reserved.TOKEN_PATH, "readOnly": True},
+        ],
     }
 
 

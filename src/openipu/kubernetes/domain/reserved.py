@@ -10,10 +10,12 @@ ROLE_LABEL = f"{PREFIX}role"
 INSTANCE_LABEL = f"{PREFIX}instance"
 WORKER_LABEL = f"{PREFIX}worker"
 ATTEMPT_LABEL = f"{PREFIX}attempt"  # number of restarts before the pod was created
+TEMPLATE_LABEL = f"{PREFIX}template"  # hash of the pod template
 WORKER_ROLE, LAUNCHER_ROLE = "worker", "launcher"
 
 CONFIG_VOLUME, TOOLS_VOLUME, SHM_VOLUME = "ipujob-config", "ipujob-tools", "ipujob-shm"
-VOLUMES = frozenset({CONFIG_VOLUME, TOOLS_VOLUME, SHM_VOLUME})
+TOKEN_VOLUME = "ipujob-token"  # noqa: S105  a name
+VOLUMES = frozenset({CONFIG_VOLUME, TOOLS_VOLUME, SHM_VOLUME, TOKEN_VOLUME})
 
 INIT_CONTAINER = "ipujob-init"
 CONTAINERS = frozenset({INIT_CONTAINER})
@@ -21,6 +23,9 @@ CONTAINERS = frozenset({INIT_CONTAINER})
 CONFIG_PATH = "/etc/mpi"
 TOOLS_PATH = "/opt/ipujob"  # kubectl, which the init container of the launcher delivers
 SHM_PATH = "/dev/shm"  # noqa: S108  the mount point of shared memory, no temporary file
+
+TOKEN_PATH = "/run/ipujob"  # noqa: S105  token for the V-IPU proxy, in the init container only
+PROXY_AUDIENCE = "gc-proxy"
 
 IPU_RESOURCE = f"{PREFIX}ipu"
 

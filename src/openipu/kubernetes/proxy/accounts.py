@@ -11,8 +11,6 @@ from openipu.kubernetes.cluster.client import PODS, TOKEN_REVIEWS, Client
 from openipu.kubernetes.domain import reserved
 from openipu.kubernetes.domain.tracking import Owner
 
-AUDIENCE = "gc-proxy"
-
 _POD_NAME, _POD_UID = "authentication.kubernetes.io/pod-name", "authentication.kubernetes.io/pod-uid"
 _ACCOUNT_PREFIX = "system:serviceaccount:"
 _CACHE_SECONDS = 60.0
@@ -44,7 +42,7 @@ class Account:
 class Accounts:
     """Accounts of tokens, which the API server verifies. Answers are kept for a minute."""
 
-    def __init__(self, client: Client, audience: str = AUDIENCE) -> None:
+    def __init__(self, client: Client, audience: str = reserved.PROXY_AUDIENCE) -> None:
         self._client = client
         self._audience = audience
         self._known: dict[bytes, tuple[float, Account]] = {}

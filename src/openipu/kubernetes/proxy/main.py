@@ -85,7 +85,7 @@ async def _serve(
         records = Tracker(client, namespace, tracker)
         await records.load()
         reservations = Reservations(pool, records, await _cluster_id(client))
-        survey = Survey(pool, survey_seconds)
+        survey = Survey(pool, records, survey_seconds)
         sweep = Sweep(client, records, reservations, sweep_seconds)
         served = app.create(reservations, records, survey, Accounts(client), (namespace, operator_account))
         config = uvicorn.Config(

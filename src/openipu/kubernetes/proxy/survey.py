@@ -7,10 +7,11 @@ Controllers are asked at the same time, and one that does not respond does not d
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 
 import structlog
 
-from openipu.kubernetes.domain.tracking import Record
+from openipu.kubernetes.domain.tracking import Phase, Record
 from openipu.kubernetes.proxy.controller import ControllerClient
 from openipu.kubernetes.proxy.pool import Pool
 from openipu.shared.vipu.client import VipuError
@@ -23,12 +24,14 @@ _QUERY_SECONDS = 5.0  # for a controller to answer a query
 class Survey:
     """Last answers of the controllers."""
 
-    def __init__(self, pool: Pool, seconds: float = 10.0) -> None:
+    def __init__(self, pool: Pool, records: Iterable[Record], seconds: float = 10.0) -> None:
         """``seconds``: between rounds, and so the longest time until a lost partition is seen."""
         self._pool = pool
+        self._records = records
         self._seconds = seconds
         self._free: dict[str, int] = {}
         self._states: dict[str, dict[str, str]] = {}
+        self._reserved: dict[str, dict[str, Record]] = {}  # at the beginning of the last round
 
     @property
     def free(self) -> int:
@@ -36,9 +39,14 @@ class Survey:
         return sum(self._free.values())
 
     def state(self, record: Record) -> str:
-        """Return the last known state of a partition, empty if its controller did not respond."""
+        """Return the last known state of a partition, empty if its controller did not respond.
+
+        A partition that is newer than the last round is missing there, and not removed.
+        """
         states = self._states.get(record.controller)
-        return "" if states is None else states.get(record.id, "REMOVED")
+        if states is None or record.id in states:
+            return "" if states is None else states[record.id]
+        return "REMOVED" if self._reserved[record.controller].get(record.id) is record else ""
 
     async def fits(self, size: int) -> tuple[list[int], list[str]]:
         """Return how many more partitions of a size fit into each controller, and the failures of others."""
@@ -72,6 +80,9 @@ class Survey:
 
     async def _read(self, client: ControllerClient) -> None:
         address = client.controller.address
+        reserved = {
+            each.id: each for each in self._records if each.controller == address and each.phase is Phase.RESERVED
+        }
         try:
             async with asyncio.timeout(_QUERY_SECONDS):
                 free, states = await asyncio.gather(client.free(), client.states())
@@ -81,8 +92,9 @@ class Survey:
             self._forget(address)
             self._free[address] = 0
             return
-        self._free[address], self._states[address] = free, states
+        self._free[address], self._states[address], self._reserved[address] = free, states, reserved
 
     def _forget(self, address: str) -> None:
         self._free.pop(address, None)
         self._states.pop(address, None)
+        self._reserved.pop(address, None)

@@ -172,6 +172,7 @@ def test_labels_select_the_pods_of_an_attempt():
         "graphcore.ai/role": "launcher",
         "graphcore.ai/instance": "0",
         "graphcore.ai/attempt": "2",
+        "graphcore.ai/template": job.read(ipujob).template_hash,
     }
     assert metadata["annotations"] == {
         "kubectl.kubernetes.io/default-container": "resnet",

@@ -30,7 +30,7 @@ DEPLOYMENT = Deployment(OURS)
 
 
 class Records:
-    """Records in memory, which commit at once and tell the driver."""
+    """Records in memory, which commit at once and notify the driver."""
 
     def __init__(self, state: State, deployment: Deployment) -> None:
         self.state = state
@@ -95,7 +95,7 @@ class Fleet:
         return self.driver.supervisor.connections[agent_id]
 
     def up(self, agent_id: str, *shares: HeldShare) -> None:
-        """Let an agent come up with shares."""
+        """Report an agent as up, with shares."""
         connection = self.connection(agent_id)
         connection.set_status(AgentStatus(AgentState.UP))
         self.driver.supervisor.unavailable -= {agent_id}
@@ -104,18 +104,18 @@ class Fleet:
         self.report(agent_id, 0, *shares)
 
     def down(self, agent_id: str) -> None:
-        """Let an agent go down."""
+        """Report an agent as down."""
         connection = self.connection(agent_id)
         connection.set_status(AgentStatus(AgentState.DOWN, "it sends no heartbeats"))
         self.driver.supervisor.unavailable |= {agent_id}
         self.driver.agent_down(connection)
 
     def report(self, agent_id: str, revision: int, *shares: HeldShare, faults: tuple[Fault, ...] = ()) -> None:
-        """Let an agent report its shares."""
+        """Send an event of an agent."""
         self.driver.agent_event(self.connection(agent_id), AgentEvent("boot", revision, shares, faults))
 
     def configured(self, operation: PartitionOperation, agent_id: str, revision: int) -> None:
-        """Let an agent reply that it has configured its share."""
+        """Send the reply of an agent that has configured its share."""
         self.connection(agent_id).record_revision(Revision("boot", revision))
         devices: Any = tuple(object() for _ in operation.indices[agent_id])
         self.driver.share_response(operation, agent_id, ShareResult("", devices))
@@ -147,7 +147,7 @@ def run(
 
 
 async def settle() -> None:
-    """Let the results of all responses be written."""
+    """Wait until the results of all responses are written."""
     for _ in range(20):
         await asyncio.sleep(0)
 

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Reservation of partitions for jobs, first come first served in each namespace.
+
+Each instance is a gang of its own: its pods start when it has its partition, whether or not the other instances of the
+job have theirs. So jobs never wait for each other with some of their IPUs in hand.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import structlog
+
+from openipu.kubernetes.cluster.work_queue import WorkQueue
+from openipu.kubernetes.domain.environment import Partition
+from openipu.kubernetes.domain.job import Job
+from openipu.kubernetes.domain.job_queue import JobQueue, is_reportable
+from openipu.kubernetes.domain.names import Name
+from openipu.kubernetes.operator.proxy_client import NO_CAPACITY, ProxyClient, ProxyError
+
+_log = structlog.get_logger("openipu.kubernetes.operator.admission")
+
+_RETRY_SECONDS = 5.0  # others may release IPUs at the V-IPU controller
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """A reserved partition, and when it was reserved by the monotonic clock."""
+
+    partition: Partition
+    since: float
+
+
+@dataclass(slots=True)
+class _PendingReservation:
+    job: Job
+    instances: set[int]
+    reason: str = ""
+    reported: int = 0  # position
+
+
+class Admission:
+    """Reservations of all jobs. ``changed`` is called with a job that received a partition, or another position."""
+
+    def __init__(
+        self, proxy: ProxyClient, changed: Callable[[Name], None], retry_seconds: float = _RETRY_SECONDS
+    ) -> None:
+        self._proxy = proxy
+        self._changed = changed
+        self._retry_seconds = retry_seconds
+        self._queue = JobQueue()
+        self._pending: dict[Name, _PendingReservation] = {}
+        self._grants: dict[tuple[str, int], Grant] = {}
+        self._locks: defaultdict[Name, asyncio.Lock] = defaultdict(asyncio.Lock)  # held during requests to the proxy
+        self._namespaces = WorkQueue(self._serve)
+
+    def __len__(self) -> int:
+        """Return the number of waiting jobs."""
+        return len(self._queue)
+
+    async def run(self) -> None:
+        """Reserve partitions until cancelled."""
+        await self._namespaces.run()
+
+    def grant(self, uid: str, instance: int) -> Grant | None:
+        """Return the partition of an instance, None if it has none or nothing is known."""
+        return self._grants.get((uid, instance))
+
+    def enqueue(self, job: Job, instance: int, created: str) -> None:
+        """Queue a job for the partition of an instance. ``created``: timestamp that determines its position."""
+        pending = self._pending.setdefault(job.name, _PendingReservation(job, set()))
+        if pending.job.uid != job.uid:
+            pending = self._pending[job.name] = _PendingReservation(job, set())
+        pending.job = job
+        if instance not in pending.instances:
+            pending.instances.add(instance)
+            self._queue.add(job.name, created, time.monotonic())
+            if self._queue.first(job.name[0]) == job.name:
+                self._namespaces.add(job.name[0])
+
+    def obstacle(self, job: Name) -> str:
+        """Return why a job waits: its position in its namespace, and why the first job has no IPUs yet.
+
+        Empty if the job does not wait, or if the first request has not failed.
+        """
+        first = self._queue.first(job[0]) if job in self._queue else None
+        if first is None or not self._pending[first].reason:
+            return ""
+        position = self._pending[job].reported = self._queue.position(job)
+        return (
+            f"Position {position} of the jobs in namespace {job[0]} that wait for IPUs. {self._pending[first].reason}"
+        )
+
+    async def resume(self, job: Job, instance: int) -> Partition:
+        """Return the partition that an instance has according to the proxy. Raises ProxyError."""
+        async with self._locks[job.name]:
+            partition = await self._proxy.reserve(job.name, job.uid, instance, job.shape)
+            self._grants[job.uid, instance] = Grant(partition, time.monotonic())
+            return partition
+
+    async def release(self, job: Name, uid: str, instance: int | None = None) -> bool:
+        """Release the partitions of a job, or of one instance. Return False if this will happen later.
+
+        Raises ProxyError.
+        """
+        await self.withdraw(job)
+        done = await self._proxy.release(job, uid, instance)
+        for granted in [each for each in self._grants if each[0] == uid and instance in (None, each[1])]:
+            del self._grants[granted]
+        for namespace in self._queue.namespaces():
+            self._namespaces.add(namespace)
+        return done
+
+    async def withdraw(self, job: Name) -> None:
+        """Remove a job from the queue. When this returns, no reservation for it is in progress."""
+        self._pending.pop(job, None)
+        self._leave(job)
+        async with self._locks[job]:
+            pass
+        self._locks.pop(job, None)
+
+    async def _serve(self, namespace: str) -> float | None:
+        """Request the partitions of the first job of a namespace. Return the seconds until the next attempt."""
+        name = self._queue.first(namespace)
+        if name is None:
+            return None
+        async with self._locks[name]:
+            pending = self._pending.get(name)
+            if pending is None:
+                return 0.0
+            blocking = self._queue.blocked_by(name, time.monotonic())
+            if blocking is not None:
+                self._report_wait(pending, f"Job {'/'.join(blocking)} has waited for a long time and comes first.")
+                return self._retry_seconds
+            try:
+                for instance in sorted(pending.instances):
+                    partition = await self._proxy.reserve(name, pending.job.uid, instance, pending.job.shape)
+                    self._grants[pending.job.uid, instance] = Grant(partition, time.monotonic())
+                    pending.instances.discard(instance)
+                    self._changed(name)
+            except ProxyError as error:
+                if error.reason != NO_CAPACITY and str(error) != pending.reason:
+                    _log.warning("partition not reserved", job="/".join(name), error=str(error))
+                self._report_wait(pending, str(error))
+                return self._retry_seconds
+            if self._pending.get(name) is pending:
+                del self._pending[name]
+                self._leave(name)
+        return 0.0
+
+    def _report_wait(self, pending: _PendingReservation, reason: str) -> None:
+        """Note why the first job of a namespace waits, and report new positions to it and to those behind it."""
+        name = pending.job.name
+        if reason != pending.reason:
+            pending.reason = reason
+            self._changed(name)
+        for position, each in enumerate(self._queue.behind(name[0]), 2):
+            if is_reportable(position, self._pending[each].reported):
+                self._changed(each)
+
+    def _leave(self, job: Name) -> None:
+        """Remove a job from the queue. Then schedule the next one."""
+        if self._queue.remove(job):
+            self._namespaces.add(job[0])

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The objects and pods of jobs at the API server.
+
+A name may be in use by an object of an earlier job with the same name, which disappears soon, or by an object
+that has no such owner. Neither is ever changed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from openipu.kubernetes.cluster.client import (
+    CONFIG_MAPS,
+    PODS,
+    ROLE_BINDINGS,
+    ROLES,
+    SERVICE_ACCOUNTS,
+    ApiError,
+    Client,
+    Object,
+    Resource,
+)
+from openipu.kubernetes.cluster.informer import Informer, Key, key
+from openipu.kubernetes.domain import manifests, names, pods, reserved, status
+from openipu.kubernetes.domain.environment import Partition
+from openipu.kubernetes.domain.job import Job
+from openipu.kubernetes.domain.pods import PodOptions
+
+_UNSEEN_SECONDS = 30.0  # until a new pod must have appeared in the stream of changes
+_UNKNOWN_GRACE_SECONDS = 30.0  # of a deleted pod, until the cache has its deletion timestamp
+_RESOURCES = {
+    "ConfigMap": CONFIG_MAPS,
+    "ServiceAccount": SERVICE_ACCOUNTS,
+    "Role": ROLES,
+    "RoleBinding": ROLE_BINDINGS,
+    "Pod": PODS,
+}
+
+
+class NameInUseError(Exception):
+    """Raised when a foreign object has the name of an object of a job."""
+
+    error_code = "OPU900"
+
+
+def owner(thing: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return name and UID of the job to which an object belongs."""
+    for each in thing["metadata"].get("ownerReferences") or []:
+        if each["kind"] == "IPUJob" and each["apiVersion"].startswith("graphcore.ai/"):
+            return each["name"], each["uid"]
+    return None
+
+
+def job_key(thing: Object) -> Key | None:
+    """Return the key of the job to which an object belongs."""
+    found = owner(thing)
+    return None if found is None else (thing["metadata"]["namespace"], found[0])
+
+
+def needed(pod: Object) -> Object:
+    """Return the part of a pod that the operator needs."""
+    metadata, state = pod["metadata"], pod.get("status") or {}
+    fields = ("name", "namespace", "uid", "resourceVersion", "labels", "ownerReferences", "deletionTimestamp")
+    kept = ("phase", "reason", "message", "conditions", "initContainerStatuses", "containerStatuses")
+    return {
+        "metadata": {name: metadata[name] for name in fields if name in metadata},
+        "status": {name: state[name] for name in kept if name in state},
+    }
+
+
+class Children:
+    """Writer of the objects and pods of all jobs."""
+
+    def __init__(self, client: Client, cache: Informer, options: PodOptions) -> None:
+        """Find pods in ``cache``, which may be a little late."""
+        self._client = client
+        self._cache = cache
+        self._options = options
+        self._created: defaultdict[Key, dict[str, tuple[str, float]]] = defaultdict(dict)  # not yet in the cache
+        self._deleted: defaultdict[Key, set[str]] = defaultdict(set)  # UIDs, still in the cache without a mark
+        self._written: dict[str, tuple[int, str]] = {}  # UID of a job -> what its other objects depend on
+
+    def pods(self, job: Key, uid: str) -> list[Object]:
+        """Return the pods of a job. Deleted pods are marked, even if the cache is not up to date yet."""
+        deleted = self._deleted.get(job, ())
+        return [
+            _marked(each) if each["metadata"]["uid"] in deleted else each
+            for each in self._cache.members(job)
+            if (owner(each) or ("", ""))[1] == uid
+        ]
+
+    def pending(self, job: Key) -> set[str]:
+        """Return the names of new pods that the cache does not know yet."""
+        now = time.monotonic()
+        found = self._created.get(job, {})
+        for name in [name for name, (_, since) in found.items() if now - since > _UNSEEN_SECONDS]:
+            del found[name]
+        return set(found)
+
+    def seen(self, pod: Object) -> None:
+        """Note that the cache knows a change of a pod."""
+        job = job_key(pod)
+        if job is None:
+            return
+        name, uid = pod["metadata"]["name"], pod["metadata"]["uid"]
+        if self._created.get(job, {}).get(name, ("", 0))[0] == uid:
+            del self._created[job][name]
+        if uid in self._deleted.get(job, ()) and self._cache.get(key(pod)) is None:
+            self._deleted[job].discard(uid)
+
+    def forget(self, job: Key, uid: str) -> None:
+        """Discard the state of a job that no longer exists."""
+        self._created.pop(job, None)
+        self._deleted.pop(job, None)
+        self._written.pop(uid, None)
+
+    async def write_objects(self, job: Job) -> None:
+        """Create or correct the ConfigMaps of a job and the rights of its launchers. Raises NameInUseError."""
+        state = job.instances, job.template_hash
+        if not job.has_launcher or self._written.get(job.uid) == state:
+            return
+        wanted = [manifests.config_map(job, number) for number in range(job.instances)]
+        await asyncio.gather(*(self._write(each, job.uid) for each in (*wanted, *manifests.launcher_rights(job))))
+        self._written[job.uid] = state
+
+    async def create_pods(
+        self, job: Job, instance: int, missing: Iterable[str], partition: Partition, attempt: int
+    ) -> bool:
+        """Create pods of an instance, its launcher first. Return False if a pod with such a name still exists.
+
+        Raises NameInUseError.
+        """
+        wanted = set(missing) - self.pending(job.name)
+        launcher = names.launcher(job.name[1], instance)
+        done = True
+        if job.has_launcher and launcher in wanted:
+            done = await self._create_pod(job, pods.launcher(job, instance, partition, attempt, self._options))
+        workers = [
+            pods.worker(job, instance, index, partition, attempt, self._options)
+            for index, name in enumerate(manifests.worker_names(job, instance))
+            if name in wanted
+        ]
+        return all([done, *await asyncio.gather(*(self._create_pod(job, each) for each in workers))])
+
+    async def delete_pods(self, job: Key, found: Iterable[Mapping[str, Any]]) -> None:
+        """Delete pods that are not marked as deleted."""
+        named = [each["metadata"] for each in found if not each["metadata"].get("deletionTimestamp")]
+        await asyncio.gather(*(self._client.delete(PODS, job[0], each["name"], uid=each["uid"]) for each in named))
+        for each in named:
+            cached = self._cache.get((job[0], each["name"]))
+            if cached is not None and cached["metadata"]["uid"] == each["uid"]:
+                self._deleted[job].add(each["uid"])
+
+    async def _create_pod(self, job: Job, pod: Object) -> bool:
+        try:
+            metadata = (await self._client.create(PODS, pod))["metadata"]
+        except ApiError as error:
+            if not error.already_exists:
+                raise
+            found = await self._client.find(PODS, job.name[0], pod["metadata"]["name"])
+            if found is None:
+                return False
+            _check_owner(found, job.uid)
+            metadata, label = found["metadata"], reserved.ATTEMPT_LABEL
+            is_same = metadata["labels"].get(label) == pod["metadata"]["labels"][label]
+            if not is_same or metadata.get("deletionTimestamp"):
+                return False
+        cached = self._cache.get((job.name[0], metadata["name"]))
+        if cached is None or cached["metadata"]["uid"] != metadata["uid"]:
+            self._created[job.name][metadata["name"]] = metadata["uid"], time.monotonic()
+        return True
+
+    async def _write(self, wanted: Object, uid: str) -> None:
+        resource: Resource = _RESOURCES[wanted["kind"]]
+        try:
+            await self._client.create(resource, wanted)
+        except ApiError as error:
+            if not error.already_exists:
+                raise
+            metadata = wanted["metadata"]
+            found = await self._client.get(resource, metadata["namespace"], metadata["name"])
+            _check_owner(found, uid)
+            changed = {name: wanted[name] for name in ("data", "rules") if found.get(name) != wanted.get(name)}
+            if changed:
+                await self._client.replace(resource, {**found, **changed})
+
+
+def _check_owner(found: Object, uid: str) -> None:
+    """Raise NameInUseError if an object belongs to no job, or to another one, even with the same name."""
+    job = owner(found)
+    if job is not None and job[1] == uid:
+        return
+    metadata = found["metadata"]
+    text = f"{found.get('kind', 'Pod')} {metadata['namespace']}/{metadata['name']} exists and belongs to "
+    if job is not None:
+        raise NameInUseError(text + f"an earlier IPUJob {job[0]}. It will be deleted soon.")
+    raise NameInUseError(f"{text}no IPUJob. Delete it, or choose another name for the job.")
+
+
+def _marked(pod: Object) -> Object:
+    deleted = status.timestamp(time.time() + _UNKNOWN_GRACE_SECONDS)
+    return {**pod, "metadata": {"deletionTimestamp": deleted, **pod["metadata"]}}

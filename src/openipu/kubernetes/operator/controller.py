@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The controller of jobs: caches, queue and reconciler of the operator that leads."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+
+import structlog
+
+from openipu.kubernetes.cluster.client import IPUJOBS, PODS, Client, Object
+from openipu.kubernetes.cluster.events import EventRecorder
+from openipu.kubernetes.cluster.informer import Informer, Key, key
+from openipu.kubernetes.cluster.work_queue import WorkQueue
+from openipu.kubernetes.domain import reserved
+from openipu.kubernetes.domain.pods import PodOptions
+from openipu.kubernetes.operator.admission import Admission
+from openipu.kubernetes.operator.children import Children, job_key, needed
+from openipu.kubernetes.operator.partition_watch import PartitionWatch
+from openipu.kubernetes.operator.proxy_client import ProxyClient
+from openipu.kubernetes.operator.reconciler import Reconciler
+
+_log = structlog.get_logger("openipu.kubernetes.operator.controller")
+
+COMPONENT = "ipu-operator"  # source of events
+
+
+class JobController:
+    """Controller of the jobs of all or of some namespaces. Call ``run`` once."""
+
+    def __init__(
+        self,
+        client: Client,
+        proxy: ProxyClient,
+        options: PodOptions,
+        namespaces: Iterable[str] = ("",),
+        back_off_scale: float = 1.0,
+        watch_seconds: float = 5.0,
+        retry_seconds: float = 5.0,
+    ) -> None:
+        """``watch_seconds``: between readings of partition states. ``retry_seconds``: between attempts to reserve."""
+        spaces = tuple(namespaces)
+        self.queue: WorkQueue[Key] = WorkQueue(self._handle)
+        self.jobs = Informer(client, IPUJOBS, self._job_changed, namespaces=spaces)
+        self.pods = Informer(
+            client,
+            PODS,
+            self._pod_changed,
+            namespaces=spaces,
+            selector=reserved.JOB_LABEL,
+            group=job_key,
+            keep=needed,
+        )
+        self.admission = Admission(proxy, self.queue.add, retry_seconds)
+        self._watch = PartitionWatch(proxy, self.admission, self._partition_lost, watch_seconds)
+        self._children = Children(client, self.pods, options)
+        self._reconciler = Reconciler(
+            client,
+            self.jobs,
+            self._children,
+            self.admission,
+            self._watch,
+            proxy,
+            EventRecorder(client, COMPONENT),
+            back_off_scale,
+        )
+        self._names: dict[str, Key] = {}  # UID of a job -> its key
+
+    async def run(self) -> None:
+        """Run jobs until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self.jobs.run())
+            tasks.create_task(self.pods.run())
+            await asyncio.gather(self.jobs.synced.wait(), self.pods.synced.wait(), self._watch.read())
+            _log.info("jobs found", jobs=len(self.jobs), pods=len(self.pods))
+            tasks.create_task(self._watch.run())
+            tasks.create_task(self.admission.run())
+            tasks.create_task(self.queue.run())
+
+    async def _handle(self, name: Key) -> float | None:
+        for uid, owner in list(self._names.items()) if self.jobs.get(name) is None else []:
+            if owner == name:
+                del self._names[uid]
+                await self._reconciler.removed(name, uid)
+        return await self._reconciler.reconcile(name)
+
+    def _job_changed(self, job: Object) -> None:
+        name = key(job)
+        if self.jobs.get(name) is not None:
+            self._names[job["metadata"]["uid"]] = name
+        self.queue.add(name)
+
+    def _pod_changed(self, pod: Object) -> None:
+        self._children.seen(pod)
+        name = job_key(pod)
+        if name is not None:
+            self.queue.add(name)
+
+    def _partition_lost(self, uid: str) -> None:
+        name = self._names.get(uid)
+        if name is not None:
+            self.queue.add(name)

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Program ``ipu-operator``."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from pathlib import Path
+
+import click
+import structlog
+import uvicorn
+
+from openipu.kubernetes.cluster.client import ApiError, open_client
+from openipu.kubernetes.cluster.lease import Election
+from openipu.kubernetes.domain.pods import PodOptions
+from openipu.kubernetes.operator import probes
+from openipu.kubernetes.operator.controller import JobController
+from openipu.kubernetes.operator.proxy_client import ProxyClient
+from openipu.kubernetes.serving import serve
+from openipu.process import log
+from openipu.process.failures import program_error
+
+_log = structlog.get_logger("openipu.kubernetes.operator")
+
+
+@click.command(context_settings={"show_default": True, "auto_envvar_prefix": "IPU_OPERATOR"})
+@click.option("--kubeconfig", default="", help="Configuration of the client. The default is that of the pod.")
+@click.option("--namespace", required=True, help="Namespace of the lease.")
+@click.option("--watch-namespaces", default="", help="Namespaces with jobs, separated by commas. The default is all.")
+@click.option("--lease", default="ipu-operator", help="Name of the lease with which replicas elect their leader.")
+@click.option("--identity", default="", help="Name of this replica in the lease. The default is the host name.")
+@click.option("--proxy", default="http://ipu-operator-vipu-proxy", help="URL of the V-IPU proxy, also for launchers.")
+@click.option(
+    "--proxy-token",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default="/run/ipu-operator/token",
+    help="File with the service account token for the proxy.",
+)
+@click.option("--launcher-image", required=True, help="Image of the init container of launchers.")
+@click.option("--launcher-pull-policy", default="IfNotPresent", help="Pull policy of this image.")
+@click.option("--pull-secrets", default="", help="Secrets for images, separated by commas.")
+@click.option("--host-network/--no-host-network", default=True, help="Whether pods of jobs use the network of hosts.")
+@click.option(
+    "--request-ipus/--no-request-ipus", default=False, help="Whether workers request IPUs as an extended resource."
+)
+@click.option("--host", default="127.0.0.1", help="Address of the probes.")
+@click.option("--health-port", default=8081, type=click.IntRange(0, 65535), help="Port of /healthz and /readyz.")
+@click.option(
+    "--watch-seconds", default=5.0, type=click.FloatRange(min=0.1), help="Seconds between readings of partitions."
+)
+@click.option(
+    "--retry-seconds", default=5.0, type=click.FloatRange(min=0.1), help="Seconds between attempts to get IPUs."
+)
+@click.option(
+    "--back-off-scale", default=1.0, type=click.FloatRange(min=0), help="Factor of the pauses before restarts."
+)
+@click.option("--log-format", type=click.Choice(["text", "json"]), default="text", help="Format of the log.")
+@click.option("--log-level", type=click.Choice(log.LEVELS), default="info", help="Least severity of logged events.")
+def main(**options: object) -> None:
+    """Run IPUJobs."""
+    log.configure(options["log_format"], options["log_level"])  # type: ignore[arg-type]
+    try:
+        asyncio.run(_serve(**options))  # type: ignore[arg-type]
+    except (ApiError, ValueError, OSError) as error:
+        raise program_error(error) from None
+
+
+async def _serve(
+    kubeconfig: str,
+    namespace: str,
+    watch_namespaces: str,
+    lease: str,
+    identity: str,
+    proxy: str,
+    proxy_token: Path,
+    launcher_image: str,
+    launcher_pull_policy: str,
+    pull_secrets: str,
+    host_network: bool,
+    request_ipus: bool,
+    host: str,
+    health_port: int,
+    watch_seconds: float,
+    retry_seconds: float,
+    back_off_scale: float,
+    **_: object,
+) -> None:
+    pods = PodOptions(
+        launcher_image, proxy, launcher_pull_policy, _names(pull_secrets), host_network, ipu_resource=request_ipus
+    )
+    identity = identity or f"{socket.gethostname()}_{os.urandom(4).hex()}"
+    async with await open_client(kubeconfig) as client:
+        partitions = ProxyClient(proxy, proxy_token)
+        election = Election(client, namespace, lease, identity)
+
+        async def lead() -> None:
+            # New caches each time: what a former leader remembers may be outdated.
+            controller = JobController(
+                client,
+                partitions,
+                pods,
+                _names(watch_namespaces) or ("",),
+                back_off_scale,
+                watch_seconds,
+                retry_seconds,
+            )
+            await controller.run()
+
+        config = uvicorn.Config(probes.create(), host, health_port, log_config=None, access_log=False, lifespan="off")
+        _log.info("operator starts", identity=identity, namespaces=watch_namespaces or "all")
+        try:
+            await serve([config], [election.run(lead)])
+        finally:
+            await partitions.close()
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(filter(None, (each.strip() for each in text.split(","))))
+
+
+if __name__ == "__main__":
+    main(prog_name="ipu-operator")

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Requests to the V-IPU proxy."""
+
+from __future__ import annotations
+
+import http
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import aiohttp
+
+from openipu.kubernetes.domain.environment import Partition
+from openipu.kubernetes.domain.job import Shape
+from openipu.kubernetes.domain.names import Name
+
+_TIMEOUT_SECONDS = 240.0  # a reset waits until the partition is ACTIVE
+_CONNECT_SECONDS = 5.0
+
+NO_CAPACITY = "NoCapacity"
+UNAVAILABLE = "Unavailable"
+
+
+class ProxyError(Exception):
+    """Raised when the proxy rejects a request, or does not respond (reason ``Unavailable``)."""
+
+    error_code = "OPU902"
+
+    def __init__(self, message: str, reason: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionState:
+    """State of the partition of an instance of a job. ``state``: empty if its controller does not respond."""
+
+    uid: str
+    instance: int
+    id: str
+    state: str
+
+    @property
+    def is_lost(self) -> bool:
+        """Return whether jobs cannot use the partition any more."""
+        return self.state in ("REMOVED", "ERROR")
+
+
+class ProxyClient:
+    """The partitions of jobs. All methods raise ProxyError. Call ``close`` at the end."""
+
+    def __init__(self, url: str, token: Path) -> None:
+        """``token``: file with the service account token for the proxy, which kubelet renews."""
+        self._url = url.rstrip("/")
+        self._token = token
+        timeout = aiohttp.ClientTimeout(total=_TIMEOUT_SECONDS, sock_connect=_CONNECT_SECONDS)
+        self._session = aiohttp.ClientSession(timeout=timeout)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._session.close()
+
+    async def partitions(self) -> list[PartitionState]:
+        """Return the reserved partitions of all jobs."""
+        found = await self._call("GET", "/v1/partitions")
+        return [
+            PartitionState(each["uid"], each["instance"], each["id"], each["state"])
+            for each in found
+            if each["kind"] == "IPUJob"
+        ]
+
+    async def reserve(self, job: Name, uid: str, instance: int, shape: Shape) -> Partition:
+        """Return the partition of an instance, a new one if it has none."""
+        body = {"uid": uid, "size": shape.ipus, "workers": shape.workers}
+        found = await self._call("PUT", f"{_path(job)}/{instance}", body=body)
+        label = found.get("nodeLabel")
+        return Partition(found["id"], found["host"], found["port"], (label["key"], label["value"]) if label else None)
+
+    async def reset(self, job: Name, uid: str, instance: int) -> None:
+        """Reset the partition of an instance and wait until it is ACTIVE."""
+        await self._call("POST", f"{_path(job)}/{instance}/reset", {"uid": uid})
+
+    async def release(self, job: Name, uid: str, instance: int | None = None) -> bool:
+        """Release the partitions of a job, or of one instance. Return False if a controller does not respond yet."""
+        query = {"uid": uid} if instance is None else {"uid": uid, "instance": str(instance)}
+        return await self._call("DELETE", _path(job), query) is None
+
+    async def _call(self, method: str, path: str, query: dict[str, str] | None = None, body: Any = None) -> Any:
+        """Make a request. Return its answer, None for one without content, and True for one that is accepted."""
+        try:
+            headers = {"Authorization": f"Bearer {self._token.read_text(encoding='utf-8').strip()}"}
+            async with self._session.request(
+                method, self._url + path, params=query, json=body, headers=headers
+            ) as answer:
+                if answer.status == http.HTTPStatus.NO_CONTENT:
+                    return None
+                if answer.status == http.HTTPStatus.ACCEPTED:
+                    return True
+                found = await answer.json(content_type=None)
+                if answer.ok:
+                    return found
+        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+            text = f"The V-IPU proxy {self._url} does not respond: {error or type(error).__name__}."
+            raise ProxyError(text, UNAVAILABLE) from None
+        if isinstance(found, dict) and "reason" in found:
+            raise ProxyError(found["message"], found["reason"])
+        raise ProxyError(f"The V-IPU proxy rejects the request: {found}", "Rejected")
+
+
+def _path(job: Name) -> str:
+    namespace, name = (quote(each, safe="") for each in job)
+    return f"/v1/jobs/{namespace}/{name}/partitions"

@@ -1,0 +1,415 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Reconciliation of one job: compare it with its pods and partitions, take the next step, and write its status.
+
+Every step can be repeated. What must not be repeated, a restart, is counted in the status before any pod is deleted.
+"""
+
+from __future__ import annotations
+
+import http
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import structlog
+
+from openipu.kubernetes.cluster.client import IPUJOBS, ApiError, Client, Object
+from openipu.kubernetes.cluster.events import EventRecorder
+from openipu.kubernetes.cluster.informer import Informer, Key
+from openipu.kubernetes.domain import job as jobs
+from openipu.kubernetes.domain import plan, progress, validation
+from openipu.kubernetes.domain import status as statuses
+from openipu.kubernetes.domain.job import CleanPodPolicy, Job
+from openipu.kubernetes.domain.plan import Instance
+from openipu.kubernetes.domain.progress import KILLED, Progress, Stage
+from openipu.kubernetes.domain.status import State, Status
+from openipu.kubernetes.operator.admission import Admission
+from openipu.kubernetes.operator.children import Children, NameInUseError
+from openipu.kubernetes.operator.partition_watch import PartitionWatch
+from openipu.kubernetes.operator.proxy_client import ProxyClient, ProxyError
+
+_log = structlog.get_logger("openipu.kubernetes.operator.reconciler")
+
+FINALIZER = "ipu.finalizers.graphcore.ai"
+
+_CONFLICT_SECONDS = 0.1  # until the cache has the change that caused a conflict
+_DENIED_SECONDS = 30.0  # until pods that a quota has denied are tried again
+_RETRY_SECONDS = 2.0  # after an error that disappears without a change of the job
+_STUCK_SECONDS = 5.0  # between checks of pods that do not end
+
+
+@dataclass(slots=True)
+class _View:
+    """A job as the last step has left it. ``status``: the new one, written at the end."""
+
+    thing: Object
+    job: Job
+    status: Status
+    pods: list[Object]
+    instances: Sequence[Instance] = ()
+    events: list[tuple[str, str, bool]] = field(default_factory=list)
+
+    @property
+    def restarts(self) -> int:
+        return int(self.status.get("restartCount", 0))
+
+    def enter(self, state: State, cause: str = "", reason: str = "") -> None:
+        """Enter a state with an event, unless the job is in it."""
+        if statuses.state(self.status) is state and state is not State.RESTARTING:
+            return
+        self.status = statuses.entered(self.status, state, self.job.name, time.time(), cause, reason)
+        last = self.status["conditions"][-1]
+        self.add_event(last["reason"], last["message"], warning=state in (State.FAILED, State.RESTARTING))
+
+    def add_event(self, reason: str, message: str, *, warning: bool = False) -> None:
+        """Add an event, which is written after the status."""
+        self.events.append((reason, message, warning))
+
+
+class Reconciler:
+    """Reconciles jobs. ``reconcile`` is the handler of a work queue."""
+
+    def __init__(
+        self,
+        client: Client,
+        cache: Informer,
+        children: Children,
+        admission: Admission,
+        partitions: PartitionWatch,
+        proxy: ProxyClient,
+        events: EventRecorder,
+        back_off_scale: float = 1.0,
+    ) -> None:
+        """``back_off_scale``: factor of the seconds before restarts."""
+        self._client = client
+        self._cache = cache
+        self._children = children
+        self._admission = admission
+        self._partitions = partitions
+        self._proxy = proxy
+        self._events = events
+        self._back_off_scale = back_off_scale
+        self._newest: dict[Key, Object] = {}  # jobs as this operator has written them
+
+    async def reconcile(self, name: Key) -> float | None:
+        """Take the next steps for a job. Return the seconds until the next ones, None to wait for a change."""
+        thing = self._find(name)
+        if thing is None:
+            return None
+        try:
+            return await self._reconcile(name, thing)
+        except ApiError as error:
+            if error.is_conflict:
+                return _CONFLICT_SECONDS
+            if error.is_missing:  # the job or its namespace is gone, and the cache receives this soon
+                self._newest.pop(name, None)
+                return _RETRY_SECONDS
+            raise
+
+    async def removed(self, name: Key, uid: str) -> None:
+        """Discard the state of a job that no longer exists."""
+        self._newest.pop(name, None)
+        self._children.forget(name, uid)
+        await self._admission.withdraw(name)
+
+    def _find(self, name: Key) -> Object | None:
+        """Return a job, also if the cache does not have its newest version yet."""
+        cached, written = self._cache.get(name), self._newest.get(name)
+        if cached is None or written is None:
+            self._newest.pop(name, None)
+            return cached
+        is_newer = int(written["metadata"]["resourceVersion"]) > int(cached["metadata"]["resourceVersion"])
+        if is_newer and written["metadata"]["uid"] == cached["metadata"]["uid"]:
+            return written
+        del self._newest[name]
+        return cached
+
+    async def _reconcile(self, name: Key, thing: Object) -> float | None:
+        uid = thing["metadata"]["uid"]
+        pods = self._children.pods(name, uid)
+        if thing["metadata"].get("deletionTimestamp"):
+            return await self._delete(name, thing, pods)
+        if FINALIZER not in (thing["metadata"].get("finalizers") or []):
+            thing = await self._change_finalizers(name, thing, add=True)
+        status = dict(thing.get("status") or {})
+        problems = [] if statuses.is_finished(status) else validation.problems(thing)
+        if problems:
+            return await self._reject(name, thing, status, pods, problems)
+        view = _View(thing, jobs.read(thing), status, pods)
+        due = await self._step(view)
+        await self._write_status(view)
+        return due
+
+    async def _step(self, view: _View) -> float | None:
+        if statuses.is_finished(view.status):
+            return await self._finish(view)
+        if view.job.suspended:
+            return await self._suspend(view)
+        state = statuses.state(view.status)
+        if state is State.SUSPENDED and view.pods:  # it was resumed before its pods have ended
+            await self._children.delete_pods(view.job.name, view.pods)
+            return None
+        if state not in (State.PENDING, State.RUNNING, State.RESTARTING):
+            view.status.setdefault("startTime", statuses.timestamp(time.time()))
+            view.enter(State.PENDING)
+            # Written before the first reservation, so that users see the job at once.
+            await self._write_status(view)
+        return await self._advance(view)
+
+    async def _advance(self, view: _View) -> float | None:
+        """Advance the job: replace outdated pods, evaluate its result, create missing pods."""
+        job = view.job
+        found = plan.make(job, view.pods, view.restarts)
+        view.instances = found.instances
+        await self._release_surplus(view)
+        ended = self._end(view, found.instances)
+        if ended is not None:
+            self._restart_or_end(view, ended)
+            await self._write_status(view)  # counted before anything is deleted
+            if statuses.is_finished(view.status):
+                return await self._finish(view)
+            for each in found.instances:
+                if self._partitions.is_lost(job.uid, each.number):
+                    await self._release(job.name, job.uid, each.number)
+            await self._children.delete_pods(job.name, view.pods)
+            return self._restart_delay(view)
+        await self._children.delete_pods(job.name, found.outdated)
+        delay = self._restart_delay(view)
+        if delay > 0:
+            return delay
+        dues = [await self._create_missing(view, each) for each in found.instances if each.missing]
+        self._report(view)
+        return min((each for each in dues if each is not None), default=None)
+
+    def _end(self, view: _View, instances: Sequence[Instance]) -> Progress | None:
+        """Return how the present attempt has ended, None if it has not."""
+        for each in instances:
+            if each.progress.stage is Stage.FAILED:
+                return each.progress
+            if self._is_lost(view, each):
+                text = f"partition of instance {each.number} was removed or failed."
+                view.add_event("PartitionLost", f"The {text}", warning=True)
+                return Progress(Stage.FAILED, KILLED, f"the {text}")
+        if instances and all(each.progress.stage is Stage.SUCCEEDED for each in instances):
+            return Progress(Stage.SUCCEEDED)
+        return None
+
+    def _is_lost(self, view: _View, instance: Instance) -> bool:
+        has_pods = bool(instance.pods) and instance.progress.stage in (Stage.STARTING, Stage.RUNNING)
+        return has_pods and self._partitions.is_lost(view.job.uid, instance.number)
+
+    def _restart_or_end(self, view: _View, ended: Progress) -> None:
+        policy, count = view.job.restarts, view.restarts
+        if policy.permitted(ended.exit_code, count):
+            view.status["restartCount"] = count + 1
+            cause = ended.cause or "it has ended with success."
+            view.enter(State.RESTARTING, f"restart {count + 1} of {policy.limit}, because {cause}")
+        elif ended.stage is Stage.SUCCEEDED:
+            view.enter(State.SUCCEEDED)
+        else:
+            restarts = f" It was restarted {count} times." if count > 1 else " It was restarted once." if count else ""
+            view.enter(State.FAILED, ended.cause + restarts)
+
+    def _restart_delay(self, view: _View) -> float:
+        """Return the seconds until the next attempt may start, 0 if it may start now."""
+        restarting = statuses.condition(view.status, State.RESTARTING)
+        if restarting is None or restarting["status"] != "True":
+            return 0.0
+        pause = statuses.back_off(view.restarts) * self._back_off_scale
+        return max(0.0, statuses.seconds(restarting["lastTransitionTime"]) + pause - time.time())
+
+    async def _create_missing(self, view: _View, instance: Instance) -> float | None:
+        """Create the missing pods of an instance if it has its partition."""
+        job, number = view.job, instance.number
+        grant = self._admission.grant(job.uid, number)
+        try:
+            if grant is not None:
+                partition = grant.partition
+            elif self._partitions.exists(job.uid, number) or instance.pods:
+                partition = await self._admission.resume(job, number)
+            else:
+                created = view.thing["metadata"]["creationTimestamp"]
+                self._admission.enqueue(job, number, created)
+                return None
+            if not job.has_launcher and not instance.pods and view.restarts:
+                await self._proxy.reset(job.name, job.uid, number)
+        except ProxyError as error:
+            view.status["lastMessage"] = str(error)
+            view.add_event("PartitionNotReady", str(error), warning=True)
+            return _RETRY_SECONDS
+        try:
+            await self._children.write_objects(job)
+            before = bool(instance.pods) or bool(self._children.pending(job.name))
+            done = await self._children.create_pods(job, number, instance.missing, partition, view.restarts)
+        except NameInUseError as error:
+            view.status["lastMessage"] = str(error)
+            view.add_event("NameInUse", str(error), warning=True)
+            return _RETRY_SECONDS
+        except ApiError as error:
+            return await self._pods_rejected(view, number, error)
+        if not before:
+            view.add_event("PodsCreated", f"Created the pods of instance {number} with partition {partition.id}.")
+        return None if done else _RETRY_SECONDS
+
+    async def _pods_rejected(self, view: _View, instance: int, error: ApiError) -> float | None:
+        """Handle pods that the API server has rejected: wait for a quota, or fail."""
+        job = view.job
+        if error.code in (http.HTTPStatus.BAD_REQUEST, http.HTTPStatus.UNPROCESSABLE_ENTITY):
+            view.enter(State.FAILED, f"its pods are invalid: {error}")
+            return None
+        if error.code != http.HTTPStatus.FORBIDDEN:
+            raise error
+        view.status["lastMessage"] = f"Pods are denied: {error}"
+        view.add_event("PodsDenied", str(error), warning=True)
+        mine = [each for each in self._children.pods(job.name, job.uid) if plan.instance_of(each) == instance]
+        await self._children.delete_pods(job.name, mine)
+        await self._release(job.name, job.uid, instance)
+        return _DENIED_SECONDS
+
+    def _report(self, view: _View) -> None:
+        """Bring state and message up to date."""
+        stages = [each.progress.stage for each in view.instances]
+        complete = [each for each in view.instances if not each.missing]
+        if stages and all(stage in (Stage.RUNNING, Stage.SUCCEEDED) for stage in stages):
+            view.enter(State.RUNNING)
+            return
+        waiting = self._admission.obstacle(view.job.name)
+        obstacle = waiting or progress.obstacle(pod for each in complete for pod in each.pods)
+        if obstacle and view.status.get("lastMessage") != obstacle:
+            view.status["lastMessage"] = obstacle
+            if not waiting:
+                view.add_event("PodNotStarting", obstacle, warning=True)
+
+    async def _release_surplus(self, view: _View) -> None:
+        """Release the partitions of instances that a smaller number of instances has removed, after their pods."""
+        job = view.job
+        used = {plan.instance_of(each) for each in view.pods}
+        for number in self._partitions.instances(job.uid):
+            if number >= job.instances and number not in used:
+                await self._release(job.name, job.uid, number)
+                view.add_event("PartitionReleased", f"Released the partition of instance {number}.")
+
+    async def _finish(self, view: _View) -> float | None:
+        """Delete the pods of a job that has ended, as its policy says."""
+        await self._admission.withdraw(view.job.name)
+        match view.job.clean_pods:
+            case CleanPodPolicy.ALL:
+                await self._children.delete_pods(view.job.name, view.pods)
+            case CleanPodPolicy.WORKERS:
+                workers = [each for each in view.pods if progress.role(each) == "worker"]
+                await self._children.delete_pods(view.job.name, workers)
+        return None
+
+    async def _suspend(self, view: _View) -> float | None:
+        """Delete the pods of a job, and then release its partitions."""
+        job = view.job
+        await self._admission.withdraw(job.name)
+        if statuses.state(view.status) is not State.SUSPENDED:
+            view.enter(State.SUSPENDED)
+            view.status.pop("startTime", None)
+            await self._write_status(view)  # so that no pod that ends now counts as a failure
+        await self._children.delete_pods(job.name, view.pods)
+        if not view.pods and (view.status.get("iPUPartitionCreated") or self._partitions.instances(job.uid)):
+            await self._release(job.name, job.uid)
+            view.add_event("PartitionReleased", "Released the partitions.")
+        return None
+
+    async def _reject(
+        self, name: Key, thing: Object, status: Status, pods: list[Object], problems: list[str]
+    ) -> float | None:
+        """Stop a job whose specification is invalid. Without webhooks, such jobs can be created."""
+        await self._admission.withdraw(name)
+        await self._children.delete_pods(name, pods)
+        text = " ".join(problems)
+        last = statuses.condition(status, State.FAILED)
+        if last is not None and last["status"] == "True" and text in last["message"]:
+            return None
+        new = statuses.entered(status, State.FAILED, name, time.time(), text, statuses.INVALID)
+        await self._patch_status(name, thing, {**new, "observedGeneration": thing["metadata"].get("generation", 0)})
+        await self._events.record(thing, statuses.INVALID, text, warning=True)
+        return None
+
+    async def _delete(self, name: Key, thing: Object, pods: list[Object]) -> float | None:
+        """End the pods of a deleted job, release its partitions, and let it go."""
+        if FINALIZER not in (thing["metadata"].get("finalizers") or []):
+            return None
+        uid = thing["metadata"]["uid"]
+        await self._admission.withdraw(name)
+        await self._children.delete_pods(name, pods)
+        if self._children.pending(name) or not all(plan.is_stuck(each, time.time()) for each in pods):
+            return _STUCK_SECONDS
+        try:
+            done = await self._release(name, uid)
+        except ProxyError as error:
+            text = f"The partitions are not released yet: {error}"
+            await self._events.record(thing, "PartitionsNotReleased", text, warning=True)
+            raise
+        if not done:
+            text = "The partitions will be released as soon as their V-IPU controllers respond."
+            await self._events.record(thing, "PartitionsNotReleased", text, warning=True)
+        await self._change_finalizers(name, thing, add=False)
+        return None
+
+    async def _release(self, name: Key, uid: str, instance: int | None = None) -> bool:
+        """Release the partitions of a job, or of one instance. Return False if this will happen later."""
+        done = await self._admission.release(name, uid, instance)
+        self._partitions.drop(uid, instance)
+        return done
+
+    async def _change_finalizers(self, name: Key, thing: Object, *, add: bool) -> Object:
+        metadata = thing["metadata"]
+        others = [each for each in metadata.get("finalizers") or [] if each != FINALIZER]
+        patch = {
+            "metadata": {
+                "resourceVersion": metadata["resourceVersion"],
+                "finalizers": [*others, FINALIZER] if add else others,
+            }
+        }
+        written = await self._client.patch(IPUJOBS, *name, patch)
+        self._newest[name] = written
+        return written
+
+    async def _write_status(self, view: _View) -> None:
+        """Write the status if it differs, and then the events."""
+        if not statuses.is_finished(view.thing.get("status") or {}):
+            view.thing = await self._patch_status(view.job.name, view.thing, self._status(view))
+            view.status = dict(view.thing["status"])
+        for reason, message, warning in view.events:
+            await self._events.record(view.thing, reason, message, warning=warning)
+        view.events.clear()
+
+    def _status(self, view: _View) -> Status:
+        """Return the status with the present counts."""
+        job = view.job
+        instances = 0 if job.suspended else job.instances
+        reserved = [
+            self._admission.grant(job.uid, number) is not None or self._partitions.exists(job.uid, number)
+            for number in range(instances)
+        ]
+        stages = [each.progress.stage for each in view.instances]
+        return {
+            **view.status,
+            "observedGeneration": job.generation,
+            "restartCount": view.restarts,
+            "iPUPartitionCreated": bool(reserved) and all(reserved),
+            "workersStatus": progress.worker_counts(view.pods),
+            "desiredReplicas": instances,
+            "currentReplicas": sum(stage in (Stage.RUNNING, Stage.SUCCEEDED) for stage in stages),
+        }
+
+    async def _patch_status(self, name: Key, thing: Object, status: Mapping[str, Any]) -> Object:
+        """Write a status and return the job. Raises ApiError, for example if the job has changed."""
+        before: Status = thing.get("status") or {}
+        if {**before, **status} == before and not before.keys() - status.keys():
+            return thing
+        changed = {key: value for key, value in status.items() if before.get(key) != value}
+        changed.update(dict.fromkeys(before.keys() - status.keys()))
+        if "workersStatus" in changed:  # merged field by field
+            gone = before.get("workersStatus", {}).keys() - status["workersStatus"].keys()
+            changed["workersStatus"] = {**status["workersStatus"], **dict.fromkeys(gone)}
+        changed["lastReconcileTime"] = statuses.timestamp(time.time())
+        patch = {"metadata": {"resourceVersion": thing["metadata"]["resourceVersion"]}, "status": changed}
+        written = await self._client.patch(IPUJOBS, *name, patch, "status")
+        self._newest[name] = written
+        return written

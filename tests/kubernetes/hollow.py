@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A node that exists at the API server only. Its pods report that they run, without any process."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from openipu.kubernetes.cluster.client import NODES, PODS, ApiError, Client, Object, open_client
+from openipu.kubernetes.cluster.informer import Informer
+
+_HEARTBEAT_SECONDS = 10.0
+_READY_SECONDS = 60.0
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+@dataclass
+class HollowNode:
+    """A node whose pods start at once, and end when they are deleted.
+
+    ``broken_images``: images that cannot be pulled, so that their pods stay Pending.
+    """
+
+    kubeconfig: Path
+    name: str = "hollow-1"
+    labels: dict[str, str] = field(default_factory=lambda: {"ipunode": "node1"})
+    broken_images: set[str] = field(default_factory=set)
+    _thread: threading.Thread | None = None
+    _loop: asyncio.AbstractEventLoop | None = None
+    _stop: asyncio.Event | None = None
+    _ready: threading.Event = field(default_factory=threading.Event)
+
+    def start(self) -> None:
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), name=self.name)
+        self._thread.start()
+        assert self._ready.wait(_READY_SECONDS)
+
+    def stop(self) -> None:
+        if self._loop is not None and self._stop is not None:
+            self._loop.call_soon_threadsafe(self._stop.set)
+        if self._thread is not None:
+            self._thread.join()
+
+    async def _run(self) -> None:
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        async with await open_client(str(self.kubeconfig)) as client:
+            await self._register(client)
+            tasks: set[asyncio.Task[None]] = set()
+
+            def changed(pod: Object) -> None:
+                if pod["spec"].get("nodeName") == self.name and pods.get(
+                    (pod["metadata"]["namespace"], pod["metadata"]["name"])
+                ):
+                    task = asyncio.ensure_future(self._sync(client, pod))
+                    tasks.add(task)
+                    task.add_done_callback(tasks.discard)
+
+            pods = Informer(client, PODS, changed)
+            others = [asyncio.create_task(pods.run()), asyncio.create_task(self._beat(client))]
+            await pods.synced.wait()
+            self._ready.set()
+            await self._stop.wait()
+            for each in others:
+                each.cancel()
+            await asyncio.gather(*others, *tasks, return_exceptions=True)
+
+    async def _register(self, client: Client) -> None:
+        node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": self.name, "labels": self.labels}}
+        try:
+            await client.create(NODES, node)
+        except ApiError as error:
+            if not error.already_exists:
+                raise
+        await self._report(client)
+
+    async def _beat(self, client: Client) -> None:
+        while True:
+            await asyncio.sleep(_HEARTBEAT_SECONDS)
+            await self._report(client)
+
+    async def _report(self, client: Client) -> None:
+        capacity = {"cpu": "4000", "memory": "4000Gi", "pods": "10000", "graphcore.ai/ipu": "100000"}
+        ready = {
+            "type": "Ready",
+            "status": "True",
+            "reason": "KubeletReady",
+            "message": "",
+            "lastHeartbeatTime": _now(),
+        }
+        patch = {"status": {"capacity": capacity, "allocatable": capacity, "conditions": [ready]}}
+        await client.patch(NODES, "", self.name, patch, "status")
+
+    async def _sync(self, client: Client, pod: Object) -> None:
+        metadata, status = pod["metadata"], pod.get("status") or {}
+        try:
+            if metadata.get("deletionTimestamp"):
+                await client.delete(PODS, metadata["namespace"], metadata["name"], metadata["uid"], grace_seconds=0)
+            elif status.get("phase") == "Pending" and not status.get("startTime"):
+                images = {each["image"] for each in pod["spec"]["containers"]}
+                await self.report(client, pod, waiting="ErrImagePull" if images & self.broken_images else "")
+        except ApiError as error:
+            if not (error.is_missing or error.is_conflict):
+                raise
+
+    async def report(self, client: Client, pod: Object, *, waiting: str = "") -> None:
+        """Write the status of a pod that runs, or that cannot start."""
+        now = _now()
+        state: dict[str, Any] = {"waiting": {"reason": waiting}} if waiting else {"running": {"startedAt": now}}
+        ready = "False" if waiting else "True"
+        conditions = [
+            {"type": each, "status": ready, "lastTransitionTime": now}
+            for each in ("Initialized", "Ready", "ContainersReady")
+        ]
+        containers = [
+            {
+                "name": each["name"],
+                "image": each["image"],
+                "imageID": "",
+                "ready": not waiting,
+                "restartCount": 0,
+                "state": state,
+            }
+            for each in pod["spec"]["containers"]
+        ]
+        status = {
+            "phase": "Pending" if waiting else "Running",
+            "startTime": now,
+            "conditions": [*(pod["status"].get("conditions") or []), *conditions],
+            "containerStatuses": containers,
+        }
+        metadata = pod["metadata"]
+        patch = {"metadata": {"uid": metadata["uid"]}, "status": status}
+        await client.patch(PODS, metadata["namespace"], metadata["name"], patch, "status")
