@@ -166,7 +166,7 @@ def test_the_oldest_set_is_locked_at_the_lowest_allowed_releases() -> None:
     ("release", "expected"),
     [
         ("oldest", "--require-hashes -r requirements/oldest.txt --build-constraints requirements/oldest.txt"),
-        ("2.20", "ansible-core==2.20.* -r pyproject.toml --extra twin -r requirements/oldest.in"),
+        ("2.20", "ansible-core==2.20.* -r pyproject.toml --extra twin --extra kubernetes -r requirements/oldest.in"),
     ],
 )
 def test_the_oldest_set_is_installed_from_its_lock_file(tmp_path: Path, release: str, expected: str) -> None:
