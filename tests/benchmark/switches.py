@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from functools import partial
 
-from openipu.shared.eos.config import Node, parse, ranges
+from openipu.shared.eos.running_config import Node, parse, ranges
 
 from .measure import Sample, Table, Target, alternate
 from .switch_lab import Json, SwitchLab, run_own, run_peer

@@ -21,7 +21,7 @@ from importlib.util import find_spec
 
 from ..reconcile import UserError
 from .channel import open_channel
-from .config import without_secrets
+from .running_config import without_secrets
 
 HAS_PYEAPI = find_spec("pyeapi") is not None
 _PAUSE = 0.5  # seconds between attempts to reach a switch after a change

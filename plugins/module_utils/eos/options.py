@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Options of the switch modules: connection and configuration."""
+"""Argument specification of the switch modules: options for the connection and for the desired configuration."""
 
 from __future__ import annotations
 

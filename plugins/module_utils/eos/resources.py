@@ -10,8 +10,19 @@ import typing as t
 from dataclasses import dataclass
 
 from ..reconcile import Action, Family, Field, Mode, Object, Step, UserError
-from .clauses import ChannelGroup, Clause, Ecn, Flag, Lines, NoDrop, SwitchportMode, TrunkVlans, Word, negated
-from .config import Node, device, numbers, parse
+from .config_lines import (
+    ChannelGroup,
+    ConfigOption,
+    Ecn,
+    Flag,
+    Lines,
+    NoDrop,
+    SwitchportMode,
+    TrunkVlans,
+    Word,
+    negated,
+)
+from .running_config import Node, device, numbers, parse
 
 _INTERFACE_NAME = re.compile(r"(Ethernet\d+(/\d+){0,2}|Management\d+(/\d+)?|Port-Channel\d+|Vlan\d+)")
 # Interfaces that exist as soon as they are configured.
@@ -22,7 +33,7 @@ _FIRST_VLAN: Object = {"id": 1, "name": "default"}  # always exists; EOS prints 
 _OTHER = "other"  # lines of an interface that belong to no option
 
 
-def interface_clauses(model: str) -> dict[str, Clause]:
+def interface_clauses(model: str) -> dict[str, ConfigOption]:
     """Return the options of an interface on this model."""
     return {
         "description": Word("description"),
@@ -42,7 +53,7 @@ def interface_clauses(model: str) -> dict[str, Clause]:
     }
 
 
-SETTINGS: dict[str, Clause] = {
+SETTINGS: dict[str, ConfigOption] = {
     "hostname": Word("hostname", "localhost"),
     "lldp": Flag(("no lldp run",), when=False),
     "spanning_tree": Word("spanning-tree mode", "mstp"),
@@ -83,7 +94,7 @@ class Config:
     objects: Objects
 
     @property
-    def clauses(self) -> dict[str, Clause]:
+    def clauses(self) -> dict[str, ConfigOption]:
         """Options of its interfaces."""
         return interface_clauses(self.model)
 
@@ -124,7 +135,7 @@ def read(text: str) -> Config:
     return Config(hostname, model, {"vlans": vlans, "interfaces": interfaces, "settings": settings})
 
 
-def _interface(name: str, nodes: list[Node], clauses: dict[str, Clause]) -> Object:
+def _interface(name: str, nodes: list[Node], clauses: dict[str, ConfigOption]) -> Object:
     item: Object = {"name": name}
     parsed: set[int] = set()
     for option, clause in clauses.items():
@@ -206,11 +217,11 @@ def _normalized(value: t.Any) -> t.Any:
     return " ".join(value.split())
 
 
-def _default(clauses: dict[str, Clause], option: str) -> t.Any:
+def _default(clauses: dict[str, ConfigOption], option: str) -> t.Any:
     return clauses[option].default if option in clauses else []
 
 
-def commands(steps: list[Step], clauses: dict[str, Clause]) -> list[str]:
+def commands(steps: list[Step], clauses: dict[str, ConfigOption]) -> list[str]:
     """Return the commands of the steps in configuration mode."""
     result: list[str] = []
     for step in steps:
@@ -219,11 +230,11 @@ def commands(steps: list[Step], clauses: dict[str, Clause]) -> list[str]:
     return result
 
 
-def _vlan_commands(item: Object, step: Step, clauses: dict[str, Clause]) -> list[str]:
+def _vlan_commands(item: Object, step: Step, clauses: dict[str, ConfigOption]) -> list[str]:
     return ["vlan %d" % item["id"], *(["name %s" % item["name"]] if item["name"] else []), "exit"]
 
 
-def _interface_commands(item: Object, step: Step, clauses: dict[str, Clause]) -> list[str]:
+def _interface_commands(item: Object, step: Step, clauses: dict[str, ConfigOption]) -> list[str]:
     before = step.before or {option: clause.default for option, clause in clauses.items()}
     changed = {f.name for f in INTERFACE.fields if f.differs(item, before)}
     inside = [negated(line) for line in before.get(_OTHER, ())] if _OTHER in changed else []
@@ -233,12 +244,12 @@ def _interface_commands(item: Object, step: Step, clauses: dict[str, Clause]) ->
     return ["interface %s" % item["name"], *inside, "exit"]
 
 
-def _setting_commands(item: Object, step: Step, clauses: dict[str, Clause]) -> list[str]:
+def _setting_commands(item: Object, step: Step, clauses: dict[str, ConfigOption]) -> list[str]:
     clause = SETTINGS[item["id"]]
     return clause.write(item["value"], step.before["value"] if step.before else clause.default)
 
 
-_WRITERS: dict[str, t.Callable[[Object, Step, dict[str, Clause]], list[str]]] = {
+_WRITERS: dict[str, t.Callable[[Object, Step, dict[str, ConfigOption]], list[str]]] = {
     "vlan": _vlan_commands,
     "interface": _interface_commands,
     "setting": _setting_commands,

@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Task of the module eos_pod: apply all differences in one configuration session, if there are any.
 
-Modules of this family: ``resources`` and ``clauses`` map options to lines of the configuration, ``config`` parses
-what a switch prints, ``client`` sends requests, and ``cabling`` compares the POD model with a switch.
+Modules of this family: ``resources`` compares the configuration, ``config_lines`` maps its options to lines,
+``running_config`` parses what a switch prints, ``client`` sends requests, and ``cabling`` compares the POD model with
+a switch.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from ..reconcile import Action, Failure, ItemError, Object, Step, converge, plan
 from ..replan import Attempt, converge_with_others
 from ..runner import Task, TaskError
 from .client import EosError, SessionConflict
-from .config import without_secrets
 from .options import CONFIG_OPTIONS, EOS, Run
 from .resources import FAMILIES, Config, commands, desired, interface_clauses, read
+from .running_config import without_secrets
 
 
 def _eos_pod(run: Run) -> Object:

@@ -1,7 +1,10 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""IPUoF configuration: the JSON with which Poplar finds the IPUs of a partition, and its file names."""
+"""IPUoF configuration: the JSON with which Poplar finds the IPUs of a partition, and its file names. No I/O.
+
+Modules write the files with ``tasks.ipuof_task``, and the command line with ``cli.ipuof_files``.
+"""
 
 from __future__ import annotations
 

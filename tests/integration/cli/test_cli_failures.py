@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from openipu.vipu.cli import config
+from openipu.vipu.cli import config_file
 from tests.integration.cli.cli_support import BIN, Cli
 from tests.waiting import until
 
@@ -177,4 +177,4 @@ def test_tls_flags_against_a_controller_without_tls(pod: Cli) -> None:
 
 
 def test_the_system_file_has_its_documented_path() -> None:
-    assert str(config.SYSTEM_FILE) == "/etc/vipu/vipu-cli.hcl"
+    assert str(config_file.SYSTEM_FILE) == "/etc/vipu/vipu-cli.hcl"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import yaml
 
-from openipu.vipu.cli import config, settings
+from openipu.vipu.cli import config_file, settings
 from tests import ROOT
 
 CONNECTION = {
@@ -47,7 +47,7 @@ def test_the_connection_is_complete_and_not_shown(tmp_path: Path) -> None:
     assert "mode 600" in run.stdout, run.stdout + run.stderr
     assert CONNECTION["api_access_key"] not in run.stdout + run.stderr
     settings.check(seen)
-    assert config.read(seen) == {
+    assert config_file.read(seen) == {
         "api-host": "10.3.1.101",
         "api-user-id": "admin",
         "api-access-key": "for-administrators-only",

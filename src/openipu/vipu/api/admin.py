@@ -33,7 +33,7 @@ from openipu.vipu.lifecycle.interface import Lifecycle
 from openipu.vipu.lifecycle.ownership import takeover_error
 from openipu.vipu.storage.interface import StoppedError
 from openipu.vipu.storage.writer import RecordWriter
-from openipu.vipu.tls import users
+from openipu.vipu.tls import user_certificates
 from openipu.vipu.tls.load import TlsError
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger("vipu-server")
@@ -240,10 +240,10 @@ class AdminService:
                         "Cannot issue a certificate: this controller runs without --secure. Start vipu-server with "
                         "--secure."
                     )
-                pem = users.sign(self._certs, request.user_id, request.signing_request)
+                pem = user_certificates.sign(self._certs, request.user_id, request.signing_request)
             else:
                 pem = request.certificate
-            added = Certificate(*users.describe(pem))
+            added = Certificate(*user_certificates.describe(pem))
         except TlsError as error:
             raise RuleError(Code.FAILED_PRECONDITION, str(error)) from None
 

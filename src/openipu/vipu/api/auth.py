@@ -15,7 +15,7 @@ from openipu.vipu.domain import certificates
 from openipu.vipu.domain.model import Role, User
 from openipu.vipu.domain.state import State
 from openipu.vipu.tls.load import TlsError
-from openipu.vipu.tls.users import fingerprint
+from openipu.vipu.tls.user_certificates import fingerprint
 
 # 11 of 62 characters: 65 random bits.
 _KEY_LENGTH = 11

@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from openipu.vipu.cli.config import ConfigError
+from openipu.vipu.cli.config_file import ConfigError
 from openipu.vipu.cli.settings import check
 
 

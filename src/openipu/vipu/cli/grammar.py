@@ -10,7 +10,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from openipu.vipu.cli import settings
-from openipu.vipu.cli.config import ConfigError
+from openipu.vipu.cli.config_file import ConfigError
 from openipu.vipu.cli.session import Session, VipuCommandError
 from openipu.vipu.cli.settings import Settings
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from openipu.shared.vipu.names import GW_ROUTING, ROUTING, SYNC_TYPE
-from openipu.vipu.cli import conffiles, listing, output
+from openipu.vipu.cli import ipuof_files, listing, output
 from openipu.vipu.cli.grammar import Count, EnumName, Id, command
 from openipu.vipu.cli.session import Session, VipuCommandError
 
@@ -97,7 +97,7 @@ def create_partition(
     files = []
     if not no_wait:
         _wait_active(session, id, timeout)
-        files = conffiles.write(id, _ipuof_config(session, id))
+        files = ipuof_files.write(id, _ipuof_config(session, id))
     session.succeed(files=[str(path) for path in files])
 
 
@@ -116,8 +116,8 @@ def reset_partition(session: Session, id: str, relocatable: bool, no_wait: bool,
     files = []
     if not no_wait:
         _wait_active(session, id, timeout)
-        if conffiles.present(id):  # its IPUs may have changed
-            files = conffiles.write(id, _ipuof_config(session, id))
+        if ipuof_files.present(id):  # its IPUs may have changed
+            files = ipuof_files.write(id, _ipuof_config(session, id))
     session.succeed(files=[str(path) for path in files])
 
 
@@ -131,11 +131,11 @@ def remove_partition(session: Session, id: str, force: bool) -> None:
 
     # The names of its files depend on its number of GCDs, which cannot be read after the removal.
     num_gcds = 0
-    if conffiles.present(id):
+    if ipuof_files.present(id):
         num_gcds = next((item["num_gcds"] for item in listing.read(session, "partition") if item["id"] == id), 0)
     request = virmgrpc.RemovePartitionRequest(partition_id=id, force=force)
     session.call("user", "RemovePartition", request, REMOVAL_SECONDS)
-    conffiles.remove(id, num_gcds)
+    ipuof_files.remove(id, num_gcds)
     session.succeed()
 
 

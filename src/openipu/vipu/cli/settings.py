@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from openipu.shared.vipu.ports import CONTROLLER_PORT
-from openipu.vipu.cli import config
+from openipu.vipu.cli import config_file
 
 if TYPE_CHECKING:  # its import loads gRPC, which --help and --version do not need
     from openipu.shared.vipu.client import Connection
@@ -103,15 +103,18 @@ class Settings:
         yield None, self._given
         if self._given["config"]:
             path = Path(self._given["config"])
-            yield path, _known(path, config.read(path))
-        yield config.SYSTEM_FILE, _known(config.SYSTEM_FILE, config.read(config.SYSTEM_FILE, optional=True))
+            yield path, _known(path, config_file.read(path))
+        yield (
+            config_file.SYSTEM_FILE,
+            _known(config_file.SYSTEM_FILE, config_file.read(config_file.SYSTEM_FILE, optional=True)),
+        )
 
 
 def check(path: Path) -> None:
     """Raise ConfigError when a file has an unknown setting or an invalid value."""
-    values = config.read(path)
+    values = config_file.read(path)
     for message, _ in _unknown(path, values):
-        raise config.ConfigError(message)
+        raise config_file.ConfigError(message)
     for name, _, type, _ in _CONNECTION:
         if name in values:
             _checked(path, name, values[name], type)
@@ -141,16 +144,16 @@ def _checked(path: Path | None, name: str, value: Any, type: Any) -> Any:
         return value
     if type is click.BOOL:
         if not isinstance(value, bool):
-            raise config.ConfigError(f"In {str(path)!r}, {name} is neither true nor false.")
+            raise config_file.ConfigError(f"In {str(path)!r}, {name} is neither true nor false.")
         return value
     if isinstance(value, bool) or not isinstance(value, str | int):
-        raise config.ConfigError(f"In {str(path)!r}, {name} is neither text nor a number.")
+        raise config_file.ConfigError(f"In {str(path)!r}, {name} is neither text nor a number.")
     if type is not _PORT:
         return str(value)
     try:
         return _PORT.convert(value, None, None)
     except click.BadParameter as error:
-        raise config.ConfigError(f"In {str(path)!r}, {name} is not a port: {error.message}") from None
+        raise config_file.ConfigError(f"In {str(path)!r}, {name} is not a port: {error.message}") from None
 
 
 def _field(flag: str) -> str:

@@ -16,7 +16,7 @@ from openipu.vipu.domain.model import Certificate, Put, Role, User
 from openipu.vipu.domain.state import State
 from openipu.vipu.server import options
 from openipu.vipu.storage.store import Store, StoreError
-from openipu.vipu.tls import load, users
+from openipu.vipu.tls import load, user_certificates
 
 FIRST_ADMIN = "admin"
 
@@ -125,7 +125,7 @@ def register(database: Path, file: Path, replaced: Path | None) -> str:
         valid = {each.key for each in user.certificates if not each.revoked}
         if added.key in valid:
             return f"Nothing to register: {file} is a certificate of the user {FIRST_ADMIN!r} already"
-        if replaced is not None and users.fingerprint(load.read(replaced)) not in valid:
+        if replaced is not None and user_certificates.fingerprint(load.read(replaced)) not in valid:
             return f"Nothing to register: {replaced} is no certificate of the user {FIRST_ADMIN!r}"
         _put(store, state, certificates.add(state, FIRST_ADMIN, added))
     except RuleError as error:
@@ -144,7 +144,7 @@ def _admins(state: State) -> list[User]:
 
 
 def _certificate(file: Path) -> Certificate:
-    return Certificate(*users.describe(load.read(file)))
+    return Certificate(*user_certificates.describe(load.read(file)))
 
 
 def _put(store: Store, state: State, user: User) -> None:

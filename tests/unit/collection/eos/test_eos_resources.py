@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible_collections.openipu.pod.plugins.module_utils.eos import config
+from ansible_collections.openipu.pod.plugins.module_utils.eos import running_config
 from ansible_collections.openipu.pod.plugins.module_utils.eos.resources import FAMILIES, commands, desired, read
 from ansible_collections.openipu.pod.plugins.module_utils.eos.task import EOS_POD
 from ansible_collections.openipu.pod.plugins.module_utils.reconcile import UserError, plan
@@ -201,7 +201,7 @@ def test_rendered_commands_need_no_switch() -> None:
     ],
 )
 def test_secrets_are_hidden(line: str, hidden: str | None) -> None:
-    shown = config.without_secrets(line)
+    shown = running_config.without_secrets(line)
     if hidden is None:
         assert "<hidden>" in shown
         assert not any(secret in shown for secret in ("$6$x", "0710", " abc", " def"))
@@ -211,4 +211,4 @@ def test_secrets_are_hidden(line: str, hidden: str | None) -> None:
 
 @given(st.sets(st.integers(1, 4094)))
 def test_round_trip_of_vlan_lists(vlans: set[int]) -> None:
-    assert config.numbers(config.ranges(vlans)) == sorted(vlans)
+    assert running_config.numbers(running_config.ranges(vlans)) == sorted(vlans)

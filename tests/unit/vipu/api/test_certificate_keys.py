@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from openipu.vipu.tls import issue, users
+from openipu.vipu.tls import issue, user_certificates
 from openipu.vipu.tls.load import TlsError
 
 _CURVE = "ec_paramgen_curve:secp112r1"
@@ -23,10 +23,10 @@ def _openssl(folder: Path, *options: str) -> bytes:
 
 def test_a_certificate_with_an_unknown_kind_of_key(tmp_path: Path) -> None:
     with pytest.raises(TlsError, match="unknown kind of key"):
-        users.describe(_openssl(tmp_path, "-x509"))
+        user_certificates.describe(_openssl(tmp_path, "-x509"))
 
 
 def test_a_request_with_an_unknown_kind_of_key(tmp_path: Path) -> None:
     issue.create(tmp_path / "certs", ["127.0.0.1"])
     with pytest.raises(TlsError, match="unknown kind of key"):
-        users.sign(tmp_path / "certs", "alice", _openssl(tmp_path, "-new"))
+        user_certificates.sign(tmp_path / "certs", "alice", _openssl(tmp_path, "-new"))

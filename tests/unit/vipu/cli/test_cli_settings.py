@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from openipu.shared.vipu.client import Connection
 from openipu.shared.vipu.userfile import write_config
-from openipu.vipu.cli import check_config, conffiles, config
-from openipu.vipu.cli.config import ConfigError
+from openipu.vipu.cli import check_config, config_file, ipuof_files
+from openipu.vipu.cli.config_file import ConfigError
 from openipu.vipu.cli.settings import Settings
 from openipu.vipu.cli.user import vipu
 
@@ -24,9 +24,9 @@ from openipu.vipu.cli.user import vipu
 @pytest.fixture(autouse=True)
 def system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the path of the system file, which does not exist yet."""
-    monkeypatch.setattr(config, "SYSTEM_FILE", tmp_path / "etc" / "vipu-cli.hcl")
-    config.SYSTEM_FILE.parent.mkdir()
-    return config.SYSTEM_FILE
+    monkeypatch.setattr(config_file, "SYSTEM_FILE", tmp_path / "etc" / "vipu-cli.hcl")
+    config_file.SYSTEM_FILE.parent.mkdir()
+    return config_file.SYSTEM_FILE
 
 
 def connection(*arguments: str) -> Any:
@@ -103,19 +103,19 @@ def test_errors_of_files_are_one_line(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"Cannot read the configuration file .* it does not exist"):
         connection("--config", str(tmp_path / "none"))
     with pytest.raises(ConfigError, match="Cannot read the configuration file"):
-        config.read(tmp_path)
+        config_file.read(tmp_path)
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ConfigError, match="it is not a text file"):
-        config.read(tmp_path / "binary")
+        config_file.read(tmp_path / "binary")
     (tmp_path / "bad").write_text('api-host="a"\n}\n')
     with pytest.raises(ConfigError, match=r"is not HCL at line 2"):
-        config.read(tmp_path / "bad")
+        config_file.read(tmp_path / "bad")
 
 
 def test_comments_blanks_and_unknown_names_are_accepted(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text('# one\n\n// two\n  api-host = "a b" // three\nlog_level="debug"\nnumber=3\nflag=true')
-    assert config.read(file) == {"api-host": "a b", "log_level": "debug", "number": 3, "flag": True}
+    assert config_file.read(file) == {"api-host": "a b", "log_level": "debug", "number": 3, "flag": True}
 
 
 def test_a_typing_error_gives_a_warning(system: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -128,7 +128,7 @@ def test_a_typing_error_gives_a_warning(system: Path, tmp_path: Path, capsys: py
 def test_complex_files_are_read_by_the_library(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text('/* all\n of it */\napi-host = "say \\"hi\\""\napi-port=8090\nother { x = 1 }\n')
-    found = config.read(file)
+    found = config_file.read(file)
     assert found["api-host"] == 'say "hi"' and found["api-port"] == 8090
 
 
@@ -137,7 +137,7 @@ def test_written_files_can_be_read(host: str, user: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "file"
         write_config(file, Connection(host), user, "k3y")
-        assert config.read(file) == {
+        assert config_file.read(file) == {
             "api-host": host,
             "api-port": 8090,
             "api-user-id": user,
@@ -151,7 +151,7 @@ def test_the_file_of_a_user_contains_the_connection(tmp_path: Path, monkeypatch:
     file = tmp_path / "alice.vipu-cli.hcl"
     write_config(file, found, "alice", "k3y")
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert config.read(file) == {
+    assert config_file.read(file) == {
         "api-host": "h",
         "api-port": 8090,
         "api-user-id": "alice",
@@ -184,15 +184,15 @@ def test_files_of_partitions_with_similar_names_are_independent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
-    conffiles.write("p", Config(1))
-    conffiles.write("p_gcd0", Config(1))
-    paths = conffiles.write("q", Config(2))
+    ipuof_files.write("p", Config(1))
+    ipuof_files.write("p_gcd0", Config(1))
+    paths = ipuof_files.write("q", Config(2))
     assert [path.name for path in paths] == ["q_gcd0_ipuof.conf", "q_gcd1_ipuof.conf"]
     assert all(stat.S_IMODE(path.stat().st_mode) == 0o600 for path in paths)
-    assert conffiles.present("p") and conffiles.present("q") and not conffiles.present("r")
-    conffiles.remove("p", 1)
-    conffiles.remove("q", 2)
-    assert [path.name for path in conffiles.folder().iterdir()] == ["p_gcd0_ipuof.conf"]
+    assert ipuof_files.present("p") and ipuof_files.present("q") and not ipuof_files.present("r")
+    ipuof_files.remove("p", 1)
+    ipuof_files.remove("q", 2)
+    assert [path.name for path in ipuof_files.folder().iterdir()] == ["p_gcd0_ipuof.conf"]
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from openipu.vipu.domain.state import State
 from openipu.vipu.server.initialise import first_admin, initialise
 from openipu.vipu.storage import migrations
 from openipu.vipu.storage.store import Store, StoreError
-from openipu.vipu.tls import issue, load, users
+from openipu.vipu.tls import issue, load, user_certificates
 from tests.unit.vipu.storage.store_support import all_records, rack, spoil, write
 
 
@@ -85,7 +85,7 @@ def test_the_first_admin_gets_no_revoked_key(path: Path) -> None:
     issue.create(certs, ["127.0.0.1"])
     initialise(path)
     certificate = load.client_files(certs)["client_cert"]
-    key = users.fingerprint(Path(certificate).read_bytes())
+    key = user_certificates.fingerprint(Path(certificate).read_bytes())
     opened = Store(path)
     write(opened, opened.load(), Put(RevokedKey(key, "admin", "1f", 100)))
     opened.close()

@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Options of a configuration: each reads its value from lines and writes it as commands. No I/O."""
+"""Lines of a switch configuration: each kind reads an option from them and writes it as commands. No I/O."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import re
 import typing as t
 from dataclasses import dataclass, field
 
-from .config import Node, numbers, ranges
+from .running_config import Node, numbers, ranges
 
 ALL_VLANS = list(range(1, 4095))
 
 
-class Clause(t.Protocol):
+class ConfigOption(t.Protocol):
     """Option of an interface or of the whole switch."""
 
     @property
