@@ -83,6 +83,7 @@ WORDS = {
     r"makes? (?:\w+ )?good": "restore",
     r"who asks": "the caller",
     r"(?<!connection )refus\w+(?!`)": "reject",  # ``refused`` is a former name
+    r"also (?:when|if|after|across)": "even when, even after, or including",
     r"what (?:is|was|are|were) (?:wanted|asked|missing|there)": "name the thing",
     r"yonder|thither|henceforth|therein|whereby|wherein|hereby|save for": "a plain word",
 }

@@ -99,6 +99,11 @@ ERRORS: dict[str, ErrorClass] = {
         "List again: watch without a revision.",
     ),
     "OPU622": ErrorClass("Request incomplete", "The request did not arrive in time.", "Send it again at once."),
+    "OPU623": ErrorClass(
+        "Restore not confirmed",
+        "Partitions would lose their records in a restore.",
+        "Check the named partitions, then pass --yes.",
+    ),
     "OPU630": ErrorClass(
         "Owner of the agent unusable", "The owner of an agent cannot be read or stored.", "Follow the message."
     ),

@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Plan of a rolling upgrade of IPU-Machines: failure domains, their order, and blocking partitions. Pure.
+"""Plan of a rolling upgrade of IPU-Machines: failure domains, their order, and blocking partitions. No I/O.
 
 The actual state is the result of the module vipu_info. An IPU-Machine is identified by the id of its agent; ``names``
 maps agents to names of machines. There is no stored state: machines are up to date when their agents report the new

@@ -18,7 +18,7 @@ description:
   - Files that differ are written by M(ansible.builtin.copy) and M(ansible.builtin.file), in the order of the list. The task fails at the first
     file that cannot be written. Files before it stay changed. Ansible notifies no handler of a failed task.
   - The module therefore marks files before it writes them, and removes the marks when all files are written. The next task that lists a marked
-    file reports a change, even if the file needs none. So it notifies the handlers, also if the connection or the run was interrupted inside the task.
+    file reports a change, even if the file needs none. So it notifies the handlers, even if the connection or the run was interrupted inside the task.
 extends_documentation_fragment:
   - openipu.pod.attributes.host
 options:

@@ -50,10 +50,10 @@ options:
     type: path
   certificate:
     description:
-      - Whether the user has a certificate of its own, as C(<id>.crt) and C(<id>.key) in the folder of O(config_dest), with mode 0600.
+      - Whether the user has their own certificate, as C(<id>.crt) and C(<id>.key) in the folder of O(config_dest), with mode 0600.
       - A certificate is issued if there is none for the key, if it expires within O(certificate_renew_within) days, or if it was revoked. An existing
         key is used again, unless it was revoked. O(config_dest) then refers to these files.
-      - From its first certificate on, a user can call only with certificates of its own.
+      - From its first certificate on, users can call only with their own certificates.
       - Omit to issue one for a new user if the controller requires it, and to renew one whose files exist.
       - With V(false), O(config_dest) of a new user that needs a certificate names none. The user cannot call until it has one.
       - Requires O(transport=grpc), a secure controller, and the Python library C(cryptography) on the host of the task.
@@ -79,7 +79,7 @@ EXAMPLES = r"""
     allocations: [team-a]
     config_dest: ~/alice.vipu-cli.hcl
 
-- name: Give an existing user a certificate of its own
+- name: Give an existing user their own certificate
   openipu.pod.vipu_user:
     api_host: 10.3.1.101
     id: bob
@@ -121,7 +121,7 @@ certificates:
       description: Last day of validity (UTC).
       type: str
     revoked:
-      description: Whether it was revoked. Such a certificate is never accepted again. It stays in the list, also after the user was removed and created again.
+      description: Whether it was revoked. Such a certificate is never accepted again. It stays in the list, even after the user was removed and created again.
       type: bool
   sample:
     - key: 6b3a55e0261b0304143f805a24924d0c1c44524821305f31d9277843b8a10f4e

@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Grafana dashboard models from short definitions. Pure.
+"""Grafana dashboard models from short definitions. No I/O.
 
 A definition lists rows and panels. This module lays them out and generates the model of Grafana::
 

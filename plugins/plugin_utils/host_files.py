@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Comparison of desired files with the result of host_files_info, and marks of files that are being written. Pure."""
+"""Comparison of desired files with the result of host_files_info, and marks of files that are being written. No I/O."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Configuration of the Prometheus SNMP exporter for rack PDUs and switches. Pure.
+"""Configuration of the Prometheus SNMP exporter for rack PDUs and switches. No I/O.
 
 Metrics have the names and units of their MIB objects. Recording rules convert them to volts and watts. Objects are
 identified by number, so no MIB has to be installed.

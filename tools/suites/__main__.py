@@ -31,7 +31,7 @@ def main() -> None:
 def run_suites(names: tuple[str, ...], other: bool, changed: bool, budget: float | None, packages: bool) -> None:
     """Run suites (default: all) and print a table of results.
 
-    Exit status 1 when a suite fails. Without --budget, also when a suite is not verified.
+    Exit status 1 when a suite fails or, without --budget, when a suite is not verified.
     """
     try:
         suites = [suite for suite in select_by_name(names) if not (other and suite.always)]

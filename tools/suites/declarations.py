@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The test suites of the project, each with its inputs. Pure.
+"""The test suites of the project, each with its inputs. No I/O.
 
 Inputs are patterns of tracked files as ``fnmatch`` reads them, where ``*`` also matches ``/``. A suite
 fails when it reads a tracked file that is not declared: see ``trace``.

@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Configuration of a PDU as objects of the reconcile engine, and the variables to write. Pure."""
+"""Configuration of a PDU as objects of the reconcile engine, and the variables to write. No I/O."""
 
 from __future__ import annotations
 

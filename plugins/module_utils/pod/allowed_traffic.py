@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Allowed traffic of the hosts of a POD, by kind of host and network. Pure.
+"""Allowed traffic of the hosts of a POD, by kind of host and network. No I/O.
 
 The table is used for the security groups of VMs in OpenStack (here) and for the firewall of hosts (`firewall`).
 VMs have one interface per network. The data network is not filtered.

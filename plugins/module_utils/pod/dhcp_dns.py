@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""DHCP and DNS data that one host serves to the networks of a POD: leases, names, zones. Pure.
+"""DHCP and DNS data that one host serves to the networks of a POD: leases, names, zones. No I/O.
 
 It combines ``network_services`` of the POD, the settings of the host, and its Ansible facts.
 """

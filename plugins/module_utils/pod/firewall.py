@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Firewall of a host by its kinds: the table of `allowed_traffic` as nftables rules. Pure.
+"""Firewall of a host by its kinds: the table of `allowed_traffic` as nftables rules. No I/O.
 
 Incoming traffic is blocked unless a rule accepts it. Outgoing traffic is rejected only on networks for which the
 table has destinations, so other hosts may connect to any address.

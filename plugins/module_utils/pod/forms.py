@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Forms of the texts in pod.yml and machines.csv. Pure.
+"""Forms of the texts in pod.yml and machines.csv. No I/O.
 
 The texts become variables, names of objects, lines of configuration files and arguments of commands. No form allows
 the delimiters of a template, of a line, of a quoted string or of a shell command, or a leading '-'.

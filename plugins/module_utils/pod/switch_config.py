@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Desired configuration of the switches of a POD, derived from its cables. Pure.
+"""Desired configuration of the switches of a POD, derived from its cables. No I/O.
 
 The result is the option ``config`` of the module ``openipu.pod.eos_pod``. Ports without a cable in the model are
 not managed.

@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Cables and links of a cluster, for the cluster tests, the twin and the report. Pure.
+"""Cables and links of a cluster, for the cluster tests, the twin and the report. No I/O.
 
 A machine is identified by its position in the cluster: domain by domain, from the lowest in the rack up.
 """

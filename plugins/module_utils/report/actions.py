@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Actions for a technician, derived from the failures of a run of cluster tests, without duplicates. Pure.
+"""Actions for a technician, derived from the failures of a run of cluster tests, without duplicates. No I/O.
 
 One cabling error causes several failures, so the actions address causes: two exchanged cables are one action, and so
 is a cable that fails three tests. Every failure has an action; unknown failures are passed on as reported.

@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Identification of ports and cables in test results and in the report. Pure."""
+"""Identification of ports and cables in test results and in the report. No I/O."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Minimal steps from the actual to the desired cabling. Pure.
+"""Minimal steps from the actual to the desired cabling. No I/O.
 
 Each port has one desired partner and at most one actual partner. These relations connect the wrong ports to chains
 and rings. A chain with an empty port at its end is fixed by moves that start there; each move empties the next port.

@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Content of the page of a rack report as plain data for the template. Pure.
+"""Content of the page of a rack report as plain data for the template. No I/O.
 
 ``view`` is the entry point of this package. ``vipu_info`` and ``runs`` validate its input, so other modules need no
 checks.

@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Validation of the result of vipu_info from playbooks, with defaults for missing values. Pure."""
+"""Validation of the result of vipu_info from playbooks, with defaults for missing values. No I/O."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The fields of a partition, each declared once for module options, messages and the command-line transport. Pure.
+"""The fields of a partition, each declared once for module options, messages and the command-line transport. No I/O.
 
 The flags of ``vipu create partition`` of openipu, with their help texts, are in ``openipu.vipu.cli.partitions``.
 """

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Kubernetes operator for jobs on IPUs.
+"""Operator for Kubernetes: IPUJobs on the partitions of V-IPU controllers.
 
-``domain`` has the rules of an IPUJob as pure functions: the checks of its specification, and the Kubernetes objects
-that it needs. The schema of the custom resource is in ``charts/ipu-operator/crds``.
+``operator`` runs jobs, ``proxy`` reserves their partitions, and ``launcher`` prepares the launcher of a job. They use
+``cluster``, the access to the API server, ``serving``, their HTTP servers, and ``domain``, the rules without I/O.
 """

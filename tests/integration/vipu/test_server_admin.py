@@ -212,7 +212,7 @@ def test_a_separate_admin_endpoint(vipu_server: Callable[..., InProcess]) -> Non
 
 
 def test_lists_have_one_order(vipu_server: Callable[..., InProcess], tmp_path: Path) -> None:
-    """Lists are sorted by id, also after a rejected batch and after a restart."""
+    """Lists are sorted by id, even after a rejected batch and after a restart."""
     database = tmp_path / "pod.db"
     server = vipu_server(database, life=InstantLife)
 

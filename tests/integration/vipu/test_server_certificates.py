@@ -130,7 +130,7 @@ def test_certificates_are_checked_before_use(certs: Path, tmp_path: Path) -> Non
 
 
 def test_a_renewal_adds_the_authority_of_users(certs: Path, tmp_path: Path) -> None:
-    """Folders of earlier releases have none. Servers accept its clients too, also after an interrupted renewal."""
+    """Folders of earlier releases have none. Servers accept its clients too, even after an interrupted renewal."""
     users = shutil.move(certs / "users", tmp_path / "made-before")
     shutil.copy(certs / "client" / "ca.crt", certs / "server" / "ca.crt")
     options = ("renew", "--certs", str(certs), "--within", "1")

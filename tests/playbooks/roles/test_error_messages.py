@@ -68,6 +68,12 @@ def test_errors_of_the_controller_are_reported_without_their_prefix(tmp_path: Pa
     assert not list(logs.iterdir()), "each start reads the log"
 
 
+def test_the_code_of_a_failed_command(tmp_path: Path) -> None:
+    errors = ["Error OPU623: Cannot restore 'a': partitions would lose their records: p.\n", "killed\n"]
+    commands = [([], "{{ vipu_server_error_code }}", {"ansible_failed_result": {"stderr": each}}) for each in errors]
+    assert evaluate(tmp_path, "vipu_server", *commands) == ["OPU623", ""]
+
+
 def test_the_reason_of_failed_agents_is_the_last_error_in_the_log(tmp_path: Path) -> None:
     journals = [{"virm_agent_journal": {"stdout_lines": [STARTED, error.strip()]}} for error in ERRORS]
     values = evaluate(tmp_path, "virm_agent", *(([], "{{ virm_agent_last_error }}", journal) for journal in journals))

@@ -149,8 +149,9 @@ def test_a_failure_stops_the_upgrade_and_the_next_run_resumes_there(upgrades: Up
     done = upgrades.run(NEW)
     assert done.returncode == 2
     assert (
-        f"Cannot upgrade failure domain '{two}' ({two}): {HERE / 'rack_tool.py'} upgrade failed on localhost "
-        f"({two}: upgrade failed: the standby image cannot be written). Upgraded: {one}. Not started: {three}. "
+        f"Cannot upgrade failure domain '{two}' ({two}): Cannot run {HERE / 'rack_tool.py'} upgrade for {two} on "
+        f"localhost: {two}: upgrade failed: the standby image cannot be written. Check virm_agent_rack_tool_config. "
+        f"Upgraded: {one}. Not started: {three}. "
         f"Repair {two}"
     ) in output(done)
     assert upgrades.calls == [f"upgrade {name}" for name in (one, two)]

@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Families of the Neutron objects of a POD, and the desired objects of a task. Pure.
+"""Families of the Neutron objects of a POD, and the desired objects of a task. No I/O.
 
 Objects refer to each other by name, so a plan needs no ids of objects that do not exist yet. Actual objects
 have their id under ``uuid``. Actual ports have their user under ``bound``.

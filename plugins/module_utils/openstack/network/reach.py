@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Networks that a tenant sees and reaches, compared with those that it may. Pure.
+"""Networks that a tenant sees and reaches, compared with those that it may. No I/O.
 
 A tenant reaches a network when it may create ports there, or when a router connects the network to one of those.
 Security groups are ignored, since a tenant chooses those of its ports itself.

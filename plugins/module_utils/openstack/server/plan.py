@@ -32,7 +32,7 @@ class Servers:
 
 
 def check_desired_ports(servers: t.Iterable[Object], owner: str) -> None:
-    """Reject servers whose ports conflict. Pure. Raises UserError."""
+    """Reject servers whose ports conflict. No I/O. Raises UserError."""
     check_desired(_port_objects(servers, owner))
 
 

@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Conversion of rows that the command lines print to objects, and of objects to flags. Pure.
+"""Conversion of rows that the command lines print to objects, and of objects to flags. No I/O.
 
 Columns and flags are those of Graphcore's documents. Fields that a release does not print are missing from
 the object and are not compared. Fields without a flag are rejected before any command runs.

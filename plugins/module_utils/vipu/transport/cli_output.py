@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Parsers of the output of vipu-admin and vipu: result lines, tables, blocks, JSON. Pure.
+"""Parsers of the output of vipu-admin and vipu: result lines, tables, blocks, JSON. No I/O.
 
 Parsers use column names and never positions, because columns moved between releases. Callers create objects that
 are missing in a list, so no output is read in part: a line that is not understood raises ValueError with a clause

@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Parser of the output of ``vipu-admin test cluster``, with objects like those of ``objects.test_run``. Pure.
+"""Parser of the output of ``vipu-admin test cluster``, with objects like those of ``objects.test_run``. No I/O.
 
 Summaries are text for users. The parser knows the forms of Graphcore's guide and of the openipu command. Any other
 line of a failed test becomes a failure without a kind, so no information is lost.

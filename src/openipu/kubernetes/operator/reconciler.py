@@ -114,7 +114,7 @@ class Reconciler:
         await self._admission.withdraw(name)
 
     def _find(self, name: Key) -> Object | None:
-        """Return a job, also if the cache does not have its newest version yet."""
+        """Return a job, even if the cache does not have its newest version yet."""
         cached, written = self._cache.get(name), self._newest.get(name)
         if cached is None or written is None:
             self._newest.pop(name, None)

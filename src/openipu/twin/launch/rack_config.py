@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Configuration of ``openipu.twin.rack.main`` for the rack twin of a POD. Pure."""
+"""Configuration of ``openipu.twin.rack.main`` for the rack twin of a POD. No I/O."""
 
 from __future__ import annotations
 

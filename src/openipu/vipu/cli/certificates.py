@@ -17,7 +17,7 @@ _REVOKED = "its key was revoked"  # in the message of the controller
 
 
 def needs_own(session: Session, user: str) -> bool:
-    """Return whether a user can call only with certificates of its own. Raises VipuError."""
+    """Return whether a user can call only with their own certificates. Raises VipuError."""
     from openipu.shared.vipu.contract import admin
 
     reply = session.call("admin", "ListCertificates", admin.ListCertificatesRequest(user_id=user))
@@ -63,10 +63,12 @@ def _issue(session: Session, user: str, certificate: Path, key: Path) -> Path:
     try:
         request = certificates.signing_request(key, user)
     except OSError as error:
-        raise VipuCommandError(f"The key {str(key)!r} cannot be used: {error.strerror}.") from None
+        raise VipuCommandError(
+            f"Cannot use key {str(key)!r}: {error.strerror}. Check the path and its permissions."
+        ) from None
     except (ValueError, TypeError):
         raise VipuCommandError(
-            f"The key {str(key)!r} cannot be used: it is not an unencrypted elliptic curve key. Remove the file."
+            f"Cannot use key {str(key)!r}: it is not an unencrypted elliptic curve key. Remove the file."
         ) from None
     reply = session.call("admin", "AddCertificate", admin.AddCertificateRequest(user_id=user, signing_request=request))
     try:
@@ -85,7 +87,7 @@ def _issue(session: Session, user: str, certificate: Path, key: Path) -> Path:
 def create_certificate(session: Session, id: str, file: Path | None) -> None:
     """Create, renew or register a certificate.
 
-    From now on, the user can call only with certificates of its own. Write USER.crt, and USER.key for a new key.
+    From now on, the user can call only with their own certificates. Write USER.crt, and USER.key for a new key.
     An existing USER.key is used again, for a renewal. An existing USER.vipu-cli.hcl refers to these files then.
     """
     from openipu.shared.vipu.contract import admin
@@ -107,7 +109,9 @@ def create_certificate(session: Session, id: str, file: Path | None) -> None:
     try:
         pem = file.read_bytes()
     except OSError as error:
-        raise VipuCommandError(f"The file {str(file)!r} cannot be read: {error.strerror}.") from None
+        raise VipuCommandError(
+            f"Cannot read certificate {str(file)!r}: {error.strerror}. Check the path and its permissions."
+        ) from None
     session.call("admin", "AddCertificate", admin.AddCertificateRequest(user_id=id, certificate=pem))
     session.succeed()
 
@@ -146,7 +150,7 @@ def remove_certificate(session: Session, id: str, key: str) -> None:
     """Revoke a certificate.
 
     FINGERPRINT is the key fingerprint in the list, or its first digits (at least 8). The next call with the
-    certificate is rejected, also after a renewal with the same key.
+    certificate is rejected, even after a renewal with the same key.
     """
     from openipu.shared.vipu.contract import admin
 

@@ -144,16 +144,22 @@ def _checked(path: Path | None, name: str, value: Any, type: Any) -> Any:
         return value
     if type is click.BOOL:
         if not isinstance(value, bool):
-            raise config_file.ConfigError(f"In {str(path)!r}, {name} is neither true nor false.")
+            raise config_file.ConfigError(
+                f"Cannot use {name} in {str(path)!r}: it is not a boolean. Set true or false."
+            )
         return value
     if isinstance(value, bool) or not isinstance(value, str | int):
-        raise config_file.ConfigError(f"In {str(path)!r}, {name} is neither text nor a number.")
+        raise config_file.ConfigError(
+            f"Cannot use {name} in {str(path)!r}: it is neither text nor a number. Set one of them."
+        )
     if type is not _PORT:
         return str(value)
     try:
         return _PORT.convert(value, None, None)
     except click.BadParameter as error:
-        raise config_file.ConfigError(f"In {str(path)!r}, {name} is not a port: {error.message}") from None
+        raise config_file.ConfigError(
+            f"Cannot use {name} in {str(path)!r}: it is not a port. {error.message}"
+        ) from None
 
 
 def _field(flag: str) -> str:

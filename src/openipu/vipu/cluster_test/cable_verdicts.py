@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Verdicts of the tests of cables: serial ids and sync pulses. Pure.
+"""Verdicts of the tests of cables: serial ids and sync pulses. No I/O.
 
 Printed lines have the form of Graphcore's V-IPU administrator guide where it shows one.
 """

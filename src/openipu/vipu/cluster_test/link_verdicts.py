@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Verdicts of the tests that train links and run traffic. Pure."""
+"""Verdicts of the tests that train links and run traffic. No I/O."""
 
 from __future__ import annotations
 

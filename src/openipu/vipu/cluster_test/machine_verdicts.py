@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Verdicts of the tests that compare versions and settings of machines. Pure.
+"""Verdicts of the tests that compare versions and settings of machines. No I/O.
 
 Printed lines have the form of Graphcore's V-IPU administrator guide where it shows one.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Types of cluster tests: tests, failures and verdicts. Pure."""
+"""Types of cluster tests: tests, failures and verdicts. No I/O."""
 
 from __future__ import annotations
 

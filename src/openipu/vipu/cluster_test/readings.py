@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Readings of machines for a cluster test. Pure.
+"""Readings of machines for a cluster test. No I/O.
 
 Readings map agents to their responses, or to ``Unreachable``.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Results of cluster tests. Pure."""
+"""Results of cluster tests. No I/O."""
 
 from __future__ import annotations
 

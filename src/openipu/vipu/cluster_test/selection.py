@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Selection of cluster tests: their order, and the tests that must be skipped. Pure."""
+"""Selection of cluster tests: their order, and the tests that must be skipped. No I/O."""
 
 from __future__ import annotations
 

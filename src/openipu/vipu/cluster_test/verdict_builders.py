@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Builders that all verdicts share, mainly for agents that do not respond. Pure."""
+"""Builders that all verdicts share, mainly for agents that do not respond. No I/O."""
 
 from __future__ import annotations
 

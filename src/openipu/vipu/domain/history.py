@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Objects that transactions changed, and the events of a watcher that follow from them. Pure.
+"""Objects that transactions changed, and the events of a watcher that follow from them. No I/O.
 
 The history contains no old records. It names the changed objects, and the allocations through which users saw
 each one before. With the current records this is enough to bring any older view up to date.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Default routing of a partition. Pure."""
+"""Default routing of a partition. No I/O."""
 
 from __future__ import annotations
 

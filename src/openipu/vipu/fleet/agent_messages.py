@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Messages of agents as checked and bounded values. Pure.
+"""Messages of agents as checked and bounded values. No I/O.
 
 Agents are not trusted: a faulty or hostile agent may harm its own partitions only. The rest of the controller uses
 the values of this module, never the messages. A message outside the limits raises InvalidMessageError. Texts for

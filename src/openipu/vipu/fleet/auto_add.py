@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Registration of discovered agents. Pure.
+"""Registration of discovered agents. No I/O.
 
 Announcements are not authenticated. So only agents that an administrator allowed are registered, and an announcement
 never changes an agent that exists.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rate limit for remote parties. Pure."""
+"""Rate limit for remote parties. No I/O."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from openipu.vipu.api.endpoints import ListenAddress
 from openipu.vipu.server import options
 from openipu.vipu.storage import backup
 from openipu.vipu.storage.losses import Losses
-from openipu.vipu.storage.replacement import BackupError
+from openipu.vipu.storage.replacement import RecordsWouldBeLostError
 from openipu.vipu.tls import load
 
 _DAY = datetime.timedelta(days=1)
@@ -35,7 +35,9 @@ def make_backup(database: Path, certs: Path, keep: int | None, target: Path) -> 
     contains private keys.
     """
     if keep is not None and not target.is_dir():
-        raise click.UsageError(f"--keep counts the backups of a folder, and {str(target)!r} is not a folder.")
+        raise click.UsageError(
+            f"Cannot use --keep with {str(target)!r}: it is not a folder. Pass a folder, or omit --keep."
+        )
     file, contents = backup.create(database, certs, target)
     click.echo(f"Backup written: {file} ({contents})")
     if keep is not None:
@@ -64,13 +66,13 @@ def restore(database: Path, certs: Path, records_only: bool, overwrite: bool, ye
             return
         problem = f"Cannot restore {str(file)!r}: {losses.clause()}"
         if not sys.stdin.isatty():
-            raise BackupError(f"{problem}. Nothing was restored. Give --yes to restore nevertheless.")
+            raise RecordsWouldBeLostError(f"{problem}. Nothing was restored. Pass --yes to restore anyway.")
         try:
             accepted = click.confirm("Continue?")
         except click.Abort:
             accepted = False
         if not accepted:
-            raise BackupError(f"{problem}. The question was not answered with yes. Nothing was restored.")
+            raise RecordsWouldBeLostError(f"{problem}. The restore was cancelled. Nothing was restored.")
 
     contents = backup.restore(file, database, None if records_only else certs, overwrite=overwrite, confirm=confirm)
     click.echo(f"Restored: {database} ({contents})")

@@ -30,6 +30,12 @@ class BackupError(Exception):
     error_code = "OPU613"
 
 
+class RecordsWouldBeLostError(BackupError):
+    """Raised when a restore was not confirmed, although partitions would lose their records."""
+
+    error_code = "OPU623"
+
+
 def recover(database: Path) -> None:
     """Complete or undo an interrupted replacement of files of a controller. Raises BackupError and OSError."""
     if os.path.lexists(journal_of(database)):
@@ -45,7 +51,7 @@ class Replacement:
     """Exclusive right to replace the files of a controller, and its journal. Use it as a context manager."""
 
     def __init__(self, database: Path) -> None:
-        """Recover first. Raises BackupError, also when another process replaces files, and OSError."""
+        """Recover first. Raises BackupError, even when another process replaces files, and OSError."""
         self._database = database
         self._path = journal_of(database)
         self._incomplete = False

@@ -36,7 +36,7 @@ def create(directory: Path, names: Iterable[str], validity: datetime.timedelta =
     ``validity`` applies to all but the authorities; ``renew`` replaces them before they expire.
     ``directory`` gets the folders ``ca``, ``users``, ``server``, ``client`` and ``controller``. The files of
     ``client`` permit connections to the server; those of ``controller`` also calls to agents; the keys of ``ca`` and
-    ``users`` permit new certificates. ``directory`` appears only when it is complete. Raises TlsError, also when it
+    ``users`` permit new certificates. ``directory`` appears only when it is complete. Raises TlsError, even when it
     exists.
     """
     ca_key = _new_key()

@@ -200,8 +200,8 @@ def test_files_of_partitions_with_similar_names_are_independent(
     [
         ('api-host="10.3.1.101"\napi-port=8090\n', None),
         ('api-hots="10.3.1.101"\n', "api-hots in '{}' is not used: did you mean api-host?"),
-        ("api-port=70000\n", "In '{}', api-port is not a port: 70000 is not in the range 1<=x<=65535."),
-        ("api-host=true\n", "In '{}', api-host is neither text nor a number."),
+        ("api-port=70000\n", "Cannot use api-port in '{}': it is not a port. 70000 is not in the range 1<=x<=65535."),
+        ("api-host=true\n", "Cannot use api-host in '{}': it is neither text nor a number. Set one of them."),
         ('api-host="10.3.1.101\n', "Cannot read the configuration file '{}': it is not HCL"),
     ],
 )

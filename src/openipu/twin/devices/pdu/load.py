@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Loads of a PDU, and their states by thresholds. Pure."""
+"""Loads of a PDU, and their states by thresholds. No I/O."""
 
 from __future__ import annotations
 

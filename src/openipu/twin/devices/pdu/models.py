@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""PDU models: phases, breakers and outlets of each. Pure.
+"""PDU models: phases, breakers and outlets of each. No I/O.
 
 Ratings and numbers of outlets are APC's. The banks of outlets follow the layouts of PowerNet-MIB. The numbering of
 the AP8886's outlets is ours, since APC labels them by bank.

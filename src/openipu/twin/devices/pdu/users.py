@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Users and communities of a PDU. Pure."""
+"""Users and communities of a PDU. No I/O."""
 
 from __future__ import annotations
 
