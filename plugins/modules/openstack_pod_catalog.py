@@ -87,7 +87,7 @@ options:
         description: Size of the swap disk in MB. The default for a new flavor is 0.
         type: int
       public:
-        description: Whether all projects may use it.
+        description: Whether all projects may use it. Omit to use the default of OpenStack for a new one.
         type: bool
       extra_specs:
         description: All extra specs. Others are removed. For example, C(hw:cpu_policy) sets the CPU policy.
@@ -109,7 +109,7 @@ options:
         description: Description of the volume type.
         type: str
       public:
-        description: Whether all projects may use it.
+        description: Whether all projects may use it. Omit to use the default of OpenStack for a new one.
         type: bool
       extra_specs:
         description: All extra specs. Others are removed. For example, C(volume_backend_name) selects the backend.

@@ -57,7 +57,7 @@ options:
             type: int
             choices: [4, 6]
           shared:
-            description: Whether all projects may use it.
+            description: Whether all projects may use it. Omit to use the default of OpenStack for a new one.
             type: bool
       subnet_pools:
         description: Subnet pools.

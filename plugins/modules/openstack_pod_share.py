@@ -40,7 +40,7 @@ options:
         description: Description of the share type.
         type: str
       public:
-        description: Whether all projects may use it.
+        description: Whether all projects may use it. Omit to use the default of OpenStack for a new one.
         type: bool
       extra_specs:
         description: All extra specs. Others are removed. For example, C(share_backend_name) selects the backend.

@@ -1,13 +1,13 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tag a project with the PODs that it uses, and lend roles there."""
+"""Tag a project with the PODs that it uses, and grant roles there."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: openstack_pod_tenant
-short_description: Tag a project with the PODs that it uses, and lend roles there
+short_description: Tag a project with the PODs that it uses, and grant roles there
 version_added: 0.1.0
 author: openipu.pod contributors (@openipu)
 description:
@@ -33,14 +33,14 @@ options:
     required: true
   roles:
     description:
-      - Names of all roles to lend to the user for O(pod). Others that were lent for it are revoked.
+      - Names of all roles to grant to the user for O(pod). Others that were granted for it are revoked.
       - Omit to leave the roles unchanged.
     type: list
     elements: str
   state:
     description:
       - V(present) adds the tag.
-      - V(absent) removes the tag, and revokes all roles that were lent for O(pod) to any user.
+      - V(absent) removes the tag, and revokes all roles that were granted for O(pod) to any user.
     type: str
     choices: [present, absent]
     default: present

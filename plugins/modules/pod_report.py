@@ -88,7 +88,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 dest:
-  description: The file.
+  description: Path of the written file.
   type: str
   returned: success
   sample: /srv/www/rack.html

@@ -53,15 +53,15 @@ options:
     type: str
     choices: [dnc, swnc, btnc, ringswnc]
   gw_routing:
-    description: Routing over the GW-Links between IPU-Link domains.
+    description: Routing over the GW-Links between IPU-Link domains. Omit to use the default of the controller.
     type: str
     choices: [ring, swring]
   sync_type:
-    description: Type of synchronisation. A reconfigurable partition requires V(c2-compatible).
+    description: Type of synchronisation. A reconfigurable partition requires V(c2-compatible). Omit to use the default of the controller.
     type: str
     choices: [c2-compatible, independent-rails, pod-native, pod-native-replicated-pipeline]
   reconfigurable:
-    description: Whether programs may use parts of the partition, in sizes of their choice.
+    description: Whether programs may use parts of the partition, in sizes of their choice. Omit to use the default of the controller.
     type: bool
   ipus:
     description: IPUs of the partition, instead of IPUs that the controller chooses. Requires O(cluster).

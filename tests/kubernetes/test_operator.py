@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +18,7 @@ from tests.integration.vipu_servers import InProcess, listed
 from tests.kubernetes.cluster import EXAMPLES, Cluster
 from tests.kubernetes.hollow import HollowNode
 from tests.kubernetes.operators import SECONDS, Operator, RunningJob
-from tests.kubernetes.proxies import OPERATOR, Proxy
+from tests.kubernetes.proxies import OPERATOR, Proxy, token
 from tests.ports import free_port
 from tests.unit.kubernetes.domain.ipujobs import first_form, second_form, workers
 from tests.waiting import until
@@ -343,3 +346,28 @@ def test_a_namespace_with_jobs_can_be_deleted(operator: Operator) -> None:
     job.wait("Running")
     operator.cluster.kubectl("delete", "ipujobs", "--all", "--timeout=50s")
     assert partitions(operator) == set()
+
+
+@pytest.mark.parametrize(("pod", "status"), [("job-launcher", 0), ("job-worker-0", 1)])
+def test_the_init_container_resets_the_partition_of_its_own_job(
+    operator: Operator, tmp_path: Path, pod: str, status: int
+) -> None:
+    job = submit(operator, first_form())
+    job.wait("Running")
+    cluster = operator.cluster
+    environment = job.pods()["job-launcher"]["spec"]["initContainers"][0]["env"]
+    caller = job.pods()[pod]
+    file = tmp_path / "pod.token"
+    file.write_text(token(cluster, caller["spec"]["serviceAccountName"], pod=caller))
+    command = [sys.executable, "-m", "openipu.kubernetes.launcher.main", "--kubeconfig", str(cluster.kubeconfig)]
+    command += ["--token", str(file), "--tools", str(tmp_path / "tools"), "--kubectl", str(cluster.kubectl_program)]
+    variables = {each["name"]: each["value"] for each in environment if each["name"] != "IPUJOB_TOOLS"}
+    done = subprocess.run(
+        command, env={**os.environ, **variables}, capture_output=True, text=True, check=False, timeout=SECONDS
+    )
+    assert done.returncode == status, done.stdout + done.stderr
+    assert (tmp_path / "tools" / "kubectl").stat().st_mode & 0o111
+    if status:
+        assert "Error OPU902: Pod" in done.stderr and "is neither a launcher nor a pod with IPUs" in done.stderr
+    else:
+        assert "partition is ready" in done.stdout + done.stderr

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tags of PODs and lent roles of a project in a real Keystone."""
+"""Tags of PODs and granted roles of a project in a real Keystone."""
 
 from __future__ import annotations
 

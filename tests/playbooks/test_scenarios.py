@@ -169,7 +169,10 @@ def test_messages_of_failures(recorder: Recorder, tmp_path: Path, fast_path: boo
     played = play(tmp_path, tasks, controller=connection, openipu_fast_path=fast_path)
     text = " ".join(played.output.split())
     for message in (
-        "Cannot create partition 'big': allocation 'team-a' has 3 free IPUs in blocks of at most 2.",
+        (
+            "Cannot create partition 'big': allocation 'team-a' has 3 free IPUs in blocks of at most 2. "
+            "Request at most 2, or remove a partition."
+        ),
         "Cannot change size of partition 'vision' from 4 to 2: the field is immutable. Set recreate",
         "Cannot remove allocation 'team-a': partitions 'notebook', 'vision' are in it",
         "Cannot plan partition 'notebook': it is listed twice, at partitions[0] and partitions[1]",

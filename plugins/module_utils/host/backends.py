@@ -22,8 +22,8 @@ class Backend:
     """Service, files and commands of a backend.
 
     ``render`` returns the files of a bond by name. ``reload`` is the command after writing them. ``activate`` returns
-    the command for an interface that still differs after the reload. ``knows`` returns a command that succeeds until
-    the service has noticed that an interface was deleted; None for a service that need not notice before the reload.
+    the command for an interface that still differs after the reload. ``deletion_pending`` returns a command that
+    succeeds until the service has processed the deletion of an interface; None if it need not before the reload.
 
     A reload reads only files with a new modification time. Without the others, networkd of Debian 12 keeps using a
     deleted bond and cannot add ports to the new one. When it notices the deletion after the reload, it drops the new
@@ -36,7 +36,7 @@ class Backend:
     render: t.Callable[[Bond], dict[str, str]]
     reload: tuple[str, ...]
     activate: t.Callable[[str], tuple[str, ...]]
-    knows: t.Callable[[str], tuple[str, ...]] | None = None
+    deletion_pending: t.Callable[[str], tuple[str, ...]] | None = None
 
     def files(self, bond: Bond) -> list[Object]:
         """Return the desired files in the form that the engine compares."""
@@ -51,9 +51,10 @@ class Backend:
         """Return the existing files of the bond, sorted."""
         return sorted(path for path in Path(self.folder).glob("*") if self.owns(bond, path.name))
 
-    def known(self, interfaces: t.Iterable[str]) -> list[tuple[str, ...]]:
-        """Return the commands that succeed until the service has noticed the deletion of these interfaces."""
-        return [self.knows(interface) for interface in interfaces] if self.knows else []
+    def deletion_pending_commands(self, interfaces: t.Iterable[str]) -> list[tuple[str, ...]]:
+        """Return the commands that succeed until the service has processed the deletion of these interfaces."""
+        pending = self.deletion_pending
+        return [pending(interface) for interface in interfaces] if pending else []
 
     def service_objects(self, host: Host) -> list[Object]:
         """Return the actual state of the service."""

@@ -96,7 +96,7 @@ class _Writer:
         after = [("touch", *existing)] if existing else []
         after += [self._backend.reload, *map(self._backend.activate, self._interfaces())]
         created = self._bond.interfaces
-        known = self._backend.known(created)
+        known = self._backend.deletion_pending_commands(created)
         rollback.schedule(self._host, paths, created, known, after, self._rollback_timeout)
         try:
             self._write(files)
@@ -143,7 +143,7 @@ class _Writer:
     def _wait_until_forgotten(self, interfaces: list[str]) -> None:
         """Wait until the service has noticed the deletion of these interfaces, at most a few seconds."""
         deadline = time.monotonic() + _DELETION_SECONDS
-        for command in self._backend.known(interfaces):
+        for command in self._backend.deletion_pending_commands(interfaces):
             while self._host.succeeds(*command) and time.monotonic() < deadline:
                 time.sleep(_POLL_SECONDS)
 

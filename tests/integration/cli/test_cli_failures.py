@@ -96,7 +96,10 @@ def test_index_is_rejected_before_any_change(pod: Cli) -> None:
 def test_the_error_names_the_free_ipus(pod: Cli) -> None:
     pod.out("vipu create partition p1 --size 4 --allocation a")
     message = pod.failed("vipu create partition p2 --size 8 --allocation a")
-    assert message == "create partition (p2): failed: allocation 'a' has 4 free IPUs in blocks of at most 4."
+    assert message == (
+        "create partition (p2): failed: allocation 'a' has 4 free IPUs in blocks of at most 4. "
+        "Request at most 4, or remove a partition."
+    )
     pod.out("vipu remove partition p1")
 
 

@@ -1,9 +1,9 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Keystone API: tags of PODs and lent roles in a project.
+"""Keystone API: tags of PODs and granted roles in a project.
 
-The tag of a lent role has its user and the POD. So the writer revokes no role that a user had before, or that
+The tag of a granted role has its user and the POD. So the writer revokes no role that a user had before, or that
 another POD of the same user still needs.
 """
 
@@ -20,12 +20,12 @@ from ..common.tags import TAG
 from ..common.writer import StepWriter
 from .families import POD_TAG, ROLE, lent_role
 
-_LENT = "openipu.role="  # followed by role id, user id and POD, separated by colons
+_GRANT = "openipu.role="  # followed by role id, user id and POD, separated by colons
 
 
 @dataclass
 class TenantState:
-    """Tags and lent roles of one project."""
+    """Tags and granted roles of one project."""
 
     project: str  # id
     user: str  # id of the user of the task
@@ -38,7 +38,7 @@ class TenantState:
         return [{"name": owner}] if TAG + owner in self.tags else []
 
     def role(self, name: str, user: str) -> Object:
-        """Return a role that is lent to a user. Raises UserError when no role has the name."""
+        """Return a role that is granted to a user. Raises UserError when no role has the name."""
         if name not in self.role_ids:
             known = ", ".join(sorted(self.role_ids))
             raise UserError("Cannot find role '%s'. Correct the name (existing roles: %s)." % (name, known))
@@ -51,15 +51,15 @@ def fetch(cloud: Cloud, project: str, owner: str, roles: t.Iterable[str]) -> Ten
     ids = {raw["name"]: raw["id"] for raw in cloud.list("identity", "/roles", "roles")}
     state = TenantState(project, user, _tags(cloud, project), ids)
     names = {id: name for name, id in ids.items()}
-    lent = [_parse_lent(tag) for tag in state.tags if tag.startswith(_LENT)]
-    own = [(names[role], holder) for role, holder, pod in lent if pod == owner and role in names]
+    granted = [_parse_grant(tag) for tag in state.tags if tag.startswith(_GRANT)]
+    own = [(names[role], holder) for role, holder, pod in granted if pod == owner and role in names]
     for name, holder in dict.fromkeys([*own, *((name, user) for name in roles)]):
         item = state.role(name, holder)
         item["granted"] = _granted(cloud, project, item)
         item["tagged"] = (name, holder) in own
-        # A role without a tag was not lent: the user keeps it.
+        # A role without a tag was not granted: the user keeps it.
         item["own"] = item["granted"] and item["role"] not in [
-            role for role, user_id, _pod in lent if user_id == holder
+            role for role, user_id, _pod in granted if user_id == holder
         ]
         if item["own"]:
             item["tagged"] = True
@@ -77,9 +77,9 @@ def _tags(cloud: Cloud, project: str) -> list[str]:
     return list(cloud.request("identity", "GET", "/projects/%s/tags" % project)["tags"])
 
 
-def _parse_lent(tag: str) -> tuple[str, str, str]:
+def _parse_grant(tag: str) -> tuple[str, str, str]:
     """Return role id, user id and POD."""
-    role, user, pod = tag.removeprefix(_LENT).split(":", 2)
+    role, user, pod = tag.removeprefix(_GRANT).split(":", 2)
     return role, user, pod
 
 
@@ -89,7 +89,7 @@ def _granted(cloud: Cloud, project: str, item: Object) -> bool:
 
 
 class TenantWriter(StepWriter):
-    """Writer of POD tags and lent roles. The tag of a role is added first and removed last, so that none is left."""
+    """Writer of POD tags and granted roles. The tag of a role is added first and removed last, so that none is left."""
 
     def __init__(self, cloud: Cloud, state: TenantState, owner: str) -> None:
         super().__init__(cloud, "identity")
@@ -99,7 +99,7 @@ class TenantWriter(StepWriter):
     def __call__(self, steps: list[Step]) -> list[ItemError]:
         """Write the steps and return the errors."""
         self.for_each(select(steps, POD_TAG, (Action.CREATE,)), self._add_pod_tag)
-        self.for_each(select(steps, ROLE, (Action.CREATE, Action.CHANGE)), self._lend)
+        self.for_each(select(steps, ROLE, (Action.CREATE, Action.CHANGE)), self._grant_role)
         self.for_each(select(steps, ROLE, (Action.DELETE,)), self._revoke)
         self.for_each(select(steps, POD_TAG, (Action.DELETE,)), self._remove_pod_tag)
         return self.errors
@@ -110,7 +110,7 @@ class TenantWriter(StepWriter):
     def _remove_pod_tag(self, step: Step) -> None:
         self.remove(self._tag(TAG + step.key))
 
-    def _lend(self, step: Step) -> None:
+    def _grant_role(self, step: Step) -> None:
         item = step.desired or {}
         self._add(self._prefix(item) + self._owner)
         self.write("PUT", self._grant(item))
@@ -138,7 +138,7 @@ class TenantWriter(StepWriter):
         return any(tag.startswith(prefix) and tag != prefix + self._owner for tag in tags)
 
     def _prefix(self, item: Object) -> str:
-        return "%s%s:%s:" % (_LENT, item["role"], item["user"])
+        return "%s%s:%s:" % (_GRANT, item["role"], item["user"])
 
     def _add(self, tag: str) -> None:
         """Add a tag that the project does not have: Keystone rejects duplicates."""

@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Families of POD tags and lent roles, and the desired objects of a task. No I/O."""
+"""Families of POD tags and granted roles, and the desired objects of a task. No I/O."""
 
 from __future__ import annotations
 
@@ -30,6 +30,6 @@ def desired(params: Object) -> dict[str, list[Object]]:
 
 
 def lent_role(name: str, role: str, user: str, own_user: bool) -> Object:
-    """Return a role that is lent to a user, given the ids of both. Keys of other users' roles name the user."""
+    """Return a role that is granted to a user, given the ids of both. Keys of other users' roles name the user."""
     key = name if own_user else "%s of user %s" % (name, user)
     return {"id": key, "role": role, "user": user, "tagged": True, "granted": True}

@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Task of the module openstack_pod_tenant: tags of PODs and lent roles in a project."""
+"""Task of the module openstack_pod_tenant: tags of PODs and granted roles in a project."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def _apply(run: Run) -> Object:
         state = fetch(cloud, project, owner, roles)
         steps = plan(POD_TAG, objects[POD_TAG.kind], state.pod_tags(owner), absent=[owner] if absent else ())
         if ROLE.kind in objects:
-            lent = [state.role(name, state.user) for name in roles]
-            steps += plan(ROLE, lent, state.roles, prune=lambda item: not item["own"])
+            granted = [state.role(name, state.user) for name in roles]
+            steps += plan(ROLE, granted, state.roles, prune=lambda item: not item["own"])
         return [(steps, TenantWriter(cloud, state, owner))]
 
     return apply_plans(run, make_plans, FAMILIES, lambda: {"other_pods": other_pods(cloud, project, owner)})

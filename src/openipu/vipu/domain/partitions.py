@@ -246,7 +246,7 @@ def _placement_violation(
     if largest >= spec.size:
         reason += f", but not {spec.size // segments} at the same positions of {segments} consecutive IPU-Link domains"
     elif free:
-        reason += f" in blocks of at most {largest}"
+        reason += f" in blocks of at most {largest}. Request at most {largest}, or remove a partition"
     for allocation in allocations if context.unavailable or context.quarantined else ():
         block = placement.place(occupancy_of(state, allocation), spec.size, segments)
         if block:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Revocation of lent roles: concurrent runs, and runs that are interrupted."""
+"""Revocation of granted roles: concurrent runs, and runs that are interrupted."""
 
 from __future__ import annotations
 

@@ -68,7 +68,10 @@ def test_a_rejected_size_reports_the_free_ipus(size: int) -> None:
     state = pod(4)
     assert rejected(state, PartitionSpec("p", size, "a1")) == (
         Code.RESOURCE_EXHAUSTED,
-        "Cannot create partition 'p': allocation 'a1' has 16 free IPUs in blocks of at most 16.",
+        (
+            "Cannot create partition 'p': allocation 'a1' has 16 free IPUs in blocks of at most 16. "
+            "Request at most 16, or remove a partition."
+        ),
     )
 
 
@@ -78,7 +81,8 @@ def test_an_exhausted_allocation_reports_its_fragmentation() -> None:
         partition(state, id, 4)
     partition(state, "p4", 1)
     assert rejected(state, PartitionSpec("p5", 4, "a1"))[1] == (
-        "Cannot create partition 'p5': allocation 'a1' has 3 free IPUs in blocks of at most 2."
+        "Cannot create partition 'p5': allocation 'a1' has 3 free IPUs in blocks of at most 2. "
+        "Request at most 2, or remove a partition."
     )
     partition(state, "p5", 2)
     partition(state, "p6", 1)
@@ -125,7 +129,8 @@ def test_a_cluster_selects_its_best_fitting_allocation() -> None:
         create(state, PartitionSpec(id, size, cluster="cl0"))
         assert state.partitions[id].allocation == allocation
     assert rejected(state, PartitionSpec("p5", 16, cluster="cl0"))[1] == (
-        "Cannot create partition 'p5': the allocations 'a1', 'a2', 'a3' have 11 free IPUs in blocks of at most 8."
+        "Cannot create partition 'p5': the allocations 'a1', 'a2', 'a3' have 11 free IPUs in blocks of at most 8. "
+        "Request at most 8, or remove a partition."
     )
     # A fragmented machine fits better than a whole one.
     create(state, PartitionSpec("p5", 1, cluster="cl0"))
@@ -227,7 +232,8 @@ def test_partitions_across_domains() -> None:
     assert {agent for agent, _ in machines(state, "p2")} == set(names(5, 7))
     assert [ipu.ild for ipu in made.ipus] == [2] * 4 + [3] * 4
     assert rejected(state, PartitionSpec("p3", 16, "a1"))[1] == (
-        "Cannot create partition 'p3': allocation 'a1' has 8 free IPUs in blocks of at most 4."
+        "Cannot create partition 'p3': allocation 'a1' has 8 free IPUs in blocks of at most 4. "
+        "Request at most 4, or remove a partition."
     )
     partition(state, "p3", 4)
     assert rejected(state, PartitionSpec("p4", 8, "a1", num_segments=2))[0] is Code.RESOURCE_EXHAUSTED

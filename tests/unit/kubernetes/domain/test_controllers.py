@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""List of V-IPU controllers."""
+
+from __future__ import annotations
+
+import pytest
+
+from openipu.kubernetes.domain.controllers import Controller, parse
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "pod001:8090:ipunode=node1,pod002:8091:ipunode=node2",
+        "pod001:8090:ipunode=node1\npod002:8091:ipunode=node2\n",
+        '- "pod001:8090:ipunode=node1"  # the first one\n- pod002:8091:ipunode=node2\n\n',
+    ],
+)
+def test_the_published_forms(text: str) -> None:
+    assert parse(text) == [
+        Controller("pod001", 8090, ("ipunode", "node1")),
+        Controller("pod002", 8091, ("ipunode", "node2")),
+    ]
+
+
+def test_addresses() -> None:
+    assert [each.address for each in parse("vipu-server:8090, [2001:db8::1]:8090:a=")] == [
+        "vipu-server:8090",
+        "[2001:db8::1]:8090",
+    ]
+    assert parse("") == []
+
+
+@pytest.mark.parametrize("text", ["pod001", "pod001:0", "pod001:70000", "pod001:8090:label", ":8090", "a:1:b=c:d"])
+def test_invalid_entries_are_named(text: str) -> None:
+    with pytest.raises(ValueError, match="is no V-IPU controller"):
+        parse(text)
+
+
+def test_a_controller_is_listed_once() -> None:
+    with pytest.raises(ValueError, match="a:1 is listed twice"):
+        parse("a:1:x=1,a:1:x=2")
