@@ -260,7 +260,10 @@ SUITES = (
         (
             *PRODUCT,
             "charts/*",
+            "tests/integration/__init__.py",
+            "tests/integration/vipu_servers.py",
             "tests/kubernetes/*",
+            "tests/ports.py",
             "tests/unit/__init__.py",
             "tests/unit/kubernetes/*",
             "tools/hosts/*",
