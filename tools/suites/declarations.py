@@ -24,12 +24,15 @@ COMMON = (
     "tests/__init__.py",
     "tests/conftest.py",
     "tests/event_loop.py",
+    "tests/ports.py",
     "tests/waiting.py",
     "tools/bootstrap.sh",
     "tools/commandline.py",
     "tools/suites/*",
 )
 PRODUCT = ("src/*", "plugins/*", "playbooks/*", "inventory/*")
+# Part of the product that only the tests of Kubernetes and the unit tests run. Other suites only install it.
+OPERATOR = ("src/openipu/kubernetes/*",)
 # Files that the archive of the collection contains and that no test of an installed collection depends on.
 ARCHIVE = (
     "charts/*",
@@ -72,6 +75,7 @@ class Suite:
     regular expressions of reasons for which tests may be skipped; any other skip means that the suite has
     not passed.
     ``ignored`` are patterns of files that it may read although its result does not depend on them.
+    ``excluded`` are such patterns for files that ``inputs`` match.
     ``sessions``: it runs pytest, so a run without a passed test proves nothing.
     ``before`` is a target that stops services of earlier runs, which may belong to another commit.
     """
@@ -85,6 +89,7 @@ class Suite:
     packages: tuple[str, ...] = ()
     skips: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
     sessions: bool = True
     variables: tuple[str, ...] = ()  # assignments on the command line of make
     before: str = ""
@@ -106,7 +111,7 @@ class Suite:
 
     def reads(self, path: str) -> bool:
         """Return whether a tracked file is a declared input."""
-        return any(fnmatchcase(path, pattern) for pattern in (*COMMON, *self.inputs))
+        return _matches(path, (*COMMON, *self.inputs)) and not _matches(path, self.excluded)
 
 
 SUITES = (
@@ -126,6 +131,7 @@ SUITES = (
         60,
         always=True,
         sessions=False,
+        excluded=OPERATOR,
     ),
     Suite(
         "test-playbooks",
@@ -143,6 +149,7 @@ SUITES = (
         ),
         400,
         ignored=ARCHIVE,
+        excluded=OPERATOR,
     ),
     Suite(
         "test-oldest",
@@ -174,6 +181,7 @@ SUITES = (
             "tests/unit/vipu/storage/*",
         ),
         900,
+        excluded=OPERATOR,
     ),
     Suite(
         "test-browser",
@@ -190,6 +198,7 @@ SUITES = (
         ),
         30,
         packages=("chromium", "fonts-dejavu-core"),
+        excluded=OPERATOR,
     ),
     Suite(
         "test-peers",
@@ -219,6 +228,7 @@ SUITES = (
             "snmpd",
             "openipmi",
         ),
+        excluded=OPERATOR,
     ),
     Suite(
         "test-openstack",
@@ -253,17 +263,19 @@ SUITES = (
             "bind9-dnsutils",
         ),
         before="openstack-down",  # the tests use a running cloud
+        excluded=OPERATOR,
     ),
     Suite(
         "test-kubernetes",
         "the IPU operator with a real Kubernetes API server",
         (
             *PRODUCT,
+            "requirements/helm.txt",
             "charts/*",
+            "images/*",
             "tests/integration/__init__.py",
             "tests/integration/vipu_servers.py",
             "tests/kubernetes/*",
-            "tests/ports.py",
             "tests/unit/__init__.py",
             "tests/unit/kubernetes/*",
             "tools/hosts/*",
@@ -282,6 +294,7 @@ SUITES = (
         packages=CONTAINERS,
         variables=("ROLE=not poplar_server",),
         ignored=ARCHIVE,
+        excluded=OPERATOR,
     ),
     Suite(
         "test-poplar-server",
@@ -292,6 +305,7 @@ SUITES = (
         packages=CONTAINERS,
         ignored=ARCHIVE,
         variables=("ROLE=poplar_server",),
+        excluded=OPERATOR,
     ),
     Suite(
         "rack-rehearsal",
@@ -302,6 +316,7 @@ SUITES = (
         packages=CONTAINERS,
         ignored=ARCHIVE,
         sessions=False,
+        excluded=OPERATOR,
     ),
 )
 
@@ -322,6 +337,9 @@ def select_by_name(names: Iterable[str]) -> list[Suite]:
 
 def undeclared(suite: Suite, paths: Sequence[str]) -> list[str]:
     """Return the paths that a suite may not read."""
-    return [
-        path for path in paths if not suite.reads(path) and not any(fnmatchcase(path, each) for each in suite.ignored)
-    ]
+    permitted = (*suite.ignored, *suite.excluded)
+    return [path for path in paths if not suite.reads(path) and not _matches(path, permitted)]
+
+
+def _matches(path: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(path, pattern) for pattern in patterns)

@@ -27,6 +27,7 @@ _UNSAFE = (
     "CORE",
     "HOSTS_CACHE",
     "INVENTORY",
+    "KILLS",
     "MAKEFLAGS",
     "MAKELEVEL",
     "MAKEOVERRIDES",

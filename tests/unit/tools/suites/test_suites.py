@@ -103,6 +103,16 @@ def test_a_session_with_failed_or_deselected_tests_fails(root: Path, session: st
     assert (outcome.state, outcome.reason) == (State.FAILED, reason)
 
 
+def test_files_that_a_suite_excludes_are_no_inputs(root: Path) -> None:
+    whole = suite("cat other >/dev/null", inputs=("*",))
+    part = suite("cat other >/dev/null", inputs=("*",), excluded=("other",))
+    before = fingerprint(whole, root), fingerprint(part, root)
+    assert execute(part, root).state is State.PASSED
+    (root / "other").write_text("two")
+    assert fingerprint(whole, root) != before[0]
+    assert fingerprint(part, root) == before[1]
+
+
 def test_a_run_without_a_passed_test_fails(root: Path) -> None:
     (root / "Makefile").write_text("check:\n\t@cat input >/dev/null\n")
     commit(root)
