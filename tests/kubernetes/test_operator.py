@@ -305,6 +305,14 @@ def test_an_invalid_job_fails_and_runs_when_it_is_corrected(operator: Operator) 
     job.wait("Running")
 
 
+def test_a_running_job_that_becomes_invalid_gives_its_ipus_back(operator: Operator) -> None:
+    job = submit(operator, first_form())
+    job.wait("Running")
+    operator.cluster.kubectl("patch", "ipujob", "job", "--type=merge", "--patch", '{"spec":{"modelReplicas":"3"}}')
+    job.wait("Failed")
+    until(lambda: not job.pods() and not partitions(operator), SECONDS, lambda: operator.log[-3000:])
+
+
 def test_a_deleted_job_waits_for_the_proxy(operator: Operator) -> None:
     job = submit(operator, first_form())
     job.wait("Running")

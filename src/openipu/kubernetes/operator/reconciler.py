@@ -12,13 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import structlog
-
 from openipu.kubernetes.cluster.client import IPUJOBS, ApiError, Client, Object
 from openipu.kubernetes.cluster.events import EventRecorder
 from openipu.kubernetes.cluster.informer import Informer, Key
 from openipu.kubernetes.domain import job as jobs
-from openipu.kubernetes.domain import plan, progress, validation
+from openipu.kubernetes.domain import plan, progress, reserved, validation
 from openipu.kubernetes.domain import status as statuses
 from openipu.kubernetes.domain.job import CleanPodPolicy, Job
 from openipu.kubernetes.domain.plan import Instance
@@ -28,8 +26,6 @@ from openipu.kubernetes.operator.admission import Admission
 from openipu.kubernetes.operator.children import Children, NameInUseError
 from openipu.kubernetes.operator.partition_watch import PartitionWatch
 from openipu.kubernetes.operator.proxy_client import ProxyClient, ProxyError
-
-_log = structlog.get_logger("openipu.kubernetes.operator.reconciler")
 
 FINALIZER = "ipu.finalizers.graphcore.ai"
 
@@ -297,7 +293,7 @@ class Reconciler:
             case CleanPodPolicy.ALL:
                 await self._children.delete_pods(view.job.name, view.pods)
             case CleanPodPolicy.WORKERS:
-                workers = [each for each in view.pods if progress.role(each) == "worker"]
+                workers = [each for each in view.pods if progress.role(each) == reserved.WORKER_ROLE]
                 await self._children.delete_pods(view.job.name, workers)
         return None
 
@@ -321,6 +317,9 @@ class Reconciler:
         """Stop a job whose specification is invalid. Without webhooks, such jobs can be created."""
         await self._admission.withdraw(name)
         await self._children.delete_pods(name, pods)
+        uid = thing["metadata"]["uid"]
+        if not pods and self._partitions.instances(uid):
+            await self._release(name, uid)
         text = " ".join(problems)
         last = statuses.condition(status, State.FAILED)
         if last is not None and last["status"] == "True" and text in last["message"]:
