@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-import subprocess
-import sys
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from openipu.kubernetes.cluster.client import PODS, open_client
 from openipu.kubernetes.domain import status as statuses
 from tests.kubernetes.cluster import Cluster
-from tests.kubernetes.proxies import OPERATOR, START_SECONDS, Proxy, token
+from tests.kubernetes.program import Program
+from tests.kubernetes.proxies import OPERATOR, Proxy, token
 from tests.ports import free_port
 from tests.waiting import until
 
@@ -19,7 +21,7 @@ SECONDS = 60.0  # for a job to reach a state
 
 
 @dataclass
-class Operator:
+class Operator(Program):
     """Process ``ipu-operator`` for the namespace of a test. Pauses are short: restarts follow after 0.1 s."""
 
     cluster: Cluster
@@ -27,42 +29,22 @@ class Operator:
     options: tuple[str, ...] = ()
     name: str = "operator"
     port: int = field(default_factory=free_port)
-    process: subprocess.Popen[bytes] | None = None
 
     @property
-    def log(self) -> str:
-        return (self.proxy.folder / f"{self.name}.log").read_text()
+    def log_file(self) -> Path:
+        return self.proxy.folder / f"{self.name}.log"
 
     def start(self, *, leads: bool = True) -> None:
         """Start the process and wait until it leads, or until it is a candidate."""
         file = self.proxy.folder / "operator.token"
         file.write_text(token(self.cluster, OPERATOR))
-        command = [sys.executable, "-m", "openipu.kubernetes.operator.main"]
-        command += ["--kubeconfig", str(self.cluster.kubeconfig), "--namespace", self.cluster.namespace]
+        command = ["--kubeconfig", str(self.cluster.kubeconfig), "--namespace", self.cluster.namespace]
         command += ["--watch-namespaces", self.cluster.namespace, "--identity", self.name]
         command += ["--proxy", self.proxy.url, "--proxy-token", str(file), "--launcher-image", "launcher:1"]
         command += ["--health-port", str(self.port), "--watch-seconds", "0.3", "--retry-seconds", "0.3"]
         command += ["--back-off-scale", "0.01", *self.options]
-        with (self.proxy.folder / f"{self.name}.log").open("ab") as log:
-            process = self.process = subprocess.Popen(command, stdout=log, stderr=log)
-        until(
-            lambda: process.poll() is not None or ("leading" if leads else "operator starts") in self.log,
-            START_SECONDS,
-            lambda: self.log,
-        )
-        assert process.poll() is None, self.log
-
-    def kill(self) -> None:
-        """Kill the process, as a power cut would."""
-        if self.process is not None:
-            self.process.kill()
-            self.process.wait()
-
-    def stop(self) -> int:
-        """Stop the process and return its exit status."""
-        assert self.process is not None
-        self.process.terminate()
-        return self.process.wait(30)
+        event = "leading" if leads else "operator starts"
+        self.launch("openipu.kubernetes.operator.main", command, lambda: event in self.log)
 
 
 @dataclass(frozen=True)
@@ -120,7 +102,7 @@ class RunningJob:
             "containerStatuses": [container],
             "conditions": [{"type": "Ready", "status": "False"}],
         }
-        patch_status(self.cluster, "pods", pod, status)
+        patch_status(self.cluster, pod, status)
 
     def _running(self, pod: str) -> Any:
         found = self.pods().get(pod)
@@ -137,14 +119,11 @@ class RunningJob:
         self.cluster.kubectl("delete", "ipujob", self.name, "--timeout=50s")
 
 
-def patch_status(cluster: Cluster, plural: str, name: str, status: dict[str, Any]) -> None:
+def patch_status(cluster: Cluster, name: str, status: dict[str, Any]) -> None:
     """Merge fields into the status of a pod. kubectl 1.20 cannot write sub-resources, so the API is called."""
-    import asyncio
-
-    from openipu.kubernetes.cluster.client import Resource, open_client
 
     async def patch() -> None:
         async with await open_client(str(cluster.kubeconfig)) as client:
-            await client.patch(Resource("v1", plural), cluster.namespace, name, {"status": status}, "status")
+            await client.patch(PODS, cluster.namespace, name, {"status": status}, "status")
 
     asyncio.run(patch())

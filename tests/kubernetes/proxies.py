@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import urllib.error
 import urllib.request
 from dataclasses import dataclass, field
@@ -14,15 +12,14 @@ from typing import Any
 
 from tests.integration.vipu_servers import InProcess
 from tests.kubernetes.cluster import Cluster
+from tests.kubernetes.program import Program
 from tests.ports import free_port
-from tests.waiting import until
 
 OPERATOR = "ipu-operator"  # service account
-START_SECONDS = 60.0
 
 
 @dataclass
-class Proxy:
+class Proxy(Program):
     """Process ``gc-proxy`` with its tracker in the namespace of a test. ``vipu``: the first V-IPU controller."""
 
     cluster: Cluster
@@ -30,7 +27,6 @@ class Proxy:
     vipu: InProcess
     options: tuple[str, ...] = ()
     port: int = field(default_factory=free_port)
-    process: subprocess.Popen[bytes] | None = None
 
     @property
     def url(self) -> str:
@@ -42,37 +38,21 @@ class Proxy:
         return self.folder / "controllers.yaml"
 
     @property
-    def log(self) -> str:
-        return (self.folder / "proxy.log").read_text()
+    def log_file(self) -> Path:
+        return self.folder / "proxy.log"
 
     def start(self) -> None:
         """Start the process and wait until it serves."""
-        command = [sys.executable, "-m", "openipu.kubernetes.proxy.main"]
-        command += ["--kubeconfig", str(self.cluster.kubeconfig), "--namespace", self.cluster.namespace]
+        command = ["--kubeconfig", str(self.cluster.kubeconfig), "--namespace", self.cluster.namespace]
         command += ["--controllers", str(self.controllers), "--credentials", str(self.folder / "credentials")]
         command += ["--port", str(self.port), "--survey-seconds", "0.2", "--sweep-seconds", "0.5", *self.options]
-        with (self.folder / "proxy.log").open("ab") as log:
-            process = self.process = subprocess.Popen(command, stdout=log, stderr=log)
-        until(lambda: process.poll() is not None or self.serves(), START_SECONDS, lambda: self.log)
-        assert process.poll() is None, self.log
+        self.launch("openipu.kubernetes.proxy.main", command, self.serves)
 
     def serves(self) -> bool:
         try:
             return self.call("GET", "/health") == (200, {"status": "ok"})
         except OSError:
             return False
-
-    def kill(self) -> None:
-        """Kill the process, as a power cut would."""
-        if self.process is not None:
-            self.process.kill()
-            self.process.wait()
-
-    def stop(self) -> int:
-        """Stop the process and return its exit status."""
-        assert self.process is not None
-        self.process.terminate()
-        return self.process.wait(30)
 
     def call(self, method: str, path: str, body: Any = None, token: str = "") -> tuple[int, Any]:
         """Make a request and return status and answer."""

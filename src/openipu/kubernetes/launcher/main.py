@@ -15,6 +15,7 @@ import aiohttp
 import click
 import structlog
 
+from openipu.kubernetes import options
 from openipu.kubernetes.cluster.client import PODS, ApiError, Client, open_client
 from openipu.kubernetes.domain import progress, reserved
 from openipu.process import log
@@ -28,7 +29,7 @@ _FINAL = frozenset({"PartitionFailed", "Forbidden", "NotFound"})  # reasons of t
 
 
 @click.command(context_settings={"show_default": True, "auto_envvar_prefix": "IPUJOB"})
-@click.option("--kubeconfig", default="", help="Configuration of the client. The default is that of the pod.")
+@options.KUBECONFIG
 @click.option("--namespace", required=True, help="Namespace of the job.")
 @click.option("--name", required=True, help="Name of the job.")
 @click.option("--workers", required=True, help="Names of the workers, separated by blanks.")
@@ -52,11 +53,11 @@ _FINAL = frozenset({"PartitionFailed", "Forbidden", "NotFound"})  # reasons of t
     default="/usr/local/bin/kubectl",
     help="Program kubectl.",
 )
-def main(**options: object) -> None:
+def main(**values: object) -> None:
     """Prepare a launcher."""
     log.configure("text", "info")
     try:
-        asyncio.run(_prepare(**options))  # type: ignore[arg-type]
+        asyncio.run(_prepare(**values))  # type: ignore[arg-type]
     except (ApiError, ProgramError, OSError) as error:
         if _TERMINATION_LOG.exists():
             _TERMINATION_LOG.write_text(str(error))

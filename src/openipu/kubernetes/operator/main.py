@@ -12,6 +12,7 @@ import click
 import structlog
 import uvicorn
 
+from openipu.kubernetes import options
 from openipu.kubernetes.cluster.client import ApiError, open_client
 from openipu.kubernetes.cluster.lease import Election
 from openipu.kubernetes.domain.pods import PodOptions
@@ -26,7 +27,7 @@ _log = structlog.get_logger("openipu.kubernetes.operator")
 
 
 @click.command(context_settings={"show_default": True, "auto_envvar_prefix": "IPU_OPERATOR"})
-@click.option("--kubeconfig", default="", help="Configuration of the client. The default is that of the pod.")
+@options.KUBECONFIG
 @click.option("--namespace", required=True, help="Namespace of the lease.")
 @click.option("--watch-namespaces", default="", help="Namespaces with jobs, separated by commas. The default is all.")
 @click.option("--lease", default="ipu-operator", help="Name of the lease with which replicas elect their leader.")
@@ -56,13 +57,13 @@ _log = structlog.get_logger("openipu.kubernetes.operator")
 @click.option(
     "--back-off-scale", default=1.0, type=click.FloatRange(min=0), help="Factor of the pauses before restarts."
 )
-@click.option("--log-format", type=click.Choice(["text", "json"]), default="text", help="Format of the log.")
-@click.option("--log-level", type=click.Choice(log.LEVELS), default="info", help="Least severity of logged events.")
-def main(**options: object) -> None:
+@options.LOG_FORMAT
+@options.LOG_LEVEL
+def main(**values: object) -> None:
     """Run IPUJobs."""
-    log.configure(options["log_format"], options["log_level"])  # type: ignore[arg-type]
+    log.configure(values["log_format"], values["log_level"])  # type: ignore[arg-type]
     try:
-        asyncio.run(_serve(**options))  # type: ignore[arg-type]
+        asyncio.run(_serve(**values))  # type: ignore[arg-type]
     except (ApiError, ValueError, OSError) as error:
         raise program_error(error) from None
 

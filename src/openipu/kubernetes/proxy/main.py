@@ -10,6 +10,7 @@ import click
 import structlog
 import uvicorn
 
+from openipu.kubernetes import options
 from openipu.kubernetes.cluster.client import NAMESPACES, ApiError, Client, open_client
 from openipu.kubernetes.proxy import app
 from openipu.kubernetes.proxy.accounts import Accounts
@@ -26,7 +27,7 @@ _log = structlog.get_logger("openipu.kubernetes.proxy")
 
 
 @click.command(context_settings={"show_default": True, "auto_envvar_prefix": "GC_PROXY"})
-@click.option("--kubeconfig", default="", help="Configuration of the client. The default is that of the pod.")
+@options.KUBECONFIG
 @click.option("--namespace", required=True, help="Namespace of the tracker.")
 @click.option("--operator-account", default="ipu-operator", help="Service account of the operator in this namespace.")
 @click.option(
@@ -54,13 +55,13 @@ _log = structlog.get_logger("openipu.kubernetes.proxy")
 @click.option(
     "--sweep-seconds", default=60.0, type=click.FloatRange(min=0.1), help="Seconds between searches for orphans."
 )
-@click.option("--log-format", type=click.Choice(["text", "json"]), default="text", help="Format of the log.")
-@click.option("--log-level", type=click.Choice(log.LEVELS), default="info", help="Least severity of logged events.")
-def main(**options: object) -> None:
+@options.LOG_FORMAT
+@options.LOG_LEVEL
+def main(**values: object) -> None:
     """Reserve partitions at V-IPU controllers for the IPU operator."""
-    log.configure(options["log_format"], options["log_level"])  # type: ignore[arg-type]
+    log.configure(values["log_format"], values["log_level"])  # type: ignore[arg-type]
     try:
-        asyncio.run(_serve(**options))  # type: ignore[arg-type]
+        asyncio.run(_serve(**values))  # type: ignore[arg-type]
     except (ApiError, TrackerError, ValueError, OSError) as error:
         raise program_error(error) from None
 

@@ -152,8 +152,8 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-def share(revision_epoch: int = 1) -> HeldShare:
-    return HeldShare("p", IPUS, OURS, revision_epoch)
+def share() -> HeldShare:
+    return HeldShare("p", IPUS, OURS, 1)
 
 
 def test_a_partition_with_an_agent_that_went_down_is_unreachable() -> None:
