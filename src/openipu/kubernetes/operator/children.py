@@ -28,6 +28,7 @@ from openipu.kubernetes.cluster.informer import Informer, Key, key
 from openipu.kubernetes.domain import manifests, names, pods, reserved, status
 from openipu.kubernetes.domain.environment import Partition
 from openipu.kubernetes.domain.job import Job
+from openipu.kubernetes.domain.ownership import conflict, owner
 from openipu.kubernetes.domain.pods import PodOptions
 
 _UNSEEN_SECONDS = 30.0  # until a new pod must have appeared in the stream of changes
@@ -45,14 +46,6 @@ class NameInUseError(Exception):
     """Raised when a foreign object has the name of an object of a job."""
 
     error_code = "OPU900"
-
-
-def owner(thing: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Return name and UID of the job to which an object belongs."""
-    for each in thing["metadata"].get("ownerReferences") or []:
-        if each["kind"] == "IPUJob" and each["apiVersion"].startswith("graphcore.ai/"):
-            return each["name"], each["uid"]
-    return None
 
 
 def job_key(thing: Object) -> Key | None:
@@ -194,11 +187,7 @@ def _check_owner(found: Object, uid: str) -> None:
     job = owner(found)
     if job is not None and job[1] == uid:
         return
-    metadata = found["metadata"]
-    text = f"{found.get('kind', 'Pod')} {metadata['namespace']}/{metadata['name']} exists and belongs to "
-    if job is not None:
-        raise NameInUseError(text + f"an earlier IPUJob {job[0]}. It will be deleted soon.")
-    raise NameInUseError(f"{text}no IPUJob. Delete it, or choose another name for the job.")
+    raise NameInUseError(conflict(found))
 
 
 def _marked(pod: Object) -> Object:
