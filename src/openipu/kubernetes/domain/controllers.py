@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 _ENTRY = re.compile(
@@ -24,6 +25,11 @@ class Controller:
     def address(self) -> str:
         """Host and port, which identify the controller."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def suits(node_label: tuple[str, str] | None, labels: Mapping[str, str]) -> bool:
+    """Return whether a node with these labels reaches the IPUs of a controller. Without a label, all nodes do."""
+    return node_label is None or labels.get(node_label[0]) == node_label[1]
 
 
 def parse(text: str) -> list[Controller]:

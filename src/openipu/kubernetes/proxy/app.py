@@ -15,15 +15,20 @@ from fastapi.responses import JSONResponse
 
 from openipu.kubernetes.cluster.client import ApiError
 from openipu.kubernetes.domain import tracking
+from openipu.kubernetes.domain.controllers import Controller as ListedController
+from openipu.kubernetes.domain.controllers import suits
 from openipu.kubernetes.domain.job import MAX_IPUS
 from openipu.kubernetes.domain.tracking import Owner
 from openipu.kubernetes.proxy.accounts import Account, Accounts, ForbiddenError, UnauthenticatedError
 from openipu.kubernetes.proxy.controller import PartitionState
 from openipu.kubernetes.proxy.messages import (
     Answer,
+    Controller,
     Failure,
+    IpuofConfig,
     Label,
     Partition,
+    PodRequest,
     Query,
     Request,
     TrackedPartition,
@@ -33,6 +38,7 @@ from openipu.kubernetes.proxy.reservations import (
     ControllersUnavailableError,
     MissingPartitionError,
     NoCapacityError,
+    NoControllerError,
     PartitionFailedError,
     Reservation,
     Reservations,
@@ -48,6 +54,7 @@ _FAILURES: dict[type[Exception], tuple[int, str]] = {
     ForbiddenError: (403, "Forbidden"),
     MissingPartitionError: (404, "NotFound"),
     NoCapacityError: (409, "NoCapacity"),
+    NoControllerError: (409, "NoController"),
     PartitionFailedError: (409, "PartitionFailed"),
     VipuError: (502, "Rejected"),
     ControllersUnavailableError: (503, "Unavailable"),
@@ -159,6 +166,48 @@ def create(
         done = await reservations.release(uid, instance, seconds=20)
         return Response(status_code=204 if done else 202)
 
+    @app.get(
+        "/v1/controllers",
+        summary="List the V-IPU controllers in the order in which they are tried",
+        tags=["operator"],
+        dependencies=as_operator,
+        responses=_DOCUMENTED,
+    )
+    async def list_controllers() -> list[Controller]:
+        return [Controller(address=each.address, nodeLabel=_label(each)) for each in reservations.controllers()]
+
+    pod = "/v1/pods/{namespace}/{name}/partition"
+
+    @app.put(
+        pod,
+        summary="Reserve the partition of a pod, at a controller of its node",
+        tags=["operator"],
+        dependencies=as_operator,
+        responses=_DOCUMENTED,
+    )
+    async def reserve_for_pod(namespace: str, name: str, request: PodRequest) -> Partition:
+        labels = request.nodeLabels
+        found = await reservations.reserve(
+            Owner("Pod", namespace, name, request.uid),
+            instance=0,
+            size=request.size,
+            workers=1,
+            usable=lambda client: suits(client.controller.node_label, labels),
+        )
+        return _partition(found)
+
+    @app.delete(
+        pod,
+        summary="Release the partition of a pod",
+        description="202: it will be released as soon as its V-IPU controller responds. 204: it is released.",
+        tags=["operator"],
+        dependencies=as_operator,
+        responses=_DOCUMENTED,
+        status_code=204,
+    )
+    async def release_of_pod(namespace: str, name: str, uid: str) -> Response:
+        return Response(status_code=204 if await reservations.release(uid, seconds=20) else 202)
+
     @app.put(
         "/v1/self/partition",
         summary="Create the partition of the calling launcher, or reset it if it exists",
@@ -177,18 +226,36 @@ def create(
         found, state = await reservations.status(owner.uid, instance)
         return _partition(found, state)
 
+    @app.get(
+        "/v1/self/ipuof",
+        summary="Read the IPUoF configuration of the partition of the calling pod",
+        description="Workers of jobs read it from the V-IPU controller, because each one has a GCD of its own.",
+        tags=["pods"],
+        responses=_DOCUMENTED,
+    )
+    async def get_own_ipuof(account: caller) -> IpuofConfig:
+        owner, instance = await accounts.owner(account)
+        if owner.kind != "Pod":
+            raise ForbiddenError("Only pods apart from jobs read their IPUoF configuration here.")
+        found, _ = await reservations.status(owner.uid, instance)
+        return IpuofConfig(partition=found.record.id, config=await found.client.ipuof_config(found.record.id))
+
     return app
+
+
+def _label(controller: ListedController) -> Label | None:
+    label = controller.node_label
+    return None if label is None else Label(key=label[0], value=label[1])
 
 
 def _partition(found: Reservation, state: PartitionState | None = None) -> Partition:
     controller = found.client.controller
-    label = controller.node_label
     return Partition(
         id=found.record.id,
         size=found.record.size,
         host=controller.host,
         port=controller.port,
-        nodeLabel=None if label is None else Label(key=label[0], value=label[1]),
+        nodeLabel=_label(controller),
         state="" if state is None else state.state,
         errors=[] if state is None else list(state.errors),
     )

@@ -37,11 +37,33 @@ class Request(BaseModel):
     workers: int = Field(ge=1, le=MAX_IPUS, description="number of graph compilation domains")
 
 
+class PodRequest(BaseModel):
+    """Partition of a plain pod."""
+
+    uid: str = Field(min_length=1, max_length=64, description="UID of the pod")
+    size: int = Field(ge=1, le=MAX_IPUS, description="number of IPUs, a power of two")
+    nodeLabels: dict[str, str] = Field(description="labels of the node of the pod")  # noqa: N815
+
+
 class Label(BaseModel):
     """A label of nodes."""
 
     key: str
     value: str
+
+
+class Controller(BaseModel):
+    """A V-IPU controller of the list."""
+
+    address: str
+    nodeLabel: Label | None = Field(None, description="label of the nodes that reach its IPUs")  # noqa: N815
+
+
+class IpuofConfig(BaseModel):
+    """Configuration with which Poplar finds the IPUs of a partition."""
+
+    partition: str = Field(description="id of the partition")
+    config: str = Field(description="content of the file of IPUOF_CONFIG_PATH")
 
 
 class Partition(BaseModel):

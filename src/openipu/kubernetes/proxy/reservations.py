@@ -17,6 +17,7 @@ import structlog
 
 from openipu.kubernetes.cluster.work_queue import WorkQueue
 from openipu.kubernetes.domain import tracking
+from openipu.kubernetes.domain.controllers import Controller
 from openipu.kubernetes.domain.tracking import Owner, Phase, Record
 from openipu.kubernetes.proxy.controller import ControllerClient, PartitionState, is_ambiguous
 from openipu.kubernetes.proxy.pool import Pool
@@ -31,6 +32,12 @@ _LONGEST_PAUSE = 1.0  # between reads of a partition
 
 class NoCapacityError(Exception):
     """Raised when no controller has room for a partition."""
+
+    error_code = "OPU608"
+
+
+class NoControllerError(Exception):
+    """Raised when no controller of the list may have a partition."""
 
     error_code = "OPU608"
 
@@ -104,6 +111,10 @@ class Reservations:
                 self._releases.add(each.id)
         await self._releases.run()
 
+    def controllers(self) -> list[Controller]:
+        """Return the V-IPU controllers of the list."""
+        return [each.controller for each in self._pool]
+
     def find(self, uid: str, instance: int) -> Record | None:
         """Return the record of an instance of an owner, unless it is being released."""
         records = (each for each in self._tracker if each.phase is not Phase.RELEASING)
@@ -119,7 +130,7 @@ class Reservations:
     ) -> Reservation:
         """Return the partition of an instance, a new one if it has none. ``usable`` restricts the controllers.
 
-        Raises NoCapacityError, ControllersUnavailableError, TrackerError and VipuError.
+        Raises NoControllerError, NoCapacityError, ControllersUnavailableError, TrackerError and VipuError.
         """
         async with self._lock(owner.uid, instance):
             record = self.find(owner.uid, instance)
@@ -140,7 +151,12 @@ class Reservations:
         record = self.find(owner.uid, instance)
         if record is None:
             raise MissingPartitionError(f"{owner} has no partition for instance {instance}.")
-        found = await self.reserve(record.owner, instance, record.size, record.workers)
+        # The pods of the partition are on nodes with the label of its controller.
+        lost = self._pool.find(record.controller)
+        label = None if lost is None else lost.controller.node_label
+        found = await self.reserve(
+            record.owner, instance, record.size, record.workers, lambda client: client.controller.node_label == label
+        )
         async with self._lock(owner.uid, instance):
             try:
                 await self._settled(found)
@@ -213,10 +229,12 @@ class Reservations:
     async def _create(
         self, owner: Owner, instance: int, size: int, workers: int, usable: Callable[[ControllerClient], bool]
     ) -> Reservation:
-        refusals = _Refusals()
-        for client in self._pool:
-            if not usable(client):
-                continue
+        refusals, clients = _Refusals(), [each for each in self._pool if usable(each)]
+        if len(self._pool) and not clients:
+            raise NoControllerError(
+                "No V-IPU controller has a label of the node. Label the node, or select nodes that have the label."
+            )
+        for client in clients:
             try:
                 if not await client.fits(size):
                     refusals.full = True

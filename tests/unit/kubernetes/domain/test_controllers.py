@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from openipu.kubernetes.domain.controllers import Controller, parse
+from openipu.kubernetes.domain.controllers import Controller, parse, suits
 
 
 @pytest.mark.parametrize(
@@ -40,3 +40,17 @@ def test_invalid_entries_are_named(text: str) -> None:
 def test_a_controller_is_listed_once() -> None:
     with pytest.raises(ValueError, match="a:1 is listed twice"):
         parse("a:1:x=1,a:1:x=2")
+
+
+@pytest.mark.parametrize(
+    ("label", "labels", "expected"),
+    [
+        (("ipunode", "node1"), {"ipunode": "node1", "a": "b"}, True),
+        (("ipunode", "node1"), {"ipunode": "node2"}, False),
+        (("ipunode", "node1"), {}, False),
+        (("ipunode", ""), {}, False),
+        (None, {}, True),
+    ],
+)
+def test_nodes_of_a_controller(label: tuple[str, str] | None, labels: dict[str, str], expected: bool) -> None:
+    assert suits(label, labels) == expected
