@@ -6,6 +6,7 @@ The API server checks pod templates itself, in a dry run of the pods: ``manifest
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -13,6 +14,8 @@ from openipu.kubernetes.domain import exit_codes, job, reserved
 from openipu.kubernetes.domain.job import FIRST_FORM, MAX_IPUS, SECOND_FORM, Shape
 from openipu.shared.vipu.object_rules import is_power_of_two
 
+_MPI_PROGRAM = re.compile(r"\b(mpirun|mpiexec|orterun)\b")
+_INTERFACE_LISTS = ("include", "exclude")
 _FIXED = "Delete the job and create it again."
 
 
@@ -34,6 +37,21 @@ def changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
         f"spec.{field} cannot be changed while the job exists, unless it is suspended. {_FIXED}"
         for field in fixed
         if before.get(field) != after.get(field)
+    ]
+
+
+def warnings(ipujob: Mapping[str, Any], *, host_network: bool) -> list[str]:
+    """Return warnings about a valid IPUJob. Each one is a sentence for the user."""
+    spec = ipujob["spec"]
+    launcher, containers = spec.get("launcher") or {}, spec["workers"]["template"]["spec"]["containers"]
+    words = " ".join(map(str, launcher.get("command") or ()))
+    names = {each.get("name") for each in [*(launcher.get("env") or []), *(containers[0].get("env") or [])]}
+    chosen = any(f"btl_tcp_if_{kind}" in words or f"OMPI_MCA_btl_tcp_if_{kind}" in names for kind in _INTERFACE_LISTS)
+    if not host_network or job.shape(spec).workers == 1 or not _MPI_PROGRAM.search(words) or chosen:
+        return []
+    return [
+        "spec.launcher.command runs mpirun on several workers without a network interface. Add '--mca "
+        "btl_tcp_if_include INTERFACE', so that Open MPI uses the network that connects the workers."
     ]
 
 

@@ -179,3 +179,31 @@ def test_changes():
         "it again."
     ]
     assert validation.changes(first_form(suspend=True), first_form(modelReplicas="8")) == []
+
+
+@pytest.mark.parametrize(
+    ("ipujob", "host_network", "warned"),
+    [
+        (first_form(workers=workers(2)), True, True),
+        (first_form(workers=workers(2)), False, False),
+        (first_form(workers=workers(1)), True, False),
+        (second_form(workersPerJobInstance="2"), True, False),  # it has no launcher
+        (second_form(workersPerJobInstance="2", launcher={"command": ["sh", "-c", "mpiexec -n 2 a"]}), True, True),
+        (second_form(workersPerJobInstance="2", launcher={"command": ["python3", "mpirunner.py"]}), True, False),
+        (
+            first_form(
+                workers=workers(2), launcher={"command": ["mpirun", "--mca", "btl_tcp_if_include", "eno1", "a"]}
+            ),
+            True,
+            False,
+        ),
+        (
+            first_form(workers=workers(2, container={"env": [{"name": "OMPI_MCA_btl_tcp_if_exclude", "value": "lo"}]})),
+            True,
+            False,
+        ),
+    ],
+)
+def test_a_warning_about_the_network_interface(ipujob, host_network, warned):
+    found = validation.warnings(ipujob, host_network=host_network)
+    assert [each.split(".")[0] for each in found] == (["spec"] if warned else [])
