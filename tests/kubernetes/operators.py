@@ -42,7 +42,7 @@ class Operator(Program):
         command += ["--watch-namespaces", self.cluster.namespace, "--identity", self.name]
         command += ["--proxy", self.proxy.url, "--proxy-token", str(file), "--launcher-image", "launcher:1"]
         command += ["--health-port", str(self.port), "--watch-seconds", "0.3", "--retry-seconds", "0.3"]
-        command += ["--back-off-scale", "0.01", *self.options]
+        command += ["--back-off-scale", "0.01", "--webhook-port", "0", *self.options]
         event = "leading" if leads else "operator starts"
         self.launch("openipu.kubernetes.operator.main", command, lambda: event in self.log)
 

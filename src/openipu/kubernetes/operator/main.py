@@ -20,6 +20,7 @@ from openipu.kubernetes.operator import probes
 from openipu.kubernetes.operator.controller import JobController
 from openipu.kubernetes.operator.proxy_client import ProxyClient
 from openipu.kubernetes.serving import serve
+from openipu.kubernetes.webhooks.server import WebhookOptions, WebhookServer
 from openipu.process import log
 from openipu.process.failures import program_error
 
@@ -57,6 +58,35 @@ _log = structlog.get_logger("openipu.kubernetes.operator")
 @click.option(
     "--back-off-scale", default=1.0, type=click.FloatRange(min=0), help="Factor of the pauses before restarts."
 )
+@click.option("--webhook-host", default="127.0.0.1", help="Address of the webhooks.")
+@click.option("--webhook-port", default=9443, type=click.IntRange(0, 65535), help="Port of the webhooks, 0 for none.")
+@click.option(
+    "--webhook-secret",
+    default="ipu-operator-admission",
+    help="Secret with the certificate of the webhooks. The operator creates and renews it.",
+)
+@click.option(
+    "--webhook-certificates",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder with tls.crt and tls.key of cert-manager. Omit to use the Secret of the operator.",
+)
+@click.option(
+    "--webhook-configuration",
+    default="ipu-operator",
+    help="Name of the webhook configurations to which the operator writes its CA.",
+)
+@click.option("--webhook-service", default="ipu-operator-webhook-svc", help="Service of the webhooks.")
+@click.option(
+    "--webhook-namespaces",
+    default="",
+    help="Namespaces with webhooks, separated by commas. The default is those of --watch-namespaces.",
+)
+@click.option(
+    "--webhook-seconds",
+    default=30.0,
+    type=click.FloatRange(min=0.1),
+    help="Seconds between checks of the certificate, and until a new one is used.",
+)
 @options.LOG_FORMAT
 @options.LOG_LEVEL
 def main(**values: object) -> None:
@@ -86,6 +116,14 @@ async def _serve(
     watch_seconds: float,
     retry_seconds: float,
     back_off_scale: float,
+    webhook_host: str,
+    webhook_port: int,
+    webhook_secret: str,
+    webhook_certificates: Path | None,
+    webhook_configuration: str,
+    webhook_service: str,
+    webhook_namespaces: str,
+    webhook_seconds: float,
     **_: object,
 ) -> None:
     pods = PodOptions(
@@ -98,21 +136,33 @@ async def _serve(
 
         async def lead() -> None:
             # New caches each time: what a former leader remembers may be outdated.
-            controller = JobController(
-                client,
-                partitions,
-                pods,
-                _names(watch_namespaces) or ("",),
-                back_off_scale,
-                watch_seconds,
-                retry_seconds,
-            )
-            await controller.run()
+            spaces = _names(watch_namespaces) or ("",)
+            jobs = JobController(client, partitions, pods, spaces, back_off_scale, watch_seconds, retry_seconds)
+            await jobs.run()
 
-        config = uvicorn.Config(probes.create(), host, health_port, log_config=None, access_log=False, lifespan="off")
+        webhooks = WebhookServer(
+            client,
+            WebhookOptions(
+                webhook_host,
+                webhook_port,
+                namespace,
+                webhook_secret,
+                webhook_configuration,
+                webhook_service,
+                webhook_certificates,
+                frozenset(_names(webhook_namespaces) or _names(watch_namespaces)),
+                webhook_seconds,
+            ),
+            pods,
+        )
+        probe = probes.create(lambda: not webhook_port or webhooks.ready)
+        config = uvicorn.Config(probe, host, health_port, log_config=None, access_log=False, lifespan="off")
+        served = [webhooks] if webhook_port else []
         _log.info("operator starts", identity=identity, namespaces=watch_namespaces or "all")
         try:
-            await serve([config], [election.run(lead)])
+            await serve(
+                [config, *(each.config for each in served)], [election.run(lead), *(each.run() for each in served)]
+            )
         finally:
             await partitions.close()
 

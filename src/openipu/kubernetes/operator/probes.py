@@ -3,16 +3,25 @@
 
 from __future__ import annotations
 
+import http
+from collections.abc import Callable
+
 from fastapi import FastAPI
+from fastapi.responses import JSONResponse
 
 
-def create() -> FastAPI:
-    """Return the application with ``/healthz`` and ``/readyz``."""
+def create(ready: Callable[[], bool] = lambda: True) -> FastAPI:
+    """Return the application with ``/healthz`` and ``/readyz``. ``ready``: whether the webhooks can be called."""
     app = FastAPI(openapi_url=None)
 
     @app.get("/healthz")
-    @app.get("/readyz")
     async def healthy() -> dict[str, str]:
         return {"status": "ok"}
+
+    @app.get("/readyz")
+    async def is_ready() -> JSONResponse:
+        if ready():
+            return JSONResponse({"status": "ok"})
+        return JSONResponse({"status": "The webhooks have no certificate yet."}, http.HTTPStatus.SERVICE_UNAVAILABLE)
 
     return app
