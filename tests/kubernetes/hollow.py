@@ -26,12 +26,14 @@ class HollowNode:
     """A node whose pods start at once, and end when they are deleted.
 
     ``broken_images``: images that cannot be pulled, so that their pods stay Pending.
+    ``init_containers``: those that the test runs itself. Their pods stay Pending until it reports them as running.
     """
 
     kubeconfig: Path
     name: str = "hollow-1"
     labels: dict[str, str] = field(default_factory=lambda: {"ipunode": "node1"})
     broken_images: set[str] = field(default_factory=set)
+    init_containers: set[str] = field(default_factory=set)
     _thread: threading.Thread | None = None
     _loop: asyncio.AbstractEventLoop | None = None
     _stop: asyncio.Event | None = None
@@ -103,11 +105,16 @@ class HollowNode:
             if metadata.get("deletionTimestamp"):
                 await client.delete(PODS, metadata["namespace"], metadata["name"], metadata["uid"], grace_seconds=0)
             elif status.get("phase") == "Pending" and not status.get("startTime"):
-                images = {each["image"] for each in pod["spec"]["containers"]}
-                await self.report(client, pod, waiting="ErrImagePull" if images & self.broken_images else "")
+                await self.report(client, pod, waiting=self._obstacle(pod["spec"]))
         except ApiError as error:
             if not (error.is_missing or error.is_conflict):
                 raise
+
+    def _obstacle(self, spec: Object) -> str:
+        if {each["image"] for each in spec["containers"]} & self.broken_images:
+            return "ErrImagePull"
+        is_initialising = {each["name"] for each in spec.get("initContainers") or []} & self.init_containers
+        return "PodInitializing" if is_initialising else ""
 
     async def report(self, client: Client, pod: Object, *, waiting: str = "") -> None:
         """Write the status of a pod that runs, or that cannot start."""

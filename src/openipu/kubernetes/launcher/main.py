@@ -18,6 +18,7 @@ import structlog
 from openipu.kubernetes import options
 from openipu.kubernetes.cluster.client import PODS, ApiError, Client, open_client
 from openipu.kubernetes.domain import progress, reserved
+from openipu.kubernetes.launcher import pod_mode
 from openipu.process import log
 from openipu.process.failures import ProgramError, program_error
 
@@ -28,7 +29,7 @@ _RETRY_SECONDS = 2.0
 _FINAL = frozenset({"PartitionFailed", "Forbidden", "NotFound"})  # reasons of the proxy that no later call changes
 
 
-@click.command(context_settings={"show_default": True, "auto_envvar_prefix": "IPUJOB"})
+@click.command(cls=pod_mode.Program, context_settings={"show_default": True, "auto_envvar_prefix": "IPUJOB"})
 @options.KUBECONFIG
 @click.option("--namespace", required=True, help="Namespace of the job.")
 @click.option("--name", required=True, help="Name of the job.")

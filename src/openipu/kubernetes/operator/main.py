@@ -14,12 +14,15 @@ import uvicorn
 
 from openipu.kubernetes import options
 from openipu.kubernetes.cluster.client import ApiError, open_client
+from openipu.kubernetes.cluster.events import EventRecorder
 from openipu.kubernetes.cluster.lease import Election
 from openipu.kubernetes.domain.pods import PodOptions
 from openipu.kubernetes.operator import probes
-from openipu.kubernetes.operator.controller import JobController
+from openipu.kubernetes.operator.controller import COMPONENT, JobController
+from openipu.kubernetes.operator.pod_controller import PodController
 from openipu.kubernetes.operator.proxy_client import ProxyClient
 from openipu.kubernetes.serving import serve
+from openipu.kubernetes.webhooks import registration
 from openipu.kubernetes.webhooks.server import WebhookOptions, WebhookServer
 from openipu.process import log
 from openipu.process.failures import program_error
@@ -138,7 +141,19 @@ async def _serve(
             # New caches each time: what a former leader remembers may be outdated.
             spaces = _names(watch_namespaces) or ("",)
             jobs = JobController(client, partitions, pods, spaces, back_off_scale, watch_seconds, retry_seconds)
-            await jobs.run()
+            others = PodController(
+                client,
+                partitions,
+                jobs.jobs,
+                EventRecorder(client, COMPONENT),
+                spaces,
+                {namespace, registration.SYSTEM_NAMESPACE},
+                watch_seconds,
+                retry_seconds,
+            )
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(jobs.run())
+                tasks.create_task(others.run())
 
         webhooks = WebhookServer(
             client,

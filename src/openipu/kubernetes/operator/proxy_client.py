@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import http
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ _TIMEOUT_SECONDS = 240.0  # a reset waits until the partition is ACTIVE
 _CONNECT_SECONDS = 5.0
 
 NO_CAPACITY = "NoCapacity"
+NO_CONTROLLER = "NoController"
 UNAVAILABLE = "Unavailable"
 
 
@@ -34,12 +36,16 @@ class ProxyError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class PartitionState:
-    """State of the partition of an instance of a job. ``state``: empty if its controller does not respond."""
+    """State of the partition of an instance of a job, or of a pod.
+
+    ``name``: that of the owner. ``state``: empty if its controller does not respond.
+    """
 
     uid: str
     instance: int
     id: str
     state: str
+    name: Name = ("", "")
 
     @property
     def is_lost(self) -> bool:
@@ -48,7 +54,7 @@ class PartitionState:
 
 
 class ProxyClient:
-    """The partitions of jobs. All methods raise ProxyError. Call ``close`` at the end."""
+    """The partitions of jobs and pods. All methods raise ProxyError. Call ``close`` at the end."""
 
     def __init__(self, url: str, token: Path) -> None:
         """``token``: file with the service account token for the proxy, which kubelet renews."""
@@ -61,21 +67,20 @@ class ProxyClient:
         """Close the connections."""
         await self._session.close()
 
-    async def partitions(self) -> list[PartitionState]:
-        """Return the reserved partitions of all jobs."""
+    async def partitions(self, kind: str = "IPUJob") -> list[PartitionState]:
+        """Return the reserved partitions of all jobs, or of all pods."""
         found = await self._call("GET", "/v1/partitions")
         return [
-            PartitionState(each["uid"], each["instance"], each["id"], each["state"])
+            PartitionState(each["uid"], each["instance"], each["id"], each["state"], (each["namespace"], each["name"]))
             for each in found
-            if each["kind"] == "IPUJob"
+            if each["kind"] == kind
         ]
 
     async def reserve(self, job: Name, uid: str, instance: int, shape: Shape) -> Partition:
         """Return the partition of an instance, a new one if it has none."""
         body = {"uid": uid, "size": shape.ipus, "workers": shape.workers}
         found = await self._call("PUT", f"{_path(job)}/{instance}", body=body)
-        label = found.get("nodeLabel")
-        return Partition(found["id"], found["host"], found["port"], (label["key"], label["value"]) if label else None)
+        return Partition(found["id"], found["host"], found["port"], _label(found))
 
     async def reset(self, job: Name, uid: str, instance: int) -> None:
         """Reset the partition of an instance and wait until it is ACTIVE."""
@@ -85,6 +90,20 @@ class ProxyClient:
         """Release the partitions of a job, or of one instance. Return False if a controller does not respond yet."""
         query = {"uid": uid} if instance is None else {"uid": uid, "instance": str(instance)}
         return await self._call("DELETE", _path(job), query) is None
+
+    async def controllers(self) -> list[tuple[str, tuple[str, str] | None]]:
+        """Return address and node label of the V-IPU controllers."""
+        return [(each["address"], _label(each)) for each in await self._call("GET", "/v1/controllers")]
+
+    async def reserve_for_pod(self, pod: Name, uid: str, ipus: int, node_labels: Mapping[str, str]) -> str:
+        """Return the id of the partition of a pod, a new one if it has none, at a controller of its node."""
+        body = {"uid": uid, "size": ipus, "nodeLabels": dict(node_labels)}
+        found = await self._call("PUT", _path(pod, "pods", "partition"), body=body)
+        return str(found["id"])
+
+    async def release_of_pod(self, pod: Name, uid: str) -> bool:
+        """Release the partition of a pod. Return False if its controller does not respond yet."""
+        return await self._call("DELETE", _path(pod, "pods", "partition"), {"uid": uid}) is None
 
     async def _call(self, method: str, path: str, query: dict[str, str] | None = None, body: Any = None) -> Any:
         """Make a request. Return its answer, None for one without content, and True for one that is accepted."""
@@ -108,6 +127,11 @@ class ProxyClient:
         raise ProxyError(f"The V-IPU proxy rejects the request: {found}", "Rejected")
 
 
-def _path(job: Name) -> str:
-    namespace, name = (quote(each, safe="") for each in job)
-    return f"/v1/jobs/{namespace}/{name}/partitions"
+def _path(owner: Name, kind: str = "jobs", what: str = "partitions") -> str:
+    namespace, name = (quote(each, safe="") for each in owner)
+    return f"/v1/{kind}/{namespace}/{name}/{what}"
+
+
+def _label(answer: Mapping[str, Any]) -> tuple[str, str] | None:
+    label = answer.get("nodeLabel")
+    return (label["key"], label["value"]) if label else None
