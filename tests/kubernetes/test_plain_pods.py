@@ -289,6 +289,19 @@ def test_a_lost_partition_is_reported(site: Site, tmp_path: Path) -> None:
     site.wait_for_event("pod", "PartitionLost", f"Partition {id} was removed or has failed.")
 
 
+@pytest.mark.parametrize("with_operator", [True, False])
+def test_a_partition_lost_before_the_start_is_created_again(site: Site, tmp_path: Path, with_operator: bool) -> None:
+    site.create("pod", "4", "node2")
+    site.wait_for_event("pod", "IPUsReserved")
+    if not with_operator:
+        site.operator.kill()
+    (id,) = site.partitions(1)
+    site.controllers[1].user.RemovePartition(virmgrpc.RemovePartitionRequest(partition_id=id))
+    assert len(site.run("pod", tmp_path)["devices"]) == 4
+    assert len(site.partitions(1)) == 1
+    assert site.partitions(0) == set()  # the first controller of the list, which the node of the pod does not reach
+
+
 @pytest.mark.parametrize(("advertised", "kept"), [(True, "4"), (False, None)])
 @pytest.mark.parametrize("limit", [None, "4"])
 def test_the_limit_follows_what_nodes_advertise(
