@@ -11,7 +11,7 @@ import asyncio
 import http
 import json
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -93,8 +93,11 @@ ACCESS_REVIEWS = Resource("authorization.k8s.io/v1", "subjectaccessreviews", nam
 IPUJOBS = Resource("graphcore.ai/v1alpha1", "ipujobs")
 
 
-async def open_client(kubeconfig: str = "") -> Client:
-    """Return a client: with a kubeconfig file, inside a cluster, or else as kubectl. Raises ApiError."""
+async def open_client(kubeconfig: str = "", observed: Callable[[str, int], None] = lambda method, code: None) -> Client:
+    """Return a client: with a kubeconfig file, inside a cluster, or else as kubectl. Raises ApiError.
+
+    ``observed`` is called with the method of each request and the status of its answer, 0 for no answer.
+    """
     configuration = Configuration()
     try:
         if not kubeconfig and "KUBERNETES_SERVICE_HOST" in os.environ:
@@ -103,13 +106,16 @@ async def open_client(kubeconfig: str = "") -> Client:
             await load_kube_config(config_file=kubeconfig or None, client_configuration=configuration)
     except (ConfigException, OSError) as error:
         raise ApiError(f"Cannot find the API server: {error} Run inside a cluster, or set --kubeconfig.") from None
-    return Client(configuration)
+    return Client(configuration, observed)
 
 
 class Client:
     """Requests to one API server. Use it as an asynchronous context manager, or call ``close``."""
 
-    def __init__(self, configuration: Configuration) -> None:
+    def __init__(
+        self, configuration: Configuration, observed: Callable[[str, int], None] = lambda method, code: None
+    ) -> None:
+        self._observed = observed
         configuration.connection_pool_maxsize = _MAX_CONNECTIONS
         self._configuration = configuration
         self._api = ApiClient(configuration)
@@ -246,10 +252,12 @@ class Client:
                 _preload_content=False,
                 _request_timeout=timeout,
             )
+            self._observed(method, response.status)
             if response.status < http.HTTPStatus.BAD_REQUEST:
                 return response  # type: ignore[no-any-return]
             raise _error(response.status, await response.read())
         except (aiohttp.ClientError, TimeoutError, asyncio.IncompleteReadError, OSError) as error:
+            self._observed(method, 0)
             raise ApiError(f"The API server does not respond: {error or type(error).__name__}") from None
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import math
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -43,7 +44,18 @@ class Election:
         self._times = times
         self._seen: Any = None  # renewal of the other leader
         self._seen_at = 0.0  # by the clock of this process: clocks of hosts may differ
+        self._attempted, self._answered = time.monotonic(), -math.inf
         self.leading = False
+
+    @property
+    def idle_seconds(self) -> float:
+        """Seconds since the last attempt to take or renew the lease. An attempt takes 10 s at most."""
+        return time.monotonic() - self._attempted
+
+    @property
+    def unanswered_seconds(self) -> float:
+        """Seconds since the API server has last answered an attempt, infinite if it never has."""
+        return time.monotonic() - self._answered
 
     async def run(self, lead: Callable[[], Awaitable[None]]) -> None:
         """Lead whenever possible, until cancelled or ``lead`` ends."""
@@ -83,13 +95,18 @@ class Election:
         """Take or renew the lease. Return whether it is held."""
         try:
             async with asyncio.timeout(seconds):
-                return await self._write()
+                held = await self._write()
         except TimeoutError:
             return False
         except ApiError as error:
             if not (error.is_conflict or error.already_exists):
                 _log.warning("cannot renew the lease", error=str(error))
-            return False
+                return False
+            held = False  # another candidate was faster
+        finally:
+            self._attempted = time.monotonic()
+        self._answered = self._attempted
+        return held
 
     async def _write(self) -> bool:
         found = await self._client.find(LEASES, self._namespace, self._name)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, TypeVar
 
@@ -27,13 +28,24 @@ class WorkQueue(Generic[_Key]):
         self._workers = workers
         self._ready: asyncio.Queue[_Key] = asyncio.Queue()
         self._waiting: set[_Key] = set()  # in ``_ready``
-        self._active: set[_Key] = set()
+        self._active: dict[_Key, float] = {}  # -> when its handler started
         self._again: set[_Key] = set()  # added while active
         self._timers: dict[_Key, asyncio.TimerHandle] = {}
         self._failures: dict[_Key, int] = {}
+        self._moved = 0.0  # when a handler last started or ended, or the first key was added
 
     def __len__(self) -> int:
         return len(self._waiting) + len(self._active)
+
+    @property
+    def stalled_seconds(self) -> float:
+        """Seconds for which keys have waited while no handler started or ended. 0 if no key waits."""
+        return time.monotonic() - self._moved if self._waiting else 0.0
+
+    @property
+    def longest_seconds(self) -> float:
+        """Seconds since the start of the handler that has run longest. 0 if none runs."""
+        return time.monotonic() - min(self._active.values()) if self._active else 0.0
 
     def add(self, key: _Key) -> None:
         """Handle a key soon. Call it in the event loop."""
@@ -43,6 +55,8 @@ class WorkQueue(Generic[_Key]):
         if key in self._active:
             self._again.add(key)
         elif key not in self._waiting:
+            if not self._waiting:
+                self._moved = time.monotonic()
             self._waiting.add(key)
             self._ready.put_nowait(key)
 
@@ -71,18 +85,18 @@ class WorkQueue(Generic[_Key]):
         while True:
             key = await self._ready.get()
             self._waiting.discard(key)
-            self._active.add(key)
+            self._active[key] = self._moved = time.monotonic()
             try:
                 due = await self._handle(key)
                 self._failures.pop(key, None)
             except Exception as error:  # noqa: BLE001 - one key must not stop the others
                 failures = self._failures[key] = self._failures.get(key, 0) + 1
                 due = min(_FIRST_RETRY * 2 ** min(failures - 1, 16), _LAST_RETRY)
-                _log.warning(
-                    "handler failed", key=str(key), error=str(error) or type(error).__name__, retry_seconds=due
-                )
+                name = "/".join(key) if isinstance(key, tuple) else str(key)
+                _log.warning("handler failed", key=name, error=str(error) or type(error).__name__, retry_seconds=due)
             finally:
-                self._active.discard(key)
+                del self._active[key]
+                self._moved = time.monotonic()
             if key in self._again:
                 self._again.discard(key)
                 self.add(key)

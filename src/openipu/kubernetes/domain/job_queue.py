@@ -65,6 +65,10 @@ class JobQueue:
         jobs = self._namespaces.get(namespace)
         return jobs[0].name if jobs else None
 
+    def longest_wait(self, now: float) -> float:
+        """Return the seconds for which a job has waited longest, 0 if none waits."""
+        return max((now - each.since for each in self._jobs.values()), default=0.0)
+
     def behind(self, namespace: str) -> Iterator[Name]:
         """Yield the jobs of a namespace behind the first one, in their order."""
         return (each.name for each in self._namespaces.get(namespace, [])[1:])

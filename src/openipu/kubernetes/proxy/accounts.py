@@ -7,7 +7,8 @@ import hashlib
 import time
 from dataclasses import dataclass
 
-from openipu.kubernetes.cluster.client import PODS, TOKEN_REVIEWS, Client
+from openipu.kubernetes.cluster.client import PODS, Client
+from openipu.kubernetes.cluster.identity import bearer_token, review_token
 from openipu.kubernetes.domain import reserved
 from openipu.kubernetes.domain.tracking import Owner
 
@@ -49,14 +50,14 @@ class Accounts:
 
     async def identify(self, authorization: str) -> Account:
         """Return the account of an Authorization header. Raises UnauthenticatedError and ApiError."""
-        scheme, _, token = authorization.partition(" ")
-        if scheme.lower() != "bearer" or not token.strip():
+        token = bearer_token(authorization)
+        if not token:
             raise UnauthenticatedError("The call has no bearer token. Send the service account token of the pod.")
         now, digest = time.monotonic(), hashlib.sha256(token.encode()).digest()
         known = self._known.get(digest)
         if known is not None and now - known[0] < _CACHE_SECONDS:
             return known[1]
-        account = await self._review(token.strip())
+        account = await self._review(token)
         if len(self._known) >= _CACHED:
             self._known.clear()
         self._known[digest] = now, account
@@ -79,24 +80,12 @@ class Accounts:
         raise ForbiddenError(f"Pod {account.namespace}/{account.pod} is neither a launcher nor a pod with IPUs.")
 
     async def _review(self, token: str) -> Account:
-        review = await self._client.create(
-            TOKEN_REVIEWS,
-            {
-                "apiVersion": "authentication.k8s.io/v1",
-                "kind": "TokenReview",
-                "metadata": {},
-                "spec": {"token": token, "audiences": [self._audience]},
-            },
-        )
-        status = review.get("status") or {}
-        user = status.get("user") or {}
-        name = user.get("username", "")
-        if not status.get("authenticated") or self._audience not in (status.get("audiences") or []):
+        user = await review_token(self._client, token, self._audience)
+        if user is None:
             raise UnauthenticatedError(
                 "The token is invalid or has another audience. Use a token with audience gc-proxy."
             )
-        if not name.startswith(_ACCOUNT_PREFIX):
+        if not user.name.startswith(_ACCOUNT_PREFIX):
             raise UnauthenticatedError("The token belongs to no service account. Use the token of a pod.")
-        namespace, _, account = name.removeprefix(_ACCOUNT_PREFIX).partition(":")
-        extra = user.get("extra") or {}
-        return Account(namespace, account, *((extra.get(each) or [""])[0] for each in (_POD_NAME, _POD_UID)))
+        namespace, _, account = user.name.removeprefix(_ACCOUNT_PREFIX).partition(":")
+        return Account(namespace, account, *((user.extra.get(each) or [""])[0] for each in (_POD_NAME, _POD_UID)))

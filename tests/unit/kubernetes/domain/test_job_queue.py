@@ -79,3 +79,13 @@ def test_positions_count_from_one_without_gaps(steps: list[tuple[str, int, int, 
         ordered = sorted((created, name) for name, created in members.items() if name[0] == namespace)
         assert [found.position(name) for _, name in ordered] == list(range(1, len(ordered) + 1))
         assert found.first(namespace) == (ordered[0][1] if ordered else None)
+
+
+def test_the_longest_wait() -> None:
+    queue = JobQueue()
+    assert queue.longest_wait(100.0) == 0.0
+    queue.add(("a", "young"), "2026-01-01T00:00:00Z", 90.0)
+    queue.add(("b", "old"), "2026-01-02T00:00:00Z", 70.0)
+    assert queue.longest_wait(100.0) == 30.0
+    queue.remove(("b", "old"))
+    assert queue.longest_wait(100.0) == 10.0
