@@ -41,8 +41,9 @@ class Operator(Program):
         command = ["--kubeconfig", str(self.cluster.kubeconfig), "--namespace", self.cluster.namespace]
         command += ["--watch-namespaces", self.cluster.namespace, "--identity", self.name]
         command += ["--proxy", self.proxy.url, "--proxy-token", str(file), "--launcher-image", "launcher:1"]
-        command += ["--health-port", str(self.port), "--watch-seconds", "0.3", "--retry-seconds", "0.3"]
-        command += ["--back-off-scale", "0.01", "--webhook-port", "0", *self.options]
+        command += ["--health-port", str(self.port), "--metrics-port", "0", "--webhook-port", "0"]
+        command += ["--watch-seconds", "0.3", "--retry-seconds", "0.3"]
+        command += ["--back-off-scale", "0.01", *self.options]
         event = "leading" if leads else "operator starts"
         self.launch("openipu.kubernetes.operator.main", command, lambda: event in self.log)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ssl
 from collections.abc import Coroutine, Iterable, Iterator
 from typing import Any
 
@@ -12,11 +13,29 @@ import uvicorn
 
 from openipu.process.signals import stop_signal
 
+_MAX_CONNECTIONS = 100  # others receive status 503
+
 
 class _Server(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield  # ``serve`` handles them
+
+
+def https(application: Any, host: str, port: int, context: ssl.SSLContext) -> uvicorn.Config:
+    """Return an HTTPS server. Changes of the context apply to the next connection."""
+    config = uvicorn.Config(
+        application,
+        host,
+        port,
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        limit_concurrency=_MAX_CONNECTIONS,
+    )
+    config.load()
+    config.ssl = context
+    return config
 
 
 async def serve(configs: Iterable[uvicorn.Config], background: Iterable[Coroutine[Any, Any, None]] = ()) -> None:

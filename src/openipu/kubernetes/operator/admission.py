@@ -62,6 +62,16 @@ class Admission:
         """Return the number of waiting jobs."""
         return len(self._queue)
 
+    @property
+    def longest_wait(self) -> float:
+        """Seconds for which a job has waited longest for its partitions since this operator leads."""
+        return self._queue.longest_wait(time.monotonic())
+
+    @property
+    def queue(self) -> WorkQueue[str]:
+        """Namespaces whose first job requests partitions."""
+        return self._namespaces
+
     async def run(self) -> None:
         """Reserve partitions until cancelled."""
         await self._namespaces.run()
@@ -141,6 +151,7 @@ class Admission:
                     partition = await self._proxy.reserve(name, pending.job.uid, instance, pending.job.shape)
                     self._grants[pending.job.uid, instance] = Grant(partition, time.monotonic())
                     pending.instances.discard(instance)
+                    _log.info("partition reserved", job="/".join(name), instance=instance, partition=partition.id)
                     self._changed(name)
             except ProxyError as error:
                 if error.reason != NO_CAPACITY and str(error) != pending.reason:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from typing import Any
 
 import structlog
 
@@ -16,6 +17,7 @@ from openipu.kubernetes.domain import reserved
 from openipu.kubernetes.domain.pods import PodOptions
 from openipu.kubernetes.operator.admission import Admission
 from openipu.kubernetes.operator.children import Children, job_key, needed
+from openipu.kubernetes.operator.meters import Meters, RestartCounter
 from openipu.kubernetes.operator.partition_watch import PartitionWatch
 from openipu.kubernetes.operator.proxy_client import ProxyClient
 from openipu.kubernetes.operator.reconciler import Reconciler
@@ -37,10 +39,13 @@ class JobController:
         back_off_scale: float = 1.0,
         watch_seconds: float = 5.0,
         retry_seconds: float = 5.0,
+        meters: Meters | None = None,
     ) -> None:
         """``watch_seconds``: between readings of partition states. ``retry_seconds``: between attempts to reserve."""
         spaces = tuple(namespaces)
-        self.queue: WorkQueue[Key] = WorkQueue(self._handle)
+        meters = meters or Meters()
+        self._restarts = RestartCounter(meters)
+        self.queue: WorkQueue[Key] = WorkQueue(meters.timed(self._handle))
         self.jobs = Informer(client, IPUJOBS, self._job_changed, namespaces=spaces)
         self.pods = Informer(
             client,
@@ -52,28 +57,35 @@ class JobController:
             keep=needed,
         )
         self.admission = Admission(proxy, self.queue.add, retry_seconds)
-        self._watch = PartitionWatch(proxy, self.admission, self._partition_lost, watch_seconds)
+        self.partitions = PartitionWatch(proxy, self.admission, self._partition_lost, watch_seconds)
         self._children = Children(client, self.pods, options)
         self._reconciler = Reconciler(
             client,
             self.jobs,
             self._children,
             self.admission,
-            self._watch,
+            self.partitions,
             proxy,
             EventRecorder(client, COMPONENT),
             back_off_scale,
         )
         self._names: dict[str, Key] = {}  # UID of a job -> its key
+        self.synced = False  # whether the caches are complete
+
+    @property
+    def queues(self) -> dict[str, WorkQueue[Any]]:
+        """Name -> work queue."""
+        return {"jobs": self.queue, "reservations": self.admission.queue}
 
     async def run(self) -> None:
         """Run jobs until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self.jobs.run())
             tasks.create_task(self.pods.run())
-            await asyncio.gather(self.jobs.synced.wait(), self.pods.synced.wait(), self._watch.read())
+            await asyncio.gather(self.jobs.synced.wait(), self.pods.synced.wait(), self.partitions.read())
             _log.info("jobs found", jobs=len(self.jobs), pods=len(self.pods))
-            tasks.create_task(self._watch.run())
+            self.synced = True
+            tasks.create_task(self.partitions.run())
             tasks.create_task(self.admission.run())
             tasks.create_task(self.queue.run())
 
@@ -82,11 +94,14 @@ class JobController:
             if owner == name:
                 del self._names[uid]
                 await self._reconciler.removed(name, uid)
+                _log.info("job removed", job="/".join(name))
         return await self._reconciler.reconcile(name)
 
     def _job_changed(self, job: Object) -> None:
         name = key(job)
-        if self.jobs.get(name) is not None:
+        exists = self.jobs.get(name) is not None
+        self._restarts.changed(job, exists=exists)
+        if exists:
             self._names[job["metadata"]["uid"]] = name
         self.queue.add(name)
 

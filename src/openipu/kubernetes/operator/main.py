@@ -17,11 +17,14 @@ from openipu.kubernetes.cluster.client import ApiError, open_client
 from openipu.kubernetes.cluster.events import EventRecorder
 from openipu.kubernetes.cluster.lease import Election
 from openipu.kubernetes.domain.pods import PodOptions
-from openipu.kubernetes.operator import probes
+from openipu.kubernetes.operator import metrics, probes
+from openipu.kubernetes.operator.certificate import MetricsCertificate
 from openipu.kubernetes.operator.controller import COMPONENT, JobController
+from openipu.kubernetes.operator.meters import Meters
 from openipu.kubernetes.operator.pod_controller import PodController
 from openipu.kubernetes.operator.proxy_client import ProxyClient
-from openipu.kubernetes.serving import serve
+from openipu.kubernetes.operator.replica import Replica
+from openipu.kubernetes.serving import https, serve
 from openipu.kubernetes.webhooks import registration
 from openipu.kubernetes.webhooks.server import WebhookOptions, WebhookServer
 from openipu.process import log
@@ -52,6 +55,15 @@ _log = structlog.get_logger("openipu.kubernetes.operator")
 )
 @click.option("--host", default="127.0.0.1", help="Address of the probes.")
 @click.option("--health-port", default=8081, type=click.IntRange(0, 65535), help="Port of /healthz and /readyz.")
+@click.option("--metrics-host", default="127.0.0.1", help="Address of the metrics.")
+@click.option(
+    "--metrics-port", default=8443, type=click.IntRange(0, 65535), help="Port of https://HOST:PORT/metrics. 0: off."
+)
+@click.option(
+    "--metrics-certificates",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder with tls.crt and tls.key of the metrics. The default is a self-signed certificate.",
+)
 @click.option(
     "--watch-seconds", default=5.0, type=click.FloatRange(min=0.1), help="Seconds between readings of partitions."
 )
@@ -116,6 +128,9 @@ async def _serve(
     request_ipus: bool,
     host: str,
     health_port: int,
+    metrics_host: str,
+    metrics_port: int,
+    metrics_certificates: Path | None,
     watch_seconds: float,
     retry_seconds: float,
     back_off_scale: float,
@@ -133,14 +148,18 @@ async def _serve(
         launcher_image, proxy, launcher_pull_policy, _names(pull_secrets), host_network, ipu_resource=request_ipus
     )
     identity = identity or f"{socket.gethostname()}_{os.urandom(4).hex()}"
-    async with await open_client(kubeconfig) as client:
-        partitions = ProxyClient(proxy, proxy_token)
-        election = Election(client, namespace, lease, identity)
+    meters = Meters()
+    certificate = MetricsCertificate(metrics_certificates, socket.gethostname()) if metrics_port else None
+    async with await open_client(kubeconfig, meters.count_api_request) as client:
+        partitions = ProxyClient(proxy, proxy_token, meters.count_proxy_failure)
+        replica = Replica(Election(client, namespace, lease, identity))
 
         async def lead() -> None:
             # New caches each time: what a former leader remembers may be outdated.
             spaces = _names(watch_namespaces) or ("",)
-            jobs = JobController(client, partitions, pods, spaces, back_off_scale, watch_seconds, retry_seconds)
+            jobs = replica.controller = JobController(
+                client, partitions, pods, spaces, back_off_scale, watch_seconds, retry_seconds, meters
+            )
             others = PodController(
                 client,
                 partitions,
@@ -151,9 +170,12 @@ async def _serve(
                 watch_seconds,
                 retry_seconds,
             )
-            async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(jobs.run())
-                tasks.create_task(others.run())
+            try:
+                async with asyncio.TaskGroup() as tasks:
+                    tasks.create_task(jobs.run())
+                    tasks.create_task(others.run())
+            finally:
+                replica.controller = None
 
         webhooks = WebhookServer(
             client,
@@ -170,14 +192,20 @@ async def _serve(
             ),
             pods,
         )
-        probe = probes.create(lambda: not webhook_port or webhooks.ready)
-        config = uvicorn.Config(probe, host, health_port, log_config=None, access_log=False, lifespan="off")
-        served = [webhooks] if webhook_port else []
+        ready = {"replica": replica.unready, **({"webhooks": webhooks.unready} if webhook_port else {})}
+        health = probes.create({"replica": replica.stuck}, ready)
+        servers = [uvicorn.Config(health, host, health_port, log_config=None, access_log=False, lifespan="off")]
+        background = [replica.election.run(lead)]
+        if certificate is not None:
+            scrapes = metrics.create(metrics.registry(meters, replica), metrics.Access(client))
+            servers.append(https(scrapes, metrics_host, metrics_port, certificate.context))
+            background.append(certificate.run())
+        if webhook_port:
+            servers.append(webhooks.config)
+            background.append(webhooks.run())
         _log.info("operator starts", identity=identity, namespaces=watch_namespaces or "all")
         try:
-            await serve(
-                [config, *(each.config for each in served)], [election.run(lead), *(each.run() for each in served)]
-            )
+            await serve(servers, background)
         finally:
             await partitions.close()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Callable
 
 import structlog
@@ -37,6 +38,10 @@ class PartitionWatch:
     def instances(self, uid: str) -> list[int]:
         """Return the instances of a job that have a partition, also a lost one."""
         return [number for owner, number in self._states if owner == uid]
+
+    def counts(self) -> Counter[str]:
+        """Return state -> number of partitions. The state is empty if its controller does not respond."""
+        return Counter(each.state for each in self._states.values())
 
     def drop(self, uid: str, instance: int | None = None) -> None:
         """Drop the partitions of a job, or of one instance, because they were released."""

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import http
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,10 +56,14 @@ class PartitionState:
 class ProxyClient:
     """The partitions of jobs and pods. All methods raise ProxyError. Call ``close`` at the end."""
 
-    def __init__(self, url: str, token: Path) -> None:
-        """``token``: file with the service account token for the proxy, which kubelet renews."""
+    def __init__(self, url: str, token: Path, failed: Callable[[str], None] = lambda reason: None) -> None:
+        """``token``: file with the service account token for the proxy, which kubelet renews.
+
+        ``failed`` is called with the reason of each failed request.
+        """
         self._url = url.rstrip("/")
         self._token = token
+        self._failed = failed
         timeout = aiohttp.ClientTimeout(total=_TIMEOUT_SECONDS, sock_connect=_CONNECT_SECONDS)
         self._session = aiohttp.ClientSession(timeout=timeout)
 
@@ -107,6 +111,13 @@ class ProxyClient:
 
     async def _call(self, method: str, path: str, query: dict[str, str] | None = None, body: Any = None) -> Any:
         """Make a request. Return its answer, None for one without content, and True for one that is accepted."""
+        try:
+            return await self._send(method, path, query, body)
+        except ProxyError as error:
+            self._failed(error.reason)
+            raise
+
+    async def _send(self, method: str, path: str, query: dict[str, str] | None, body: Any) -> Any:
         try:
             headers = {"Authorization": f"Bearer {self._token.read_text(encoding='utf-8').strip()}"}
             async with self._session.request(

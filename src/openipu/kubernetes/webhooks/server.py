@@ -61,10 +61,9 @@ class WebhookServer:
             )
             self._source = Rotation(client, names, serving, options.seconds)
 
-    @property
-    def ready(self) -> bool:
-        """True if the API server can call the webhooks."""
-        return self._source.ready
+    def unready(self) -> str:
+        """Return why the API server cannot call the webhooks, empty if it can."""
+        return "" if self._source.ready else "The webhooks have no certificate that the API server knows."
 
     async def run(self) -> None:
         """Keep the certificate valid until cancelled."""

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Certificate of the metrics endpoint: in memory, mounted, replaced and invalid."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import serialization
+
+from openipu.kubernetes.operator.certificate import CertificateError, MetricsCertificate, self_signed
+
+
+def write(folder: Path, name: str) -> None:
+    """Replace both files, as kubelet does."""
+    text = self_signed(name)
+    certificate = x509.load_pem_x509_certificate(text)
+    for file, content in {
+        "tls.crt": certificate.public_bytes(serialization.Encoding.PEM),
+        "tls.key": text.partition(b"-----BEGIN CERTIFICATE-----")[0],
+    }.items():
+        (folder / f"{file}.new").write_bytes(content)
+        (folder / f"{file}.new").rename(folder / file)
+
+
+def serve(certificate: MetricsCertificate, body: Callable[[Callable[[], Awaitable[str]]], Awaitable[None]]) -> None:
+    """Run a server with the certificate. ``body`` receives a function that returns the name in its certificate."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+
+    async def run() -> None:
+        server = await asyncio.start_server(answer, "127.0.0.1", 0, ssl=certificate.context)
+        port = server.sockets[0].getsockname()[1]
+
+        async def name() -> str:
+            context = ssl.create_default_context()
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+            _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context)
+            found = x509.load_der_x509_certificate(writer.get_extra_info("ssl_object").getpeercert(True))
+            writer.close()
+            return found.subject.rfc4514_string().removeprefix("CN=")
+
+        following = asyncio.create_task(certificate.run())
+        try:
+            async with asyncio.timeout(20):
+                await body(name)
+        finally:
+            following.cancel()
+            server.close()
+
+    asyncio.run(run())
+
+
+def test_without_files_the_certificate_is_self_signed() -> None:
+    async def body(name: Callable[[], Awaitable[str]]) -> None:
+        assert await name() == "host-1"
+
+    serve(MetricsCertificate(None, "host-1"), body)
+
+
+def test_replaced_files_apply_to_the_next_connection(tmp_path: Path) -> None:
+    write(tmp_path, "first")
+
+    async def body(name: Callable[[], Awaitable[str]]) -> None:
+        assert await name() == "first"
+        write(tmp_path, "second")
+        while await name() != "second":
+            await asyncio.sleep(0.005)
+
+    serve(MetricsCertificate(tmp_path, "host-1", 0.01), body)
+
+
+def test_invalid_new_files_change_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path, "first")
+
+    async def body(name: Callable[[], Awaitable[str]]) -> None:
+        (tmp_path / "tls.key").write_text("nonsense")
+        while "cannot use the new certificate" not in "".join(capfd.readouterr()):
+            await asyncio.sleep(0.005)
+        assert await name() == "first"
+
+    serve(MetricsCertificate(tmp_path, "host-1", 0.01), body)
+
+
+@pytest.mark.parametrize("text", [None, "nonsense"])
+def test_unusable_files_are_one_sentence(tmp_path: Path, text: str | None) -> None:
+    if text is not None:
+        for name in ("tls.crt", "tls.key"):
+            (tmp_path / name).write_text(text)
+    with pytest.raises(CertificateError, match=r"^Cannot use .*tls\.crt with .*tls\.key for metrics: .+\.$"):
+        MetricsCertificate(tmp_path, "host-1")
