@@ -4,15 +4,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from openipu.kubernetes.domain.controllers import Controller
+from openipu.kubernetes.domain.visibility import Partition
 from openipu.shared.vipu import ipuof
 from openipu.shared.vipu.client import REMOVAL_SECONDS, Client, Connection, VipuError, partition_status
 from openipu.shared.vipu.contract import admin, virmgrpc
+from openipu.shared.vipu.object_rules import IPUS_PER_MACHINE
 
 _Result = TypeVar("_Result")
 
@@ -35,6 +37,16 @@ class PartitionState:
     busy: bool = False  # the controller is configuring it
 
 
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """IPUs and partitions of a controller. ``fits``: size -> how many more partitions of it fit."""
+
+    total: int  # IPUs, used or free
+    free: int
+    fits: Mapping[int, int]
+    partitions: Mapping[str, Partition]
+
+
 class ControllerClient:
     """A V-IPU controller. All methods raise VipuError."""
 
@@ -54,9 +66,9 @@ class ControllerClient:
         """Return how many more partitions of a size fit."""
         return await self._run(lambda: self._fits(size))
 
-    async def free(self) -> int:
-        """Return the number of free IPUs."""
-        return await self._run(self._free)
+    async def inventory(self, sizes: Sequence[int]) -> Inventory:
+        """Return the IPUs and partitions. ``sizes``: of partitions that may fit."""
+        return await self._run(lambda: self._inventory(sizes))
 
     async def create(self, id: str, size: int, workers: int) -> None:
         """Create a partition with a graph compilation domain for each worker."""
@@ -86,12 +98,6 @@ class ControllerClient:
             raise
         busy = found.operation_state not in (virmgrpc.POS_IDLE, virmgrpc.POS_FAILED)
         return PartitionState(_state_name(found.ready_state), tuple(found.errors), busy)
-
-    async def states(self) -> dict[str, str]:
-        """Return partition id -> state of all partitions."""
-        request = virmgrpc.ListPartitionsRequest()
-        reply = await self._call(self._client.user.ListPartitions, request, "list partitions")
-        return {each.id: _state_name(each.ready_state) for each in reply.partitions}
 
     async def ipuof_config(self, id: str) -> str:
         """Return the IPUoF configuration of the only GCD of a partition, as JSON."""
@@ -132,23 +138,42 @@ class ControllerClient:
     def _fits(self, size: int) -> int:
         allocations = self._allocations()
         if allocations is None:
-            return self._free() // size
-        count = 0
-        for each in allocations:
-            request = admin.CountFitsRequest(allocation_id=each.spec.id, sizes=[size])
-            reply = self._client.call(self._client.tenant.CountFits, request, "count the partitions that fit")
-            count += sum(fit.count for fit in reply.fits)
-        return count
+            return self._inventory([size]).fits[size]
+        return self._count_fits(allocations, [size])[size]
 
-    def _free(self) -> int:
+    def _count_fits(self, allocations: list[Any], sizes: Sequence[int]) -> dict[int, int]:
+        counts = dict.fromkeys(sizes, 0)
+        for each in allocations if sizes else []:
+            request = admin.CountFitsRequest(allocation_id=each.spec.id, sizes=sizes)
+            reply = self._client.call(self._client.tenant.CountFits, request, "count the partitions that fit")
+            for fit in reply.fits:
+                counts[fit.size] += fit.count
+        return counts
+
+    def _inventory(self, sizes: Sequence[int]) -> Inventory:
         allocations = self._allocations()
+        partitions = self._partitions(all_clusters=allocations is None)
         if allocations is not None:
-            return sum(each.free_ipus for each in allocations)
+            total = sum(each.spec.size for each in allocations) * IPUS_PER_MACHINE
+            free = sum(each.free_ipus for each in allocations)
+            return Inventory(total, free, self._count_fits(allocations, sizes), partitions)
         user = self._client.user
         attributes = self._client.call(user.ListIPUAttributes, virmgrpc.ListIPUAttributesRequest(), "list the IPUs")
-        partitions = self._client.call(user.ListPartitions, virmgrpc.ListPartitionsRequest(), "list partitions")
         total = sum(len(each.ipu_attributes) for each in attributes.entries)
-        return max(0, total - sum(len(each.spec.ipus) for each in partitions.partitions))
+        free = max(0, total - sum(each.ipus for each in partitions.values()))
+        return Inventory(total, free, {size: free // size for size in sizes}, partitions)
+
+    def _partitions(self, *, all_clusters: bool) -> dict[str, Partition]:
+        request = virmgrpc.ListPartitionsRequest()
+        reply = self._client.call(self._client.user.ListPartitions, request, "list partitions")
+        return {
+            each.id: Partition(
+                _state_name(each.ready_state),
+                len(each.spec.ipus),
+                all_clusters or self._cluster in ("", each.spec.cluster_id),
+            )
+            for each in reply.partitions
+        }
 
     def _allocations(self) -> list[Any] | None:
         """Return the allocations that may be used, None if the controller offers only the public user API."""

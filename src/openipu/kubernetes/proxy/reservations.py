@@ -162,6 +162,7 @@ class Reservations:
                 await self._settled(found)
                 await found.client.reset(found.record.id)
                 await self._settled(found, active=True)
+                _log.info("partition reset", partition=found.record.id, owner=str(owner))
             except VipuError as error:
                 if is_ambiguous(error):
                     raise ControllersUnavailableError(str(error)) from None
