@@ -23,7 +23,7 @@ _SERVICES = "10.96.0.0/16"  # addresses of Services
 _ISSUER = "https://kubernetes.default.svc"
 _REMEDY = "Stop it first, for example with python -m tools.kubernetes down in its checkout."
 # Kubernetes 1.20 to 1.23 also listen without TLS on all addresses, unless this is given.
-_LAST_INSECURE = 23
+LAST_INSECURE = 23
 
 
 class ControlPlane:
@@ -82,7 +82,7 @@ class ControlPlane:
         site, state = self.site, self.site.state
         etcd = f"http://{ADDRESS}:{PORTS['etcd']}"
         peer = f"http://{ADDRESS}:{PORTS['etcd-peer']}"
-        no_http = ["--port=0"] if minor_version(programs) <= _LAST_INSECURE else []
+        no_http = ["--port=0"] if minor_version(programs) <= LAST_INSECURE else []
         given = programs / "etcd"  # the built programs have none: that of the package is used
         commands = {
             # The data is removed with the control plane, so it need not survive a power failure.

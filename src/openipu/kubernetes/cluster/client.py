@@ -56,6 +56,11 @@ class ApiError(Exception):
         return self.code == http.HTTPStatus.CONFLICT and self.reason != "AlreadyExists"
 
     @property
+    def is_forbidden(self) -> bool:
+        """Return whether the user has no right to do this."""
+        return self.code == http.HTTPStatus.FORBIDDEN
+
+    @property
     def is_expired(self) -> bool:
         """Return whether the requested revision is no longer stored."""
         return self.code == http.HTTPStatus.GONE

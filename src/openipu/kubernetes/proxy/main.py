@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Protocol
 
 import click
 import structlog
@@ -12,8 +13,12 @@ import uvicorn
 
 from openipu.kubernetes import options
 from openipu.kubernetes.cluster.client import NAMESPACES, ApiError, Client, open_client
-from openipu.kubernetes.proxy import app
+from openipu.kubernetes.domain import scheduling
+from openipu.kubernetes.domain.visibility import Policy
+from openipu.kubernetes.proxy import app, extender
 from openipu.kubernetes.proxy.accounts import Accounts
+from openipu.kubernetes.proxy.advertisement import Advertisement, Withdrawal
+from openipu.kubernetes.proxy.nodes import Nodes
 from openipu.kubernetes.proxy.pool import Pool
 from openipu.kubernetes.proxy.reservations import Reservations
 from openipu.kubernetes.proxy.survey import Survey
@@ -55,6 +60,21 @@ _log = structlog.get_logger("openipu.kubernetes.proxy")
 @click.option(
     "--sweep-seconds", default=60.0, type=click.FloatRange(min=0.1), help="Seconds between searches for orphans."
 )
+@click.option(
+    "--advertise/--no-advertise", default=False, help="Whether nodes get the extended resource graphcore.ai/ipu."
+)
+@click.option("--advertise-on-control-plane", is_flag=True, help="Advertise on nodes of the control plane, too.")
+@click.option(
+    "--advertise-keep-seconds",
+    default=600.0,
+    type=click.FloatRange(min=0),
+    help="Seconds for which the IPUs of a V-IPU controller that does not respond remain advertised.",
+)
+@click.option(
+    "--scheduler-extender/--no-scheduler-extender",
+    default=False,
+    help=f"Whether kube-scheduler can filter nodes with {extender.PATH}.",
+)
 @options.LOG_FORMAT
 @options.LOG_LEVEL
 def main(**values: object) -> None:
@@ -79,6 +99,10 @@ async def _serve(
     idle_timeout: int,
     survey_seconds: float,
     sweep_seconds: float,
+    advertise: bool,
+    advertise_on_control_plane: bool,
+    advertise_keep_seconds: float,
+    scheduler_extender: bool,
     **_: object,
 ) -> None:
     pool = Pool(controllers, credentials, cluster)
@@ -86,17 +110,39 @@ async def _serve(
         records = Tracker(client, namespace, tracker)
         await records.load()
         reservations = Reservations(pool, records, await _cluster_id(client))
-        survey = Survey(pool, records, survey_seconds)
+        sizes = scheduling.SIZES if scheduler_extender else ()
+        survey = Survey(pool, records, survey_seconds, advertise_keep_seconds, sizes)
         sweep = Sweep(client, records, reservations, sweep_seconds)
         served = app.create(reservations, records, survey, Accounts(client), (namespace, operator_account))
         config = uvicorn.Config(
             served, host, port, log_config=None, access_log=False, timeout_keep_alive=idle_timeout, lifespan="off"
         )
+        nodes = Nodes(client)
+        runners: list[Runner] = [pool, reservations, survey, sweep]
+        if advertise or scheduler_extender:
+            runners.append(nodes)
+        if advertise:
+            policy = Policy(namespace, control_plane=advertise_on_control_plane)
+            advertiser = Advertisement(client, nodes.all, survey.usable, policy)
+            for source in (nodes, survey):
+                source.listen(advertiser.changed)
+            runners.append(advertiser)
+        else:
+            runners.append(Withdrawal(client, namespace))
+        if scheduler_extender:
+            extender.add_route(served, survey.rooms, nodes.labels)
         _log.info("proxy starts", controllers=[each.controller.address for each in pool], host=host, port=port)
         try:
-            await serve([config], [each.run() for each in (pool, reservations, survey, sweep)])
+            await serve([config], [each.run() for each in runners])
         finally:
             pool.close()
+
+
+class Runner(Protocol):
+    """A background task."""
+
+    async def run(self) -> None:
+        """Run until cancelled."""
 
 
 async def _cluster_id(client: Client) -> str:
