@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Scrapes, probes and logs of the operator at a real API server."""
+"""The metrics, probes and logs of the operator at a real API server."""
 
 from __future__ import annotations
 
