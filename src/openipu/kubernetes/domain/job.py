@@ -121,6 +121,11 @@ class Job:
         """Return whether a launcher starts the program. Otherwise, workers run their own commands."""
         return bool(self.command) or self.ttl is not None
 
+    @property
+    def uses_ssh(self) -> bool:
+        """Return whether the launcher reaches the workers with SSH."""
+        return self.has_launcher and self.remote_shell is RemoteShell.SSH
+
 
 def read(ipujob: Mapping[str, Any]) -> Job:
     """Return a job that ``validation.problems`` has found to be valid, with the defaults of the schema."""

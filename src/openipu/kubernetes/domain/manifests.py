@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from openipu.kubernetes.domain import names, reserved
+from openipu.kubernetes.domain import names, reserved, ssh
 from openipu.kubernetes.domain.job import Job
 
 API_VERSION = "graphcore.ai/v1alpha1"
@@ -47,38 +48,45 @@ def worker_names(job: Job, instance: int) -> list[str]:
 
 
 def config_map(job: Job, instance: int) -> dict[str, Any]:
-    """Return the hostfile of an instance, and the script with which mpirun reaches the workers.
+    """Return the hostfile of an instance, and the files with which mpirun reaches the workers.
 
     A worker has one slot for each of its model replicas.
     """
     slots = job.shape.replicas_per_worker
-    script = _KUBE_EXEC_SCRIPT % {
-        "tools": reserved.TOOLS_PATH,
-        "container": job.template["spec"]["containers"][0]["name"],
-    }
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": metadata(job, names.config(job.name[1], instance)),
         "data": {
             HOSTFILE: "".join(f"{name} slots={slots}\n" for name in worker_names(job, instance)),
-            KUBE_EXEC: script,
+            **(ssh.server_files() if job.uses_ssh else _kube_exec(job)),
         },
+    }
+
+
+def ssh_keys(job: Job, files: Mapping[str, str]) -> dict[str, Any]:
+    """Return the Secret with the SSH keys of a job."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": metadata(job, names.ssh_keys(job.name[1], job.uid)),
+        "type": "Opaque",
+        "immutable": True,
+        "stringData": dict(files),
     }
 
 
 def launcher_rights(job: Job) -> list[dict[str, Any]]:
     """Return the service account of the launchers, and its role and binding.
 
-    Launchers may watch pods, and run commands in the workers of this job only.
+    Launchers may watch pods. Without SSH, they may run commands in the workers of this job only.
     """
     meta = metadata(job, names.account(job.name[1]))
-    workers = [name for instance in range(job.instances) for name in worker_names(job, instance)]
     group = "rbac.authorization.k8s.io"
-    rules = [
-        {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch"]},
-        {"apiGroups": [""], "resources": ["pods/exec"], "resourceNames": workers, "verbs": ["create"]},
-    ]
+    rules: list[dict[str, Any]] = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch"]}]
+    if not job.uses_ssh:
+        workers = [name for instance in range(job.instances) for name in worker_names(job, instance)]
+        rules.append({"apiGroups": [""], "resources": ["pods/exec"], "resourceNames": workers, "verbs": ["create"]})
     return [
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": meta},
         {"apiVersion": f"{group}/v1", "kind": "Role", "metadata": meta, "rules": rules},
@@ -90,3 +98,8 @@ def launcher_rights(job: Job) -> list[dict[str, Any]]:
             "subjects": [{"kind": "ServiceAccount", "name": meta["name"], "namespace": meta["namespace"]}],
         },
     ]
+
+
+def _kube_exec(job: Job) -> dict[str, str]:
+    container = job.template["spec"]["containers"][0]["name"]
+    return {KUBE_EXEC: _KUBE_EXEC_SCRIPT % {"tools": reserved.TOOLS_PATH, "container": container}}

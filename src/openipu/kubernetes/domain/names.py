@@ -36,6 +36,15 @@ def account(job: str) -> str:
     return _shortened(job, "-launcher")
 
 
+def ssh_keys(job: str, uid: str) -> str:
+    """Return the name of the Secret with the SSH keys of a job.
+
+    The UID of the job is part of it. So a Secret with this name is that of the job, and the operator need not read it.
+    """
+    digest = hashlib.sha256(uid.encode()).hexdigest()[:_HASH_LENGTH]
+    return _shortened(job, f"-ssh-{digest}")
+
+
 def label(job: str) -> str:
     """Return the value of the label that selects the objects of a job."""
     return _shortened(job, "")

@@ -8,14 +8,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from openipu.kubernetes.domain import environment, manifests, names, reserved
+from openipu.kubernetes.domain import environment, manifests, names, reserved, ssh, ssh_ports
 from openipu.kubernetes.domain.environment import Partition
-from openipu.kubernetes.domain.job import Job, RemoteShell
+from openipu.kubernetes.domain.job import Job
 
 _SLEEP = ["sleep", "365d"]  # a worker waits for the launcher; both coreutils and busybox know days
 _SLEEP_GRACE_SECONDS = 1  # sleep ignores SIGTERM as first process of a container, and the programs never receive it
 _DEFAULT_CONTAINER = ("kubectl.kubernetes.io/default-container", "kubectl.kubernetes.io/default-logs-container")
-_SCRIPT_MODE = 0o555
+_SCRIPT_MODE, _KEY_MODE = 0o555, 0o444
+_SSH_START_SECONDS = 60  # for an SSH server to listen
+
+# ssh rejects keys of its own user that others may read. So the user of the init container, which delivers them, is one
+# that no image has.
+_INIT_USER = 65530
+_USER_FIELDS = ("runAsUser", "runAsGroup", "runAsNonRoot")
 _TOKEN = {"audience": reserved.PROXY_AUDIENCE, "path": "token", "expirationSeconds": 3600}
 
 
@@ -25,6 +31,7 @@ class PodOptions:
 
     ``launcher_image``: image of the init container of launchers. ``proxy``: URL of the V-IPU proxy.
     ``ipu_resource``: pods request their IPUs as an extended resource, because nodes advertise it.
+    ``ssh_ports``: for SSH servers in the network of hosts.
     """
 
     launcher_image: str
@@ -33,10 +40,21 @@ class PodOptions:
     pull_secrets: tuple[str, ...] = ()
     host_network: bool = True
     ipu_resource: bool = False
+    ssh_ports: ssh_ports.PortRange = ssh_ports.DEFAULT_RANGE
+
+    def shares_ports(self, job: Job) -> bool:
+        """Return whether the workers of a job use the network of their hosts."""
+        return self.host_network or bool(job.template["spec"].get("hostNetwork"))
 
 
 def worker(
-    job: Job, instance: int, index: int, partition: Partition, attempt: int, options: PodOptions
+    job: Job,
+    instance: int,
+    index: int,
+    partition: Partition,
+    attempt: int,
+    options: PodOptions,
+    ssh_port: int = ssh.PORT,
 ) -> dict[str, Any]:
     """Return a worker. ``index``: its number in the instance, from 0. ``attempt``: restarts of the job so far."""
     number = instance * job.shape.workers + index
@@ -49,6 +67,8 @@ def worker(
         pod["restartPolicy"] = "Never"
         pod["terminationGracePeriodSeconds"] = _SLEEP_GRACE_SECONDS
         pod.setdefault("automountServiceAccountToken", False)
+        if job.uses_ssh:
+            _serve_ssh(job, instance, pod, ssh_port)
     else:
         pod.setdefault("restartPolicy", "Never")
     _add_environment(container, environment.worker(job.shape, partition, index))
@@ -62,6 +82,7 @@ def worker(
         reserved.WORKER_LABEL: str(number),
         reserved.ATTEMPT_LABEL: str(attempt),
         reserved.TEMPLATE_LABEL: job.template_hash,
+        **({reserved.SSH_PORT_LABEL: str(ssh_port)} if job.uses_ssh else {}),
     }
     return _pod(job, names.worker(job.name[1], number), labels, template.get("metadata") or {}, pod)
 
@@ -76,6 +97,9 @@ def launcher(job: Job, instance: int, partition: Partition, attempt: int, option
         key: main[key] for key in ("name", "image", "imagePullPolicy", "workingDir", "env", "envFrom") if key in main
     }
     container["volumeMounts"] = list(main.get("volumeMounts") or [])
+    user = {key: value for key, value in (main.get("securityContext") or {}).items() if key in _USER_FIELDS}
+    if user:
+        container["securityContext"] = user
     container["command"] = list(job.command) if job.ttl is None else ["sleep", str(job.ttl)]
     spec["containers"] = [container]
     pod = _basic_pod(template.get("metadata") or {}, spec, partition, options)
@@ -90,14 +114,13 @@ def launcher(job: Job, instance: int, partition: Partition, attempt: int, option
     _mount(container, reserved.CONFIG_VOLUME, reserved.CONFIG_PATH, read_only=True)
     _mount(container, reserved.TOOLS_VOLUME, reserved.TOOLS_PATH, read_only=True)
     pod["volumes"] += [
-        {
-            "name": reserved.CONFIG_VOLUME,
-            "configMap": {"name": names.config(job.name[1], instance), "defaultMode": _SCRIPT_MODE},
-        },
-        {"name": reserved.TOOLS_VOLUME, "emptyDir": {}},
+        _config_volume(job, instance),
+        {"name": reserved.TOOLS_VOLUME, "emptyDir": {"medium": "Memory"} if job.uses_ssh else {}},
         {"name": reserved.TOKEN_VOLUME, "projected": {"sources": [{"serviceAccountToken": _TOKEN}]}},
     ]
     pod["initContainers"] = [_init_container(job, instance, partition, options)]
+    if job.uses_ssh:
+        _deliver_ssh_keys(job, pod)
     labels = {
         reserved.ROLE_LABEL: reserved.LAUNCHER_ROLE,
         reserved.INSTANCE_LABEL: str(instance),
@@ -165,9 +188,53 @@ def _mpi_environment(job: Job) -> dict[str, str]:
         "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     }
-    if job.remote_shell is RemoteShell.KUBE_EXEC:
+    if job.uses_ssh:
+        variables["OMPI_MCA_plm_rsh_agent"] = f"ssh -F {reserved.TOOLS_PATH}/{ssh.CLIENT_CONFIG}"
+        variables["OMPI_MCA_plm_rsh_no_tree_spawn"] = "true"  # only the launcher has a key
+    else:
         variables["OMPI_MCA_plm_rsh_agent"] = f"{reserved.CONFIG_PATH}/{manifests.KUBE_EXEC}"
     return variables
+
+
+def _serve_ssh(job: Job, instance: int, pod: dict[str, Any], port: int) -> None:
+    """Run an SSH server in a worker. In the network of hosts, its port is reserved on the node."""
+    container = pod["containers"][0]
+    container["command"] = ssh.server_command(port)
+    address = {"name": reserved.ADDRESS_VARIABLE, "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
+    container["env"] = [*(container.get("env") or []), address]
+    container["ports"] = [*(container.get("ports") or []), {"name": reserved.SSH_VOLUME, "containerPort": port}]
+    # The launcher waits until its workers are ready. A readiness probe would write to the log of sshd for ever.
+    container["startupProbe"] = {
+        "tcpSocket": {"port": port},
+        "periodSeconds": 1,
+        "failureThreshold": _SSH_START_SECONDS,
+    }
+    _mount(container, reserved.CONFIG_VOLUME, reserved.CONFIG_PATH, read_only=True)
+    _mount(container, reserved.SSH_VOLUME, reserved.SSH_PATH, read_only=True)
+    pod["volumes"] += [_config_volume(job, instance), _ssh_volume(job, ssh.HOST_KEY, ssh.AUTHORIZED_KEYS)]
+
+
+def _deliver_ssh_keys(job: Job, pod: dict[str, Any]) -> None:
+    """Give the keys of a launcher to its init container, which delivers them with the addresses of the workers."""
+    (init,) = pod["initContainers"]
+    init["env"].append({"name": "IPUJOB_SSH_KEYS", "value": reserved.SSH_PATH})
+    init["securityContext"] = {"runAsUser": _INIT_USER, "runAsGroup": _INIT_USER}
+    _mount(init, reserved.SSH_VOLUME, reserved.SSH_PATH, read_only=True)
+    pod["volumes"].append(_ssh_volume(job, ssh.IDENTITY, ssh.KNOWN_HOSTS))
+
+
+def _config_volume(job: Job, instance: int) -> dict[str, Any]:
+    source = {"name": names.config(job.name[1], instance), "defaultMode": _SCRIPT_MODE}
+    return {"name": reserved.CONFIG_VOLUME, "configMap": source}
+
+
+def _ssh_volume(job: Job, *files: str) -> dict[str, Any]:
+    source = {
+        "secretName": names.ssh_keys(job.name[1], job.uid),
+        "defaultMode": _KEY_MODE,
+        "items": [{"key": each, "path": each} for each in files],
+    }
+    return {"name": reserved.SSH_VOLUME, "secret": source}
 
 
 def _set_environment(container: dict[str, Any], variables: Iterable[Mapping[str, Any]]) -> None:

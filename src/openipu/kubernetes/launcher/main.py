@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Program ``gc-launcher``: the init container of launchers.
 
-It copies kubectl for the launcher, waits until all workers are ready, and requests a reset of the partition from the
-V-IPU proxy.
+It waits until all workers are ready, and requests a reset of the partition from the V-IPU proxy. It delivers what the
+launcher needs to reach the workers: kubectl, or the files of ssh.
 """
 
 from __future__ import annotations
 
 import asyncio
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import aiohttp
@@ -16,9 +17,9 @@ import click
 import structlog
 
 from openipu.kubernetes import options
-from openipu.kubernetes.cluster.client import PODS, ApiError, Client, open_client
+from openipu.kubernetes.cluster.client import PODS, ApiError, Client, Object, open_client
 from openipu.kubernetes.domain import progress, reserved
-from openipu.kubernetes.launcher import pod_mode
+from openipu.kubernetes.launcher import pod_mode, ssh_files
 from openipu.process import log
 from openipu.process.failures import ProgramError, program_error
 
@@ -46,13 +47,18 @@ _FINAL = frozenset({"PartitionFailed", "Forbidden", "NotFound"})  # reasons of t
     "--tools",
     type=click.Path(file_okay=False, path_type=Path),
     default=reserved.TOOLS_PATH,
-    help="Folder for kubectl, which the launcher mounts.",
+    help="Folder for kubectl or the files of ssh, which the launcher mounts.",
 )
 @click.option(
     "--kubectl",
     type=click.Path(dir_okay=False, path_type=Path),
     default="/usr/local/bin/kubectl",
     help="Program kubectl.",
+)
+@click.option(
+    "--ssh-keys",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder with the SSH keys of the job. Omit for jobs that use kubectl.",
 )
 def main(**values: object) -> None:
     """Prepare a launcher."""
@@ -75,38 +81,47 @@ async def _prepare(
     token: Path,
     tools: Path,
     kubectl: Path,
+    ssh_keys: Path | None,
 ) -> None:
     tools.mkdir(parents=True, exist_ok=True)
-    shutil.copy(kubectl, tools / "kubectl")
+    if ssh_keys is None:
+        shutil.copy(kubectl, tools / "kubectl")
     async with await open_client(kubeconfig) as client:
-        await _wait_for_workers(client, namespace, set(workers.split()))
+        pods = await _wait_for_workers(client, namespace, workers.split())
     _log.info("all workers are ready", job=f"{namespace}/{name}")
+    if ssh_keys is not None:
+        ssh_files.deliver(ssh_keys, tools, pods)
     await _reset_partition(f"{proxy.rstrip('/')}/v1/self/partition", token)
     _log.info("partition is ready", partition=partition)
 
 
-async def _wait_for_workers(client: Client, namespace: str, workers: set[str]) -> None:
-    """Return when all workers are ready. The operator ends the launcher if a worker fails."""
+async def _wait_for_workers(client: Client, namespace: str, workers: Sequence[str]) -> list[Object]:
+    """Return the workers when all are ready. The operator ends the launcher if a worker fails."""
     selector = f"{reserved.ROLE_LABEL}={reserved.WORKER_ROLE}"
     while True:
         try:
             found, revision = await client.list(PODS, namespace, selector)
-            ready = {each["metadata"]["name"] for each in found if progress.is_ready(each)}
-            waiting = workers - ready
-            if not waiting:
-                return
-            _log.info("waiting for workers", workers=sorted(waiting))
+            ready = {each["metadata"]["name"]: each for each in found if _is_usable(each)}
+            if ready.keys() >= set(workers):
+                return [ready[each] for each in workers]
+            _log.info("waiting for workers", workers=[each for each in workers if each not in ready])
             async for kind, pod in client.watch(PODS, namespace, revision, selector):
                 if kind == "BOOKMARK":
                     continue
-                change = waiting.discard if kind != "DELETED" and progress.is_ready(pod) else waiting.add
-                if pod["metadata"]["name"] in workers:
-                    change(pod["metadata"]["name"])
-                if not waiting:
-                    return
+                if kind != "DELETED" and _is_usable(pod):
+                    ready[pod["metadata"]["name"]] = pod
+                else:
+                    ready.pop(pod["metadata"]["name"], None)
+                if ready.keys() >= set(workers):
+                    return [ready[each] for each in workers]
         except ApiError as error:
             _log.warning("cannot watch the workers", error=str(error))
             await asyncio.sleep(_RETRY_SECONDS)
+
+
+def _is_usable(worker: Object) -> bool:
+    """Return whether a worker is ready. A worker of an earlier attempt is being deleted."""
+    return progress.is_ready(worker) and not worker["metadata"].get("deletionTimestamp")
 
 
 async def _reset_partition(url: str, token: Path) -> None:

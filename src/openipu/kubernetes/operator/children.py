@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from openipu.kubernetes.cluster.client import (
@@ -18,6 +18,7 @@ from openipu.kubernetes.cluster.client import (
     PODS,
     ROLE_BINDINGS,
     ROLES,
+    SECRETS,
     SERVICE_ACCOUNTS,
     ApiError,
     Client,
@@ -25,11 +26,12 @@ from openipu.kubernetes.cluster.client import (
     Resource,
 )
 from openipu.kubernetes.cluster.informer import Informer, Key, key
-from openipu.kubernetes.domain import manifests, names, pods, reserved, status
+from openipu.kubernetes.domain import manifests, names, plan, pods, reserved, ssh, ssh_ports, status
 from openipu.kubernetes.domain.environment import Partition
 from openipu.kubernetes.domain.job import Job
 from openipu.kubernetes.domain.ownership import conflict, owner
 from openipu.kubernetes.domain.pods import PodOptions
+from openipu.kubernetes.operator import ssh_keys
 
 _UNSEEN_SECONDS = 30.0  # until a new pod must have appeared in the stream of changes
 _UNKNOWN_GRACE_SECONDS = 30.0  # of a deleted pod, until the cache has its deletion timestamp
@@ -75,7 +77,8 @@ class Children:
         self._options = options
         self._created: defaultdict[Key, dict[str, tuple[str, float]]] = defaultdict(dict)  # not yet in the cache
         self._deleted: defaultdict[Key, set[str]] = defaultdict(set)  # UIDs, still in the cache without a mark
-        self._written: dict[str, tuple[int, str]] = {}  # UID of a job -> what its other objects depend on
+        self._written: dict[str, tuple[int, str, bool]] = {}  # UID of a job -> what its other objects depend on
+        self._ports: ssh_ports.PortBook | None = None
 
     def pods(self, job: Key, uid: str) -> list[Object]:
         """Return the pods of a job. Deleted pods are marked, even if the cache is not up to date yet."""
@@ -110,12 +113,16 @@ class Children:
         self._created.pop(job, None)
         self._deleted.pop(job, None)
         self._written.pop(uid, None)
+        if self._ports is not None:
+            self._ports.discard(uid)
 
     async def write_objects(self, job: Job) -> None:
         """Create or correct the ConfigMaps of a job and the rights of its launchers. Raises NameInUseError."""
-        state = job.instances, job.template_hash
+        state = job.instances, job.template_hash, job.uses_ssh
         if not job.has_launcher or self._written.get(job.uid) == state:
             return
+        if job.uses_ssh:
+            await self._create_ssh_keys(job)
         wanted = [manifests.config_map(job, number) for number in range(job.instances)]
         await asyncio.gather(*(self._write(each, job.uid) for each in (*wanted, *manifests.launcher_rights(job))))
         self._written[job.uid] = state
@@ -132,8 +139,9 @@ class Children:
         done = True
         if job.has_launcher and launcher in wanted:
             done = await self._create_pod(job, pods.launcher(job, instance, partition, attempt, self._options))
+        ports = self._ssh_ports(job, instance, attempt)
         workers = [
-            pods.worker(job, instance, index, partition, attempt, self._options)
+            pods.worker(job, instance, index, partition, attempt, self._options, ports[index])
             for index, name in enumerate(manifests.worker_names(job, instance))
             if name in wanted
         ]
@@ -147,6 +155,34 @@ class Children:
             cached = self._cache.get((job[0], each["name"]))
             if cached is not None and cached["metadata"]["uid"] == each["uid"]:
                 self._deleted[job].add(each["uid"])
+
+    async def _create_ssh_keys(self, job: Job) -> None:
+        """Create the SSH keys of a job, unless it has keys: its name shows whose they are."""
+        try:
+            await self._client.create(SECRETS, manifests.ssh_keys(job, ssh_keys.create()))
+        except ApiError as error:
+            if not error.already_exists:
+                raise
+
+    def _ssh_ports(self, job: Job, instance: int, attempt: int) -> Sequence[int]:
+        """Return the SSH ports of the workers of an instance."""
+        if not (job.uses_ssh and self._options.shares_ports(job)):
+            return [ssh.PORT] * job.shape.workers
+        if self._ports is None:
+            self._ports = self._used_ports()
+        return self._ports.ports(ssh_ports.Instance(job.uid, instance, attempt), job.shape.workers)
+
+    def _used_ports(self) -> ssh_ports.PortBook:
+        """Return the ports of the workers that exist."""
+        book = ssh_ports.PortBook(self._options.ssh_ports)
+        for pod in self._cache:
+            labels, job = pod["metadata"].get("labels") or {}, owner(pod)
+            port = int(labels.get(reserved.SSH_PORT_LABEL, ssh.PORT))
+            if job is not None and port != ssh.PORT:
+                attempt = int(labels[reserved.ATTEMPT_LABEL])
+                instance = ssh_ports.Instance(job[1], plan.instance_of(pod), attempt)
+                book.note(instance, int(labels[reserved.WORKER_LABEL]), port)
+        return book
 
     async def _create_pod(self, job: Job, pod: Object) -> bool:
         try:

@@ -16,6 +16,7 @@ from openipu.kubernetes import options
 from openipu.kubernetes.cluster.client import ApiError, open_client
 from openipu.kubernetes.cluster.events import EventRecorder
 from openipu.kubernetes.cluster.lease import Election
+from openipu.kubernetes.domain import ssh_ports as port_range
 from openipu.kubernetes.domain.pods import PodOptions
 from openipu.kubernetes.operator import metrics, probes
 from openipu.kubernetes.operator.certificate import MetricsCertificate
@@ -52,6 +53,11 @@ _log = structlog.get_logger("openipu.kubernetes.operator")
 @click.option("--host-network/--no-host-network", default=True, help="Whether pods of jobs use the network of hosts.")
 @click.option(
     "--request-ipus/--no-request-ipus", default=False, help="Whether workers request IPUs as an extended resource."
+)
+@click.option(
+    "--ssh-ports",
+    default=str(port_range.DEFAULT_RANGE),
+    help="Ports of the SSH servers of workers in the network of hosts.",
 )
 @click.option("--host", default="127.0.0.1", help="Address of the probes.")
 @click.option("--health-port", default=8081, type=click.IntRange(0, 65535), help="Port of /healthz and /readyz.")
@@ -126,6 +132,7 @@ async def _serve(
     pull_secrets: str,
     host_network: bool,
     request_ipus: bool,
+    ssh_ports: str,
     host: str,
     health_port: int,
     metrics_host: str,
@@ -145,7 +152,13 @@ async def _serve(
     **_: object,
 ) -> None:
     pods = PodOptions(
-        launcher_image, proxy, launcher_pull_policy, _names(pull_secrets), host_network, ipu_resource=request_ipus
+        launcher_image,
+        proxy,
+        launcher_pull_policy,
+        _names(pull_secrets),
+        host_network,
+        ipu_resource=request_ipus,
+        ssh_ports=port_range.parse(ssh_ports),
     )
     identity = identity or f"{socket.gethostname()}_{os.urandom(4).hex()}"
     meters = Meters()

@@ -25,6 +25,7 @@ def of_job(job: str, number: int) -> list[str]:
         names.launcher(job, number),
         names.config(job, number),
         names.account(job),
+        names.ssh_keys(job, "1234"),
         names.label(job),
     ]
 

@@ -158,9 +158,12 @@ def test_variables_of_the_launcher_replace_those_of_the_template():
     assert (found["A"], found["B"]) == ("worker", "launcher")
 
 
-def test_a_launcher_with_ssh_needs_no_kubectl_for_mpi():
-    ipujob = first_form(launcher={"command": ["mpirun"], "remoteShell": "SSH"})
-    assert "OMPI_MCA_plm_rsh_agent" not in variables(launcher(ipujob))
+def test_the_launcher_has_the_user_of_the_workers():
+    """Files on shared volumes belong to one user. Other rights of workers are not needed."""
+    context = {"runAsUser": 1000, "runAsGroup": 100, "capabilities": {"add": ["IPC_LOCK"]}}
+    ipujob = first_form(workers=workers(container={"securityContext": context}))
+    assert launcher(ipujob)["spec"]["containers"][0]["securityContext"] == {"runAsUser": 1000, "runAsGroup": 100}
+    assert worker(ipujob)["spec"]["containers"][0]["securityContext"] == {**context, "privileged": True}
 
 
 def test_labels_select_the_pods_of_an_attempt():
