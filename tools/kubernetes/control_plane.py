@@ -29,8 +29,10 @@ LAST_INSECURE = 23
 class ControlPlane:
     """Control plane in a folder, which is removed with it."""
 
-    def __init__(self, state: Path) -> None:
+    def __init__(self, state: Path, client_rate: int = 0) -> None:
+        """``client_rate``: requests per second of controller manager and scheduler, 0 for their defaults."""
         self.site = Site(state)
+        self._client_rate = client_rate
 
     @property
     def running(self) -> bool:
@@ -55,12 +57,16 @@ class ControlPlane:
         check_free([Endpoint(ADDRESS, port) for port in PORTS.values()], _REMEDY)
         if not site.tokens.exists():
             _write_keys(site)
-        for name, command, ready in self._processes(programs):
-            service = Service(
-                name, site.state / f"{name}.json", site.state / f"{name}.log", command, system_environment()
-            )
-            service.start()
-            service.wait_ready(ready, READY_SECONDS)
+        for name in ("etcd", *SERVERS):
+            self.start(name, programs)
+
+    def start(self, name: str, programs: Path) -> None:
+        """Start one process that does not run, and wait until it is ready. Raises ProcessError."""
+        command, ready = self._processes(programs)[name]
+        stopped = self.service(name)
+        service = Service(name, stopped.pid_file, stopped.log, command, system_environment())
+        service.start()
+        service.wait_ready(ready, READY_SECONDS)
 
     def down(self) -> bool:
         """Stop all processes and remove their files. Return whether there were any. Raises ProcessError."""
@@ -77,12 +83,14 @@ class ControlPlane:
         for name in (*reversed(SERVERS), "etcd"):
             self.service(name).stop()
 
-    def _processes(self, programs: Path) -> list[tuple[str, list[str], Callable[[], bool]]]:
-        """Return name, command and readiness of each process, in the order of their start."""
+    def _processes(self, programs: Path) -> dict[str, tuple[list[str], Callable[[], bool]]]:
+        """Return name -> command and readiness of each process."""
         site, state = self.site, self.site.state
         etcd = f"http://{ADDRESS}:{PORTS['etcd']}"
         peer = f"http://{ADDRESS}:{PORTS['etcd-peer']}"
-        no_http = ["--port=0"] if minor_version(programs) <= LAST_INSECURE else []
+        common = ["--port=0"] if minor_version(programs) <= LAST_INSECURE else []
+        if self._client_rate:
+            common += [f"--kube-api-qps={self._client_rate}", f"--kube-api-burst={2 * self._client_rate}"]
         given = programs / "etcd"  # the built programs have none: that of the package is used
         commands = {
             # The data is removed with the control plane, so it need not survive a power failure.
@@ -116,15 +124,15 @@ class ControlPlane:
             "kube-controller-manager": [
                 str(programs / "kube-controller-manager"),
                 *_component(site, "kube-controller-manager"),
-                *no_http,
+                *common,
                 "--use-service-account-credentials=true",
                 f"--service-account-private-key-file={state / 'accounts.key'}",
                 f"--root-ca-file={site.ca}",
             ],
-            "kube-scheduler": [str(programs / "kube-scheduler"), *_component(site, "kube-scheduler"), *no_http],
+            "kube-scheduler": [str(programs / "kube-scheduler"), *_component(site, "kube-scheduler"), *common],
         }
         paths = {"etcd": "/health", "kube-apiserver": "/readyz"}
-        return [(name, command, self._probe(name, paths.get(name, "/healthz"))) for name, command in commands.items()]
+        return {name: (command, self._probe(name, paths.get(name, "/healthz"))) for name, command in commands.items()}
 
     def _probe(self, name: str, path: str) -> Callable[[], bool]:
         def ready() -> bool:
