@@ -30,6 +30,11 @@ class LeaseTimes:
     renew: float = 10.0
     retry: float = 2.0
 
+    @classmethod
+    def of(cls, duration: float) -> LeaseTimes:
+        """Return the times of a lease of this duration, in the proportions of the defaults."""
+        return cls(duration, duration * 2 / 3, duration * 2 / 15)
+
 
 class Election:
     """One candidate. ``run`` calls ``lead`` each time it becomes the leader, and cancels it when it no longer is."""

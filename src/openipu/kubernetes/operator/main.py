@@ -15,7 +15,7 @@ import uvicorn
 from openipu.kubernetes import options
 from openipu.kubernetes.cluster.client import ApiError, open_client
 from openipu.kubernetes.cluster.events import EventRecorder
-from openipu.kubernetes.cluster.lease import Election
+from openipu.kubernetes.cluster.lease import Election, LeaseTimes
 from openipu.kubernetes.domain import ssh_ports as port_range
 from openipu.kubernetes.domain.pods import PodOptions
 from openipu.kubernetes.operator import metrics, probes
@@ -39,6 +39,9 @@ _log = structlog.get_logger("openipu.kubernetes.operator")
 @click.option("--namespace", required=True, help="Namespace of the lease.")
 @click.option("--watch-namespaces", default="", help="Namespaces with jobs, separated by commas. The default is all.")
 @click.option("--lease", default="ipu-operator", help="Name of the lease with which replicas elect their leader.")
+@click.option(
+    "--lease-seconds", default=15, type=click.IntRange(min=1), help="Seconds until another replica may take over."
+)
 @click.option("--identity", default="", help="Name of this replica in the lease. The default is the host name.")
 @click.option("--proxy", default="http://ipu-operator-vipu-proxy", help="URL of the V-IPU proxy, also for launchers.")
 @click.option(
@@ -124,6 +127,7 @@ async def _serve(
     namespace: str,
     watch_namespaces: str,
     lease: str,
+    lease_seconds: int,
     identity: str,
     proxy: str,
     proxy_token: Path,
@@ -165,7 +169,7 @@ async def _serve(
     certificate = MetricsCertificate(metrics_certificates, socket.gethostname()) if metrics_port else None
     async with await open_client(kubeconfig, meters.count_api_request) as client:
         partitions = ProxyClient(proxy, proxy_token, meters.count_proxy_failure)
-        replica = Replica(Election(client, namespace, lease, identity))
+        replica = Replica(Election(client, namespace, lease, identity, LeaseTimes.of(lease_seconds)))
 
         async def lead() -> None:
             # New caches each time: what a former leader remembers may be outdated.
