@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import datetime
 import threading
 from dataclasses import dataclass, field
@@ -11,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from openipu.kubernetes.cluster.client import NODES, PODS, ApiError, Client, Object, open_client
-from openipu.kubernetes.cluster.informer import Informer
+from openipu.kubernetes.cluster.informer import Informer, Key, key
+from openipu.kubernetes.cluster.work_queue import WorkQueue
 
 _HEARTBEAT_SECONDS = 10.0
 _READY_SECONDS = 60.0
@@ -54,24 +56,21 @@ class HollowNode:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         async with await open_client(str(self.kubeconfig)) as client:
             await self._register(client)
-            tasks: set[asyncio.Task[None]] = set()
 
-            def changed(pod: Object) -> None:
-                if pod["spec"].get("nodeName") == self.name and pods.get(
-                    (pod["metadata"]["namespace"], pod["metadata"]["name"])
-                ):
-                    task = asyncio.ensure_future(self._sync(client, pod))
-                    tasks.add(task)
-                    task.add_done_callback(tasks.discard)
+            async def sync(name: Key) -> None:
+                pod = pods.get(name)
+                if pod is not None and pod["spec"].get("nodeName") == self.name:
+                    await self._sync(client, pod)
 
-            pods = Informer(client, PODS, changed)
-            others = [asyncio.create_task(pods.run()), asyncio.create_task(self._beat(client))]
+            queue: WorkQueue[Key] = WorkQueue(sync)  # repeats what fails while the API server is down
+            pods = Informer(client, PODS, lambda pod: queue.add(key(pod)))
+            others = [asyncio.create_task(each) for each in (pods.run(), queue.run(), self._beat(client))]
             await pods.synced.wait()
             self._ready.set()
             await self._stop.wait()
             for each in others:
                 each.cancel()
-            await asyncio.gather(*others, *tasks, return_exceptions=True)
+            await asyncio.gather(*others, return_exceptions=True)
 
     async def _register(self, client: Client) -> None:
         node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": self.name, "labels": self.labels}}
@@ -85,7 +84,8 @@ class HollowNode:
     async def _beat(self, client: Client) -> None:
         while True:
             await asyncio.sleep(_HEARTBEAT_SECONDS)
-            await self._report(client)
+            with contextlib.suppress(ApiError):
+                await self._report(client)
 
     async def _report(self, client: Client) -> None:
         capacity = {"cpu": "4000", "memory": "4000Gi", "pods": "10000", "graphcore.ai/ipu": "100000"}

@@ -29,6 +29,8 @@ class Operator(Program):
     options: tuple[str, ...] = ()
     name: str = "operator"
     port: int = field(default_factory=free_port)
+    kubeconfig: Path | None = None  # None: that of the cluster
+    proxy_url: str = ""  # empty: that of the proxy
 
     @property
     def log_file(self) -> Path:
@@ -37,12 +39,14 @@ class Operator(Program):
     def start(self, *, leads: bool = True) -> None:
         """Start the process and wait until it leads, or until it is a candidate."""
         file = self.proxy.folder / "operator.token"
-        file.write_text(token(self.cluster, OPERATOR))
-        command = ["--kubeconfig", str(self.cluster.kubeconfig), "--namespace", self.cluster.namespace]
+        if not file.exists():  # it is valid for an hour
+            file.write_text(token(self.cluster, OPERATOR))
+        kubeconfig = self.kubeconfig or self.cluster.kubeconfig
+        command = ["--kubeconfig", str(kubeconfig), "--namespace", self.cluster.namespace]
         command += ["--watch-namespaces", self.cluster.namespace, "--identity", self.name]
-        command += ["--proxy", self.proxy.url, "--proxy-token", str(file), "--launcher-image", "launcher:1"]
-        command += ["--health-port", str(self.port), "--metrics-port", "0", "--webhook-port", "0"]
-        command += ["--watch-seconds", "0.3", "--retry-seconds", "0.3"]
+        command += ["--proxy", self.proxy_url or self.proxy.url, "--proxy-token", str(file)]
+        command += ["--launcher-image", "launcher:1", "--health-port", str(self.port)]
+        command += ["--metrics-port", "0", "--webhook-port", "0", "--watch-seconds", "0.3", "--retry-seconds", "0.3"]
         command += ["--back-off-scale", "0.01", *self.options]
         event = "leading" if leads else "operator starts"
         self.launch("openipu.kubernetes.operator.main", command, lambda: event in self.log)

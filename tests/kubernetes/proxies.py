@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.integration.vipu_servers import InProcess
+from tests.integration.vipu_servers import Client
 from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.program import Program
 from tests.ports import free_port
@@ -24,9 +24,10 @@ class Proxy(Program):
 
     cluster: Cluster
     folder: Path
-    vipu: InProcess
+    vipu: Client
     options: tuple[str, ...] = ()
     port: int = field(default_factory=free_port)
+    kubeconfig: Path | None = None  # None: that of the cluster
 
     @property
     def url(self) -> str:
@@ -43,7 +44,8 @@ class Proxy(Program):
 
     def start(self) -> None:
         """Start the process and wait until it serves."""
-        command = ["--kubeconfig", str(self.cluster.kubeconfig), "--namespace", self.cluster.namespace]
+        kubeconfig = self.kubeconfig or self.cluster.kubeconfig
+        command = ["--kubeconfig", str(kubeconfig), "--namespace", self.cluster.namespace]
         command += ["--controllers", str(self.controllers), "--credentials", str(self.folder / "credentials")]
         command += ["--port", str(self.port), "--survey-seconds", "0.2", "--sweep-seconds", "0.5", *self.options]
         self.launch("openipu.kubernetes.proxy.main", command, self.serves)

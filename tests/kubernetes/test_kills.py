@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Killed programs: no partition is lost or given twice, no job is stuck, and no restart is counted twice.
+
+``KILLS``: number of random kills. ``SEED``: seed of their order, which is printed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from openipu.kubernetes.cluster.client import CONFIG_MAPS, PODS, Client, open_client
+from openipu.kubernetes.domain import reserved
+from tests.integration.vipu_servers import listed
+from tests.kubernetes.audit import TRACKER, Audit
+from tests.kubernetes.cluster import Cluster
+from tests.kubernetes.hollow import HollowNode
+from tests.kubernetes.lives import Api, Life, live
+from tests.kubernetes.victims import Frozen, Replica, Site, Victim, open_site
+from tests.unit.kubernetes.domain.ipujobs import first_form
+
+KILLS = int(os.environ.get("KILLS") or 20)
+SEED = int(os.environ.get("SEED") or random.SystemRandom().randrange(2**32))
+
+pytestmark = [pytest.mark.usefixtures("node"), pytest.mark.timeout(120 + 30 * KILLS)]
+
+_LIVES = 6  # jobs at the same time
+_STEADY = ("steady-0", "steady-1")  # jobs that run all the time
+_PAUSES = (0.1, 2.0)  # seconds between kills, and until a killed program starts again
+_RELEASE_SECONDS = 60.0  # until the last partitions are released
+
+
+@pytest.fixture(scope="module")
+def node(control_plane: Cluster) -> Iterator[HollowNode]:
+    """Yield a node without processes."""
+    node = HollowNode(control_plane.kubeconfig)
+    node.start()
+    yield node
+    node.stop()
+
+
+def test_random_kills(cluster: Cluster, tmp_path: Path) -> None:
+    print(f"KILLS={KILLS} SEED={SEED}")
+    with open_site(cluster, tmp_path, replicas=2) as site:
+        asyncio.run(_random_kills(site, random.Random(SEED)))
+
+
+async def _random_kills(site: Site, chance: random.Random) -> None:
+    namespace = site.cluster.namespace
+    async with await open_client(str(site.cluster.kubeconfig)) as client:
+        audit = Audit(client, namespace, site.vipu.address)
+        api = Api(client)
+        steady = [Life(api, namespace, name) for name in _STEADY]
+        for each in steady:
+            await each.submit(first_form(modelReplicas="2"))
+            await each.reach_state("Running")
+        before = await _identities(client, namespace, steady)
+        done = asyncio.Event()
+        async with asyncio.TaskGroup() as tasks:
+            auditing = tasks.create_task(audit.run())
+            lives = [tasks.create_task(_live_on(api, namespace, slot, chance.random(), done)) for slot in range(_LIVES)]
+            await _kill(site, chance)
+            done.set()
+            count = sum(await asyncio.gather(*lives))
+            assert await _identities(client, namespace, steady) == before
+            for each in steady:
+                await each.delete()
+            await _wait_released(site, client)
+            auditing.cancel()
+        assert audit.found == []
+        print(f"{count} jobs, {audit.rounds} observations")
+        assert audit.rounds > KILLS
+        assert count > _LIVES
+
+
+async def _live_on(api: Api, namespace: str, slot: int, seed: float, done: asyncio.Event) -> int:
+    """Live one job after the other until all kills are done. Return the number of jobs."""
+    chance, count = random.Random(seed), 0
+    while not done.is_set():
+        await live(Life(api, namespace, f"job-{slot}-{count}"), chance)
+        count += 1
+    return count
+
+
+async def _kill(site: Site, chance: random.Random) -> None:
+    """Kill programs, sometimes two at the same time, and start them again."""
+    victims: list[Victim] = [*map(Replica, site.operators), site.proxy, site.api_server, site.vipu]
+    deck: list[Victim] = []
+    killed = 0
+    while killed < KILLS:
+        if not deck:  # so each is killed as often as the others
+            deck = [*victims, Frozen(chance.choice(site.operators))]
+            chance.shuffle(deck)
+        chosen = [deck.pop() for _ in range(min(len(deck), chance.choice((1, 1, 2))))]
+        await asyncio.sleep(chance.uniform(*_PAUSES))
+        for each in chosen:
+            await asyncio.to_thread(each.kill)
+        await asyncio.sleep(chance.uniform(*_PAUSES))
+        # The others do not start without the API server.
+        for each in sorted(chosen, key=lambda each: each is not site.api_server):
+            await asyncio.to_thread(each.start)
+        killed += len(chosen)
+
+
+async def _identities(client: Client, namespace: str, lives: list[Life]) -> Any:
+    """Return what must not change while a job runs: its pods, its partition and its restarts."""
+    tracker = await client.get(CONFIG_MAPS, namespace, TRACKER)
+    found = {}
+    for life in lives:
+        job = await life.job()
+        assert job is not None
+        pods = {each["metadata"]["name"]: each["metadata"]["uid"] for each in await life.pods()}
+        records = {id: text for id, text in tracker["data"].items() if job["metadata"]["uid"] in text}
+        found[life.name] = pods, records, job["status"]["restartCount"], job["status"]["launcherStatus"]
+    return found
+
+
+async def _wait_released(site: Site, client: Client) -> None:
+    """Wait until neither the V-IPU controller nor the API server has anything of the jobs."""
+    namespace, left = site.cluster.namespace, None
+    deadline = asyncio.get_running_loop().time() + _RELEASE_SECONDS
+    while left is None or any(left):
+        assert asyncio.get_running_loop().time() < deadline, f"left after {_RELEASE_SECONDS:g} s: {left}"
+        tracker = await client.get(CONFIG_MAPS, namespace, TRACKER)
+        pods, _ = await client.list(PODS, namespace, reserved.JOB_LABEL)
+        left = listed(site.proxy.vipu), tracker.get("data") or {}, [each["metadata"]["name"] for each in pods]
+        await asyncio.sleep(0.1)
