@@ -60,7 +60,7 @@ def peak_memory(pid: int) -> float:
 
 @dataclass
 class Board:
-    """Jobs and their states at the API server. ``changed`` is called with each new state."""
+    """List of all jobs with their states at the API server. It passes each new state to ``changed``."""
 
     client: Client
     changed: Callable[[Key, str], None] = lambda name, state: None

@@ -17,6 +17,7 @@ from openipu.kubernetes.domain import reserved
 from openipu.kubernetes.domain.pods import PodOptions
 from openipu.kubernetes.operator.admission import Admission
 from openipu.kubernetes.operator.children import Children, job_key, needed
+from openipu.kubernetes.operator.job_store import JobStore
 from openipu.kubernetes.operator.meters import Meters, RestartCounter
 from openipu.kubernetes.operator.partition_watch import PartitionWatch
 from openipu.kubernetes.operator.proxy_client import ProxyClient
@@ -60,8 +61,7 @@ class JobController:
         self.partitions = PartitionWatch(proxy, self.admission, self._partition_lost, watch_seconds)
         self._children = Children(client, self.pods, options)
         self._reconciler = Reconciler(
-            client,
-            self.jobs,
+            JobStore(client, self.jobs),
             self._children,
             self.admission,
             self.partitions,

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import http
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from openipu.kubernetes.cluster.client import IPUJOBS, ApiError, Client, Object
+from openipu.kubernetes.cluster.client import ApiError, Object
 from openipu.kubernetes.cluster.events import EventRecorder
-from openipu.kubernetes.cluster.informer import Informer, Key
-from openipu.kubernetes.domain import job as jobs
+from openipu.kubernetes.cluster.informer import Key
+from openipu.kubernetes.domain import job as ipujob
 from openipu.kubernetes.domain import plan, progress, reserved, validation
 from openipu.kubernetes.domain import status as statuses
 from openipu.kubernetes.domain.job import CleanPodPolicy, Job
@@ -24,10 +23,9 @@ from openipu.kubernetes.domain.progress import KILLED, Progress, Stage
 from openipu.kubernetes.domain.status import State, Status
 from openipu.kubernetes.operator.admission import Admission
 from openipu.kubernetes.operator.children import Children, NameInUseError
+from openipu.kubernetes.operator.job_store import JobStore, has_finalizer
 from openipu.kubernetes.operator.partition_watch import PartitionWatch
 from openipu.kubernetes.operator.proxy_client import ProxyClient, ProxyError
-
-FINALIZER = "ipu.finalizers.graphcore.ai"
 
 _CONFLICT_SECONDS = 0.1  # until the cache has the change that caused a conflict
 _DENIED_SECONDS = 30.0  # until pods that a quota has denied are tried again
@@ -68,8 +66,7 @@ class Reconciler:
 
     def __init__(
         self,
-        client: Client,
-        cache: Informer,
+        jobs: JobStore,
         children: Children,
         admission: Admission,
         partitions: PartitionWatch,
@@ -78,19 +75,17 @@ class Reconciler:
         back_off_scale: float = 1.0,
     ) -> None:
         """``back_off_scale``: factor of the seconds before restarts."""
-        self._client = client
-        self._cache = cache
+        self._jobs = jobs
         self._children = children
         self._admission = admission
         self._partitions = partitions
         self._proxy = proxy
         self._events = events
         self._back_off_scale = back_off_scale
-        self._newest: dict[Key, Object] = {}  # jobs as this operator has written them
 
     async def reconcile(self, name: Key) -> float | None:
         """Take the next steps for a job. Return the seconds until the next ones, None to wait for a change."""
-        thing = self._find(name)
+        thing = self._jobs.find(name)
         if thing is None:
             return None
         try:
@@ -99,40 +94,28 @@ class Reconciler:
             if error.is_conflict:
                 return _CONFLICT_SECONDS
             if error.is_missing:  # the job or its namespace is gone, and the cache receives this soon
-                self._newest.pop(name, None)
+                self._jobs.forget(name)
                 return _RETRY_SECONDS
             raise
 
     async def removed(self, name: Key, uid: str) -> None:
         """Discard the state of a job that no longer exists."""
-        self._newest.pop(name, None)
+        self._jobs.forget(name)
         self._children.forget(name, uid)
         await self._admission.withdraw(name)
-
-    def _find(self, name: Key) -> Object | None:
-        """Return a job, even if the cache does not have its newest version yet."""
-        cached, written = self._cache.get(name), self._newest.get(name)
-        if cached is None or written is None:
-            self._newest.pop(name, None)
-            return cached
-        is_newer = int(written["metadata"]["resourceVersion"]) > int(cached["metadata"]["resourceVersion"])
-        if is_newer and written["metadata"]["uid"] == cached["metadata"]["uid"]:
-            return written
-        del self._newest[name]
-        return cached
 
     async def _reconcile(self, name: Key, thing: Object) -> float | None:
         uid = thing["metadata"]["uid"]
         pods = self._children.pods(name, uid)
         if thing["metadata"].get("deletionTimestamp"):
             return await self._delete(name, thing, pods)
-        if FINALIZER not in (thing["metadata"].get("finalizers") or []):
-            thing = await self._change_finalizers(name, thing, add=True)
+        if not has_finalizer(thing):
+            thing = await self._jobs.change_finalizers(name, thing, add=True)
         status = dict(thing.get("status") or {})
         problems = [] if statuses.is_finished(status) else validation.problems(thing)
         if problems:
             return await self._reject(name, thing, status, pods, problems)
-        view = _View(thing, jobs.read(thing), status, pods)
+        view = _View(thing, ipujob.read(thing), status, pods)
         due = await self._step(view)
         await self._write_status(view)
         return due
@@ -325,13 +308,15 @@ class Reconciler:
         if last is not None and last["status"] == "True" and text in last["message"]:
             return None
         new = statuses.entered(status, State.FAILED, name, time.time(), text, statuses.INVALID)
-        await self._patch_status(name, thing, {**new, "observedGeneration": thing["metadata"].get("generation", 0)})
+        await self._jobs.write_status(
+            name, thing, {**new, "observedGeneration": thing["metadata"].get("generation", 0)}
+        )
         await self._events.record(thing, statuses.INVALID, text, warning=True)
         return None
 
     async def _delete(self, name: Key, thing: Object, pods: list[Object]) -> float | None:
         """End the pods of a deleted job, release its partitions, and let it go."""
-        if FINALIZER not in (thing["metadata"].get("finalizers") or []):
+        if not has_finalizer(thing):
             return None
         uid = thing["metadata"]["uid"]
         await self._admission.withdraw(name)
@@ -347,7 +332,7 @@ class Reconciler:
         if not done:
             text = "The partitions will be released as soon as their V-IPU controllers respond."
             await self._events.record(thing, "PartitionsNotReleased", text, warning=True)
-        await self._change_finalizers(name, thing, add=False)
+        await self._jobs.change_finalizers(name, thing, add=False)
         return None
 
     async def _release(self, name: Key, uid: str, instance: int | None = None) -> bool:
@@ -356,23 +341,10 @@ class Reconciler:
         self._partitions.drop(uid, instance)
         return done
 
-    async def _change_finalizers(self, name: Key, thing: Object, *, add: bool) -> Object:
-        metadata = thing["metadata"]
-        others = [each for each in metadata.get("finalizers") or [] if each != FINALIZER]
-        patch = {
-            "metadata": {
-                "resourceVersion": metadata["resourceVersion"],
-                "finalizers": [*others, FINALIZER] if add else others,
-            }
-        }
-        written = await self._client.patch(IPUJOBS, *name, patch)
-        self._newest[name] = written
-        return written
-
     async def _write_status(self, view: _View) -> None:
         """Write the status if it differs, and then the events."""
         if not statuses.is_finished(view.thing.get("status") or {}):
-            view.thing = await self._patch_status(view.job.name, view.thing, self._status(view))
+            view.thing = await self._jobs.write_status(view.job.name, view.thing, self._status(view))
             view.status = dict(view.thing["status"])
         for reason, message, warning in view.events:
             await self._events.record(view.thing, reason, message, warning=warning)
@@ -396,19 +368,3 @@ class Reconciler:
             "desiredReplicas": instances,
             "currentReplicas": sum(stage in (Stage.RUNNING, Stage.SUCCEEDED) for stage in stages),
         }
-
-    async def _patch_status(self, name: Key, thing: Object, status: Mapping[str, Any]) -> Object:
-        """Write a status and return the job. Raises ApiError, for example if the job has changed."""
-        before: Status = thing.get("status") or {}
-        if {**before, **status} == before and not before.keys() - status.keys():
-            return thing
-        changed = {key: value for key, value in status.items() if before.get(key) != value}
-        changed.update(dict.fromkeys(before.keys() - status.keys()))
-        if "workersStatus" in changed:  # merged field by field
-            gone = before.get("workersStatus", {}).keys() - status["workersStatus"].keys()
-            changed["workersStatus"] = {**status["workersStatus"], **dict.fromkeys(gone)}
-        changed["lastReconcileTime"] = statuses.timestamp(time.time())
-        patch = {"metadata": {"resourceVersion": thing["metadata"]["resourceVersion"]}, "status": changed}
-        written = await self._client.patch(IPUJOBS, *name, patch, "status")
-        self._newest[name] = written
-        return written

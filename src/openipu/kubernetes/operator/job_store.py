@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Jobs at the API server. The operator finds its own writes at once, even if the cache does not have them yet."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from openipu.kubernetes.cluster.client import IPUJOBS, Client, Object
+from openipu.kubernetes.cluster.informer import Informer, Key
+from openipu.kubernetes.domain import status as statuses
+from openipu.kubernetes.domain.status import Status
+
+FINALIZER = "ipu.finalizers.graphcore.ai"
+
+
+def has_finalizer(job: Object) -> bool:
+    """Return whether a job stays until its partitions are released."""
+    return FINALIZER in (job["metadata"].get("finalizers") or [])
+
+
+class JobStore:
+    """Reads jobs from a cache, and writes their finalizers and their status."""
+
+    def __init__(self, client: Client, cache: Informer) -> None:
+        self._client = client
+        self._cache = cache
+        self._newest: dict[Key, Object] = {}  # as this operator has written them
+
+    def find(self, name: Key) -> Object | None:
+        """Return the newest known version of a job."""
+        cached, written = self._cache.get(name), self._newest.get(name)
+        if cached is None or written is None:
+            self._newest.pop(name, None)
+            return cached
+        is_newer = int(written["metadata"]["resourceVersion"]) > int(cached["metadata"]["resourceVersion"])
+        if is_newer and written["metadata"]["uid"] == cached["metadata"]["uid"]:
+            return written
+        del self._newest[name]
+        return cached
+
+    def forget(self, name: Key) -> None:
+        """Discard the written version of a job that no longer exists."""
+        self._newest.pop(name, None)
+
+    async def change_finalizers(self, name: Key, job: Object, *, add: bool) -> Object:
+        """Add or remove the finalizer and return the job. Raises ApiError, for example if the job has changed."""
+        metadata = job["metadata"]
+        others = [each for each in metadata.get("finalizers") or [] if each != FINALIZER]
+        patch = {
+            "metadata": {
+                "resourceVersion": metadata["resourceVersion"],
+                "finalizers": [*others, FINALIZER] if add else others,
+            }
+        }
+        return self._written(name, await self._client.patch(IPUJOBS, *name, patch))
+
+    async def write_status(self, name: Key, job: Object, status: Mapping[str, Any]) -> Object:
+        """Write a status, if it differs, and return the job. Raises ApiError, for example if the job has changed."""
+        before: Status = job.get("status") or {}
+        if {**before, **status} == before and not before.keys() - status.keys():
+            return job
+        changed = {key: value for key, value in status.items() if before.get(key) != value}
+        changed.update(dict.fromkeys(before.keys() - status.keys()))
+        if "workersStatus" in changed:  # merged field by field
+            gone = before.get("workersStatus", {}).keys() - status["workersStatus"].keys()
+            changed["workersStatus"] = {**status["workersStatus"], **dict.fromkeys(gone)}
+        changed["lastReconcileTime"] = statuses.timestamp(time.time())
+        patch = {"metadata": {"resourceVersion": job["metadata"]["resourceVersion"]}, "status": changed}
+        return self._written(name, await self._client.patch(IPUJOBS, *name, patch, "status"))
+
+    def _written(self, name: Key, job: Object) -> Object:
+        self._newest[name] = job
+        return job
