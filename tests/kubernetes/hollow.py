@@ -27,7 +27,8 @@ def _now() -> str:
 class HollowNode:
     """A node whose pods start at once, and end when they are deleted.
 
-    ``broken_images``: images that cannot be pulled, so that their pods stay Pending.
+    ``broken_images``: images that cannot be pulled, so that their pods stay Pending. ``end_seconds``: time that a
+    deleted pod needs to end.
     ``init_containers``: those that the test runs itself. Their pods stay Pending until it reports them as running.
     """
 
@@ -36,6 +37,8 @@ class HollowNode:
     labels: dict[str, str] = field(default_factory=lambda: {"ipunode": "node1"})
     broken_images: set[str] = field(default_factory=set)
     init_containers: set[str] = field(default_factory=set)
+    end_seconds: float = 0.0
+    _ending: dict[str, float] = field(default_factory=dict)  # UID of a deleted pod -> when it ends
     _thread: threading.Thread | None = None
     _loop: asyncio.AbstractEventLoop | None = None
     _stop: asyncio.Event | None = None
@@ -57,10 +60,11 @@ class HollowNode:
         async with await open_client(str(self.kubeconfig)) as client:
             await self._register(client)
 
-            async def sync(name: Key) -> None:
+            async def sync(name: Key) -> float | None:
                 pod = pods.get(name)
-                if pod is not None and pod["spec"].get("nodeName") == self.name:
-                    await self._sync(client, pod)
+                if pod is None or pod["spec"].get("nodeName") != self.name:
+                    return None
+                return await self._sync(client, pod)
 
             queue: WorkQueue[Key] = WorkQueue(sync)  # repeats what fails while the API server is down
             pods = Informer(client, PODS, lambda pod: queue.add(key(pod)))
@@ -99,16 +103,23 @@ class HollowNode:
         patch = {"status": {"capacity": capacity, "allocatable": capacity, "conditions": [ready]}}
         await client.patch(NODES, "", self.name, patch, "status")
 
-    async def _sync(self, client: Client, pod: Object) -> None:
+    async def _sync(self, client: Client, pod: Object) -> float | None:
+        """Start or end a pod. Return the seconds until it ends, None if it does not."""
         metadata, status = pod["metadata"], pod.get("status") or {}
         try:
             if metadata.get("deletionTimestamp"):
+                now = asyncio.get_running_loop().time()
+                left = self._ending.setdefault(metadata["uid"], now + self.end_seconds) - now
+                if left > 0:
+                    return left
                 await client.delete(PODS, metadata["namespace"], metadata["name"], metadata["uid"], grace_seconds=0)
+                self._ending.pop(metadata["uid"], None)
             elif status.get("phase") == "Pending" and not status.get("startTime"):
                 await self.report(client, pod, waiting=self._obstacle(pod["spec"]))
         except ApiError as error:
             if not (error.is_missing or error.is_conflict):
                 raise
+        return None
 
     def _obstacle(self, spec: Object) -> str:
         if {each["image"] for each in spec["containers"]} & self.broken_images:

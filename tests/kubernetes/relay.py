@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -21,6 +22,10 @@ Hook = Callable[[int, str], Awaitable[None]]
 """Called with the number of a write, from 1, and its method and path."""
 
 
+class DropError(Exception):
+    """Raised by ``before`` to drop a write: the server does not receive it."""
+
+
 async def _nothing(number: int, write: str) -> None:
     pass
 
@@ -36,6 +41,17 @@ class Relay:
         self.before: Hook = _nothing
         self.after: Hook = _nothing
         self._runners: list[web.AppRunner] = []
+        self._held = ""
+        self._opened = asyncio.Event()
+
+    def hold(self, path: str) -> None:
+        """Hold back all answers for paths with this text, such as streams of changes, until ``release``."""
+        self._held, self._opened = path, asyncio.Event()
+
+    def release(self) -> None:
+        """Send the answers that are held back."""
+        self._held = ""
+        self._opened.set()
 
     async def __aenter__(self) -> Relay:
         # Without limits: each watch holds a connection.
@@ -87,7 +103,10 @@ class Relay:
         if counted:
             self.writes.append(write)
             number = len(self.writes)
-            await self.before(number, write)
+            try:
+                await self.before(number, write)
+            except DropError:
+                raise web.HTTPBadGateway from None
         headers = {name: value for name, value in request.headers.items() if name.lower() not in _DROPPED}
         async with self._session.request(
             request.method, target + request.raw_path, data=body, headers=headers, ssl=context or True
@@ -102,6 +121,8 @@ class Relay:
                 await response.write(await answer.read())
             else:
                 async for chunk in answer.content.iter_any():
+                    if self._held and self._held in request.path:
+                        await self._opened.wait()
                     await response.write(chunk)
             await response.write_eof()
             return response

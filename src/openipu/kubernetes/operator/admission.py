@@ -54,7 +54,7 @@ class Admission:
         self._retry_seconds = retry_seconds
         self._queue = JobQueue()
         self._pending: dict[Name, _PendingReservation] = {}
-        self._grants: dict[tuple[str, int], Grant] = {}
+        self._grants: dict[str, dict[int, Grant]] = {}  # UID of a job -> instance -> grant
         self._locks: defaultdict[Name, asyncio.Lock] = defaultdict(asyncio.Lock)  # held during requests to the proxy
         self._namespaces = WorkQueue(self._serve)
 
@@ -78,7 +78,11 @@ class Admission:
 
     def grant(self, uid: str, instance: int) -> Grant | None:
         """Return the partition of an instance, None if it has none or nothing is known."""
-        return self._grants.get((uid, instance))
+        return self._grants.get(uid, {}).get(instance)
+
+    def granted(self, uid: str) -> set[int]:
+        """Return the instances of a job that have a partition, as far as is known."""
+        return set(self._grants.get(uid, ()))
 
     def enqueue(self, job: Job, instance: int, created: str) -> None:
         """Queue a job for the partition of an instance. ``created``: timestamp that determines its position."""
@@ -108,8 +112,10 @@ class Admission:
     async def resume(self, job: Job, instance: int) -> Partition:
         """Return the partition that an instance has according to the proxy. Raises ProxyError."""
         async with self._locks[job.name]:
-            partition = await self._proxy.reserve(job.name, job.uid, instance, job.shape)
-            self._grants[job.uid, instance] = Grant(partition, time.monotonic())
+            partition = await self._reserve(job, instance)
+            pending = self._pending.get(job.name)
+            if pending is not None:
+                self._take_out(pending, instance)
             return partition
 
     async def release(self, job: Name, uid: str, instance: int | None = None) -> bool:
@@ -117,21 +123,30 @@ class Admission:
 
         Raises ProxyError.
         """
-        await self.withdraw(job)
+        await self.withdraw(job, instance)
         done = await self._proxy.release(job, uid, instance)
-        for granted in [each for each in self._grants if each[0] == uid and instance in (None, each[1])]:
-            del self._grants[granted]
+        if instance is None:
+            self._grants.pop(uid, None)
+        else:
+            self._grants.get(uid, {}).pop(instance, None)
         for namespace in self._queue.namespaces():
             self._namespaces.add(namespace)
         return done
 
-    async def withdraw(self, job: Name) -> None:
-        """Remove a job from the queue. When this returns, no reservation for it is in progress."""
-        self._pending.pop(job, None)
-        self._leave(job)
+    async def withdraw(self, job: Name, instance: int | None = None) -> None:
+        """Remove a job, or one instance of it, from the queue.
+
+        When this returns, no reservation for it is in progress.
+        """
+        pending = self._pending.get(job)
+        if pending is not None and instance is not None:
+            self._take_out(pending, instance)
+        elif pending is not None:
+            self._leave(pending)
         async with self._locks[job]:
             pass
-        self._locks.pop(job, None)
+        if job not in self._pending:
+            self._locks.pop(job, None)
 
     async def _serve(self, namespace: str) -> float | None:
         """Request the partitions of the first job of a namespace. Return the seconds until the next attempt."""
@@ -148,20 +163,23 @@ class Admission:
                 return self._retry_seconds
             try:
                 for instance in sorted(pending.instances):
-                    partition = await self._proxy.reserve(name, pending.job.uid, instance, pending.job.shape)
-                    self._grants[pending.job.uid, instance] = Grant(partition, time.monotonic())
-                    pending.instances.discard(instance)
-                    _log.info("partition reserved", job="/".join(name), instance=instance, partition=partition.id)
-                    self._changed(name)
+                    if instance in pending.instances:  # not withdrawn meanwhile
+                        partition = await self._reserve(pending.job, instance)
+                        self._take_out(pending, instance)
+                        _log.info("partition reserved", job="/".join(name), instance=instance, partition=partition.id)
+                        self._changed(name)
             except ProxyError as error:
                 if error.reason != NO_CAPACITY and str(error) != pending.reason:
                     _log.warning("partition not reserved", job="/".join(name), error=str(error))
                 self._report_wait(pending, str(error))
                 return self._retry_seconds
-            if self._pending.get(name) is pending:
-                del self._pending[name]
-                self._leave(name)
         return 0.0
+
+    async def _reserve(self, job: Job, instance: int) -> Partition:
+        """Reserve the partition of an instance, and note it. Raises ProxyError."""
+        partition = await self._proxy.reserve(job.name, job.uid, instance, job.shape)
+        self._grants.setdefault(job.uid, {})[instance] = Grant(partition, time.monotonic())
+        return partition
 
     def _report_wait(self, pending: _PendingReservation, reason: str) -> None:
         """Note why the first job of a namespace waits, and report new positions to it and to those behind it."""
@@ -173,7 +191,17 @@ class Admission:
             if is_reportable(position, self._pending[each].reported):
                 self._changed(each)
 
-    def _leave(self, job: Name) -> None:
+    def _take_out(self, pending: _PendingReservation, instance: int) -> None:
+        """Remove an instance from the queue, and its job with the last one."""
+        pending.instances.discard(instance)
+        if not pending.instances:
+            self._leave(pending)
+
+    def _leave(self, pending: _PendingReservation) -> None:
         """Remove a job from the queue. Then schedule the next one."""
-        if self._queue.remove(job):
-            self._namespaces.add(job[0])
+        name = pending.job.name
+        pending.instances.clear()
+        if self._pending.get(name) is pending:
+            del self._pending[name]
+            self._queue.remove(name)
+            self._namespaces.add(name[0])

@@ -58,7 +58,7 @@ class JobController:
             keep=needed,
         )
         self.admission = Admission(proxy, self.queue.add, retry_seconds)
-        self.partitions = PartitionWatch(proxy, self.admission, self._partition_lost, watch_seconds)
+        self.partitions = PartitionWatch(proxy, self.admission, self._partition_changed, watch_seconds)
         self._children = Children(client, self.pods, options)
         self._reconciler = Reconciler(
             JobStore(client, self.jobs),
@@ -111,7 +111,7 @@ class JobController:
         if name is not None:
             self.queue.add(name)
 
-    def _partition_lost(self, uid: str) -> None:
+    def _partition_changed(self, uid: str) -> None:
         name = self._names.get(uid)
         if name is not None:
             self.queue.add(name)

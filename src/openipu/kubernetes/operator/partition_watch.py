@@ -17,36 +17,38 @@ _log = structlog.get_logger("openipu.kubernetes.operator.partition_watch")
 
 
 class PartitionWatch:
-    """Last known states. ``lost`` is called with the UID of a job whose partition is lost."""
+    """Last known states. ``changed`` is called with the UID of a job that has lost a partition, or found one."""
 
     def __init__(
-        self, proxy: ProxyClient, admission: Admission, lost: Callable[[str], None], seconds: float = 5.0
+        self, proxy: ProxyClient, admission: Admission, changed: Callable[[str], None], seconds: float = 5.0
     ) -> None:
         self._proxy = proxy
         self._admission = admission
-        self._lost = lost
+        self._changed = changed
         self._seconds = seconds
-        self._states: dict[tuple[str, int], PartitionState] = {}
+        self._states: dict[str, dict[int, PartitionState]] = {}  # UID of a job -> instance -> state
         self._read_at: float | None = None  # when the last reading began
         self._started = time.monotonic()
 
     def exists(self, uid: str, instance: int) -> bool:
         """Return whether the proxy has a partition for an instance of a job."""
-        found = self._states.get((uid, instance))
+        found = self._state(uid, instance)
         return found is not None and not found.is_lost
 
-    def instances(self, uid: str) -> list[int]:
+    def instances(self, uid: str) -> set[int]:
         """Return the instances of a job that have a partition, also a lost one."""
-        return [number for owner, number in self._states if owner == uid]
+        return {*self._states.get(uid, ()), *self._admission.granted(uid)}
 
     def counts(self) -> Counter[str]:
         """Return state -> number of partitions. The state is empty if its controller does not respond."""
-        return Counter(each.state for each in self._states.values())
+        return Counter(each.state for states in self._states.values() for each in states.values())
 
     def drop(self, uid: str, instance: int | None = None) -> None:
         """Drop the partitions of a job, or of one instance, because they were released."""
-        for each in [each for each in self._states if each[0] == uid and instance in (None, each[1])]:
-            del self._states[each]
+        if instance is None:
+            self._states.pop(uid, None)
+        else:
+            self._states.get(uid, {}).pop(instance, None)
 
     def is_lost(self, uid: str, instance: int) -> bool:
         """Return whether the partition of an instance with pods can no longer be used."""
@@ -55,7 +57,7 @@ class PartitionWatch:
         grant = self._admission.grant(uid, instance)
         if self._read_at <= (self._started if grant is None else grant.since):
             return False
-        found = self._states.get((uid, instance))
+        found = self._state(uid, instance)
         if found is None:
             return True
         return found.is_lost and (grant is None or grant.partition.id == found.id)
@@ -75,9 +77,17 @@ class PartitionWatch:
             _log.warning("states of partitions not read", error=str(error))
             return
         before = self._states
-        self._states, self._read_at = {(each.uid, each.instance): each for each in found}, now
-        for uid, _ in before.keys() - self._states.keys():
-            self._lost(uid)
+        self._states, self._read_at = {}, now
         for each in found:
-            if each.is_lost:
-                self._lost(each.uid)
+            self._states.setdefault(each.uid, {})[each.instance] = each
+        for uid, instances in before.items():
+            if instances.keys() - self._states.get(uid, {}).keys():
+                self._changed(uid)
+        for each in found:
+            # A former operator may have reserved a partition that was unknown when this one started.
+            is_new = each.instance not in before.get(each.uid, {})
+            if each.is_lost or (is_new and self._admission.grant(each.uid, each.instance) is None):
+                self._changed(each.uid)
+
+    def _state(self, uid: str, instance: int) -> PartitionState | None:
+        return self._states.get(uid, {}).get(instance)

@@ -82,6 +82,7 @@ class Reconciler:
         self._proxy = proxy
         self._events = events
         self._back_off_scale = back_off_scale
+        self._denied: dict[tuple[str, int], float] = {}  # UID and instance -> when its pods are tried again
 
     async def reconcile(self, name: Key) -> float | None:
         """Take the next steps for a job. Return the seconds until the next ones, None to wait for a change."""
@@ -102,6 +103,7 @@ class Reconciler:
         """Discard the state of a job that no longer exists."""
         self._jobs.forget(name)
         self._children.forget(name, uid)
+        self._denied = {key: until for key, until in self._denied.items() if key[0] != uid}
         await self._admission.withdraw(name)
 
     async def _reconcile(self, name: Key, thing: Object) -> float | None:
@@ -141,7 +143,7 @@ class Reconciler:
         job = view.job
         found = plan.make(job, view.pods, view.restarts)
         view.instances = found.instances
-        await self._release_surplus(view)
+        surplus_due = await self._release_surplus(view)
         ended = self._end(view, found.instances)
         if ended is not None:
             self._restart_or_end(view, ended)
@@ -157,7 +159,7 @@ class Reconciler:
         delay = self._restart_delay(view)
         if delay > 0:
             return delay
-        dues = [await self._create_missing(view, each) for each in found.instances if each.missing]
+        dues = [surplus_due, *[await self._create_missing(view, each) for each in found.instances if each.missing]]
         self._report(view)
         return min((each for each in dues if each is not None), default=None)
 
@@ -201,6 +203,9 @@ class Reconciler:
     async def _create_missing(self, view: _View, instance: Instance) -> float | None:
         """Create the missing pods of an instance if it has its partition."""
         job, number = view.job, instance.number
+        denied = self._denied.get((job.uid, number), 0.0) - time.monotonic()
+        if denied > 0:
+            return await self._give_back(view, number, denied)
         grant = self._admission.grant(job.uid, number)
         try:
             if grant is not None:
@@ -241,10 +246,21 @@ class Reconciler:
             raise error
         view.status["lastMessage"] = f"Pods are denied: {error}"
         view.add_event("PodsDenied", str(error), warning=True)
-        mine = [each for each in self._children.pods(job.name, job.uid) if plan.instance_of(each) == instance]
-        await self._children.delete_pods(job.name, mine)
-        await self._release(job.name, job.uid, instance)
-        return _DENIED_SECONDS
+        self._denied[job.uid, instance] = time.monotonic() + _DENIED_SECONDS
+        view.pods = self._children.pods(job.name, job.uid)
+        await self._children.delete_pods(job.name, [each for each in view.pods if plan.instance_of(each) == instance])
+        return await self._give_back(view, instance, _DENIED_SECONDS)
+
+    async def _give_back(self, view: _View, instance: int, seconds: float) -> float:
+        """Release the partition of an instance whose pods are denied for ``seconds``, when its pods have ended."""
+        job = view.job
+        if instance not in self._partitions.instances(job.uid):
+            return seconds
+        if self._children.pending(job.name):
+            return _RETRY_SECONDS
+        if all(plan.instance_of(each) != instance for each in view.pods):
+            await self._release(job.name, job.uid, instance)
+        return min(seconds, _RETRY_SECONDS)
 
     def _report(self, view: _View) -> None:
         """Bring state and message up to date."""
@@ -260,14 +276,16 @@ class Reconciler:
             if not waiting:
                 view.add_event("PodNotStarting", obstacle, warning=True)
 
-    async def _release_surplus(self, view: _View) -> None:
+    async def _release_surplus(self, view: _View) -> float | None:
         """Release the partitions of instances that a smaller number of instances has removed, after their pods."""
         job = view.job
-        used = {plan.instance_of(each) for each in view.pods}
-        for number in self._partitions.instances(job.uid):
-            if number >= job.instances and number not in used:
-                await self._release(job.name, job.uid, number)
-                view.add_event("PartitionReleased", f"Released the partition of instance {number}.")
+        surplus = {number for number in self._partitions.instances(job.uid) if number >= job.instances}
+        if surplus and self._children.pending(job.name):
+            return _RETRY_SECONDS
+        for number in sorted(surplus - {plan.instance_of(each) for each in view.pods}):
+            await self._release(job.name, job.uid, number)
+            view.add_event("PartitionReleased", f"Released the partition of instance {number}.")
+        return None
 
     async def _finish(self, view: _View) -> float | None:
         """Delete the pods of a job that has ended, as its policy says."""
@@ -289,7 +307,9 @@ class Reconciler:
             view.status.pop("startTime", None)
             await self._write_status(view)  # so that no pod that ends now counts as a failure
         await self._children.delete_pods(job.name, view.pods)
-        if not view.pods and (view.status.get("iPUPartitionCreated") or self._partitions.instances(job.uid)):
+        if self._partitions.instances(job.uid):
+            if view.pods or self._children.pending(job.name):
+                return _RETRY_SECONDS
             await self._release(job.name, job.uid)
             view.add_event("PartitionReleased", "Released the partitions.")
         return None
@@ -301,18 +321,22 @@ class Reconciler:
         await self._admission.withdraw(name)
         await self._children.delete_pods(name, pods)
         uid = thing["metadata"]["uid"]
-        if not pods and self._partitions.instances(uid):
-            await self._release(name, uid)
+        due = None
+        if self._partitions.instances(uid):
+            if pods or self._children.pending(name):
+                due = _RETRY_SECONDS
+            else:
+                await self._release(name, uid)
         text = " ".join(problems)
         last = statuses.condition(status, State.FAILED)
         if last is not None and last["status"] == "True" and text in last["message"]:
-            return None
+            return due
         new = statuses.entered(status, State.FAILED, name, time.time(), text, statuses.INVALID)
         await self._jobs.write_status(
             name, thing, {**new, "observedGeneration": thing["metadata"].get("generation", 0)}
         )
         await self._events.record(thing, statuses.INVALID, text, warning=True)
-        return None
+        return due
 
     async def _delete(self, name: Key, thing: Object, pods: list[Object]) -> float | None:
         """End the pods of a deleted job, release its partitions, and let it go."""
