@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,11 @@ from tests.kubernetes.audit import TRACKER, Audit
 from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.hollow import HollowNode
 from tests.kubernetes.lives import Api, Life, live
-from tests.kubernetes.victims import Frozen, Replica, Site, Victim, open_site
+from tests.kubernetes.operators import Operator
+from tests.kubernetes.relay import Relay
+from tests.kubernetes.victims import Frozen, Replica, Site, Victim, open_site, send
 from tests.unit.kubernetes.domain.ipujobs import first_form
+from tests.waiting import until
 
 KILLS = int(os.environ.get("KILLS") or 20)
 SEED = int(os.environ.get("SEED") or random.SystemRandom().randrange(2**32))
@@ -33,6 +37,8 @@ pytestmark = [pytest.mark.usefixtures("node"), pytest.mark.timeout(120 + 30 * KI
 _LIVES = 6  # jobs at the same time
 _STEADY = ("steady-0", "steady-1")  # jobs that run all the time
 _PAUSES = (0.1, 2.0)  # seconds between kills, and until a killed program starts again
+_STOPPED_WRITE = 12  # while all jobs are handled
+LEAD_SECONDS = 60.0  # until an operator leads, or notices that it does not
 _RELEASE_SECONDS = 60.0  # until the last partitions are released
 
 
@@ -49,6 +55,48 @@ def test_random_kills(cluster: Cluster, tmp_path: Path) -> None:
     print(f"KILLS={KILLS} SEED={SEED}")
     with open_site(cluster, tmp_path, replicas=2) as site:
         asyncio.run(_random_kills(site, random.Random(SEED)))
+
+
+def test_a_leader_that_was_stopped_does_nothing_after_its_lease(cluster: Cluster, tmp_path: Path) -> None:
+    with open_site(cluster, tmp_path, replicas=2) as site:
+        asyncio.run(_stopped_leader(site, tmp_path))
+
+
+async def _stopped_leader(site: Site, folder: Path) -> None:
+    namespace, (first, second) = site.cluster.namespace, site.operators
+    async with Relay() as relay, await open_client(str(site.cluster.kubeconfig)) as client:
+        for each in (first, second):  # so that the first one leads again, and uses the relay
+            each.kill()
+        first.kubeconfig = await relay.kubeconfig(site.cluster.kubeconfig, folder / "relay.kubeconfig")
+        first.proxy_url = await relay.listen(site.proxy.url)
+        await start_leader(first)
+        await asyncio.to_thread(second.start, leads=False)
+        begun = len(second.log)
+
+        async def stop(number: int, write: str) -> None:
+            if number == _STOPPED_WRITE:
+                send(first, signal.SIGSTOP)
+
+        relay.reset(after=stop)
+        lives = [Life(Api(client), namespace, f"job-{number}") for number in range(_LIVES)]
+        for each in lives:
+            await each.submit(first_form(modelReplicas="2"))
+        await asyncio.to_thread(until, lambda: "leading" in second.log[begun:], LEAD_SECONDS, lambda: second.log)
+        writes = list(relay.writes)
+        assert len(writes) >= _STOPPED_WRITE
+        send(first, signal.SIGCONT)
+        await asyncio.to_thread(until, lambda: "no longer leading" in first.log, LEAD_SECONDS, lambda: first.log)
+        assert relay.writes == writes
+        for each in lives:
+            await each.reach_state("Running")
+            await each.delete()
+        await _wait_released(site, client)
+
+
+async def start_leader(operator: Operator) -> None:
+    """Start an operator and wait until it leads."""
+    operator.log_file.unlink()
+    await asyncio.to_thread(operator.start)
 
 
 async def _random_kills(site: Site, chance: random.Random) -> None:

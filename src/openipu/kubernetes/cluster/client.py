@@ -8,6 +8,7 @@ fields that they do not know, and most of the time would go into conversions.
 from __future__ import annotations
 
 import asyncio
+import copy
 import http
 import json
 import os
@@ -124,6 +125,13 @@ class Client:
         configuration.connection_pool_maxsize = _MAX_CONNECTIONS
         self._configuration = configuration
         self._api = ApiClient(configuration)
+        self._check: Callable[[], None] | None = None
+
+    def guarded(self, check: Callable[[], None]) -> Client:
+        """Return a client with the same connections that calls ``check`` before each write. It may raise ApiError."""
+        found = copy.copy(self)
+        found._check = check
+        return found
 
     async def __aenter__(self) -> Client:
         return self
@@ -247,6 +255,8 @@ class Client:
             headers["Content-Type"] = content_type
         await self._api.update_params_for_auth(headers, [], ["BearerToken"])
         url = f"{self._configuration.host}{path}"
+        if self._check is not None and method != "GET":
+            self._check()
         try:
             response = await self._api.rest_client.request(
                 method,

@@ -49,6 +49,7 @@ class Election:
         self._times = times
         self._seen: Any = None  # renewal of the other leader
         self._seen_at = 0.0  # by the clock of this process: clocks of hosts may differ
+        self._renewed = -math.inf  # before the request that took or renewed the lease
         self._attempted, self._answered = time.monotonic(), -math.inf
         self.leading = False
 
@@ -62,10 +63,18 @@ class Election:
         """Seconds since the API server has last answered an attempt, infinite if it never has."""
         return time.monotonic() - self._answered
 
+    def check(self) -> None:
+        """Raise ApiError unless this candidate certainly leads, for example after the process was stopped for a time.
+
+        Call it before each write: the work of a leader is cancelled a little later than its lease ends.
+        """
+        if not self.leading or not self._is_held():
+            raise ApiError("This operator leads no longer. Nothing was written.")
+
     async def run(self, lead: Callable[[], Awaitable[None]]) -> None:
         """Lead whenever possible, until cancelled or ``lead`` ends."""
         while True:
-            while not await self._acquire():
+            while not (await self._acquire() and self._is_held()):
                 await asyncio.sleep(self._times.retry)
             _log.info("leading", identity=self._identity)
             self.leading = True
@@ -82,22 +91,23 @@ class Election:
 
     async def _hold(self, work: asyncio.Future[None]) -> bool:
         """Renew the lease. Return False when the work has ended, True when the lease is lost."""
-        renewed = time.monotonic()
         while True:
             await asyncio.wait({work}, timeout=self._times.retry)
             if work.done():
                 work.result()
                 return False
-            before = time.monotonic()
-            if before - renewed > self._times.renew:
+            if not self._is_held():
                 return True
-            if await self._acquire(self._times.renew - (before - renewed)):
-                renewed = before
-            elif self._seen is not None:  # another candidate leads
+            left = self._renewed + self._times.renew - time.monotonic()
+            if not await self._acquire(left) and self._seen is not None:  # another candidate leads
                 return True
 
+    def _is_held(self) -> bool:
+        return time.monotonic() - self._renewed <= self._times.renew
+
     async def _acquire(self, seconds: float = 10.0) -> bool:
-        """Take or renew the lease. Return whether it is held."""
+        """Take or renew the lease. Return whether that succeeded."""
+        before = time.monotonic()
         try:
             async with asyncio.timeout(seconds):
                 held = await self._write()
@@ -111,6 +121,8 @@ class Election:
         finally:
             self._attempted = time.monotonic()
         self._answered = self._attempted
+        if held:
+            self._renewed = before  # not the time of the answer: other candidates count from the write
         return held
 
     async def _write(self) -> bool:

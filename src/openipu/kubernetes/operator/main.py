@@ -173,15 +173,17 @@ async def _serve(
 
         async def lead() -> None:
             # New caches each time: what a former leader remembers may be outdated.
+            leading = client.guarded(replica.election.check)
+            proxied = partitions.guarded(replica.election.check)
             spaces = _names(watch_namespaces) or ("",)
             jobs = replica.controller = JobController(
-                client, partitions, pods, spaces, back_off_scale, watch_seconds, retry_seconds, meters
+                leading, proxied, pods, spaces, back_off_scale, watch_seconds, retry_seconds, meters
             )
             others = PodController(
-                client,
-                partitions,
+                leading,
+                proxied,
                 jobs.jobs,
-                EventRecorder(client, COMPONENT),
+                EventRecorder(leading, COMPONENT),
                 spaces,
                 {namespace, registration.SYSTEM_NAMESPACE},
                 watch_seconds,

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 import http
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -66,6 +67,13 @@ class ProxyClient:
         self._failed = failed
         timeout = aiohttp.ClientTimeout(total=_TIMEOUT_SECONDS, sock_connect=_CONNECT_SECONDS)
         self._session = aiohttp.ClientSession(timeout=timeout)
+        self._check: Callable[[], None] | None = None
+
+    def guarded(self, check: Callable[[], None]) -> ProxyClient:
+        """Return a client with the same connections that calls ``check`` before each change."""
+        found = copy.copy(self)
+        found._check = check
+        return found
 
     async def close(self) -> None:
         """Close the connections."""
@@ -119,6 +127,8 @@ class ProxyClient:
 
     async def _send(self, method: str, path: str, query: dict[str, str] | None, body: Any) -> Any:
         try:
+            if self._check is not None and method != "GET":
+                self._check()
             headers = {"Authorization": f"Bearer {self._token.read_text(encoding='utf-8').strip()}"}
             async with self._session.request(
                 method, self._url + path, params=query, json=body, headers=headers

@@ -5,8 +5,11 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
+
+import pytest
 
 from openipu.kubernetes.cluster.client import ApiError
 from openipu.kubernetes.cluster.lease import Election, LeaseTimes
@@ -21,6 +24,7 @@ class Leases:
         self.lease: dict[str, Any] | None = None
         self.version = 0
         self.reachable = True
+        self.delay = 0.0  # of answers to writes
 
     async def find(self, *name: Any) -> dict[str, Any] | None:
         self._check()
@@ -31,12 +35,14 @@ class Leases:
         if self.lease is not None:
             raise ApiError("it exists", 409, "AlreadyExists")
         self._store(lease)
+        await asyncio.sleep(self.delay)
 
     async def replace(self, resource: Any, lease: dict[str, Any]) -> None:
         self._check()
         if lease["metadata"].get("resourceVersion") != str(self.version):
             raise ApiError("it has changed", 409, "Conflict")
         self._store(lease)
+        await asyncio.sleep(self.delay)
 
     @property
     def holder(self) -> str:
@@ -145,5 +151,32 @@ def test_a_leader_that_was_replaced_stops() -> None:
         assert leases.holder == "other"
         await leader.stop()
         assert leases.holder == "other"
+
+    run(body)
+
+
+def test_a_lease_counts_from_the_request_and_not_from_its_answer() -> None:
+    async def body(leases: Leases) -> None:
+        leases.delay = 1.1 * TIMES.renew
+        candidate = Candidate(leases, "first")
+        await until(lambda: leases.version == 2)
+        assert not candidate.works  # the first answer came too late: another candidate may lead soon
+        leases.delay = 0.0
+        await until(lambda: candidate.works)
+        await candidate.stop()
+
+    run(body)
+
+
+def test_a_leader_that_was_stopped_must_not_write() -> None:
+    async def body(leases: Leases) -> None:
+        leader = Candidate(leases, "first")
+        await until(lambda: leader.works)
+        leader.election.check()
+        time.sleep(1.1 * TIMES.renew)  # nothing runs meanwhile
+        assert leader.works
+        with pytest.raises(ApiError, match="This operator leads no longer"):
+            leader.election.check()
+        await leader.stop()
 
     run(body)
