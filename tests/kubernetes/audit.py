@@ -20,9 +20,12 @@ import grpc
 from openipu.kubernetes.cluster.client import CONFIG_MAPS, PODS, ApiError, Client, Object
 from openipu.kubernetes.domain import reserved
 from openipu.shared.vipu.contract import virmgrpc
+from tests.integration.vipu_servers import Client as VipuClient
+from tests.integration.vipu_servers import listed
 
 TRACKER = "ipu-partitions-tracker"
 _PAUSE_SECONDS = 0.05
+_RELEASE_SECONDS = 60.0  # until the last partitions are released
 _PARTITION = ("IPUOF_VIPU_API_PARTITION_ID", "IPUJOB_PARTITION")  # in workers, in launchers
 _ENDED = ("Succeeded", "Failed")
 _OPTIONS = [("grpc.max_reconnect_backoff_ms", 200), ("grpc.initial_reconnect_backoff_ms", 50)]
@@ -69,6 +72,18 @@ class Audit:
     async def _records(self) -> dict[str, Any]:
         found = await self.client.get(CONFIG_MAPS, self.namespace, TRACKER)
         return {id: json.loads(text) for id, text in (found.get("data") or {}).items()}
+
+
+async def wait_released(client: Client, namespace: str, vipu: VipuClient) -> None:
+    """Wait until neither the V-IPU controller nor the API server has anything of the jobs of a namespace."""
+    left: Any = None
+    deadline = asyncio.get_running_loop().time() + _RELEASE_SECONDS
+    while left is None or any(left):
+        assert asyncio.get_running_loop().time() < deadline, f"left after {_RELEASE_SECONDS:g} s: {left}"
+        tracker = await client.get(CONFIG_MAPS, namespace, TRACKER)
+        pods, _ = await client.list(PODS, namespace, reserved.JOB_LABEL)
+        left = listed(vipu), tracker.get("data") or {}, [each["metadata"]["name"] for each in pods]
+        await asyncio.sleep(_PAUSE_SECONDS)
 
 
 async def _partitions(channel: Any) -> dict[str, set[tuple[str, int, int]]]:

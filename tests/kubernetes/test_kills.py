@@ -16,10 +16,8 @@ from typing import Any
 
 import pytest
 
-from openipu.kubernetes.cluster.client import CONFIG_MAPS, PODS, Client, open_client
-from openipu.kubernetes.domain import reserved
-from tests.integration.vipu_servers import listed
-from tests.kubernetes.audit import TRACKER, Audit
+from openipu.kubernetes.cluster.client import CONFIG_MAPS, Client, open_client
+from tests.kubernetes.audit import TRACKER, Audit, wait_released
 from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.hollow import HollowNode
 from tests.kubernetes.lives import Api, Life, live
@@ -39,13 +37,12 @@ _STEADY = ("steady-0", "steady-1")  # jobs that run all the time
 _PAUSES = (0.1, 2.0)  # seconds between kills, and until a killed program starts again
 _STOPPED_WRITE = 12  # while all jobs are handled
 LEAD_SECONDS = 60.0  # until an operator leads, or notices that it does not
-_RELEASE_SECONDS = 60.0  # until the last partitions are released
 
 
 @pytest.fixture(scope="module")
 def node(control_plane: Cluster) -> Iterator[HollowNode]:
-    """Yield a node without processes."""
-    node = HollowNode(control_plane.kubeconfig)
+    """Yield a node whose pods need a moment to end."""
+    node = HollowNode(control_plane.kubeconfig, end_seconds=0.3)
     node.start()
     yield node
     node.stop()
@@ -90,7 +87,7 @@ async def _stopped_leader(site: Site, folder: Path) -> None:
         for each in lives:
             await each.reach_state("Running")
             await each.delete()
-        await _wait_released(site, client)
+        await wait_released(client, namespace, site.proxy.vipu)
 
 
 async def start_leader(operator: Operator) -> None:
@@ -119,7 +116,7 @@ async def _random_kills(site: Site, chance: random.Random) -> None:
             assert await _identities(client, namespace, steady) == before
             for each in steady:
                 await each.delete()
-            await _wait_released(site, client)
+            await wait_released(client, namespace, site.proxy.vipu)
             auditing.cancel()
         assert audit.found == []
         print(f"{count} jobs, {audit.rounds} observations")
@@ -167,15 +164,3 @@ async def _identities(client: Client, namespace: str, lives: list[Life]) -> Any:
         records = {id: text for id, text in tracker["data"].items() if job["metadata"]["uid"] in text}
         found[life.name] = pods, records, job["status"]["restartCount"], job["status"]["launcherStatus"]
     return found
-
-
-async def _wait_released(site: Site, client: Client) -> None:
-    """Wait until neither the V-IPU controller nor the API server has anything of the jobs."""
-    namespace, left = site.cluster.namespace, None
-    deadline = asyncio.get_running_loop().time() + _RELEASE_SECONDS
-    while left is None or any(left):
-        assert asyncio.get_running_loop().time() < deadline, f"left after {_RELEASE_SECONDS:g} s: {left}"
-        tracker = await client.get(CONFIG_MAPS, namespace, TRACKER)
-        pods, _ = await client.list(PODS, namespace, reserved.JOB_LABEL)
-        left = listed(site.proxy.vipu), tracker.get("data") or {}, [each["metadata"]["name"] for each in pods]
-        await asyncio.sleep(0.1)
