@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Command line: install, build, up, down."""
+"""Command line: install, build, up, down, chart, package."""
 
 from __future__ import annotations
 
@@ -8,11 +8,15 @@ from pathlib import Path
 
 import click
 
+from openipu.process.background import ProcessError
+
 from ..commandline import Group, state_dir
 from ..hosts.site import install_packages
-from . import programs
+from . import generated, programs
 from .control_plane import ControlPlane
-from .site import STATE, missing
+from .package import DIST, IMAGES
+from .package import build as build_package
+from .site import CHECKOUT, STATE, missing
 
 
 @click.group(cls=Group)
@@ -54,6 +58,29 @@ def down(state_dir: Path) -> None:
     """Stop the control plane and remove its files, except the programs."""
     found = ControlPlane(state_dir).down()
     click.echo("The control plane is stopped and its files are removed." if found else "No control plane is running.")
+
+
+@main.command()
+@click.option("--check", is_flag=True, help="Change nothing, and fail if a file is outdated.")
+def chart(check: bool) -> None:
+    """Generate the list of values in the chart's README.md, and the manifests for kustomize."""
+    changed = [str(path.relative_to(CHECKOUT)) for path in (generated.stale() if check else generated.write())]
+    if check and changed:
+        raise ProcessError(f"Outdated: {', '.join(changed)}. Run: python -m tools.kubernetes chart")
+    click.echo(f"Written: {', '.join(changed)}" if changed else "All files are up to date.")
+
+
+@main.command()
+@click.option(
+    "--images",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help=f"Archive of all images. The default is {IMAGES.relative_to(CHECKOUT)}, if it exists.",
+)
+@click.option("--output", type=click.Path(path_type=Path, file_okay=False), default=DIST, help="Folder of the package.")
+def package(images: Path | None, output: Path) -> None:
+    """Build the package: custom resource, documentation, chart, images and checksums."""
+    found = images or (IMAGES if IMAGES.exists() else None)
+    click.echo(f"Written: {build_package(output, found, click.echo)}")
 
 
 if __name__ == "__main__":
