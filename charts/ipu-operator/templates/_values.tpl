@@ -39,40 +39,43 @@ imagePullSecrets kubectlVersion launcherImage launcherImagePullPolicy launcherIm
 
 {{/*
 The rest of a list of V-IPU controllers, one per line. Helm splits --set vipuControllers=a:1:k=v,b:2:k=w at the comma into
-two values, and the name of the second one at its dots. Arguments: path, value, and whether other values are mistakes. They
-are none in a chart that depends on this one: it has values of its own in global, and its condition.
+two values, and the name of the second one at its dots. Arguments: path, value, prefix of its full name, and
+whether other values are mistakes. They are none in a chart that depends on this one: it has values of its own in global,
+and its condition.
 */}}
 {{- define "ipu-operator.rest" -}}
 {{- $path := index . 0 -}}
 {{- $value := index . 1 -}}
-{{- $strict := index . 2 -}}
+{{- $prefix := index . 2 -}}
+{{- $strict := index . 3 -}}
 {{- if kindIs "map" $value -}}
 {{- range $key, $each := $value -}}
-{{- include "ipu-operator.rest" (list (printf "%s.%s" $path $key) $each $strict) -}}
+{{- include "ipu-operator.rest" (list (printf "%s.%s" $path $key) $each $prefix $strict) -}}
 {{- end -}}
 {{- else -}}
 {{- $entry := printf "%s=%v" $path $value -}}
 {{- if regexMatch "^[^:]+:[0-9]{1,5}:[^:=]+=[^:=]*$" $entry -}}
 {{- printf "%s\n" $entry -}}
 {{- else if $strict -}}
-{{- fail (printf "Unknown value '%s'. See the list of values in README.md of the chart." $path) -}}
+{{- fail (printf "Unknown value '%s%s'. See the list of values in README.md of the chart." $prefix $path) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
 
 {{/* V-IPU controllers of a value and of the unknown values beside it, one per line. Arguments: value, values, known
-names, and whether other values are mistakes. */}}
+names, prefix of their full names, and whether other values are mistakes. */}}
 {{- define "ipu-operator.entries" -}}
 {{- $given := index . 0 -}}
 {{- $values := index . 1 -}}
 {{- $known := splitList " " (index . 2) -}}
-{{- $strict := index . 3 -}}
+{{- $prefix := index . 3 -}}
+{{- $strict := index . 4 -}}
 {{- range (include "ipu-operator.list" $given | fromJsonArray) -}}
 {{- printf "%s\n" . -}}
 {{- end -}}
 {{- range $name, $value := $values -}}
 {{- if not (has $name $known) -}}
-{{- include "ipu-operator.rest" (list $name $value $strict) -}}
+{{- include "ipu-operator.rest" (list $name $value $prefix $strict) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -80,8 +83,8 @@ names, and whether other values are mistakes. */}}
 {{/* V-IPU controllers, one per line. Fails for invalid ones and for unknown values. */}}
 {{- define "ipu-operator.controllers" -}}
 {{- $values := .Values -}}
-{{- $first := include "ipu-operator.entries" (list $values.vipuControllers $values (include "ipu-operator.known" .) .Chart.IsRoot) -}}
-{{- $second := include "ipu-operator.entries" (list $values.global.vipuControllers $values.global (include "ipu-operator.knownGlobals" .) .Chart.IsRoot) -}}
+{{- $first := include "ipu-operator.entries" (list $values.vipuControllers $values (include "ipu-operator.known" .) "" .Chart.IsRoot) -}}
+{{- $second := include "ipu-operator.entries" (list $values.global.vipuControllers $values.global (include "ipu-operator.knownGlobals" .) "global." .Chart.IsRoot) -}}
 {{- if and $values.vipuControllers $values.vipuServerAddr -}}
 {{- fail "vipuControllers and vipuServerAddr exclude each other. Set one of them." -}}
 {{- end -}}
