@@ -157,6 +157,8 @@ EFFECTS: list[tuple[str, Any, Field, Any]] = [
     ("controller.service.port", 9000, service("metrics", "spec ports 0 port"), 9000),
     ("controller.service.port", 9000, option(MANAGER, "--metrics-port"), "9000"),
     ("controller.service.port", 9000, port(MANAGER, "metrics"), 9000),
+    ("controller.metricsCertificateSecret", "s", option(MANAGER, "--metrics-certificates"), "/etc/metrics-certificate"),
+    ("controller.metricsCertificateSecret", "s", volume_secret(MANAGER, "metrics-certificate"), "s"),
     *of_pods("controller", MANAGER),
     ("vipuProxy.image.repository", "a", pod(PROXY, "containers 0 image"), "a:0.1.0"),
     ("vipuProxy.image.tag", "t", pod(PROXY, "containers 0 image"), "localhost/openipu/gc-proxy:t"),
