@@ -226,7 +226,8 @@ def test_rights_are_limited(default: Objects) -> None:
     assert configurations == {(FULLNAME, "get"), (FULLNAME, "update")}
     assert ("nodes/status", "patch") in {(each[1], each[3]) for each in found}
     hidden = grants(render({"ipuVisibility.enabled": False, "admissionWebhooks.enabled": False}))
-    assert not {each[1] for each in hidden} & {"nodes", "nodes/status", "secrets", "mutatingwebhookconfigurations"}
+    assert not {each[1] for each in hidden} & {"nodes", "nodes/status", "mutatingwebhookconfigurations"}
+    assert {each[2:] for each in hidden if each[1] == "secrets"} == {("", "create")}
 
 
 def test_rights_in_some_namespaces_only() -> None:

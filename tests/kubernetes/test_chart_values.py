@@ -7,6 +7,7 @@ import base64
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.kubernetes.charts import (
     CA,
@@ -57,6 +58,16 @@ def account(name: str, path: str) -> Field:
 
 def rights(role: str) -> Field:
     return lambda objects: any(each[0] == role for each in grants(objects))
+
+
+def extender_resource(objects: Objects) -> Any:
+    """Return the resource for which the scheduler calls the proxy, None if it does not."""
+    text = field("ConfigMap", f"{FULLNAME}-scheduler", "data scheduler.yaml")(objects)
+    return None if text is None else yaml.safe_load(text)["extenders"][0]["managedResources"][0]
+
+
+def may_change_nodes(objects: Objects) -> bool:
+    return any(each[1:] == ("nodes/status", "", "patch") for each in grants(objects))
 
 
 def first_container(path: str) -> Field:
@@ -196,6 +207,7 @@ EFFECTS: list[tuple[str, Any, Field, Any]] = [
     *of_pods("", PROXY, older="yes"),
     ("worker.hostNetwork", False, option(MANAGER, "--host-network"), False),
     ("worker.requestIpus", True, option(MANAGER, "--request-ipus"), True),
+    ("worker.sshPorts", "30000-30999", option(MANAGER, "--ssh-ports"), "30000-30999"),
     ("ipuVisibility.enabled", False, option(PROXY, "--advertise"), False),
     ("ipuVisibility.advertiseOnMaster", True, option(PROXY, "--advertise-on-control-plane"), True),
     ("extendedScheduler.enabled", True, option(PROXY, "--scheduler-extender"), True),
@@ -239,6 +251,16 @@ EFFECTS: list[tuple[str, Any, Field, Any]] = [
 # Values whose effect depends on others: values, a function that returns the effect, and the effect.
 DEPENDENT: list[tuple[dict[str, Any], Field, Any]] = [
     ({"vipuServerAddr": "a", "vipuServerPort": 8191}, controller_list, [("a:8191", None)]),
+    (
+        {"ipuVisibility.enabled": False, "extendedScheduler.enabled": True},
+        extender_resource,
+        {"name": "graphcore.ai/ipu", "ignoredByScheduler": True},
+    ),
+    (
+        {"ipuVisibility.enabled": False, "ipuVisibility.withdraw": True},
+        lambda objects: (option(PROXY, "--advertise")(objects), may_change_nodes(objects)),
+        (False, True),
+    ),
     (OWN_CERTIFICATE, exists("Job", f"{FULLNAME}-admission"), False),
     (OWN_CERTIFICATE, option(MANAGER, "--webhook-certificates"), "/etc/webhook-certificates"),
     (OWN_CERTIFICATE, volume_secret(MANAGER, "certificates"), "mine"),
