@@ -179,6 +179,8 @@ EFFECTS: list[tuple[str, Any, Field, Any]] = [
     ("vipuProxy.proxyPartitionTrackerConfigMap", "other", option(PROXY, "--tracker"), "other"),
     ("vipuProxy.proxyPort", 8000, option(PROXY, "--port"), "8000"),
     ("vipuProxy.proxyPort", 8000, port(PROXY, "http"), 8000),
+    ("vipuProxy.proxyWriteTimeoutSeconds", 5, option(PROXY, "--write-timeout"), "5"),
+    ("vipuProxy.proxyReadTimeoutSeconds", 5, option(PROXY, "--read-timeout"), "5"),
     ("vipuProxy.proxyIdleTimeoutSeconds", 5, option(PROXY, "--idle-timeout"), "5"),
     ("vipuProxy.logLevel", 1, option(PROXY, "--log-level"), "warning"),
     ("vipuProxy.logLevel", 4, option(PROXY, "--log-level"), "debug"),
