@@ -23,6 +23,7 @@ from openipu.kubernetes.proxy.pool import Pool
 from openipu.kubernetes.proxy.reservations import Reservations
 from openipu.kubernetes.proxy.survey import Survey
 from openipu.kubernetes.proxy.sweep import Sweep
+from openipu.kubernetes.proxy.time_limits import TimeLimits
 from openipu.kubernetes.proxy.tracker import Tracker, TrackerError
 from openipu.kubernetes.serving import serve
 from openipu.process import log
@@ -53,6 +54,12 @@ _log = structlog.get_logger("openipu.kubernetes.proxy")
 @click.option("--port", default=8080, type=click.IntRange(0, 65535), help="Port of the REST API.")
 @click.option(
     "--idle-timeout", default=60, type=click.IntRange(min=1), help="Seconds until idle connections are closed."
+)
+@click.option(
+    "--read-timeout", default=30, type=click.IntRange(min=1), help="Seconds until a request must have arrived."
+)
+@click.option(
+    "--write-timeout", default=300, type=click.IntRange(min=1), help="Seconds until a request must be answered."
 )
 @click.option(
     "--survey-seconds", default=10.0, type=click.FloatRange(min=0.1), help="Seconds between rounds of reading states."
@@ -97,6 +104,8 @@ async def _serve(
     host: str,
     port: int,
     idle_timeout: int,
+    read_timeout: int,
+    write_timeout: int,
     survey_seconds: float,
     sweep_seconds: float,
     advertise: bool,
@@ -115,7 +124,13 @@ async def _serve(
         sweep = Sweep(client, records, reservations, sweep_seconds)
         served = app.create(reservations, records, survey, Accounts(client), (namespace, operator_account))
         config = uvicorn.Config(
-            served, host, port, log_config=None, access_log=False, timeout_keep_alive=idle_timeout, lifespan="off"
+            TimeLimits(served, read_timeout, write_timeout),
+            host,
+            port,
+            log_config=None,
+            access_log=False,
+            timeout_keep_alive=idle_timeout,
+            lifespan="off",
         )
         nodes = Nodes(client)
         runners: list[Runner] = [pool, reservations, survey, sweep]
