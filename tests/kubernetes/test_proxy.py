@@ -145,7 +145,7 @@ def test_no_controller_responds(proxy: Proxy) -> None:
     assert (status, answer["reason"]) == (503, "Unavailable")
     found = proxy.call("POST", "/query", {"size": 1})[1]
     assert found["available"] is False
-    # The operating system rejects the connection, or resets one that was in progress.
+    # There is no answer, or a connection in progress is reset.
     assert f"the V-IPU controller at {proxy.vipu.address} " in found["message"]
     assert proxy.records() == {}
 

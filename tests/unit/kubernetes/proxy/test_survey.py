@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import pytest
+
 from openipu.kubernetes.domain.controllers import Controller
 from openipu.kubernetes.domain.tracking import Owner, Phase, Record
 from openipu.kubernetes.domain.visibility import Partition
@@ -21,19 +23,21 @@ SIZES = (8, 16)
 
 @dataclass
 class ControllerStub:
-    """A controller with 32 IPUs. ``during`` is called while it answers."""
+    """A controller with 32 IPUs. ``before`` and ``after`` are called while it answers, around the list."""
 
     controller: Controller = CONTROLLER
     partitions: dict[str, int] = field(default_factory=dict)
     fails: bool = False
-    during: Callable[[], None] = lambda: None
+    before: Callable[[], None] = lambda: None
+    after: Callable[[], None] = lambda: None
 
     async def inventory(self, sizes: tuple[int, ...]) -> Inventory:
         if self.fails:
             raise VipuError("it is down", "UNAVAILABLE")
         free = 32 - sum(self.partitions.values())
+        self.before()
         found = {id: Partition("ACTIVE", ipus) for id, ipus in self.partitions.items()}
-        self.during()
+        self.after()
         return Inventory(32, free, {size: free // size for size in sizes}, found)
 
 
@@ -46,7 +50,8 @@ def survey(stub: ControllerStub, records: list[Record]) -> Survey:
     return Survey(pool, records, sizes=SIZES)
 
 
-def test_usable_ipus_stay_equal_while_own_partitions_come_and_go() -> None:
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_usable_ipus_stay_equal_while_own_partitions_come_and_go(moment: str) -> None:
     stub, records = ControllerStub(), [record("leaving")]
     stub.partitions = {"leaving": 8, "foreign": 4}
     found = survey(stub, records)
@@ -55,8 +60,8 @@ def test_usable_ipus_stay_equal_while_own_partitions_come_and_go() -> None:
         stub.partitions = {"foreign": 4, "coming": 16}
         records[:] = [record("coming", 16)]
 
-    for during in (lambda: None, change, lambda: None):
-        stub.during = during
+    for action in (lambda: None, change, lambda: None):
+        setattr(stub, moment, action)
         asyncio.run(found.read())
         assert found.usable() == {CONTROLLER: 28}
 
