@@ -67,8 +67,11 @@ def worker(
         pod["restartPolicy"] = "Never"
         pod["terminationGracePeriodSeconds"] = _SLEEP_GRACE_SECONDS
         pod.setdefault("automountServiceAccountToken", False)
+        # mpirun passes the name of its agent to the daemons on workers, and they end if it does not exist.
+        _mount(container, reserved.CONFIG_VOLUME, reserved.CONFIG_PATH, read_only=True)
+        pod["volumes"].append(_config_volume(job, instance))
         if job.uses_ssh:
-            _serve_ssh(job, instance, pod, ssh_port)
+            _serve_ssh(job, pod, ssh_port)
     else:
         pod.setdefault("restartPolicy", "Never")
     _add_environment(container, environment.worker(job.shape, partition, index))
@@ -187,16 +190,16 @@ def _mpi_environment(job: Job) -> dict[str, str]:
         "OMPI_MCA_orte_keep_fqdn_hostnames": "true",  # hosts are names of pods, which may contain dots
         "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+        "OMPI_MCA_plm_rsh_no_tree_spawn": "true",  # only the launcher may start programs on workers
     }
     if job.uses_ssh:
         variables["OMPI_MCA_plm_rsh_agent"] = f"ssh -F {reserved.TOOLS_PATH}/{ssh.CLIENT_CONFIG}"
-        variables["OMPI_MCA_plm_rsh_no_tree_spawn"] = "true"  # only the launcher has a key
     else:
         variables["OMPI_MCA_plm_rsh_agent"] = f"{reserved.CONFIG_PATH}/{manifests.KUBE_EXEC}"
     return variables
 
 
-def _serve_ssh(job: Job, instance: int, pod: dict[str, Any], port: int) -> None:
+def _serve_ssh(job: Job, pod: dict[str, Any], port: int) -> None:
     """Run an SSH server in a worker. In the network of hosts, its port is reserved on the node."""
     container = pod["containers"][0]
     container["command"] = ssh.server_command(port)
@@ -209,9 +212,8 @@ def _serve_ssh(job: Job, instance: int, pod: dict[str, Any], port: int) -> None:
         "periodSeconds": 1,
         "failureThreshold": _SSH_START_SECONDS,
     }
-    _mount(container, reserved.CONFIG_VOLUME, reserved.CONFIG_PATH, read_only=True)
     _mount(container, reserved.SSH_VOLUME, reserved.SSH_PATH, read_only=True)
-    pod["volumes"] += [_config_volume(job, instance), _ssh_volume(job, ssh.HOST_KEY, ssh.AUTHORIZED_KEYS)]
+    pod["volumes"].append(_ssh_volume(job, ssh.HOST_KEY, ssh.AUTHORIZED_KEYS))
 
 
 def _deliver_ssh_keys(job: Job, pod: dict[str, Any]) -> None:

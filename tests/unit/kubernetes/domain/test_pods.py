@@ -15,6 +15,8 @@ from openipu.kubernetes.domain.pods import PodOptions
 from tests.unit.kubernetes.domain.ipujobs import first_form, second_form, workers
 
 PARTITION = Partition("p-sample-default-0", "10.1.5.1", 8090, ("ipunode", "node1"))
+CONFIG_VOLUME = {"name": "ipujob-config", "configMap": {"name": "sample-config", "defaultMode": 0o555}}
+CONFIG_MOUNT = {"name": "ipujob-config", "mountPath": "/etc/mpi", "readOnly": True}
 OPTIONS = PodOptions(launcher_image="launcher:1", proxy="http://proxy")
 
 
@@ -122,14 +124,23 @@ def test_shared_memory_of_the_template_is_kept(path):
     mount = {"name": "shm", "mountPath": path}
     volume = {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "10Gi"}}
     spec = worker(first_form(workers=workers(container={"volumeMounts": [mount]}, volumes=[volume])))["spec"]
-    assert spec["volumes"] == [volume]
-    assert spec["containers"][0]["volumeMounts"] == [mount]
+    assert spec["volumes"] == [volume, CONFIG_VOLUME]
+    assert spec["containers"][0]["volumeMounts"] == [mount, CONFIG_MOUNT]
 
 
 def test_shared_memory_is_mounted_by_default():
     spec = worker(first_form())["spec"]
-    assert spec["volumes"] == [{"name": "ipujob-shm", "emptyDir": {"medium": "Memory"}}]
-    assert spec["containers"][0]["volumeMounts"] == [{"name": "ipujob-shm", "mountPath": "/dev/shm"}]
+    assert spec["volumes"] == [CONFIG_VOLUME, {"name": "ipujob-shm", "emptyDir": {"medium": "Memory"}}]
+    mounts = [CONFIG_MOUNT, {"name": "ipujob-shm", "mountPath": "/dev/shm"}]
+    assert spec["containers"][0]["volumeMounts"] == mounts
+
+
+def test_workers_have_the_agent_of_mpirun():
+    """The daemons of mpirun on workers end if their agent does not exist, although they never call it."""
+    settings = variables(launcher(first_form()))
+    assert settings["OMPI_MCA_plm_rsh_agent"] == f"{CONFIG_MOUNT['mountPath']}/kubexec.sh"
+    assert settings["OMPI_MCA_plm_rsh_no_tree_spawn"] == "true"
+    assert CONFIG_MOUNT in worker(first_form())["spec"]["containers"][0]["volumeMounts"]
 
 
 def test_the_launcher_runs_the_command():
