@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -161,17 +161,33 @@ def _create_root(new: Image, names: list[str], sources: list[Path], options: lis
     run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "tests", "-f", str(new.key)], "create an SSH key")
     finish = new.folder / "finish.sh"
     finish.write_text(_CUSTOMIZE_SCRIPT)
-    command = ["unshare", "--mount", "mmdebstrap", "--mode=root", "--variant=minbase", "--skip=cleanup/apt/lists"]
+    write_root(new.root, "minbase", names, sources, options, f'sh {finish} "$1" {new.key}.pub')
+
+
+def write_root(
+    root: Path, variant: str, names: Sequence[str], sources: Sequence[Path], options: Sequence[str], hook: str
+) -> None:
+    """Write a root file system of Debian to a tar archive. Raises ProcessError.
+
+    Args:
+        root: the archive; the log is ``mmdebstrap.log`` beside it.
+        variant: set of packages to begin with, as mmdebstrap names it.
+        names: further packages.
+        sources: files with apt sources, see ``apt_sources``.
+        options: settings of apt.
+        hook: shell command that changes the root file system, whose folder is ``$1``.
+    """
+    command = ["unshare", "--mount", "mmdebstrap", "--mode=root", f"--variant={variant}", "--skip=cleanup/apt/lists"]
     command += [f"--include={','.join(names)}", *(f"--aptopt={option}" for option in options)]
     command += [f"--dpkgopt=path-exclude={paths}" for paths in _EXCLUDED_PATHS]
-    command += [f'--customize-hook=sh {finish} "$1" {new.key}.pub', SUITE, str(new.root), *map(str, sources)]
-    log = new.folder / "mmdebstrap.log"
+    command += [f"--customize-hook={hook}", SUITE, str(root), *map(str, sources)]
+    log = root.with_name("mmdebstrap.log")
     with log.open("wb") as output:
         done = subprocess.run(command, env=system_environment(), stdout=output, stderr=output, check=False)  # noqa: S603
     if done.returncode:
         errors = [line for line in log.read_text(errors="replace").splitlines() if line.startswith("E:")]
         last = errors[-1] if errors else "mmdebstrap failed"
-        raise ProcessError(f"Cannot create the root file system of the hosts: {last} (log: {log}).")
+        raise ProcessError(f"Cannot create the root file system {root.name}: {last} (log: {log}).")
 
 
 def _import(new: Image, reference: str) -> None:

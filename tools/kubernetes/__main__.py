@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from pathlib import Path
 
@@ -12,8 +13,9 @@ from openipu.process.background import ProcessError
 
 from ..commandline import Group, state_dir
 from ..hosts.site import install_packages
-from . import generated, programs
+from . import generated, isolation, programs
 from .control_plane import ControlPlane
+from .images import ALL, ensure_images
 from .package import DIST, IMAGES
 from .package import build as build_package
 from .site import CHECKOUT, STATE, missing
@@ -28,13 +30,31 @@ def main() -> None:
 def install() -> None:
     """Install missing programs from Debian packages. Does nothing without root or apt-get."""
     etcd = [] if programs.given() else missing({"etcd": "etcd-server"})
-    install_packages([*etcd, *programs.missing_packages()], click.echo)
+    install_packages([*etcd, *programs.missing_packages(), *missing(isolation.PACKAGES)], click.echo)
 
 
 @main.command()
 def build() -> None:
     """Build the programs if they are missing, and print their folder."""
     click.echo(programs.ensure_programs(click.echo))
+
+
+@main.command()
+def images() -> None:
+    """Build the images of the operator and of the tests if they are missing. Copy those of the operator to dist/."""
+    isolation.check_requirements()
+    built = ensure_images(programs.ensure_programs(click.echo), click.echo)
+    DIST.mkdir(exist_ok=True)
+    shutil.copyfile(built[ALL], IMAGES)
+    click.echo(f"The images of the operator are in {IMAGES}. To load them: podman load --input {IMAGES}")
+
+
+@main.command(context_settings={"ignore_unknown_options": True})
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+@click.pass_context
+def isolate(context: click.Context, command: tuple[str, ...]) -> None:
+    """Run a command in the namespaces of a node, for example tests with real pods (needs root)."""
+    context.exit(isolation.run_isolated(command))
 
 
 @main.command()

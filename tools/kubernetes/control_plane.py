@@ -29,9 +29,9 @@ LAST_INSECURE = 23
 class ControlPlane:
     """Control plane in a folder, which is removed with it."""
 
-    def __init__(self, state: Path, client_rate: int = 0) -> None:
+    def __init__(self, state: Path, client_rate: int = 0, address: str = ADDRESS) -> None:
         """``client_rate``: requests per second of controller manager and scheduler, 0 for their defaults."""
-        self.site = Site(state)
+        self.site = Site(state, address)
         self._client_rate = client_rate
 
     @property
@@ -54,7 +54,7 @@ class ControlPlane:
                 f"Cannot use {site.state}: it holds other files. Choose another folder with --state-dir."
             )
         self._stop()
-        check_free([Endpoint(ADDRESS, port) for port in PORTS.values()], _REMEDY)
+        check_free([Endpoint(self.site.address, port) for port in PORTS.values()], _REMEDY)
         if not site.tokens.exists():
             _write_keys(site)
         for name in ("etcd", *SERVERS):
@@ -86,8 +86,8 @@ class ControlPlane:
     def _processes(self, programs: Path) -> dict[str, tuple[list[str], Callable[[], bool]]]:
         """Return name -> command and readiness of each process."""
         site, state = self.site, self.site.state
-        etcd = f"http://{ADDRESS}:{PORTS['etcd']}"
-        peer = f"http://{ADDRESS}:{PORTS['etcd-peer']}"
+        etcd = f"http://{site.address}:{PORTS['etcd']}"
+        peer = f"http://{site.address}:{PORTS['etcd-peer']}"
         common = ["--port=0"] if minor_version(programs) <= LAST_INSECURE else []
         if self._client_rate:
             common += [f"--kube-api-qps={self._client_rate}", f"--kube-api-burst={2 * self._client_rate}"]
@@ -107,8 +107,8 @@ class ControlPlane:
             "kube-apiserver": [
                 str(programs / "kube-apiserver"),
                 f"--etcd-servers={etcd}",
-                f"--bind-address={ADDRESS}",
-                f"--advertise-address={ADDRESS}",
+                f"--bind-address={site.address}",
+                f"--advertise-address={site.address}",
                 f"--secure-port={PORTS['kube-apiserver']}",
                 f"--cert-dir={site.certs}",
                 f"--service-cluster-ip-range={_SERVICES}",
@@ -120,6 +120,7 @@ class ControlPlane:
                 "--authorization-mode=Node,RBAC",
                 "--enable-admission-plugins=NodeRestriction",
                 "--allow-privileged=true",
+                "--kubelet-preferred-address-types=InternalIP",
             ],
             "kube-controller-manager": [
                 str(programs / "kube-controller-manager"),
@@ -145,9 +146,11 @@ class ControlPlane:
 
     def _status(self, name: str, path: str) -> int:
         if name == "etcd":
-            connection = http.client.HTTPConnection(ADDRESS, PORTS[name], timeout=5)
+            connection = http.client.HTTPConnection(self.site.address, PORTS[name], timeout=5)
         else:
-            connection = http.client.HTTPSConnection(ADDRESS, PORTS[name], timeout=5, context=self._context(name))
+            connection = http.client.HTTPSConnection(
+                self.site.address, PORTS[name], timeout=5, context=self._context(name)
+            )
         try:
             connection.request("GET", path)
             return connection.getresponse().status
@@ -168,7 +171,7 @@ def _component(site: Site, name: str) -> list[str]:
     """Return the options of a client of the API server."""
     return [
         f"--kubeconfig={site.kubeconfig(name)}",
-        f"--bind-address={ADDRESS}",
+        f"--bind-address={site.address}",
         f"--secure-port={PORTS[name]}",
         "--leader-elect=false",
     ]

@@ -21,6 +21,9 @@ CACHE = Path(os.environ.get("KUBERNETES_CACHE") or _FOLDER).absolute()
 
 # The control plane has its own loopback address, so it can use the default ports.
 ADDRESS = "127.12.0.1"
+# Address of a node in network namespaces of its own, and of the control plane beside it: pods must reach it.
+NODE_ADDRESS = "10.99.0.1"
+NODE = "poplar1"  # name of the node
 PORTS = {
     "etcd": 2379,
     "etcd-peer": 2380,
@@ -34,14 +37,17 @@ USERS = {
     "admin": "system:masters",
     "system:kube-controller-manager": "",
     "system:kube-scheduler": "",
+    "system:kube-proxy": "",
+    f"system:node:{NODE}": "system:nodes",
 }
 
 
 @dataclass(frozen=True)
 class Site:
-    """Files of one control plane."""
+    """Files and address of one control plane."""
 
     state: Path
+    address: str = ADDRESS
 
     @property
     def certs(self) -> Path:
@@ -71,7 +77,7 @@ class Site:
 
     def write_kubeconfig(self, user: str, token: str) -> None:
         """Write the configuration of a client."""
-        cluster = {"server": f"https://{ADDRESS}:{PORTS['kube-apiserver']}", "certificate-authority": str(self.ca)}
+        cluster = {"server": f"https://{self.address}:{PORTS['kube-apiserver']}", "certificate-authority": str(self.ca)}
         config = {
             "apiVersion": "v1",
             "kind": "Config",
