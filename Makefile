@@ -8,7 +8,7 @@ export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv bring-up twin-up twin-down test test-all test-newcomer static test-core coverage mutation test-playbooks test-oldest lint types sanity unit integration attack ansible-lint docs test-browser test-peers openstack-up openstack-down test-openstack kube-up kube-down test-kubernetes soak-kubernetes bench-kubernetes operator-package test-roles test-poplar-server rack-rehearsal bench bench-openstack soak proto format lock build clean
+.PHONY: help venv bring-up twin-up twin-down test test-all test-newcomer static test-core coverage mutation test-playbooks test-oldest lint types sanity unit integration attack ansible-lint docs test-browser test-peers openstack-up openstack-down test-openstack kube-up kube-down test-kubernetes test-pods soak-kubernetes bench-kubernetes operator-package test-roles test-poplar-server rack-rehearsal bench bench-openstack soak proto format lock build clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' Makefile
@@ -163,6 +163,10 @@ test-kubernetes: venv $(HELM)/.ready ## tests of the IPU operator with a control
 	@python -m tools.kubernetes install && python -m tools.kubernetes build
 	pytest tests/kubernetes -n 0
 
+test-pods: venv $(HELM)/.ready ## the IPU operator with real pods: kubelet, containerd, images, mpirun (needs root; installs them)
+	@python -m tools.kubernetes install && python -m tools.kubernetes images
+	@python -m tools.kubernetes isolate pytest tests/pods -n 0
+
 soak-kubernetes: venv ## 200 random kills of the IPU operator, its proxy, the API server and the V-IPU controller
 	@python -m tools.kubernetes install && python -m tools.kubernetes build
 	KILLS=200 pytest tests/kubernetes/test_kills.py -n 0 --timeout 3600
@@ -219,6 +223,8 @@ lock: ## upgrade the locked requirements
 	  --custom-compile-command "make lock" --extra twin --extra kubernetes pyproject.toml requirements/oldest.in -o requirements/oldest.txt
 	.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 	  --custom-compile-command "make lock" --constraint requirements/dev.txt pyproject.toml -o roles/openipu/files/requirements.txt
+	.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+	  --custom-compile-command "make lock" --extra kubernetes --constraint requirements/dev.txt pyproject.toml -o images/requirements.txt
 	.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 	  --custom-compile-command "make lock" requirements/browser.in -o requirements/browser.txt
 	.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A control plane with a node that runs real pods, and the chart. The tests run in the namespaces of the node."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from openipu.process import log
+from openipu.vipu.api.endpoints import ListenAddress
+from tests.integration.vipu_servers import InProcess, InstantLife, pod
+from tests.kubernetes.cluster import Cluster
+from tests.kubernetes.releases import Release
+from tests.pods import registry
+from tests.waiting import until
+from tools.kubernetes import programs
+from tools.kubernetes.control_plane import ControlPlane
+from tools.kubernetes.images import WORKER, ensure_images
+from tools.kubernetes.node import Node
+from tools.kubernetes.site import NODE_ADDRESS, STATE
+
+MACHINES = 8  # 32 IPUs, as in the published transcripts
+VIPU_PORT = 8090
+NAMESPACE = "ipu"  # of the release
+
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quiet() -> None:
+    """Log warnings and errors only."""
+    log.configure("text", "warning")
+
+
+@pytest.fixture(scope="session")
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Start a new control plane and its node. A registry has the image of the published examples."""
+    folder = programs.ensure_programs(print)
+    images = ensure_images(folder, print)
+    plane = ControlPlane(STATE.with_name("pods"), address=NODE_ADDRESS)
+    plane.down()  # of a killed run
+    plane.up(folder)
+    node = Node(plane, folder, registry=registry.ADDRESS)
+    node.up(images[name] for name in ("ipu-operator", "gc-proxy", "gc-launcher", "pause", "worker"))
+    served = registry.start(tmp_path_factory.mktemp("registry") / "files")
+    registry.push(node.socket, WORKER, "resnet:latest")
+    yield Cluster(folder / "kubectl", plane.site.kubeconfig())
+    served.stop()  # all other processes end with the namespaces
+
+
+@pytest.fixture(scope="session")
+def vipu(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcess]:
+    """Start a V-IPU controller with 32 IPUs that pods reach."""
+    database = tmp_path_factory.mktemp("vipu") / "vipu.db"
+    server = InProcess(database, InstantLife, user=ListenAddress(NODE_ADDRESS, VIPU_PORT))
+    pod(server, MACHINES)
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def release(node: Cluster, vipu: InProcess) -> Release:
+    """Install the chart as its documentation says, and wait until its pods are ready."""
+    node.kubectl("create", "namespace", NAMESPACE)
+    found = Release(replace(node, namespace=NAMESPACE))
+    controllers = f"vipuControllers={NODE_ADDRESS}:{VIPU_PORT}:ipunode=node1"
+    found.install("--set", controllers, "--wait")
+    return found
+
+
+@pytest.fixture
+def cluster(node: Cluster, release: Release) -> Iterator[Cluster]:
+    """Yield the cluster with a namespace for one test, whose jobs and pods are deleted at the end."""
+    name = f"test-{next(_numbers)}"
+    node.kubectl("create", "namespace", name)
+    found = replace(node, namespace=name)
+    until(lambda: found.run("get", "serviceaccount", "default").returncode == 0)
+    yield found
+    found.kubectl("delete", "ipujobs,pods", "--all", "--timeout=50s")
