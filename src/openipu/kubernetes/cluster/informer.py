@@ -82,6 +82,7 @@ class Informer:
             try:
                 if not revision:
                     revision = await self._list(namespace)
+                    pause = _SHORTEST_PAUSE
                 async for kind, thing in self._client.watch(self._resource, namespace, revision, self._selector):
                     revision = thing["metadata"]["resourceVersion"]
                     if kind == "DELETED":
