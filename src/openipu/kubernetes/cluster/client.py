@@ -27,7 +27,9 @@ _TIMEOUT_SECONDS = 30.0
 _CONNECT_SECONDS = 10.0
 _MAX_CONNECTIONS = 100
 _PAGE = 500  # objects of one list request
+_JSON = "application/json"
 _MERGE_PATCH = "application/merge-patch+json"
+_METADATA = f"{_JSON};as=PartialObjectMetadata;g=meta.k8s.io;v=v1,{_JSON}"
 _NOT_RETRIED = frozenset({http.HTTPStatus.CONFLICT, http.HTTPStatus.NOT_FOUND})
 
 
@@ -185,6 +187,11 @@ class Client:
         path = resource.path(namespace, name, subresource)
         return await self.request("PATCH", path, None, patch, content_type=_MERGE_PATCH)
 
+    async def patch_only(self, resource: Resource, namespace: str, name: str, patch: Object) -> Object:
+        """Merge fields into a large object and return its metadata only. Raises ApiError."""
+        path = resource.path(namespace, name)
+        return await self.request("PATCH", path, None, patch, content_type=_MERGE_PATCH, accept=_METADATA)
+
     async def delete(
         self, resource: Resource, namespace: str, name: str, uid: str = "", grace_seconds: int | None = None
     ) -> None:
@@ -231,11 +238,12 @@ class Client:
         path: str,
         query: Mapping[str, str] | None = None,
         body: Object | None = None,
-        content_type: str = "application/json",
+        content_type: str = _JSON,
+        accept: str = _JSON,
     ) -> Object:
         """Make a request and return the answer. Raises ApiError."""
         timeout = aiohttp.ClientTimeout(total=_TIMEOUT_SECONDS, sock_connect=_CONNECT_SECONDS)
-        response = await self._send(method, path, query, body, content_type, timeout)
+        response = await self._send(method, path, query, body, content_type, timeout, accept)
         try:
             return json.loads(await response.read() or b"{}")  # type: ignore[no-any-return]
         except (aiohttp.ClientError, TimeoutError, ValueError) as error:
@@ -249,8 +257,9 @@ class Client:
         body: Object | None,
         content_type: str,
         timeout: aiohttp.ClientTimeout,
+        accept: str = _JSON,
     ) -> aiohttp.ClientResponse:
-        headers = {"Accept": "application/json", "User-Agent": "openipu-operator"}
+        headers = {"Accept": accept, "User-Agent": "openipu-operator"}
         if content_type:
             headers["Content-Type"] = content_type
         await self._api.update_params_for_auth(headers, [], ["BearerToken"])

@@ -7,14 +7,13 @@ job have theirs. So jobs never wait for each other with some of their IPUs in ha
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import structlog
 
+from openipu.kubernetes.cluster.keyed_locks import KeyedLocks
 from openipu.kubernetes.cluster.work_queue import WorkQueue
 from openipu.kubernetes.domain.environment import Partition
 from openipu.kubernetes.domain.job import Job
@@ -55,7 +54,7 @@ class Admission:
         self._queue = JobQueue()
         self._pending: dict[Name, _PendingReservation] = {}
         self._grants: dict[str, dict[int, Grant]] = {}  # UID of a job -> instance -> grant
-        self._locks: defaultdict[Name, asyncio.Lock] = defaultdict(asyncio.Lock)  # held during requests to the proxy
+        self._locks: KeyedLocks[Name] = KeyedLocks()  # held during requests to the proxy
         self._namespaces = WorkQueue(self._serve)
 
     def __len__(self) -> int:
@@ -111,7 +110,7 @@ class Admission:
 
     async def resume(self, job: Job, instance: int) -> Partition:
         """Return the partition that an instance has according to the proxy. Raises ProxyError."""
-        async with self._locks[job.name]:
+        async with self._locks.hold(job.name):
             partition = await self._reserve(job, instance)
             pending = self._pending.get(job.name)
             if pending is not None:
@@ -143,17 +142,15 @@ class Admission:
             self._take_out(pending, instance)
         elif pending is not None:
             self._leave(pending)
-        async with self._locks[job]:
+        async with self._locks.hold(job):
             pass
-        if job not in self._pending:
-            self._locks.pop(job, None)
 
     async def _serve(self, namespace: str) -> float | None:
         """Request the partitions of the first job of a namespace. Return the seconds until the next attempt."""
         name = self._queue.first(namespace)
         if name is None:
             return None
-        async with self._locks[name]:
+        async with self._locks.hold(name):
             pending = self._pending.get(name)
             if pending is None:
                 return 0.0

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
@@ -70,6 +71,7 @@ class JobController:
             back_off_scale,
         )
         self._names: dict[str, Key] = {}  # UID of a job -> its key
+        self._uids: defaultdict[Key, set[str]] = defaultdict(set)  # the same in the other direction
         self.synced = False  # whether the caches are complete
 
     @property
@@ -90,8 +92,8 @@ class JobController:
             tasks.create_task(self.queue.run())
 
     async def _handle(self, name: Key) -> float | None:
-        for uid, owner in list(self._names.items()) if self.jobs.get(name) is None else []:
-            if owner == name:
+        if self.jobs.get(name) is None:
+            for uid in self._uids.pop(name, ()):
                 del self._names[uid]
                 await self._reconciler.removed(name, uid)
                 _log.info("job removed", job="/".join(name))
@@ -102,7 +104,9 @@ class JobController:
         exists = self.jobs.get(name) is not None
         self._restarts.changed(job, exists=exists)
         if exists:
-            self._names[job["metadata"]["uid"]] = name
+            uid = job["metadata"]["uid"]
+            self._names[uid] = name
+            self._uids[name].add(uid)
         self.queue.add(name)
 
     def _pod_changed(self, pod: Object) -> None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 
 import structlog
 
+from openipu.kubernetes.cluster.keyed_locks import KeyedLocks
 from openipu.kubernetes.cluster.work_queue import WorkQueue
 from openipu.kubernetes.domain import tracking
 from openipu.kubernetes.domain.controllers import Controller
@@ -100,7 +101,7 @@ class Reservations:
         self._pool = pool
         self._tracker = tracker
         self._cluster = cluster
-        self._locks: defaultdict[tuple[str, int], asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._locks: KeyedLocks[tuple[str, int]] = KeyedLocks()  # by UID of an owner, and instance
         self._releases = WorkQueue(self._release)
         self._released: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
 
@@ -117,7 +118,7 @@ class Reservations:
 
     def find(self, uid: str, instance: int) -> Record | None:
         """Return the record of an instance of an owner, unless it is being released."""
-        records = (each for each in self._tracker if each.phase is not Phase.RELEASING)
+        records = (each for each in self._tracker.of(uid) if each.phase is not Phase.RELEASING)
         return tracking.find(records, uid, instance)
 
     async def reserve(
@@ -132,7 +133,7 @@ class Reservations:
 
         Raises NoControllerError, NoCapacityError, ControllersUnavailableError, TrackerError and VipuError.
         """
-        async with self._lock(owner.uid, instance):
+        async with self._locks.hold((owner.uid, instance)):
             record = self.find(owner.uid, instance)
             if record is not None:
                 if (record.size, record.workers) != (size, workers):
@@ -157,7 +158,7 @@ class Reservations:
         found = await self.reserve(
             record.owner, instance, record.size, record.workers, lambda client: client.controller.node_label == label
         )
-        async with self._lock(owner.uid, instance):
+        async with self._locks.hold((owner.uid, instance)):
             try:
                 await self._settled(found)
                 await found.client.reset(found.record.id)
@@ -184,9 +185,9 @@ class Reservations:
         They are released in any case, as soon as their controllers respond. Raises TrackerError.
         """
         ids = []
-        for each in list(self._tracker):
-            if each.owner.uid == uid and instance in (None, each.instance):
-                async with self._lock(uid, each.instance):
+        for each in self._tracker.of(uid):
+            if instance in (None, each.instance):
+                async with self._locks.hold((uid, each.instance)):
                     record = self._tracker.get(each.id)
                     if record is not None:
                         ids.append(record.id)
@@ -198,9 +199,6 @@ class Reservations:
         except TimeoutError:
             return False
         return True
-
-    def _lock(self, uid: str, instance: int) -> asyncio.Lock:
-        return self._locks[uid, instance]
 
     async def _resume(self, record: Record) -> Reservation | None:
         """Return an existing partition. Return None if it does not exist, and drop its record then."""
@@ -316,6 +314,3 @@ class Reservations:
         await self._tracker.write({id: None})
         _log.info("partition released", partition=id, owner=str(record.owner))
         self._released.pop(id, asyncio.Event()).set()
-        if not any(each.owner.uid == record.owner.uid for each in self._tracker):
-            for key in [each for each in self._locks if each[0] == record.owner.uid and not self._locks[each].locked()]:
-                del self._locks[key]

@@ -8,6 +8,7 @@ overwrite each other's records.
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
 import structlog
@@ -39,6 +40,8 @@ class Tracker:
         self._name = name
         self._records: dict[str, Record] = {}
         self._texts: dict[str, str] = {}  # as stored, also of damaged records
+        self._owners: defaultdict[str, set[str]] = defaultdict(set)  # UID of an owner -> ids of its records
+        self._size = 0  # of ids and texts in characters, which are ASCII
         self._version = ""
         self._waiting: list[tuple[Changes, asyncio.Future[None]]] = []
         self._writer: asyncio.Task[None] | None = None
@@ -54,6 +57,10 @@ class Tracker:
     def get(self, id: str) -> Record | None:
         """Return the record of a partition."""
         return self._records.get(id)
+
+    def of(self, uid: str) -> list[Record]:
+        """Return the records of an owner."""
+        return [self._records[id] for id in sorted(self._owners.get(uid, ()))]
 
     @property
     def ids(self) -> Mapping[str, object]:
@@ -102,7 +109,8 @@ class Tracker:
         for _ in range(_ATTEMPTS):
             patch = {"metadata": {"resourceVersion": self._version}, "data": data}
             try:
-                written = await self._client.patch(CONFIG_MAPS, self._namespace, self._name, patch)
+                # Without the records in the answer: reading all of them for each change would take most of the time.
+                written = await self._client.patch_only(CONFIG_MAPS, self._namespace, self._name, patch)
             except ApiError as error:
                 if error.is_missing:  # it was deleted: no record may be lost
                     _log.warning("tracker created again: it was deleted", name=self._name)
@@ -112,17 +120,20 @@ class Tracker:
                 if not error.is_conflict:
                     raise
             else:
-                self._read(written)
+                self._version = written["metadata"]["resourceVersion"]
+                for id, record in changes.items():
+                    self._put(id, data[id], record)
                 return
             await self.load()
+            if all(self._texts.get(id) == text for id, text in data.items()):
+                return  # an earlier attempt succeeded, but its answer was lost
             if any(self._texts.get(id) != text for id, text in before.items()):
                 raise TrackerError("another proxy has changed the same records. Try again.")
         raise TrackerError("others change it all the time. Try again.")
 
     def _check_size(self, data: Mapping[str, str | None]) -> None:
-        texts = {**self._texts, **data}
-        size = sum(len(id) + len(text) for id, text in texts.items() if text is not None)
         grows = any(text is not None and id not in self._texts for id, text in data.items())
+        size = self._size + sum(len(id) + len(text) for id, text in data.items() if text and id not in self._texts)
         if grows and size > tracking.MAX_BYTES:
             raise TrackerError(
                 f"it has {len(self._texts)} partitions, which is the most that fit into a ConfigMap. Delete finished "
@@ -130,18 +141,35 @@ class Tracker:
             )
 
     def _read(self, found: Object) -> None:
+        """Take over all stored records."""
         self._version = found["metadata"]["resourceVersion"]
         texts = found.get("data") or {}
-        records = {}
+        for id in self._texts.keys() - texts.keys():
+            self._put(id, None, None)
         for id, text in texts.items():
-            if self._texts.get(id) == text and id in self._records:
-                records[id] = self._records[id]
+            if self._texts.get(id) == text:
                 continue
             try:
-                records[id] = tracking.decode(id, text)
+                self._put(id, text, tracking.decode(id, text))
             except ValueError as error:
+                self._put(id, text, None)
                 _log.error("record ignored; its partition is left alone", error=str(error))
-        self._records, self._texts = records, texts
+
+    def _put(self, id: str, text: str | None, record: Record | None) -> None:
+        """Store a record in memory. ``text`` is None for a removed record, ``record`` for a removed or damaged one."""
+        before, old = self._records.pop(id, None), self._texts.pop(id, None)
+        if before is not None:
+            self._owners[before.owner.uid].discard(id)
+            if not self._owners[before.owner.uid]:
+                del self._owners[before.owner.uid]
+        if old is not None:
+            self._size -= len(id) + len(old)
+        if text is not None:
+            self._texts[id] = text
+            self._size += len(id) + len(text)
+        if record is not None:
+            self._records[id] = record
+            self._owners[record.owner.uid].add(id)
 
     def _object(self, data: Mapping[str, str] | None = None) -> Object:
         return {
