@@ -22,7 +22,7 @@ from tests.kubernetes.lives import Api, Life
 from tests.kubernetes.operators import Operator
 from tests.kubernetes.relay import DropError, Relay
 from tests.kubernetes.victims import Site, open_site
-from tests.unit.kubernetes.domain.ipujobs import first_form, second_form, workers
+from tests.unit.kubernetes.domain.ipujobs import first_form, second_form
 from tests.waiting import until
 
 pytestmark = pytest.mark.usefixtures("node")
@@ -194,16 +194,5 @@ def test_a_partition_that_the_operator_did_not_know_is_used(site: Site, tmp_path
             await small.reach_state("Running")
             await small.delete()
             await large.reach_state("Running")
-
-    asyncio.run(run())
-
-
-def test_a_large_job_runs(site: Site, tmp_path: Path) -> None:
-    async def run() -> None:
-        async with watched(site, tmp_path) as found:
-            life = found.life()
-            variables = [{"name": f"TEXT_{number}", "value": "x" * 1000} for number in range(200)]
-            await life.submit(first_form(workers=workers(container={"env": variables})))
-            await life.reach_state("Running")
 
     asyncio.run(run())

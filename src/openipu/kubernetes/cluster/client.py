@@ -221,7 +221,7 @@ class Client:
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS, sock_read=seconds + _TIMEOUT_SECONDS)
         response = await self._send("GET", resource.path(namespace), query, None, "", timeout)
         try:
-            async for line in _lines(response.content):
+            async for line in response.content:
                 event = json.loads(line)
                 if event["type"] == "ERROR":
                     status = event["object"]
@@ -283,18 +283,6 @@ class Client:
         except (aiohttp.ClientError, TimeoutError, asyncio.IncompleteReadError, OSError) as error:
             self._observed(method, 0)
             raise ApiError(f"The API server does not respond: {error or type(error).__name__}") from None
-
-
-async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
-    """Yield the lines of a stream. Those of large objects are longer than aiohttp permits."""
-    parts: list[bytes] = []
-    async for chunk in content.iter_any():
-        *complete, rest = chunk.split(b"\n")
-        for each in complete:
-            parts.append(each)
-            yield b"".join(parts)
-            parts.clear()
-        parts.append(rest)
 
 
 def _error(code: int, body: bytes) -> ApiError:
