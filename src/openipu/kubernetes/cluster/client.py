@@ -21,6 +21,9 @@ import aiohttp
 from kubernetes_asyncio.client import ApiClient, Configuration
 from kubernetes_asyncio.config import ConfigException, load_incluster_config, load_kube_config
 
+from openipu.kubernetes.cluster import guard
+from openipu.kubernetes.cluster.guard import Check
+
 Object = dict[str, Any]
 
 _TIMEOUT_SECONDS = 30.0
@@ -127,9 +130,10 @@ class Client:
         configuration.connection_pool_maxsize = _MAX_CONNECTIONS
         self._configuration = configuration
         self._api = ApiClient(configuration)
-        self._check: Callable[[], None] | None = None
+        guard.install(self._api.rest_client.pool_manager)
+        self._check: Check | None = None
 
-    def guarded(self, check: Callable[[], None]) -> Client:
+    def guarded(self, check: Check) -> Client:
         """Return a client with the same connections that calls ``check`` before each write. It may raise ApiError."""
         found = copy.copy(self)
         found._check = check
@@ -264,18 +268,17 @@ class Client:
             headers["Content-Type"] = content_type
         await self._api.update_params_for_auth(headers, [], ["BearerToken"])
         url = f"{self._configuration.host}{path}"
-        if self._check is not None and method != "GET":
-            self._check()
         try:
-            response = await self._api.rest_client.request(
-                method,
-                url,
-                query_params=dict(query or {}),
-                headers=headers,
-                body=body,
-                _preload_content=False,
-                _request_timeout=timeout,
-            )
+            with guard.checked(None if method == "GET" else self._check):
+                response = await self._api.rest_client.request(
+                    method,
+                    url,
+                    query_params=dict(query or {}),
+                    headers=headers,
+                    body=body,
+                    _preload_content=False,
+                    _request_timeout=timeout,
+                )
             self._observed(method, response.status)
             if response.status < http.HTTPStatus.BAD_REQUEST:
                 return response  # type: ignore[no-any-return]

@@ -13,6 +13,8 @@ from urllib.parse import quote
 
 import aiohttp
 
+from openipu.kubernetes.cluster import guard
+from openipu.kubernetes.cluster.guard import Check
 from openipu.kubernetes.domain.environment import Partition
 from openipu.kubernetes.domain.job import Shape
 from openipu.kubernetes.domain.names import Name
@@ -67,9 +69,10 @@ class ProxyClient:
         self._failed = failed
         timeout = aiohttp.ClientTimeout(total=_TIMEOUT_SECONDS, sock_connect=_CONNECT_SECONDS)
         self._session = aiohttp.ClientSession(timeout=timeout)
-        self._check: Callable[[], None] | None = None
+        guard.install(self._session)
+        self._check: Check | None = None
 
-    def guarded(self, check: Callable[[], None]) -> ProxyClient:
+    def guarded(self, check: Check) -> ProxyClient:
         """Return a client with the same connections that calls ``check`` before each change."""
         found = copy.copy(self)
         found._check = check
@@ -127,12 +130,12 @@ class ProxyClient:
 
     async def _send(self, method: str, path: str, query: dict[str, str] | None, body: Any) -> Any:
         try:
-            if self._check is not None and method != "GET":
-                self._check()
             headers = {"Authorization": f"Bearer {self._token.read_text(encoding='utf-8').strip()}"}
-            async with self._session.request(
-                method, self._url + path, params=query, json=body, headers=headers
-            ) as answer:
+            with guard.checked(None if method == "GET" else self._check):
+                request = await self._session.request(
+                    method, self._url + path, params=query, json=body, headers=headers
+                )
+            async with request as answer:
                 if answer.status == http.HTTPStatus.NO_CONTENT:
                     return None
                 if answer.status == http.HTTPStatus.ACCEPTED:
