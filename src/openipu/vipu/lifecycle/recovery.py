@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from openipu.vipu.domain import partition_state
 from openipu.vipu.domain.model import Partition
+from openipu.vipu.fleet.pauses import Pauses
 from openipu.vipu.fleet.status import AgentState
 from openipu.vipu.fleet.supervisor import Supervisor
 from openipu.vipu.lifecycle.relocator import Relocator
@@ -32,7 +33,8 @@ class Recovery:
     ) -> None:
         """``quarantined`` returns the IPUs in quarantine, in any thread; ``agents_of`` the agents of a partition.
 
-        ``relocation_delay``: seconds that an agent must be Down before relocatable partitions move.
+        ``relocation_delay``: seconds that an agent must be Down before relocatable partitions move. They start again
+        after a pause of the controller, because the agent may have returned meanwhile.
         """
         self._records = records
         self._writer = writer
@@ -41,6 +43,7 @@ class Recovery:
         self._relocation_delay = relocation_delay
         self._loop = loop
         self._clock = ResetClock()
+        self._pauses = Pauses(loop)
         self._relocator = Relocator(records, self._loop, lambda: supervisor.unavailable, quarantined)
         self._resets: dict[str, asyncio.TimerHandle] = {}
         self._moves: dict[str, asyncio.TimerHandle] = {}
@@ -93,7 +96,7 @@ class Recovery:
         down = [each.down_since for each in connections if each and each.status.state is AgentState.DOWN]
         if not down:
             return
-        due = min(down) + self._relocation_delay
+        due = max(min(down), self._pauses.last_end()) + self._relocation_delay
         if due > self._loop.time():
             self._moves[record.id] = self._loop.call_at(due, self.recover, record.id)
             return

@@ -69,9 +69,16 @@ class Relocator:
         submitted.add_done_callback(self._committed)
 
     def _relocations(self, state: State, records: Sequence[Partition]) -> tuple[Sequence[Change], list[str]]:
-        current = [record for record in records if state.partitions.get(record.id) is record]
-        moved = partition_state.relocations(state, current, self._unavailable(), self._quarantined(), time.time())
+        unavailable = self._unavailable()
+        current = [record for record in records if self._must_move(state, record, unavailable)]
+        moved = partition_state.relocations(state, current, unavailable, self._quarantined(), time.time())
         return [Put(record) for record in moved], [record.id for record in moved]
+
+    def _must_move(self, state: State, record: Partition, unavailable: frozenset[str]) -> bool:
+        """Return whether a record has not changed, and an agent of it is still Down."""
+        return state.partitions.get(record.id) is record and any(
+            agent in unavailable for agent, _ in state.machines_of(record)
+        )
 
     def _committed(self, done: Future[list[str]]) -> None:
         """Handle the end of a command, in the writer thread."""

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any
@@ -62,8 +62,8 @@ async def settle() -> None:
     await asyncio.sleep(0.01)
 
 
-def box_of(writer: Any, down: frozenset[str] = DOWN) -> Relocator:
-    return Relocator(writer, asyncio.get_running_loop(), lambda: down, dict)
+def box_of(writer: Any, down: Collection[str] = DOWN) -> Relocator:
+    return Relocator(writer, asyncio.get_running_loop(), lambda: frozenset(down), dict)
 
 
 @pytest.mark.parametrize("count", [4, 8, 16])
@@ -77,7 +77,7 @@ def test_the_cost_does_not_grow_with_the_number_of_events(count: int, monkeypatc
 
     async def body() -> None:
         writer = Writer(count)
-        box = box_of(writer)
+        box = box_of(writer, frozenset(writer.state.agents))
         for record in writer.records:
             box.add(record)
         for events in range(3):  # each burst: as many agents or removals as there are partitions
@@ -110,6 +110,21 @@ def test_partitions_move_together() -> None:
         assert moved == ["p0", "p1", "p2", "p5", "p6", "p7"]
         await settle()
         assert not writer.pending
+
+    asyncio.run(body())
+
+
+def test_a_partition_whose_agents_return_before_the_search_stays() -> None:
+    async def body() -> None:
+        writer = Writer(8)
+        down = set(DOWN)
+        box = box_of(writer, down)
+        for record in writer.records:
+            box.add(record)
+        await settle()
+        down.discard("ag01")
+        moved = [change.record.id for change in writer.commit() if isinstance(change, Put)]
+        assert moved == ["p4", "p5", "p6", "p7"]
 
     asyncio.run(body())
 
