@@ -53,6 +53,17 @@ def test_a_user_cannot_take_all_streams(secure: Secure) -> None:
             each.stop()
 
 
+@pytest.mark.defence("openipu.vipu.api.watch_messages.is_valid_id", bool)
+@pytest.mark.parametrize("fields", [{"ids": ["x" * 10_000] * 100}, {"allocation_id": "x" * 1_000_000}])
+def test_filters_do_not_occupy_memory(secure: Secure, fields: dict[str, Any]) -> None:
+    found = Watcher(secure.server.tenant, secure.alice, **fields)
+    try:
+        until(lambda: found.revision or found.code)
+        assert found.code is grpc.StatusCode.INVALID_ARGUMENT
+    finally:
+        found.stop()
+
+
 def unverified(self: watch.Watches, watcher: object, *, always: bool) -> None:
     """Keep the rights of a watcher."""
 

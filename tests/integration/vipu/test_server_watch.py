@@ -13,6 +13,7 @@ import grpc
 import pytest
 
 from openipu.shared.vipu.contract import admin, virmgrpc
+from openipu.shared.vipu.object_rules import ID_RULE
 from openipu.vipu.api import watch
 from openipu.vipu.api.reply_stream import ReplyStream
 from openipu.vipu.api.watch import Watches
@@ -188,6 +189,7 @@ def test_filters(
             "kind 99 is not available here. Choose from agent, cluster, allocation, partition, user",
         ),
         ("tenant", {"kinds": [admin.KIND_USER]}, "kind user is not available here. Choose from allocation, partition"),
+        ("tenant", {"ids": ["p1", "x/"]}, f"the id 'x/' must have {ID_RULE}"),
         ("admin", {"ids": ["x"] * 101}, "the request has 101 ids; at most 100 are allowed"),
     ],
 )

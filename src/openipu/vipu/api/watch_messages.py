@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from openipu.shared.vipu.contract import admin
+from openipu.shared.vipu.object_rules import ID_RULE, is_valid_id
 from openipu.vipu.api import convert
 from openipu.vipu.api.convert import KIND_NUMBERS, KINDS, Message
 from openipu.vipu.api.replies import allocation_reply
-from openipu.vipu.domain.errors import Code, RuleError
+from openipu.vipu.domain.errors import Code, RuleError, quoted
 from openipu.vipu.domain.history import Event
 from openipu.vipu.domain.model import Agent, Allocation, Cluster, Kind, Partition, User
 from openipu.vipu.domain.state import State
@@ -24,6 +25,10 @@ def kinds(request: Message, served: frozenset[Kind]) -> frozenset[Kind]:
     """Return the kinds in a ``WatchRequest``; ``served`` are those of the service. Raises RuleError."""
     if len(request.ids) > MAX_IDS:
         raise _invalid(f"the request has {len(request.ids)} ids; at most {MAX_IDS} are allowed")
+    # No object has an invalid id, and a stream would keep a long one in memory.
+    for id in filter(None, (request.allocation_id, *request.ids)):
+        if not is_valid_id(id):
+            raise _invalid(f"the id {quoted(id)} must have {ID_RULE}")
     chosen = set()
     for number in request.kinds:
         kind = KINDS.get(number)
