@@ -16,6 +16,8 @@ from openipu.vipu.agent.ownership import Ownership, caller, reject
 from openipu.vipu.metrics.catalog import MACHINE
 from openipu.vipu.metrics.meters import Calls
 
+RECEIVE_SECONDS = 10.0  # until a request has arrived
+
 # Properties of the authentication context of gRPC with the names in a certificate.
 _NAMES = ("x509_common_name", "x509_subject_alternative_name")
 # Methods for callers that are not the owner. Watch and TakeOver have rules of their own.
@@ -26,7 +28,8 @@ class AgentGuard(grpc.GenericRpcHandler):  # type: ignore[misc]
     """Wrapper of a handler.
 
     It counts calls, rejects clients that are not controllers and changes by others than the owner, and returns
-    INVALID_ARGUMENT for invalid requests.
+    INVALID_ARGUMENT for invalid requests. Rejected clients cannot occupy memory: for gRPC, every request is a stream,
+    because it would read a single request before it calls the handler.
     """
 
     def __init__(
@@ -50,22 +53,22 @@ class AgentGuard(grpc.GenericRpcHandler):  # type: ignore[misc]
         if count is None:
             count = self._counters[method] = self.meters.of(method, timed=not handler.response_streaming)
 
-        async def unary(data: bytes, context: Any) -> Any:
+        async def unary(requests: AsyncIterator[bytes], context: Any) -> Any:
             with _counted(count, context):
                 await self._check_controller(context)
                 if not is_open:
                     await reject(self._ownership.rejection(caller(context)), context)
-                return await handler.unary_unary(await _read(read, data, method, context), context)
+                return await handler.unary_unary(await _read(read, requests, method, context), context)
 
-        async def stream(data: bytes, context: Any) -> AsyncIterator[Any]:
+        async def stream(requests: AsyncIterator[bytes], context: Any) -> AsyncIterator[Any]:
             with _counted(count, context):
                 await self._check_controller(context)
-                async for reply in handler.unary_stream(await _read(read, data, method, context), context):
+                async for reply in handler.unary_stream(await _read(read, requests, method, context), context):
                     yield reply
 
         if handler.response_streaming:
-            return grpc.unary_stream_rpc_method_handler(stream, response_serializer=handler.response_serializer)
-        return grpc.unary_unary_rpc_method_handler(unary, response_serializer=handler.response_serializer)
+            return grpc.stream_stream_rpc_method_handler(stream, response_serializer=handler.response_serializer)
+        return grpc.stream_unary_rpc_method_handler(unary, response_serializer=handler.response_serializer)
 
     async def _check_controller(self, context: Any) -> None:
         if self._controllers is None or is_controller(context.auth_context(), self._controllers):
@@ -83,7 +86,18 @@ def is_controller(certificate: Mapping[str, Iterable[bytes]], names: frozenset[s
     return any(name.decode(errors="replace") in names for name in found)
 
 
-async def _read(read: Any, data: bytes, method: str, context: Any) -> Any:
+async def _read(read: Any, requests: AsyncIterator[bytes], method: str, context: Any) -> Any:
+    """Return the only request of a call, or abort the call."""
+    try:
+        async with asyncio.timeout(RECEIVE_SECONDS):
+            data = await anext(requests, None)
+    except TimeoutError:
+        await context.abort(
+            grpc.StatusCode.DEADLINE_EXCEEDED,
+            f"Cannot read the request of {method}: it did not arrive within {RECEIVE_SECONDS:g} s.",
+        )
+    if data is None:
+        await context.abort(grpc.StatusCode.UNIMPLEMENTED, f"{method!r} requires exactly one request message.")
     try:
         return read(data)
     except DecodeError:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 import grpc
 
 from openipu.process.failures import EndpointError
+from openipu.process.limits import connection_limit, raise_file_limit
 from openipu.vipu.agent.guard import AgentGuard
 from openipu.vipu.agent.hardware import Hardware
 from openipu.vipu.agent.metrics import MachineMetrics
@@ -26,7 +27,10 @@ _OPTIONS = (
     ("grpc.max_receive_message_length", 1 << 20),
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
+    # Probes of the bandwidth would enlarge the buffers of requests that are not read yet.
+    ("grpc.http2.bdp_probe", 0),
 )
+_HANDSHAKE_SECONDS = 10  # TLS handshake and HTTP/2 settings
 
 # Names in the certificates of controllers.
 CONTROLLERS = (common_name(CONTROLLER),)
@@ -67,7 +71,12 @@ class AgentServer:
 
     async def start(self) -> None:
         """Start to listen. Raises EndpointError with a message for users."""
-        server = grpc.aio.server(options=_OPTIONS)
+        options = (
+            *_OPTIONS,
+            ("grpc.server_handshake_timeout_ms", _HANDSHAKE_SECONDS * 1000),
+            ("grpc.max_allowed_incoming_connections", connection_limit(raise_file_limit())),
+        )
+        server = grpc.aio.server(options=options)
         service = AgentService(self._hardware, self._ownership)
         names = self._controllers if self._credentials is not None else None
         guard = AgentGuard(agent.handler("AgentService", service), self._ownership, names)
