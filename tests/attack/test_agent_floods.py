@@ -88,7 +88,8 @@ def test_clients_are_rejected_before_their_request(start: Start, tmp_path: Path)
     certs = tmp_path / "certs"
     issue.create(certs, [HOST])
     ca, key, certificate = ((certs / "client" / name).read_bytes() for name in (load.CA, "client.key", "client.crt"))
-    address = start(load.mutual(*(certs / "server" / name for name in (load.CA, "server.crt", "server.key"))))
+    files = [certs / "server" / name for name in (load.CA, "server.crt", "server.key")]
+    address = start(load.mutual(*files))
     with grpc.secure_channel(address, grpc.ssl_channel_credentials(ca, key, certificate)) as channel:
         assert code_without_request(channel, CONFIGURE)[0] is grpc.StatusCode.PERMISSION_DENIED
 
