@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from openipu.vipu.api import auth
 from openipu.vipu.domain.model import Put, Role
 from openipu.vipu.tls import issue, load, renew
 from tests.integration.vipu_servers import Client, InProcess, InstantLife
+from tests.waiting import until
 
 OK, REJECTED = grpc.StatusCode.OK, grpc.StatusCode.UNAUTHENTICATED
 AUTHORITY = renew.authority
@@ -74,12 +76,16 @@ class Users:
     def call(self, user: str, certificate: str) -> grpc.StatusCode:
         client = Client(self.server.address, self.channel(certificate))
         try:
+            return self.call_again(client, user)
+        finally:
+            client.close()
+
+    def call_again(self, client: Client, user: str) -> grpc.StatusCode:
+        try:
             client.user.ListPartitions(virmgrpc.ListPartitionsRequest(), metadata=self.metadata(user), timeout=10)
         except grpc.RpcError as error:
             code: grpc.StatusCode = error.code()
             return code
-        finally:
-            client.close()
         return OK
 
 
@@ -112,6 +118,23 @@ def test_revoked_certificates(users: Users) -> None:
         users.issue("alice")
     cases = [("alice", "alice"), ("alice", "spare"), ("carol", "alice"), ("alice", "client")]
     assert [users.call(*case) for case in cases] == [REJECTED, OK, REJECTED, REJECTED]
+
+
+def never(*_: Any) -> bool:
+    return False
+
+
+@pytest.mark.defence("openipu.vipu.tls.user_certificates.has_expired", never)
+def test_certificates_that_expire_during_a_connection(users: Users, monkeypatch: pytest.MonkeyPatch) -> None:
+    users.add("alice")
+    monkeypatch.setattr(issue, "VALIDITY", datetime.timedelta(seconds=3))
+    users.issue("alice")
+    client = Client(users.server.address, users.channel("alice"))
+    try:
+        assert users.call_again(client, "alice") is OK
+        until(lambda: users.call_again(client, "alice") is REJECTED, 10)
+    finally:
+        client.close()
 
 
 def forget(*_: Any) -> list[Put]:

@@ -7,6 +7,7 @@ import hashlib
 import hmac
 import secrets
 import string
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,8 +15,8 @@ from openipu.shared.vipu.client import ACCESS_KEY_METADATA, USER_ID_METADATA
 from openipu.vipu.domain import certificates
 from openipu.vipu.domain.model import Role, User
 from openipu.vipu.domain.state import State
+from openipu.vipu.tls import user_certificates
 from openipu.vipu.tls.load import TlsError
-from openipu.vipu.tls.user_certificates import fingerprint
 
 # 11 of 62 characters: 65 random bits.
 _KEY_LENGTH = 11
@@ -117,7 +118,8 @@ class Authenticator:
     def check_certificate(self, caller: Caller, connection: Mapping[str, Sequence[bytes]]) -> None:
         """Raise AuthError when the caller may not use the certificate of its connection.
 
-        ``connection``: authentication context of gRPC. Without TLS, there is no certificate to check.
+        ``connection``: authentication context of gRPC. Without TLS, there is no certificate to check. TLS checks the
+        expiry of a certificate only at the start of a connection, which may stay open for longer.
         """
         pems = connection.get("x509_pem_cert")
         if not pems:
@@ -125,9 +127,15 @@ class Authenticator:
         state = self._state()
         user = state.users.get(caller.user)
         try:
-            key = fingerprint(pems[0])
+            key = user_certificates.fingerprint(pems[0])
+            expired = user_certificates.has_expired(pems[0], time.time())
         except TlsError:
-            key = ""
+            key, expired = "", False
+        if expired:
+            raise AuthError(
+                "Cannot log in: the certificate of this connection has expired. Connect again with a renewed one.",
+                caller.user,
+            )
         if user is None or not key or not certificates.may_use(user, key, state):
             raise AuthError(
                 "Cannot log in: the certificate is not one of this user, or was revoked. Use the user's own "

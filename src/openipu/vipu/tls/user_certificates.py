@@ -76,6 +76,16 @@ def _fingerprint(pem: bytes) -> str:
     return hashlib.sha256(info).hexdigest()
 
 
+def has_expired(pem: bytes, now: float) -> bool:
+    """Return whether a certificate has expired at this time, in seconds since 1970. Raises TlsError."""
+    return now > _expiry(pem[:MAX_BYTES])
+
+
+@functools.lru_cache(4096)
+def _expiry(pem: bytes) -> float:
+    return _parse(pem).not_valid_after_utc.timestamp()
+
+
 def _parse(pem: bytes) -> x509.Certificate:
     from cryptography import x509
 
