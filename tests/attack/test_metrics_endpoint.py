@@ -6,7 +6,7 @@ from __future__ import annotations
 import operator
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -54,6 +54,20 @@ def test_slow_clients(start: Callable[..., Exporter], monkeypatch: pytest.Monkey
         except TimeoutError:
             end = b"still open"
         assert end == b"", "the oldest connection is closed"
+
+
+@pytest.mark.defence("openipu.vipu.metrics.exporter._Server.request_queue_size", 5)
+def test_bursts_of_connections() -> None:
+    """Connections wait for a busy process. The kernel would drop further ones, which are repeated after a second."""
+    endpoint = Exporter(MetricsAddress(HOST, 0), [])
+    listen = endpoint.bind()
+    with ExitStack() as stack:
+        stack.callback(endpoint.stop)
+        made = []
+        with suppress(TimeoutError):
+            for _ in range(MANY):
+                made.append(stack.enter_context(socket.create_connection((listen.host, listen.port), 0.9)))
+        assert len(made) == MANY
 
 
 @pytest.mark.defence("openipu.vipu.metrics.connections._MAX_IDLE_SECONDS", 1e9)

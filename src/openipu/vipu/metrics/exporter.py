@@ -152,6 +152,7 @@ class _Handler(WSGIRequestHandler):
 
 class _Server(socketserver.ThreadingMixIn, WSGIServer):
     daemon_threads = True
+    request_queue_size = 128  # with the default, 5, a few clients delay the connections of others by seconds
     timeout = 0  # of ``handle_request``, which is called only for a waiting request
 
     def __init__(self, host: str, port: int, tls: Https | None, application: Callable[..., Iterable[bytes]]) -> None:
