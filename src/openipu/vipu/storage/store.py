@@ -179,6 +179,10 @@ class Store:
                 "controller, put the original file back or restore a backup, and start the controller."
             )
 
+    def flush(self) -> None:
+        """Write the last revision to disk, when no transaction is to be committed for a while."""
+        self._last.flush()
+
     @property
     def lost(self) -> bool:
         """True after ``verify_file`` has failed."""

@@ -27,7 +27,7 @@ _log = structlog.get_logger("openipu.vipu.storage.writer")
 
 _MAX_BATCH = 512  # bounds the time that the first caller of a batch waits for the last one
 _MAX_LOGGED = 8  # changes of one transaction in the log
-_IDLE_CHECK = 5.0  # seconds without commands until the writer checks the database file
+_IDLE_CHECK = 5.0  # seconds without commands until the writer checks the database file and flushes the last revision
 
 
 @dataclass(slots=True)
@@ -132,6 +132,7 @@ class RecordWriter:
             try:
                 task = self._tasks.get(timeout=_IDLE_CHECK)
             except queue.Empty:
+                self._store.flush()
                 self._check_file()
                 continue
             while task is not None:
