@@ -30,7 +30,7 @@ def checked(check: Check | None) -> Iterator[None]:
 
 
 def install(session: aiohttp.ClientSession) -> None:
-    """Let a session check its requests, if they are ``checked``."""
+    """Make a session check its requests, if they are ``checked``."""
     connector: Any = session.connector
     connect = connector.connect
 
