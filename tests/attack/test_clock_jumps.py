@@ -1,22 +1,30 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Changes of the clock of a running controller."""
+"""Changes of the clock, of a running controller and before a restore."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from openipu.vipu.domain.deployment import next_epoch
 from openipu.vipu.domain.model import Operation
+from openipu.vipu.fleet.status import AgentState
+from openipu.vipu.lifecycle.interface import LifecycleOptions
+from openipu.vipu.storage import backup, deployment
+from openipu.vipu.storage.position import UNKNOWN, Position
 from tests.attack.lying_agent import HEARTBEAT, LyingRack, rack
 from tests.integration.agents.agents_support import Plane
+from tests.integration.vipu_servers import InProcess, Machines, partition, pod, wait_active
 from tests.waiting import until
 
 __all__ = ["rack"]
 
 DAY = 86_400.0
+FAST = LifecycleOptions(heartbeat=HEARTBEAT, partition_timeout=5.0)
 
 
 def wall_time(clock: Any, record: Any) -> float:
@@ -44,3 +52,36 @@ def test_automatic_resets_after_the_clock_was_set_back(
         assert plane.partition("p").retries > 1, "the next reset is overdue"
     finally:
         plane.close()
+
+
+def unknown(database: Path, folder: Path) -> Position:
+    """Read nothing of the replaced database."""
+    return UNKNOWN
+
+
+@pytest.mark.defence("openipu.vipu.storage.position.read", unknown)
+def test_a_restore_after_the_clock_was_ahead_stops_no_job(
+    vipu_server: Callable[..., InProcess], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The replaced controller has a later epoch than the time. Its shares are not older than the restore then."""
+    machines = Machines(1)
+    hardware = machines._rack.machines["ag01"].hardware
+    database = tmp_path / "vipu.db"
+    try:
+        first = vipu_server(database, lifecycle=FAST)
+        pod(first, machines)
+        archive, _ = backup.create(database, tmp_path / "certs", tmp_path / "backup.tar.gz")
+        first.stop()
+        with monkeypatch.context() as ahead:
+            ahead.setattr(deployment, "next_epoch", lambda last, now: next_epoch(last, now + DAY))
+            second = vipu_server(database, lifecycle=FAST)
+        second.user.CreatePartition(partition("job", 4))
+        wait_active(second, "job")
+        second.stop()
+        backup.restore(archive, database, None, overwrite=True)
+        restored = vipu_server(database, lifecycle=FAST)
+        until(lambda: restored.life.agent_status("ag01").state is AgentState.UP)
+        until(lambda: restored.life.quarantined() or "job" not in hardware._shares)
+        assert "job" in hardware._shares
+    finally:
+        machines.stop()

@@ -26,8 +26,11 @@ _log: structlog.stdlib.BoundLogger = structlog.get_logger("vipu-server")
 
 
 def may_release(share: HeldShare, deployment: Deployment) -> bool:
-    """Return whether an unknown share may be released without an administrator."""
-    return share.deployment == deployment.id and share.epoch >= deployment.complete_since
+    """Return whether an unknown share may be released without an administrator.
+
+    A later epoch than that of this process is of a process that the records do not know.
+    """
+    return share.deployment == deployment.id and deployment.complete_since <= share.epoch <= deployment.epoch
 
 
 def may_be_other(share: HeldShare, deployment: Deployment) -> bool:

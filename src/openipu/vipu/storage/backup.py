@@ -21,7 +21,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from openipu.shared.atomic_files import sync_folder
-from openipu.vipu.storage import losses
+from openipu.vipu.storage import losses, position
 from openipu.vipu.storage.database_file import DatabaseFile
 from openipu.vipu.storage.last_revision import SUFFIX, LastRevision
 from openipu.vipu.storage.replacement import BackupError, Move, Replacement, recover
@@ -176,7 +176,8 @@ def restore(
                     f"Cannot restore {str(archive)!r}: it is damaged, records are missing. Use another backup."
                 )
             with closing(Store(records / _DATABASE)) as store:
-                store.start_anew()  # its revisions may have been used again after the backup
+                # Its epochs and revisions may have been used again after the backup.
+                store.start_anew(position.read(database, replacement.folder(database)))
                 restored = store.load()
             moves = list(_moves_aside(database, records / "old", ("-wal", "-shm", SUFFIX, "")))
             moves.append((records / _DATABASE, database))

@@ -22,7 +22,8 @@ def begin_epoch(connection: sqlite3.Connection, now: float) -> Deployment:
     return Deployment(id, epoch, complete_since)
 
 
-def mark_restored(connection: sqlite3.Connection, now: float) -> None:
-    """Record that changes of all epochs until now may be missing."""
+def mark_restored(connection: sqlite3.Connection, now: float, last: int) -> None:
+    """Record that changes of all epochs until now may be missing. ``last``: an epoch that was used, 0 if unknown."""
+    connection.execute("UPDATE deployment SET epoch = max(epoch, ?)", (last,))
     epoch = begin_epoch(connection, now).epoch
     connection.execute("UPDATE deployment SET complete_since = ?", (epoch,))

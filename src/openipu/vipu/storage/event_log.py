@@ -5,8 +5,9 @@ Every transaction that changes an object gets the next revision. The log is part
 survives a restart and never differs from the records. Old revisions are compacted: the log has a bounded number of
 changes, in memory and in the database.
 
-A new database starts with the time in milliseconds, and a restored one continues with it. No earlier database
-of the deployment has reached such a revision, so a client never continues with a revision of another history.
+A new database starts with the time in milliseconds, and a restored one continues with it, or after the revision of the
+database that it replaces. No earlier database of the deployment has reached such a revision, so a client never
+continues with a revision of another history.
 """
 
 from __future__ import annotations
@@ -89,12 +90,16 @@ def load(connection: sqlite3.Connection) -> EventLog:
     return EventLog(rows[0][0], [(revision, _decode(changes)) for revision, changes in rows[1:]])
 
 
-def start_anew(connection: sqlite3.Connection) -> None:
-    """Drop the history, because the records are replaced, and continue with a revision that is not yet known."""
-    (last,) = connection.execute("SELECT max(revision) FROM revisions").fetchone()
+def start_anew(connection: sqlite3.Connection, last: int) -> None:
+    """Drop the history, because the records are replaced, and continue with a revision that is not yet known.
+
+    ``last``: a revision that was used, 0 if unknown.
+    """
+    (stored,) = connection.execute("SELECT max(revision) FROM revisions").fetchone()
     connection.execute("DELETE FROM revisions")
     connection.execute(
-        "INSERT INTO revisions (revision, changes) VALUES (?, '[]')", (max((last or 0) + 1, first_revision()),)
+        "INSERT INTO revisions (revision, changes) VALUES (?, '[]')",
+        (max((stored or 0) + 1, last + 1, first_revision()),),
     )
 
 

@@ -19,6 +19,7 @@ from openipu.vipu.storage import checksums, deployment, event_log, migrations, r
 from openipu.vipu.storage.database_file import DatabaseFile, StoreError
 from openipu.vipu.storage.event_log import EventLog
 from openipu.vipu.storage.last_revision import SUFFIX, LastRevision
+from openipu.vipu.storage.position import UNKNOWN, Position
 
 __all__ = ["Store", "StoreError", "Transaction"]
 
@@ -136,12 +137,15 @@ class Store:
         except OSError as error:
             raise StoreError(f"Cannot use file {name!r}: {str(error.strerror).lower()}. Check the path.") from None
 
-    def start_anew(self) -> None:
-        """Drop the revisions of a database that replaces another one, and mark it as restored; raises StoreError."""
+    def start_anew(self, after: Position = UNKNOWN) -> None:
+        """Drop the revisions of a database that replaces another one, and mark it as restored; raises StoreError.
+
+        ``after``: position of the replaced database. The time alone is not enough, since a clock may be set back.
+        """
         try:
             self._connection.execute("BEGIN IMMEDIATE")
-            event_log.start_anew(self._connection)
-            deployment.mark_restored(self._connection, time.time())
+            event_log.start_anew(self._connection, after.revision)
+            deployment.mark_restored(self._connection, time.time(), after.epoch)
             self._connection.execute("COMMIT")
         except sqlite3.Error as error:
             raise StoreError(f"Cannot write to the database: {error}. Nothing was changed.") from error

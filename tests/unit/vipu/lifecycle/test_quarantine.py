@@ -19,6 +19,7 @@ DEPLOYMENT = Deployment("abc", epoch=9, complete_since=5)
 OURS = HeldShare("ours", frozenset({3, 2}), "abc", 5)
 OLD = HeldShare("old", frozenset({0}), "abc", 4)
 FOREIGN = HeldShare("foreign", frozenset({1}), "def", 9)
+LATER = HeldShare("later", frozenset({1}), "abc", 10)  # of a process whose clock was ahead, before a restore
 UNKNOWN = HeldShare("unknown", frozenset({1}), "", 0)
 
 
@@ -50,12 +51,16 @@ def failure(call: Callable[[], object]) -> str:
     return caught.value.message
 
 
-@pytest.mark.parametrize(("share", "expected"), [(OURS, True), (OLD, False), (FOREIGN, False), (UNKNOWN, False)])
+@pytest.mark.parametrize(
+    ("share", "expected"), [(OURS, True), (OLD, False), (FOREIGN, False), (LATER, False), (UNKNOWN, False)]
+)
 def test_shares_of_removed_records_are_released_at_once(share: HeldShare, expected: bool) -> None:
     assert may_release(share, DEPLOYMENT) is expected
 
 
-@pytest.mark.parametrize(("share", "expected"), [(OURS, False), (OLD, True), (FOREIGN, True), (UNKNOWN, True)])
+@pytest.mark.parametrize(
+    ("share", "expected"), [(OURS, False), (OLD, True), (FOREIGN, True), (LATER, True), (UNKNOWN, True)]
+)
 def test_shares_that_may_belong_to_another_partition_of_that_name(share: HeldShare, expected: bool) -> None:
     assert may_be_other(share, DEPLOYMENT) is expected
 

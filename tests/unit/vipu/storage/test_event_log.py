@@ -15,6 +15,7 @@ from openipu.vipu.domain.model import Agent, Delete, Kind, Put
 from openipu.vipu.server.initialise import initialise
 from openipu.vipu.storage import backup, event_log
 from openipu.vipu.storage.event_log import CompactedError, EventLog
+from openipu.vipu.storage.position import Position
 from openipu.vipu.storage.store import Store, StoreError
 from openipu.vipu.storage.writer import RecordWriter
 from tests.unit.vipu.storage import first_version
@@ -154,6 +155,9 @@ def test_a_restore_continues_after_its_own_revisions_when_the_clock_was_set_back
         store.start_anew()
         store.load()
         assert store.events.revision == last + 1
+        store.start_anew(Position(0, last + 20))  # of the replaced database
+        store.load()
+        assert store.events.revision == last + 21
 
 
 def test_a_database_of_the_first_version_is_migrated(tmp_path: Path) -> None:
