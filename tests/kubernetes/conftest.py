@@ -14,6 +14,9 @@ import pytest
 from openipu.process import log
 from tests.integration.vipu_servers import InProcess, InstantLife, pod
 from tests.kubernetes.cluster import CRD, Cluster
+from tests.kubernetes.hollow import HollowNode
+from tests.kubernetes.operators import Operator
+from tests.kubernetes.proxies import OPERATOR, Proxy
 from tests.waiting import until
 from tools.kubernetes import programs
 from tools.kubernetes.control_plane import ControlPlane
@@ -72,3 +75,26 @@ def vipu(tmp_path: Path) -> Iterator[Callable[..., InProcess]]:
     yield make
     for server in servers:
         server.stop()
+
+
+@pytest.fixture(scope="module")
+def node(control_plane: Cluster) -> Iterator[HollowNode]:
+    """Yield a node without processes."""
+    node = HollowNode(control_plane.kubeconfig)
+    node.start()
+    yield node
+    node.stop()
+
+
+@pytest.fixture
+def operator(cluster: Cluster, tmp_path: Path, vipu: Callable[..., InProcess]) -> Iterator[Operator]:
+    """Yield an operator with its proxy and one V-IPU controller."""
+    cluster.kubectl("create", "serviceaccount", OPERATOR)
+    proxy = Proxy(cluster, tmp_path, vipu())
+    proxy.controllers.write_text(f"{proxy.vipu.address}:ipunode=node1\n")
+    proxy.start()
+    made = Operator(cluster, proxy)
+    made.start()
+    yield made
+    made.kill()
+    proxy.kill()

@@ -11,6 +11,7 @@ from typing import Any
 
 from openipu.kubernetes.cluster.client import PODS, open_client
 from openipu.kubernetes.domain import status as statuses
+from tests.integration.vipu_servers import listed
 from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.program import Program
 from tests.kubernetes.proxies import OPERATOR, Proxy, token
@@ -122,6 +123,17 @@ class RunningJob:
 
     def delete(self) -> None:
         self.cluster.kubectl("delete", "ipujob", self.name, "--timeout=50s")
+
+
+def submit(operator: Operator, ipujob: dict[str, Any], name: str = "job") -> RunningJob:
+    """Create a job."""
+    operator.cluster.create({**ipujob, "metadata": {"name": name, "namespace": operator.cluster.namespace}})
+    return RunningJob(operator, name)
+
+
+def partitions(operator: Operator) -> set[str]:
+    """Return the ids of the partitions at the V-IPU controller."""
+    return listed(operator.proxy.vipu)
 
 
 def patch_status(cluster: Cluster, name: str, status: dict[str, Any]) -> None:

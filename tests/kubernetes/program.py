@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,11 +29,19 @@ class Program:
     def log(self) -> str:
         return self.log_file.read_text()
 
-    def launch(self, module: str, arguments: Sequence[str], ready: Callable[[], bool]) -> None:
-        """Start a module as a process, and wait until it is ready."""
+    def launch(
+        self,
+        module: str,
+        arguments: Sequence[str],
+        ready: Callable[[], bool],
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """Start a module as a process, and wait until it is ready. ``environment``: additional variables."""
         command = [sys.executable, "-m", module, *arguments]
         with self.log_file.open("ab") as log:
-            process = self.process = subprocess.Popen(command, stdout=log, stderr=log)
+            process = self.process = subprocess.Popen(
+                command, stdout=log, stderr=log, env={**os.environ, **(environment or {})}
+            )
         until(lambda: process.poll() is not None or ready(), START_SECONDS, lambda: self.log)
         assert process.poll() is None, self.log
 

@@ -3,10 +3,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,50 +10,15 @@ from typing import Any
 import pytest
 
 from openipu.shared.vipu.contract import virmgrpc
-from tests.integration.vipu_servers import InProcess, listed
 from tests.kubernetes.cluster import EXAMPLES, Cluster
 from tests.kubernetes.hollow import HollowNode
-from tests.kubernetes.operators import SECONDS, Operator, RunningJob
-from tests.kubernetes.proxies import OPERATOR, Proxy, token
+from tests.kubernetes.init_containers import InitContainer
+from tests.kubernetes.operators import SECONDS, Operator, RunningJob, partitions, submit
 from tests.ports import free_port
 from tests.unit.kubernetes.domain.ipujobs import first_form, second_form, workers
 from tests.waiting import until
 
 pytestmark = pytest.mark.usefixtures("node")
-
-
-@pytest.fixture(scope="module")
-def node(control_plane: Cluster) -> Iterator[HollowNode]:
-    """Yield a node without processes."""
-    node = HollowNode(control_plane.kubeconfig)
-    node.start()
-    yield node
-    node.stop()
-
-
-@pytest.fixture
-def operator(cluster: Cluster, tmp_path: Path, vipu: Callable[..., InProcess]) -> Iterator[Operator]:
-    """Yield an operator with its proxy and one V-IPU controller."""
-    cluster.kubectl("create", "serviceaccount", OPERATOR)
-    proxy = Proxy(cluster, tmp_path, vipu())
-    proxy.controllers.write_text(f"{proxy.vipu.address}:ipunode=node1\n")
-    proxy.start()
-    made = Operator(cluster, proxy)
-    made.start()
-    yield made
-    made.kill()
-    proxy.kill()
-
-
-def submit(operator: Operator, ipujob: dict[str, Any], name: str = "job") -> RunningJob:
-    """Create a job."""
-    operator.cluster.create({**ipujob, "metadata": {"name": name, "namespace": operator.cluster.namespace}})
-    return RunningJob(operator, name)
-
-
-def partitions(operator: Operator) -> set[str]:
-    """Return the ids of the partitions at the V-IPU controller."""
-    return listed(operator.proxy.vipu)
 
 
 def test_a_job_runs_and_succeeds(operator: Operator) -> None:
@@ -362,20 +323,11 @@ def test_the_init_container_resets_the_partition_of_its_own_job(
 ) -> None:
     job = submit(operator, first_form())
     job.wait("Running")
-    cluster = operator.cluster
-    environment = job.pods()["job-launcher"]["spec"]["initContainers"][0]["env"]
-    caller = job.pods()[pod]
-    file = tmp_path / "pod.token"
-    file.write_text(token(cluster, caller["spec"]["serviceAccountName"], pod=caller))
-    command = [sys.executable, "-m", "openipu.kubernetes.launcher.main", "--kubeconfig", str(cluster.kubeconfig)]
-    command += ["--token", str(file), "--tools", str(tmp_path / "tools"), "--kubectl", str(cluster.kubectl_program)]
-    variables = {each["name"]: each["value"] for each in environment if each["name"] != "IPUJOB_TOOLS"}
-    done = subprocess.run(
-        command, env={**os.environ, **variables}, capture_output=True, text=True, check=False, timeout=SECONDS
-    )
-    assert done.returncode == status, done.stdout + done.stderr
+    init = InitContainer(job, tmp_path, pod)
+    init.start()
+    assert init.wait() == status, init.log
     assert (tmp_path / "tools" / "kubectl").stat().st_mode & 0o111
     if status:
-        assert "Error OPU902: Pod" in done.stderr and "is neither a launcher nor a pod with IPUs" in done.stderr
+        assert "Error OPU902: Pod" in init.log and "is neither a launcher nor a pod with IPUs" in init.log
     else:
-        assert "partition is ready" in done.stdout + done.stderr
+        assert "partition is ready" in init.log

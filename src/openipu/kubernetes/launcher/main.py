@@ -87,7 +87,7 @@ async def _prepare(
     if ssh_keys is None:
         shutil.copy(kubectl, tools / "kubectl")
     async with await open_client(kubeconfig) as client:
-        pods = await _wait_for_workers(client, namespace, workers.split())
+        pods = await _wait_for_workers(client, namespace, workers.split(), addressed=ssh_keys is not None)
     _log.info("all workers are ready", job=f"{namespace}/{name}")
     if ssh_keys is not None:
         ssh_files.deliver(ssh_keys, tools, pods)
@@ -95,20 +95,23 @@ async def _prepare(
     _log.info("partition is ready", partition=partition)
 
 
-async def _wait_for_workers(client: Client, namespace: str, workers: Sequence[str]) -> list[Object]:
-    """Return the workers when all are ready. The operator ends the launcher if a worker fails."""
+async def _wait_for_workers(client: Client, namespace: str, workers: Sequence[str], *, addressed: bool) -> list[Object]:
+    """Return the workers when all are ready, and have an address if ``addressed``.
+
+    The operator ends the launcher if a worker fails.
+    """
     selector = f"{reserved.ROLE_LABEL}={reserved.WORKER_ROLE}"
     while True:
         try:
             found, revision = await client.list(PODS, namespace, selector)
-            ready = {each["metadata"]["name"]: each for each in found if _is_usable(each)}
+            ready = {each["metadata"]["name"]: each for each in found if _is_usable(each, addressed)}
             if ready.keys() >= set(workers):
                 return [ready[each] for each in workers]
             _log.info("waiting for workers", workers=[each for each in workers if each not in ready])
             async for kind, pod in client.watch(PODS, namespace, revision, selector):
                 if kind == "BOOKMARK":
                     continue
-                if kind != "DELETED" and _is_usable(pod):
+                if kind != "DELETED" and _is_usable(pod, addressed):
                     ready[pod["metadata"]["name"]] = pod
                 else:
                     ready.pop(pod["metadata"]["name"], None)
@@ -119,9 +122,10 @@ async def _wait_for_workers(client: Client, namespace: str, workers: Sequence[st
             await asyncio.sleep(_RETRY_SECONDS)
 
 
-def _is_usable(worker: Object) -> bool:
+def _is_usable(worker: Object, addressed: bool) -> bool:
     """Return whether a worker is ready. A worker of an earlier attempt is being deleted."""
-    return progress.is_ready(worker) and not worker["metadata"].get("deletionTimestamp")
+    has_address = bool((worker.get("status") or {}).get("podIP"))
+    return progress.is_ready(worker) and not worker["metadata"].get("deletionTimestamp") and has_address >= addressed
 
 
 async def _reset_partition(url: str, token: Path) -> None:
