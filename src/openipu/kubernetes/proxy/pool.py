@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +19,7 @@ _log = structlog.get_logger("openipu.kubernetes.proxy.pool")
 
 _INTERVAL_SECONDS = 10.0  # between reads of the list; a kubelet updates mounted files within about 45 s
 _TIMEOUT_SECONDS = 20.0  # of calls, except removals
+_REPLACED_SECONDS = 120.0  # until a client with former credentials is closed; its calls have ended then
 
 # Files of a Secret -> fields of a connection.
 _TLS_FILES = {"ca.crt": "ca_path", "tls.crt": "client_cert", "tls.key": "client_key"}
@@ -28,7 +30,7 @@ class Pool:
     """Clients of all controllers in the order of the list.
 
     ``credentials``: a folder with a folder for each controller, ``HOST_PORT`` or ``default``, that holds the files of
-    its Secret: ca.crt, tls.crt, tls.key, user-id and access-key.
+    its Secret: ca.crt, tls.crt, tls.key, user-id and access-key. Changed credentials are used for new calls.
     """
 
     def __init__(self, file: Path, credentials: Path, cluster: str = "") -> None:
@@ -37,7 +39,9 @@ class Pool:
         self._credentials = credentials
         self._cluster = cluster
         self._clients: dict[Controller, ControllerClient] = {}
+        self._marks: dict[str, str] = {}  # address -> digest of the credentials of its client
         self._retired: dict[str, ControllerClient] = {}
+        self._replaced: list[ControllerClient] = []
         self._text = ""
         self.reload()
 
@@ -53,13 +57,15 @@ class Pool:
         return next((each for each in self if each.controller.address == address), self._retired.get(address))
 
     def reload(self) -> None:
-        """Read the list again. Raises ValueError and OSError; the previous list remains in use then."""
+        """Read list and credentials again. Raises ValueError and OSError; the previous list remains in use then."""
         text = self._file.read_text(encoding="utf-8")
         listed = controllers.parse(text)
-        clients = {each: self._clients.get(each) or self._open(each) for each in listed}
+        clients = {each: self._unchanged(each) or self._open(each) for each in listed}
         for controller, client in self._clients.items():
             if controller not in clients:
                 self._retired[controller.address] = client
+            elif clients[controller] is not client:
+                self._replace(client)
         for client in clients.values():
             self._retired.pop(client.controller.address, None)
         self._clients, self._text = clients, text
@@ -70,7 +76,7 @@ class Pool:
         while True:
             await asyncio.sleep(_INTERVAL_SECONDS)
             try:
-                if self._file.read_text(encoding="utf-8") != self._text:
+                if self._is_outdated():
                     self.reload()
                     _log.info("controllers read again", controllers=[each.controller.address for each in self])
                 failed = ""
@@ -81,17 +87,53 @@ class Pool:
 
     def close(self) -> None:
         """Close all connections."""
-        for client in (*self._clients.values(), *self._retired.values()):
+        for client in (*self._clients.values(), *self._retired.values(), *self._replaced):
             client.close()
+
+    def _is_outdated(self) -> bool:
+        """Return whether the list or the credentials of a controller have changed."""
+        if self._file.read_text(encoding="utf-8") != self._text:
+            return True
+        return any(self._unchanged(each) is None for each in self._clients)
+
+    def _unchanged(self, controller: Controller) -> ControllerClient | None:
+        """Return the client of a controller, None if there is none with the present credentials."""
+        is_same = self._marks.get(controller.address) == _digest(self._folder(controller))
+        return self._clients.get(controller) if is_same else None
+
+    def _replace(self, client: ControllerClient) -> None:
+        """Close a client later: its calls go on."""
+        self._replaced.append(client)
+
+        def close() -> None:
+            self._replaced.remove(client)
+            client.close()
+
+        asyncio.get_running_loop().call_later(_REPLACED_SECONDS, close)
+
+    def _folder(self, controller: Controller) -> Path | None:
+        """Return the folder with the credentials of a controller."""
+        own = self._credentials / controller.address.replace(":", "_")
+        return next((each for each in (own, self._credentials / "default") if each.is_dir()), None)
 
     def _open(self, controller: Controller) -> ControllerClient:
         fields: dict[str, str] = {}
-        for folder in (self._credentials / controller.address.replace(":", "_"), self._credentials / "default"):
-            if folder.is_dir():
-                fields = {field: str(folder / name) for name, field in _TLS_FILES.items() if (folder / name).exists()}
-                for name, field in _TEXT_FILES.items():
-                    if (folder / name).exists():
-                        fields[field] = (folder / name).read_text(encoding="utf-8").strip()
-                break
+        folder = self._folder(controller)
+        self._marks[controller.address] = _digest(folder)
+        if folder is not None:
+            fields = {field: str(folder / name) for name, field in _TLS_FILES.items() if (folder / name).exists()}
+            for name, field in _TEXT_FILES.items():
+                if (folder / name).exists():
+                    fields[field] = (folder / name).read_text(encoding="utf-8").strip()
         connection = Connection(controller.host, controller.port, timeout=_TIMEOUT_SECONDS, **fields)  # type: ignore[arg-type]
         return ControllerClient(controller, connection, self._cluster)
+
+
+def _digest(folder: Path | None) -> str:
+    """Return a digest of all credentials in a folder."""
+    digest = hashlib.sha256()
+    for name in (*_TLS_FILES, *_TEXT_FILES):
+        file = None if folder is None else folder / name
+        if file is not None and file.exists():
+            digest.update(f"{name}\0".encode() + file.read_bytes() + b"\0")
+    return digest.hexdigest()
