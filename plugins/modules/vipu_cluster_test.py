@@ -15,7 +15,7 @@ description:
   - Runs the tests of a cluster on the controller. Fails with a message that names the affected cables and machines.
   - Use the module as a gate before partitions are created. No test runs when the last run passed the same tests on the same agents with the same
     topology.
-  - No test runs either when the cluster has partitions and its last run did not fail. This does not apply when only tests that do not interrupt
+  - No test runs when the cluster has partitions and its last run did not fail. This does not apply when only tests that do not interrupt
     partitions are selected, such as V(Version).
   - With O(transport=cli) the state of the cluster during the last run is unknown, so a cluster without partitions is tested every time.
   - Both Graphcore's controller and the open controller keep their last run until they are restarted.

@@ -45,7 +45,7 @@ options:
           - Take the agent over when another deployment owns it.
           - When the takeover fails, all other changes remain, and the task fails. The next run takes the agent over if another deployment owns it.
           - With O(transport=cli), this applies only when the task registers or changes the agent.
-          - Omit to register the agent as Down until its owner removes it.
+          - Omit to register the agent. It is Down until its owner removes it.
         type: bool
   clusters:
     description: Desired clusters.

@@ -55,7 +55,7 @@ options:
         key is used again, unless it was revoked. O(config_dest) then refers to these files.
       - From its first certificate on, users can call only with their own certificates.
       - Omit to issue one for a new user if the controller requires it, and to renew one whose files exist.
-      - With V(false), O(config_dest) of a new user that needs a certificate names none. The user cannot call until it has one.
+      - With V(false), O(config_dest) of a new user that needs a certificate does not refer to one. Calls of the user fail until a certificate exists.
       - Requires O(transport=grpc), a secure controller, and the Python library C(cryptography) on the host of the task.
     type: bool
   certificate_renew_within:

@@ -130,7 +130,7 @@ class _Writer:
         deleted = self._interfaces_to_delete(steps)
         for name in deleted:
             self._host.succeeds("ip", "link", "delete", name)
-        self._wait_until_forgotten(deleted)
+        self._wait_until_removed(deleted)
         if any(step.family is SERVICE for step in steps):
             self._host.run("systemctl", "enable", "--now", self._backend.service)
         self._reload(all_files=bool(deleted))
@@ -140,7 +140,7 @@ class _Writer:
             path.touch()
         self._host.run(*self._backend.reload)
 
-    def _wait_until_forgotten(self, interfaces: list[str]) -> None:
+    def _wait_until_removed(self, interfaces: list[str]) -> None:
         """Wait until the service has noticed the deletion of these interfaces, at most a few seconds."""
         deadline = time.monotonic() + _DELETION_SECONDS
         for command in self._backend.deletion_pending_commands(interfaces):

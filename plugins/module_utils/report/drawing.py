@@ -117,7 +117,7 @@ class Elevation:
         curve = (x + bow, start + out * reach, to_x + bow, end + to_out * reach, to_x, end)
         return "%sM%g %gC%g %g %g %g %g %g%s" % (_ring(x, y), x, start, *curve, _ring(to_x, to_y))
 
-    def leaving_stray(self, end: ChassisPort) -> tuple[str, float]:
+    def stray_cable(self, end: ChassisPort) -> tuple[str, float]:
         """Return the path of a misplaced cable that leaves the drawing to the right, and its height there."""
         x, y = self.port(*end)
         out = _outwards(*end[1:])

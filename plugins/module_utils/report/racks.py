@@ -101,7 +101,7 @@ def _misplaced(
         return
     for place, end, stub in ((rack, one, "→ %s" % _name(other)), (far_rack, other, "← %s" % _name(one))):
         if place:
-            path, y = place.elevation.leaving_stray(end)
+            path, y = place.elevation.stray_cable(end)
             yield place, {"path": path, "stub": stub, "y": y}
 
 

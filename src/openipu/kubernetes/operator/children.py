@@ -108,7 +108,7 @@ class Children:
         if uid in self._deleted.get(job, ()) and self._cache.get(key(pod)) is None:
             self._deleted[job].discard(uid)
 
-    def forget(self, job: Key, uid: str) -> None:
+    def discard(self, job: Key, uid: str) -> None:
         """Discard the state of a job that no longer exists."""
         self._created.pop(job, None)
         self._deleted.pop(job, None)
@@ -123,8 +123,8 @@ class Children:
             return
         if job.uses_ssh:
             await self._create_ssh_keys(job)
-        wanted = [manifests.config_map(job, number) for number in range(job.instances)]
-        await asyncio.gather(*(self._write(each, job.uid) for each in (*wanted, *manifests.launcher_rights(job))))
+        maps = [manifests.config_map(job, number) for number in range(job.instances)]
+        await asyncio.gather(*(self._write(each, job.uid) for each in (*maps, *manifests.launcher_rights(job))))
         self._written[job.uid] = state
 
     async def create_pods(
@@ -134,16 +134,16 @@ class Children:
 
         Raises NameInUseError.
         """
-        wanted = set(missing) - self.pending(job.name)
+        names_to_create = set(missing) - self.pending(job.name)
         launcher = names.launcher(job.name[1], instance)
         done = True
-        if job.has_launcher and launcher in wanted:
+        if job.has_launcher and launcher in names_to_create:
             done = await self._create_pod(job, pods.launcher(job, instance, partition, attempt, self._options))
         ports = self._ssh_ports(job, instance, attempt)
         workers = [
             pods.worker(job, instance, index, partition, attempt, self._options, ports[index])
             for index, name in enumerate(manifests.worker_names(job, instance))
-            if name in wanted
+            if name in names_to_create
         ]
         return all([done, *await asyncio.gather(*(self._create_pod(job, each) for each in workers))])
 
@@ -203,17 +203,17 @@ class Children:
             self._created[job.name][metadata["name"]] = metadata["uid"], time.monotonic()
         return True
 
-    async def _write(self, wanted: Object, uid: str) -> None:
-        resource: Resource = _RESOURCES[wanted["kind"]]
+    async def _write(self, desired: Object, uid: str) -> None:
+        resource: Resource = _RESOURCES[desired["kind"]]
         try:
-            await self._client.create(resource, wanted)
+            await self._client.create(resource, desired)
         except ApiError as error:
             if not error.already_exists:
                 raise
-            metadata = wanted["metadata"]
+            metadata = desired["metadata"]
             found = await self._client.get(resource, metadata["namespace"], metadata["name"])
             _check_owner(found, uid)
-            changed = {name: wanted[name] for name in ("data", "rules") if found.get(name) != wanted.get(name)}
+            changed = {name: desired[name] for name in ("data", "rules") if found.get(name) != desired.get(name)}
             if changed:
                 await self._client.replace(resource, {**found, **changed})
 

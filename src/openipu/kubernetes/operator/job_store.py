@@ -40,7 +40,7 @@ class JobStore:
         del self._newest[name]
         return cached
 
-    def forget(self, name: Key) -> None:
+    def discard(self, name: Key) -> None:
         """Discard the written version of a job that no longer exists."""
         self._newest.pop(name, None)
 

@@ -95,14 +95,14 @@ class Reconciler:
             if error.is_conflict:
                 return _CONFLICT_SECONDS
             if error.is_missing:  # the job or its namespace is gone, and the cache receives this soon
-                self._jobs.forget(name)
+                self._jobs.discard(name)
                 return _RETRY_SECONDS
             raise
 
     async def removed(self, name: Key, uid: str) -> None:
         """Discard the state of a job that no longer exists."""
-        self._jobs.forget(name)
-        self._children.forget(name, uid)
+        self._jobs.discard(name)
+        self._children.discard(name, uid)
         self._denied = {key: until for key, until in self._denied.items() if key[0] != uid}
         await self._admission.withdraw(name)
 

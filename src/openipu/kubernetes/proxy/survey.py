@@ -111,7 +111,7 @@ class Survey:
         counts: list[int] = []
         failures: list[str] = []
 
-        async def ask(client: ControllerClient) -> None:
+        async def query(client: ControllerClient) -> None:
             try:
                 async with asyncio.timeout(_QUERY_SECONDS):
                     counts.append(await client.fits(size))
@@ -120,7 +120,7 @@ class Survey:
             except TimeoutError:
                 failures.append(f"The V-IPU controller {client.controller.address} does not respond.")
 
-        await asyncio.gather(*(ask(each) for each in self._pool))
+        await asyncio.gather(*(query(each) for each in self._pool))
         return counts, failures or ([] if counts else ["There is no V-IPU controller. Set vipuControllers."])
 
     async def run(self) -> None:

@@ -111,10 +111,10 @@ class ResultWriter:
             self._send()
             return
         for item in batch:
-            self._forget_loss(item)
+            self._drop_loss(item)
         self._send()
 
-    def _forget_loss(self, item: _Item) -> None:
+    def _drop_loss(self, item: _Item) -> None:
         waiting = self._losses.get(item.id)
         if waiting is not None and item.error:
             waiting.discard(item.error)

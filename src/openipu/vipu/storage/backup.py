@@ -177,7 +177,7 @@ def restore(
                 )
             with closing(Store(records / _DATABASE)) as store:
                 # Its epochs and revisions may have been used again after the backup.
-                store.start_anew(position.read(database, replacement.folder(database)))
+                store.reset_revisions(position.read(database, replacement.folder(database)))
                 restored = store.load()
             moves = list(_moves_aside(database, records / "old", ("-wal", "-shm", SUFFIX, "")))
             moves.append((records / _DATABASE, database))

@@ -90,7 +90,7 @@ def load(connection: sqlite3.Connection) -> EventLog:
     return EventLog(rows[0][0], [(revision, _decode(changes)) for revision, changes in rows[1:]])
 
 
-def start_anew(connection: sqlite3.Connection, last: int) -> None:
+def reset_revisions(connection: sqlite3.Connection, last: int) -> None:
     """Drop the history, because the records are replaced, and continue with a revision that is not yet known.
 
     ``last``: a revision that was used, 0 if unknown.

@@ -137,14 +137,14 @@ class Store:
         except OSError as error:
             raise StoreError(f"Cannot use file {name!r}: {str(error.strerror).lower()}. Check the path.") from None
 
-    def start_anew(self, after: Position = UNKNOWN) -> None:
+    def reset_revisions(self, after: Position = UNKNOWN) -> None:
         """Drop the revisions of a database that replaces another one, and mark it as restored; raises StoreError.
 
         ``after``: position of the replaced database. The time alone is not enough, since a clock may be set back.
         """
         try:
             self._connection.execute("BEGIN IMMEDIATE")
-            event_log.start_anew(self._connection, after.revision)
+            event_log.reset_revisions(self._connection, after.revision)
             deployment.mark_restored(self._connection, time.time(), after.epoch)
             self._connection.execute("COMMIT")
         except sqlite3.Error as error:

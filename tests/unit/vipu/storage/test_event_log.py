@@ -152,10 +152,10 @@ def test_a_restore_continues_after_its_own_revisions_when_the_clock_was_set_back
         store.load()
         last = store.events.revision
         monkeypatch.setattr(event_log, "first_revision", lambda: 5)
-        store.start_anew()
+        store.reset_revisions()
         store.load()
         assert store.events.revision == last + 1
-        store.start_anew(Position(0, last + 20))  # of the replaced database
+        store.reset_revisions(Position(0, last + 20))  # of the replaced database
         store.load()
         assert store.events.revision == last + 21
 
