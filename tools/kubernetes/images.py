@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import platform
 import shutil
 import tempfile
 import time
@@ -28,6 +29,8 @@ _FOLDER = CHECKOUT / "images"
 _BASE_PACKAGES = ("ca-certificates", "libstdc++6", "python3")
 _WORKER_PACKAGES = ("curl", "iproute2", "openmpi-bin", "openssh-client", "openssh-server", "procps", "python3")
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_KEPT = 3  # builds in the cache
+_GLIBC = "2_36"  # of Debian bookworm
 _EPOCH = "1700000000"  # modification time in images, so that equal inputs give equal images
 # Training program of the published examples, and the place where they expect it.
 _TRAINING = Path(__file__).with_name("training") / "train.py"
@@ -50,10 +53,16 @@ def ensure_images(programs: Path, report: Callable[[str], None]) -> dict[str, Pa
     with folder_lock(CACHE):
         folder = CACHE / f"images-{_fingerprint(programs)}"
         if not folder.exists():
-            for outdated in CACHE.glob("images-*"):
-                shutil.rmtree(outdated)
+            _remove_old()
             _build(folder, programs, report)
     return {name: folder / f"{name}.tar" for name in (*TARGETS, "pause", "worker", ALL)}
+
+
+def _remove_old() -> None:
+    """Remove all but the newest images: other checkouts with the same cache may use theirs."""
+    built = [each for each in CACHE.glob("images-*") if each.is_dir()]
+    for outdated in sorted(built, key=lambda each: each.stat().st_mtime)[: 1 - _KEPT]:
+        shutil.rmtree(outdated)
 
 
 def _fingerprint(programs: Path) -> str:
@@ -97,7 +106,8 @@ def _write_context(context: Path, programs: Path) -> None:
     sources, options = apt_sources()
     write_root(context / "root.tar", "essential", _BASE_PACKAGES, sources, options, _CLEAN_HOOK)
     packages = context / "site-packages"
-    uv, python = str(CHECKOUT / ".venv" / "bin" / "uv"), ["--python-version=3.11", f"--target={packages}"]
+    uv, target = str(CHECKOUT / ".venv" / "bin" / "uv"), f"--target={packages}"
+    python = ["--python-version=3.11", f"--python-platform={platform.machine()}-manylinux_{_GLIBC}", target]
     environment = _client_environment()
     install = [uv, "pip", "install", "--quiet", *python, "--no-deps"]
     requirements = ["--require-hashes", f"--requirement={_FOLDER / 'requirements.txt'}"]
