@@ -75,6 +75,8 @@ class HollowNode:
             for each in others:
                 each.cancel()
             await asyncio.gather(*others, return_exceptions=True)
+            # No later pod is bound to a node that never ends it.
+            await client.delete(NODES, "", self.name)
 
     async def _register(self, client: Client) -> None:
         node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": self.name, "labels": self.labels}}

@@ -45,7 +45,6 @@ def nodes(control_plane: Cluster) -> Iterator[None]:
     yield
     for each in made:
         each.stop()
-        control_plane.kubectl("delete", "node", each.name)
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,6 @@ def node(control_plane: Cluster) -> Iterator[CompletingNode]:
     node.start()
     yield node
     node.stop()
-    control_plane.kubectl("delete", "node", node.name)
 
 
 @pytest.fixture

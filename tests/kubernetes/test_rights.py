@@ -40,7 +40,6 @@ def node(control_plane: Cluster) -> Iterator[None]:
     node.start()
     yield
     node.stop()
-    control_plane.kubectl("delete", "node", node.name)
 
 
 @dataclass
