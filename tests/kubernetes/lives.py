@@ -15,7 +15,7 @@ from openipu.kubernetes.domain import names, reserved
 from openipu.kubernetes.domain import status as statuses
 from tests.unit.kubernetes.domain.ipujobs import first_form, second_form
 
-STEP_SECONDS = 60.0  # for a job to reach a state; it detects jobs that are stuck
+STEP_SECONDS = 120.0  # for a job to reach a state, with several outages; it detects jobs that are stuck
 _PAUSE_SECONDS = 0.1
 _SERVER_ERROR = 500
 

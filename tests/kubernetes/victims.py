@@ -68,7 +68,8 @@ class ApiServer:
     plane: ControlPlane
 
     def start(self) -> None:
-        self.plane.start(_API_SERVER, programs.ensure_programs(print))
+        if self.plane.service(_API_SERVER).running() is None:
+            self.plane.start(_API_SERVER, programs.ensure_programs(print))
 
     def kill(self) -> None:
         process = self.plane.service(_API_SERVER).running()
@@ -131,6 +132,7 @@ def open_site(
     options = ("--lease-seconds", str(_LEASE_SECONDS), *operator_options)
     cluster.kubectl("create", "serviceaccount", OPERATOR)
     client = Client(vipu.address)
+    api_server = ApiServer(ControlPlane(STATE.with_name("tests")))
     proxy = Proxy(cluster, folder, client)
     first = Operator(cluster, proxy, options, "operator-0")
     operators = [first, *(replace(first, name=f"operator-{number}", port=free_port()) for number in range(1, replicas))]
@@ -141,8 +143,9 @@ def open_site(
         proxy.start()
         for number, each in enumerate(operators):
             each.start(leads=number == 0)
-        yield Site(cluster, vipu, ApiServer(ControlPlane(STATE.with_name("tests"))), proxy, operators)
+        yield Site(cluster, vipu, api_server, proxy, operators)
     finally:
+        api_server.start()  # later tests need it
         for program in (*operators, proxy, vipu):
             program.kill()
         client.close()
