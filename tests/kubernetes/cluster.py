@@ -42,6 +42,10 @@ class Cluster:
         listed = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
         return self.kubectl("create", "--filename=-", *(["--dry-run=server"] if dry_run else []), stdin=listed)
 
+    def apply(self, thing: dict[str, Any]) -> None:
+        """Create or change an object."""
+        self.kubectl("apply", "--filename=-", stdin=json.dumps(thing))
+
     def rejection(self, thing: dict[str, Any]) -> str:
         """Return the error of an object that the API server rejects."""
         done = self.run("create", "--filename=-", "--validate=false", stdin=json.dumps(thing))
