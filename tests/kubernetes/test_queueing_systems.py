@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
 from openipu.kubernetes.domain import status as statuses
+from tests.integration.vipu_servers import InProcess, listed
 from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.hollow import HollowNode
 from tests.kubernetes.operators import SECONDS, Operator, RunningJob, partitions, submit
@@ -121,3 +122,31 @@ def test_a_stopped_job_gives_its_ipus_back_and_runs_again_elsewhere(
     assert selectors(job) == [{"disk": "fast", "pool": "b", "ipunode": "node1"}]
     assert status["restartCount"] == 0
     assert status["startTime"]
+
+
+def test_ipus_come_from_the_nodes_that_the_queue_has_chosen(
+    operator: Operator, queue: Queue, vipu: Callable[..., InProcess]
+) -> None:
+    other = vipu()
+    operator.kill()
+    operator.proxy.kill()
+    operator.proxy.controllers.write_text(
+        f"{operator.proxy.vipu.address}:ipunode=node1\n{other.address}:ipunode=node2\n"
+    )
+    operator.proxy.start()
+    operator.start()
+    job = queued(operator, "job")
+    queue.flavor = {"ipunode": "node2"}
+    queue.admit()
+    until(lambda: job.pods(), SECONDS, lambda: operator.log[-3000:])
+    assert (partitions(operator), len(listed(other))) == (set(), 1)
+    assert selectors(job) == [{"ipunode": "node2"}]
+
+
+def test_nodes_without_ipus_are_reported(operator: Operator, queue: Queue) -> None:
+    job = queued(operator, "job")
+    queue.flavor = {"ipunode": "node3"}
+    queue.admit()
+    text = "No V-IPU controller has the label of these nodes. Label the nodes, or select nodes with its label."
+    until(lambda: job.status.get("lastMessage", "").endswith(text), SECONDS, lambda: str(job.status))
+    assert job.wait("Pending") and not job.pods()

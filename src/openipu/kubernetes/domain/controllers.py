@@ -32,6 +32,11 @@ def suits(node_label: tuple[str, str] | None, labels: Mapping[str, str]) -> bool
     return node_label is None or labels.get(node_label[0]) == node_label[1]
 
 
+def may_suit(node_label: tuple[str, str] | None, selector: Mapping[str, str]) -> bool:
+    """Return whether nodes of a selector can reach the IPUs of a controller."""
+    return node_label is None or selector.get(*node_label) == node_label[1]
+
+
 def parse(text: str) -> list[Controller]:
     """Return the controllers in the order in which they are tried. Raises ValueError with a sentence.
 

@@ -122,6 +122,11 @@ class Job:
         return bool(self.command) or self.ttl is not None
 
     @property
+    def node_selector(self) -> Mapping[str, str]:
+        """Return the labels that the template demands of nodes."""
+        return self.template["spec"].get("nodeSelector") or {}
+
+    @property
     def uses_ssh(self) -> bool:
         """Return whether the launcher reaches the workers with SSH."""
         return self.has_launcher and self.remote_shell is RemoteShell.SSH

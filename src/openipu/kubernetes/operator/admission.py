@@ -174,7 +174,7 @@ class Admission:
 
     async def _reserve(self, job: Job, instance: int) -> Partition:
         """Reserve the partition of an instance, and note it. Raises ProxyError."""
-        partition = await self._proxy.reserve(job.name, job.uid, instance, job.shape)
+        partition = await self._proxy.reserve(job, instance)
         self._grants.setdefault(job.uid, {})[instance] = Grant(partition, time.monotonic())
         return partition
 

@@ -16,7 +16,7 @@ import aiohttp
 from openipu.kubernetes.cluster import guard
 from openipu.kubernetes.cluster.guard import Check
 from openipu.kubernetes.domain.environment import Partition
-from openipu.kubernetes.domain.job import Shape
+from openipu.kubernetes.domain.job import Job
 from openipu.kubernetes.domain.names import Name
 
 _TIMEOUT_SECONDS = 240.0  # a reset waits until the partition is ACTIVE
@@ -91,10 +91,11 @@ class ProxyClient:
             if each["kind"] == kind
         ]
 
-    async def reserve(self, job: Name, uid: str, instance: int, shape: Shape) -> Partition:
-        """Return the partition of an instance, a new one if it has none."""
-        body = {"uid": uid, "size": shape.ipus, "workers": shape.workers}
-        found = await self._call("PUT", f"{_path(job)}/{instance}", body=body)
+    async def reserve(self, job: Job, instance: int) -> Partition:
+        """Return the partition of an instance, a new one if it has none, at a controller of the nodes of the job."""
+        shape = job.shape
+        body = {"uid": job.uid, "size": shape.ipus, "workers": shape.workers, "nodeSelector": dict(job.node_selector)}
+        found = await self._call("PUT", f"{_path(job.name)}/{instance}", body=body)
         return Partition(found["id"], found["host"], found["port"], _label(found))
 
     async def reset(self, job: Name, uid: str, instance: int) -> None:

@@ -16,7 +16,7 @@ from fastapi.responses import JSONResponse
 from openipu.kubernetes.cluster.client import ApiError
 from openipu.kubernetes.domain import tracking
 from openipu.kubernetes.domain.controllers import Controller as ListedController
-from openipu.kubernetes.domain.controllers import suits
+from openipu.kubernetes.domain.controllers import may_suit, suits
 from openipu.kubernetes.domain.job import MAX_IPUS
 from openipu.kubernetes.domain.tracking import Owner
 from openipu.kubernetes.proxy.accounts import Account, Accounts, ForbiddenError, UnauthenticatedError
@@ -140,7 +140,15 @@ def create(
     )
     async def reserve(namespace: str, name: str, instance: int, request: Request) -> Partition:
         owner = Owner("IPUJob", namespace, name, request.uid)
-        return _partition(await reservations.reserve(owner, instance, request.size, request.workers))
+        selector = request.nodeSelector
+        found = await reservations.reserve(
+            owner,
+            instance,
+            request.size,
+            request.workers,
+            usable=lambda client: may_suit(client.controller.node_label, selector),
+        )
+        return _partition(found)
 
     @app.post(
         job + "/partitions/{instance}/reset",

@@ -35,6 +35,7 @@ class Request(BaseModel):
     uid: str = Field(min_length=1, max_length=64, description="UID of the job")
     size: int = Field(ge=1, le=MAX_IPUS, description="number of IPUs, a power of two")
     workers: int = Field(ge=1, le=MAX_IPUS, description="number of graph compilation domains")
+    nodeSelector: dict[str, str] = Field({}, description="labels that the job demands of nodes")  # noqa: N815
 
 
 class PodRequest(BaseModel):

@@ -231,7 +231,7 @@ class Reservations:
         refusals, clients = _Refusals(), [each for each in self._pool if usable(each)]
         if len(self._pool) and not clients:
             raise NoControllerError(
-                "No V-IPU controller has a label of the node. Label the node, or select nodes that have the label."
+                "No V-IPU controller has the label of these nodes. Label the nodes, or select nodes with its label."
             )
         for client in clients:
             try:

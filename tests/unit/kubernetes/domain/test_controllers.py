@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from openipu.kubernetes.domain.controllers import Controller, parse, suits
+from openipu.kubernetes.domain.controllers import Controller, may_suit, parse, suits
 
 
 @pytest.mark.parametrize(
@@ -54,3 +54,19 @@ def test_a_controller_is_listed_once() -> None:
 )
 def test_nodes_of_a_controller(label: tuple[str, str] | None, labels: dict[str, str], expected: bool) -> None:
     assert suits(label, labels) == expected
+
+
+@pytest.mark.parametrize(
+    ("label", "selector", "expected"),
+    [
+        (None, {"ipunode": "node1"}, True),
+        (("ipunode", "node1"), {}, True),
+        (("ipunode", "node1"), {"pool": "a"}, True),
+        (("ipunode", "node1"), {"ipunode": "node1", "pool": "a"}, True),
+        (("ipunode", "node1"), {"ipunode": "node2"}, False),
+    ],
+)
+def test_a_selector_restricts_the_controllers(
+    label: tuple[str, str] | None, selector: dict[str, str], expected: bool
+) -> None:
+    assert may_suit(label, selector) is expected
