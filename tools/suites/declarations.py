@@ -283,7 +283,7 @@ SUITES = (
             "tools/locks.py",
         ),
         900,  # with the build of Kubernetes
-        packages=("etcd-server",),
+        packages=("etcd-server", "openmpi-bin", "openssh-client", "openssh-server"),
     ),
     Suite(
         "test-pods",
