@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from openipu.kubernetes.cluster.client import PODS, ApiError, open_client
-from openipu.kubernetes.webhooks import certificates
-from openipu.kubernetes.webhooks.certificates import Issued, KeyPair
+from openipu.kubernetes.tls import certificates
+from openipu.kubernetes.tls.certificates import Issued, KeyPair
 from tests.integration.vipu_servers import InProcess
 from tests.kubernetes import webhooks
 from tests.kubernetes.cluster import Cluster

@@ -13,8 +13,6 @@ import uvicorn
 
 from openipu.process.signals import stop_signal
 
-_MAX_CONNECTIONS = 100  # others receive status 503
-
 
 class _Server(uvicorn.Server):
     @contextlib.contextmanager
@@ -22,8 +20,13 @@ class _Server(uvicorn.Server):
         yield  # ``serve`` handles them
 
 
-def https(application: Any, host: str, port: int, context: ssl.SSLContext) -> uvicorn.Config:
-    """Return an HTTPS server. Changes of the context apply to the next connection."""
+def https(
+    application: Any, host: str, port: int, context: ssl.SSLContext, max_connections: int | None = None
+) -> uvicorn.Config:
+    """Return an HTTPS server. Changes of the context apply to the next connection.
+
+    Requests on connections beyond ``max_connections`` receive status 503.
+    """
     config = uvicorn.Config(
         application,
         host,
@@ -31,7 +34,7 @@ def https(application: Any, host: str, port: int, context: ssl.SSLContext) -> uv
         log_config=None,
         access_log=False,
         lifespan="off",
-        limit_concurrency=_MAX_CONNECTIONS,
+        limit_concurrency=max_connections,
     )
     config.load()
     config.ssl = context

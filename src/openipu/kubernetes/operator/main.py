@@ -19,9 +19,9 @@ from openipu.kubernetes.cluster.lease import Election, LeaseTimes
 from openipu.kubernetes.domain import ssh_ports as port_range
 from openipu.kubernetes.domain.pods import PodOptions
 from openipu.kubernetes.operator import metrics, probes
-from openipu.kubernetes.operator.certificate import MetricsCertificate
 from openipu.kubernetes.operator.controller import COMPONENT, JobController
 from openipu.kubernetes.operator.meters import Meters
+from openipu.kubernetes.operator.metrics_certificate import MetricsCertificate
 from openipu.kubernetes.operator.pod_controller import PodController
 from openipu.kubernetes.operator.proxy_client import ProxyClient
 from openipu.kubernetes.operator.replica import Replica
@@ -32,6 +32,8 @@ from openipu.process import log
 from openipu.process.failures import program_error
 
 _log = structlog.get_logger("openipu.kubernetes.operator")
+
+_MAX_SCRAPES = 100  # connections to the metrics
 
 
 @click.command(context_settings={"show_default": True, "auto_envvar_prefix": "IPU_OPERATOR"})
@@ -217,7 +219,7 @@ async def _serve(
         background = [replica.election.run(lead)]
         if certificate is not None:
             scrapes = metrics.create(metrics.registry(meters, replica), metrics.Access(client))
-            servers.append(https(scrapes, metrics_host, metrics_port, certificate.context))
+            servers.append(https(scrapes, metrics_host, metrics_port, certificate.context, _MAX_SCRAPES))
             background.append(certificate.run())
         if webhook_port:
             servers.append(webhooks.config)

@@ -20,9 +20,10 @@ from dataclasses import dataclass, replace
 import structlog
 
 from openipu.kubernetes.cluster.client import SECRETS, ApiError, Client, Object
-from openipu.kubernetes.webhooks import certificates, registration
-from openipu.kubernetes.webhooks.certificates import Issued, KeyPair
-from openipu.kubernetes.webhooks.tls import ServingCertificate
+from openipu.kubernetes.tls import certificates
+from openipu.kubernetes.tls.certificates import Issued, KeyPair
+from openipu.kubernetes.tls.serving_certificate import ServingCertificate
+from openipu.kubernetes.webhooks import registration
 
 _log = structlog.get_logger("openipu.kubernetes.webhooks.rotation")
 

@@ -12,12 +12,13 @@ import structlog
 
 from openipu.kubernetes.cluster.client import ApiError, Client
 from openipu.kubernetes.domain.pods import PodOptions
+from openipu.kubernetes.serving import https
+from openipu.kubernetes.tls.mounted import MountedCertificate
+from openipu.kubernetes.tls.serving_certificate import ServingCertificate
 from openipu.kubernetes.webhooks import app, registration
 from openipu.kubernetes.webhooks.jobs import JobWebhooks
-from openipu.kubernetes.webhooks.mounted import MountedCertificate
 from openipu.kubernetes.webhooks.pods import PodWebhook
 from openipu.kubernetes.webhooks.rotation import Names, Rotation
-from openipu.kubernetes.webhooks.tls import ServingCertificate, TlsConfig
 
 _log = structlog.get_logger("openipu.kubernetes.webhooks")
 
@@ -51,7 +52,7 @@ class WebhookServer:
         served = app.create(
             JobWebhooks(client, pods, options.namespaces), PodWebhook(pods, options.namespaces, excluded)
         )
-        self.config = TlsConfig(served, serving, options.host, options.port)
+        self.config = https(served, options.host, options.port, serving.context)
         self._source: Rotation | MountedCertificate
         if options.certificates is not None:
             self._source = MountedCertificate(options.certificates, serving, options.seconds)

@@ -1,15 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""TLS of the webhook server. A new certificate is used for the next connections, without a restart."""
+"""Certificate of a running server. A new one is used for the next connections, without a restart."""
 
 from __future__ import annotations
 
 import os
 import ssl
-from typing import Any
 
-import uvicorn
-
-from openipu.kubernetes.webhooks.certificates import KeyPair
+from openipu.kubernetes.tls.certificates import KeyPair
 
 
 class ServingCertificate:
@@ -34,16 +31,3 @@ class ServingCertificate:
             os.close(file)
         self.pair = pair
         return True
-
-
-class TlsConfig(uvicorn.Config):
-    """Configuration of an HTTPS server whose certificate can change."""
-
-    def __init__(self, app: Any, certificate: ServingCertificate, host: str, port: int) -> None:
-        super().__init__(app, host, port, log_config=None, access_log=False, lifespan="off")
-        self._certificate = certificate
-
-    def load(self) -> None:
-        """Load the application and the settings of TLS."""
-        super().load()
-        self.ssl = self._certificate.context

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Certificates of the webhook server. Each one has a CA of its own, whose key is discarded once it has signed."""
+"""Serving certificates. Each one has a CA of its own, whose key is discarded once it has signed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Issued:
 def issue(names: Sequence[str], lifetime: datetime.timedelta = LIFETIME) -> Issued:
     """Return a certificate for host names and IP addresses, signed by a new CA."""
     authority_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "ipu-operator webhooks")])
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "ipu-operator")])
     authority = (
         _builder(subject, subject, authority_key, lifetime)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
@@ -65,7 +65,11 @@ def issue(names: Sequence[str], lifetime: datetime.timedelta = LIFETIME) -> Issu
 def has_key(pair: KeyPair) -> bool:
     """Return whether the key belongs to the certificate. Raises ValueError if one of them cannot be read."""
     certificate = x509.load_pem_x509_certificate(pair.certificate)
-    return serialization.load_pem_private_key(pair.key, None).public_key() == certificate.public_key()
+    try:
+        key = serialization.load_pem_private_key(pair.key, None)
+    except TypeError:
+        raise ValueError("the key has a password") from None
+    return key.public_key() == certificate.public_key()
 
 
 def is_usable(pair: KeyPair, bundle: bytes, names: Sequence[str], now: datetime.datetime) -> bool:
@@ -74,7 +78,7 @@ def is_usable(pair: KeyPair, bundle: bytes, names: Sequence[str], now: datetime.
         certificate = x509.load_pem_x509_certificate(pair.certificate)
         matches = has_key(pair)
         named = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    except (ValueError, TypeError, x509.ExtensionNotFound):
+    except (ValueError, x509.ExtensionNotFound):
         return False
     is_named = all(_general_name(each) in named for each in names)
     is_valid = certificate.not_valid_before_utc <= now < certificate.not_valid_after_utc

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Certificate in mounted files, which cert-manager renews. It also writes the CA to the webhook configurations."""
+"""Certificate in mounted files, which kubelet replaces, for example after cert-manager has renewed them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pathlib import Path
 
 import structlog
 
-from openipu.kubernetes.webhooks import certificates
-from openipu.kubernetes.webhooks.certificates import KeyPair
-from openipu.kubernetes.webhooks.tls import ServingCertificate
+from openipu.kubernetes.tls import certificates
+from openipu.kubernetes.tls.certificates import KeyPair
+from openipu.kubernetes.tls.serving_certificate import ServingCertificate
 
-_log = structlog.get_logger("openipu.kubernetes.webhooks.mounted")
+_log = structlog.get_logger("openipu.kubernetes.tls.mounted")
 
 
 class MountedCertificate:

@@ -10,20 +10,16 @@ from pathlib import Path
 
 import pytest
 from cryptography import x509
-from cryptography.hazmat.primitives import serialization
 from structlog.testing import CapturingLogger
 
-from openipu.kubernetes.operator.certificate import CertificateError, MetricsCertificate, self_signed
+from openipu.kubernetes.operator.metrics_certificate import CertificateError, MetricsCertificate
+from openipu.kubernetes.tls import certificates
 
 
 def write(folder: Path, name: str) -> None:
     """Replace both files, as kubelet does."""
-    text = self_signed(name)
-    certificate = x509.load_pem_x509_certificate(text)
-    for file, content in {
-        "tls.crt": certificate.public_bytes(serialization.Encoding.PEM),
-        "tls.key": text.partition(b"-----BEGIN CERTIFICATE-----")[0],
-    }.items():
+    pair = certificates.issue([name]).pair
+    for file, content in {"tls.crt": pair.certificate, "tls.key": pair.key}.items():
         (folder / f"{file}.new").write_bytes(content)
         (folder / f"{file}.new").rename(folder / file)
 
@@ -79,12 +75,11 @@ def test_replaced_files_apply_to_the_next_connection(tmp_path: Path) -> None:
 def test_invalid_new_files_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path, "first")
     log = CapturingLogger()
-    monkeypatch.setattr("openipu.kubernetes.operator.certificate._log", log)
+    monkeypatch.setattr("openipu.kubernetes.tls.mounted._log", log)
 
     async def body(name: Callable[[], Awaitable[str]]) -> None:
-        (tmp_path / "new").write_text("nonsense")
-        (tmp_path / "new").rename(tmp_path / "tls.key")  # times alone may be equal: they have steps of milliseconds
-        while not any(each.args[0].startswith("cannot use the new certificate") for each in log.calls):
+        (tmp_path / "tls.key").write_text("nonsense")
+        while not any(each.args[0].startswith("cannot use the certificate") for each in log.calls):
             await asyncio.sleep(0.005)
         assert await name() == "first"
 
@@ -96,5 +91,5 @@ def test_unusable_files_are_one_sentence(tmp_path: Path, text: str | None) -> No
     if text is not None:
         for name in ("tls.crt", "tls.key"):
             (tmp_path / name).write_text(text)
-    with pytest.raises(CertificateError, match=r"^Cannot use .*tls\.crt with .*tls\.key for metrics: .+\.$"):
+    with pytest.raises(CertificateError, match=r"^Cannot use tls\.crt and tls\.key of .+ for metrics: .+\. Mount"):
         MetricsCertificate(tmp_path, "host-1")

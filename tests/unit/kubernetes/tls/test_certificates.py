@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import pytest
 
-from openipu.kubernetes.webhooks import certificates
-from openipu.kubernetes.webhooks.certificates import KeyPair
-from openipu.kubernetes.webhooks.tls import ServingCertificate
+from openipu.kubernetes.tls import certificates
+from openipu.kubernetes.tls.certificates import KeyPair
+from openipu.kubernetes.tls.serving_certificate import ServingCertificate
 
 HOSTS = ["webhooks.ns.svc", "127.0.0.1"]
 DAY = datetime.timedelta(days=1)
