@@ -87,14 +87,20 @@ def node(control_plane: Cluster) -> Iterator[HollowNode]:
 
 
 @pytest.fixture
-def operator(cluster: Cluster, tmp_path: Path, vipu: Callable[..., InProcess]) -> Iterator[Operator]:
-    """Yield an operator with its proxy and one V-IPU controller."""
+def proxy(cluster: Cluster, tmp_path: Path, vipu: Callable[..., InProcess]) -> Iterator[Proxy]:
+    """Yield a proxy with one V-IPU controller, ``proxy.vipu``."""
     cluster.kubectl("create", "serviceaccount", OPERATOR)
-    proxy = Proxy(cluster, tmp_path, vipu())
-    proxy.controllers.write_text(f"{proxy.vipu.address}:ipunode=node1\n")
-    proxy.start()
-    made = Operator(cluster, proxy)
+    made = Proxy(cluster, tmp_path, vipu())
+    made.controllers.write_text(f"{made.vipu.address}:ipunode=node1\n")
     made.start()
     yield made
     made.kill()
-    proxy.kill()
+
+
+@pytest.fixture
+def operator(proxy: Proxy) -> Iterator[Operator]:
+    """Yield an operator with its proxy."""
+    made = Operator(proxy.cluster, proxy)
+    made.start()
+    yield made
+    made.kill()

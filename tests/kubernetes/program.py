@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,14 +17,15 @@ START_SECONDS = 60.0
 
 
 @dataclass(kw_only=True)
-class Program:
+class Program(ABC):
     """Base class of programs."""
 
     process: subprocess.Popen[bytes] | None = None
 
     @property
+    @abstractmethod
     def log_file(self) -> Path:
-        raise NotImplementedError
+        """File with the output of the program."""
 
     @property
     def log(self) -> str:

@@ -8,7 +8,7 @@ import socket
 import ssl
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,15 +18,15 @@ import yaml
 from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.integration.vipu_servers import InProcess
 from tests.kubernetes.cluster import Cluster
-from tests.kubernetes.hollow import HollowNode
 from tests.kubernetes.operators import SECONDS, Operator, RunningJob
-from tests.kubernetes.proxies import OPERATOR, Proxy, token
+from tests.kubernetes.proxies import Proxy, token
 from tests.ports import free_port
 from tests.unit.kubernetes.domain.ipujobs import first_form
-from tests.unit.kubernetes.operator.test_certificate import write
+from tests.unit.kubernetes.operator.test_metrics_certificate import write
 from tests.waiting import until
+
+pytestmark = pytest.mark.usefixtures("node")
 
 API_AUDIENCE = "https://kubernetes.default.svc"
 OPENMETRICS = "application/openmetrics-text; version=1.0.0"
@@ -83,26 +83,6 @@ class Metered(Operator):
                 return answer.status, json.load(answer)
         except urllib.error.HTTPError as error:
             return error.code, json.load(error)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def node(control_plane: Cluster) -> Iterator[HollowNode]:
-    """Yield a node without processes."""
-    node = HollowNode(control_plane.kubeconfig)
-    node.start()
-    yield node
-    node.stop()
-
-
-@pytest.fixture
-def proxy(cluster: Cluster, tmp_path: Path, vipu: Callable[..., InProcess]) -> Iterator[Proxy]:
-    """Yield a proxy with one V-IPU controller."""
-    cluster.kubectl("create", "serviceaccount", OPERATOR)
-    made = Proxy(cluster, tmp_path, vipu())
-    made.controllers.write_text(f"{made.vipu.address}:ipunode=node1\n")
-    made.start()
-    yield made
-    made.kill()
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -20,17 +20,6 @@ from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.proxies import OPERATOR, Proxy, token
 from tests.unit.kubernetes.domain.ipujobs import first_form
 from tests.waiting import until
-
-
-@pytest.fixture
-def proxy(cluster: Cluster, tmp_path: Path, vipu: Callable[..., InProcess]) -> Iterator[Proxy]:
-    """Yield a proxy with one V-IPU controller, ``proxy.vipu``."""
-    cluster.kubectl("create", "serviceaccount", OPERATOR)
-    made = Proxy(cluster, tmp_path, vipu())
-    made.controllers.write_text(f"{made.vipu.address}:ipunode=node1\n")
-    made.start()
-    yield made
-    made.kill()
 
 
 def reserve(proxy: Proxy, job: str = "job", size: int = 4, uid: str = "", instance: int = 0) -> tuple[int, Any]:
