@@ -55,6 +55,13 @@ class Endpoint:
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
 
+    def reached(self, token: str) -> dict[str, float] | None:
+        """Return the samples, None if nothing listens yet."""
+        try:
+            return self.samples(token)
+        except urllib.error.URLError:
+            return None
+
     def samples(self, token: str) -> dict[str, float]:
         """Return name and labels -> value."""
         status, text = self.get(token)
@@ -202,7 +209,7 @@ def test_a_standby_has_metrics_and_is_ready(operator: Metered, prometheus: str) 
     standby.start(leads=False)
     try:
         until(lambda: standby.probe("/readyz") == (200, {"status": "ok"}), SECONDS)
-        found = standby.metrics.samples(prometheus)
+        found = until(lambda: standby.metrics.reached(prometheus), SECONDS)  # each port has a server of its own
         assert found["ipu_operator_leader"] == 0
         assert not {name for name in found if name.startswith("ipu_operator_jobs ")}
         operator.kill()
@@ -222,7 +229,7 @@ def test_a_mounted_certificate_is_verified(proxy: Proxy, tmp_path: Path, prometh
     operator.start()
     try:
         assert endpoint.get(prometheus)[0] == 200
-        context = ssl.create_default_context(cafile=folder / "tls.crt")
+        context = ssl.create_default_context(cafile=folder / "ca.crt")
         address = "127.0.0.1", endpoint.port
         with (
             socket.create_connection(address) as plain,

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -73,7 +72,8 @@ def test_a_waiting_job_has_no_pods(operator: Operator) -> None:
 
 def test_a_quota_of_ipus_leaves_jobs_pending(cluster: Cluster, operator: Operator) -> None:
     operator.kill()
-    replace(operator, options=("--request-ipus",)).start()
+    operator.options = ("--request-ipus",)
+    operator.start()
     set_quota(cluster, 4)
     first = submit(operator, first_form(), "first")
     first.wait("Running")

@@ -275,6 +275,7 @@ SUITES = (
             "images/*",
             "tests/integration/__init__.py",
             "tests/integration/vipu_servers.py",
+            "docs/reference/kubernetes.md",  # part of the package
             "tests/kubernetes/*",
             "tests/unit/__init__.py",
             "tests/unit/kubernetes/*",
@@ -282,7 +283,7 @@ SUITES = (
             "tools/kubernetes/*",
             "tools/locks.py",
         ),
-        900,  # with the build of Kubernetes
+        1100,  # with the build of Kubernetes
         packages=("etcd-server", "openmpi-bin", "openssh-client", "openssh-server"),
     ),
     Suite(

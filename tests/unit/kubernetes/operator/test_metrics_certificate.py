@@ -17,9 +17,10 @@ from openipu.kubernetes.tls import certificates
 
 
 def write(folder: Path, name: str) -> None:
-    """Replace both files, as kubelet does."""
-    pair = certificates.issue([name]).pair
-    for file, content in {"tls.crt": pair.certificate, "tls.key": pair.key}.items():
+    """Replace the files of a certificate, as kubelet does."""
+    issued = certificates.issue([name])
+    files = {"ca.crt": issued.authority, "tls.crt": issued.pair.certificate, "tls.key": issued.pair.key}
+    for file, content in files.items():
         (folder / f"{file}.new").write_bytes(content)
         (folder / f"{file}.new").rename(folder / file)
 
