@@ -112,7 +112,13 @@ $(REDFISH)/.ready: requirements/redfish.txt | .venv/.ready
 	@uv pip sync --quiet --python $(REDFISH)/bin/python --require-hashes requirements/redfish.txt
 	@touch $@
 
-test-peers: venv $(PEERS)/.ready $(REDFISH)/.ready ## third-party programs: arista.eos, Net-SNMP (apt install snmp) and Prometheus with the twin, modules with a BMC emulator
+NETWORK_CLIENTS := .cache/network-clients
+$(NETWORK_CLIENTS)/.ready: requirements/network-clients.txt | .venv/.ready
+	@uv venv --quiet --clear --python $(BIN)/python $(NETWORK_CLIENTS)
+	@uv pip sync --quiet --python $(NETWORK_CLIENTS)/bin/python --require-hashes requirements/network-clients.txt
+	@touch $@
+
+test-peers: venv $(PEERS)/.ready $(NETWORK_CLIENTS)/.ready $(REDFISH)/.ready ## third-party programs: arista.eos, NAPALM, ANTA, Net-SNMP (apt install snmp) and Prometheus with the twin, modules with a BMC emulator
 	pytest tests/peers -n 2 --dist loadscope
 
 OPENSTACK := .cache/openstack/venv
@@ -231,6 +237,8 @@ lock: ## upgrade the locked requirements
 	  --custom-compile-command "make lock" --constraint requirements/dev.txt requirements/mutation.in -o requirements/mutation.txt
 	.venv/bin/uv pip compile --quiet --upgrade --no-deps --python-version 3.11 --generate-hashes \
 	  --custom-compile-command "make lock" requirements/peers.in -o requirements/peers.txt
+	.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+	  --custom-compile-command "make lock" requirements/network-clients.in -o requirements/network-clients.txt
 	.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 	  --custom-compile-command "make lock" requirements/openstack.in -o requirements/openstack.txt
 	.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \

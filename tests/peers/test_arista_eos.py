@@ -106,6 +106,35 @@ def test_a_whole_configuration(rack: Rack, tmp_path: Path) -> None:
     assert target.config() == source.config()
 
 
+def test_users(switch: ServedSwitch, tmp_path: Path) -> None:
+    """The module changes one option of a user per line: a switch merges them into one user."""
+    users = [
+        {"name": "bob", "configured_password": "s3cret-of-bob", "privilege": 15, "role": "network-admin"},
+        {"name": "carol", "nopassword": True},
+    ]
+    create = task("arista.eos.eos_user", aggregate=users, update_password="on_create")
+    demote = task("arista.eos.eos_user", name="bob", configured_password="x", privilege=1, update_password="on_create")
+    first, second, demoted = play(tmp_path, switch, [create, create, demote])
+    assert first["changed"] and not second["changed"], second
+    assert demoted["commands"][-1] == "username bob privilege 1"
+    lines = [line for line in switch.config() if line.startswith("username")]
+    assert lines[0].startswith("username bob role network-admin secret sha512 $6$")
+    assert lines[1:] == ["username carol nopassword"]
+    assert "s3cret-of-bob" not in "".join(switch.config())
+    (removed,) = play(tmp_path, switch, [task("arista.eos.eos_user", name="carol", state="absent")])
+    assert removed["changed"]
+    assert [line for line in switch.config() if line.startswith("username")] == lines[:1]
+
+
+def test_a_banner(switch: ServedSwitch, tmp_path: Path) -> None:
+    apply = task("arista.eos.eos_banner", banner="login", text="For users\nof the POD\n", state="present")
+    first, second = play(tmp_path, switch, [apply, apply])
+    assert first["changed"] and not second["changed"], second
+    assert switch.config().count("of the POD") == 1
+    (removed,) = play(tmp_path, switch, [task("arista.eos.eos_banner", banner="login", state="absent")])
+    assert removed["changed"] and "of the POD" not in switch.config()
+
+
 def test_commands(switch: ServedSwitch, tmp_path: Path) -> None:
     (result,) = play(
         tmp_path,

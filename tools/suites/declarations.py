@@ -202,9 +202,10 @@ SUITES = (
     ),
     Suite(
         "test-peers",
-        "arista.eos, Net-SNMP, Prometheus and a BMC emulator",
+        "arista.eos, NAPALM, ANTA, Net-SNMP, Prometheus and a BMC emulator",
         (
             *PRODUCT,
+            "requirements/network-clients.txt",
             "requirements/peers.txt",
             "requirements/redfish.txt",
             "tests/peers/*",

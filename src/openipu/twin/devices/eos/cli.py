@@ -9,16 +9,45 @@ from collections.abc import Sequence
 from typing import Any
 
 from openipu.twin.devices.eos.commands import SILENT, Commands, Output
-from openipu.twin.devices.eos.config.edit import Editor
+from openipu.twin.devices.eos.config.edit import Editor, parse_config
 from openipu.twin.devices.eos.config.grammar import CliError, ParseState
 from openipu.twin.devices.eos.config.sessions import Session
-from openipu.twin.devices.eos.config.tree import section
-from openipu.twin.devices.eos.show import configuration, interfaces, layer2, lldp, qos, system
+from openipu.twin.devices.eos.config.tree import Config, section
+from openipu.twin.devices.eos.show import (
+    accounts,
+    configuration,
+    counters,
+    environment,
+    interfaces,
+    ip,
+    lacp,
+    layer2,
+    lldp,
+    qos,
+    services,
+    spanning_tree,
+    system,
+)
 from openipu.twin.devices.eos.show.context import ShowContext
 from openipu.twin.devices.eos.switch import Switch
 
+_SHOW = (
+    accounts,
+    configuration,
+    counters,
+    environment,
+    interfaces,
+    ip,
+    lacp,
+    layer2,
+    lldp,
+    qos,
+    services,
+    spanning_tree,
+    system,
+)
 SHOW_COMMANDS = Commands[ShowContext]()
-for _commands in (module.COMMANDS for module in (system, configuration, interfaces, layer2, lldp, qos)):
+for _commands in (module.COMMANDS for module in _SHOW):
     SHOW_COMMANDS.include(_commands)
 # Filters after a command. Any other word after a bar is part of the pattern of a filter.
 _PIPE = re.compile(r"\s\|\s*(?=(?:json|section|include|grep|exclude|begin|no-more|nz)\b)")
@@ -77,6 +106,8 @@ class Cli:
                     "your request",
                 )
             return output.tree if as_json else {"output": json.dumps(output.tree, indent=4) + "\n"}
+        if output.text is None:
+            raise CliError(1000, "The twin prints this command in JSON only")
         text = output.text
         for name in filters:
             text = _apply_filter(text, name.split())
@@ -108,11 +139,15 @@ class Cli:
 
     def configure(self, session: Session | None) -> None:
         """Enter configuration mode, of a session or of the running configuration."""
+        if session is None:
+            self.switch.counters.settle()
         self.session = session
         self.editor = Editor(session.config if session else self.switch.running, self.switch.engine)
 
     def leave_configuration(self) -> None:
-        """Leave configuration mode."""
+        """Leave configuration mode, if the command line is in it."""
+        if self.editor is not None and self.session is None:
+            self.switch.counters.settle()
         self.editor = self.session = None
 
     def commit(self, session: Session, timer: float | None = None) -> None:
@@ -254,10 +289,56 @@ def _write(cli: Cli, _: tuple[str, ...]) -> Output:
     return Output("Copy completed successfully.", {"messages": ["Copy completed successfully."]})
 
 
+@COMMANDS.add("copy startup-config|running-config WORD")
+def _copy(cli: Cli, values: tuple[str, ...]) -> Output:
+    source, url = values
+    config = cli.switch.startup if source == "startup-config" else cli.switch.running
+    cli.switch.flash.write(url, _text(config))
+    return Output("Copy completed successfully.", {"messages": ["Copy completed successfully."]})
+
+
+@COMMANDS.add("configure replace WORD")
+def _replace(cli: Cli, values: tuple[str, ...]) -> Output:
+    _load(cli, cli.switch.flash.read(values[0]))
+    return SILENT
+
+
+@COMMANDS.add("configure checkpoint save [WORD]")
+def _save_checkpoint(cli: Cli, values: tuple[str, ...]) -> Output:
+    name = values[0] if values else ""
+    cli.switch.flash.save_checkpoint(name, _text(cli.switch.running), cli.user, cli.switch.clock())
+    return SILENT
+
+
+@COMMANDS.add("configure checkpoint restore WORD")
+def _restore_checkpoint(cli: Cli, values: tuple[str, ...]) -> Output:
+    _load(cli, cli.switch.flash.checkpoint(values[0]))
+    return SILENT
+
+
+@COMMANDS.add("clear counters", "clear counters INTFS")
+def _clear_counters(cli: Cli, values: tuple[str, ...]) -> Output:
+    cli.switch.counters.clear(values[0].split(",") if values else cli.switch.ports.physical)
+    return SILENT
+
+
 @COMMANDS.add("dir all-filesystems", privileged=False)
 def _directories(cli: Cli, _: tuple[str, ...]) -> Output:
     names = ("flash:", "file:", "session:", "system:")
     return Output("\n\n".join(f"Directory of {name}/" for name in names))
+
+
+def _text(config: Config) -> str:
+    return "\n".join([*config.lines(), "!", "end", ""])
+
+
+def _load(cli: Cli, text: str) -> None:
+    """Make the configuration of a text the running one."""
+    try:
+        config = parse_config(text, cli.switch.ports, cli.switch.engine)
+    except ValueError as error:
+        raise CliError(1000, str(error)) from None
+    cli.switch.sessions.replace(config)
 
 
 def _in_session(cli: Cli, verb: str) -> Session:

@@ -18,9 +18,14 @@ Context = TypeVar("Context")
 
 @dataclass(frozen=True)
 class Output:
-    """Output of a command: text, and its JSON form or None where EOS has none."""
+    """Output of a command.
 
-    text: str = ""
+    Args:
+        text: output, or None where the twin does not know the layout of EOS.
+        tree: JSON form, or None where EOS has none.
+    """
+
+    text: str | None = ""
     tree: dict[str, Any] | None = None
 
 

@@ -139,4 +139,5 @@ def _run(switch: Switch, user: str, request: Request) -> Response:
         results.append(response)
         if error is not None and request.stop:
             break
+    cli.leave_configuration()
     return {"result": results} if error is None else {"error": {**error, "data": results}}

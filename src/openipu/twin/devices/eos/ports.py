@@ -67,11 +67,11 @@ class Ports:
         numbers = numbers_of(name)
         return len(numbers) == 1 and low <= numbers[0] <= high
 
-    def names(self, text: str, short_forms: bool) -> list[str]:
+    def names(self, text: str) -> list[str]:
         """Return the interfaces of a name or range, in order.
 
         Ranges in the form of EOS: `Ethernet1-8`, `Ethernet1/1-4`, `Ethernet1/1-8/1`, `Ethernet1,3,5-7`. Short
-        forms (`Et1`, `ethernet 1`) need `short_forms`: eAPI does not complete names by default.
+        forms (`Et1`, `ethernet1`) are accepted everywhere, unlike abbreviated commands.
 
         Raises:
             ValueError: when a name is invalid or the switch has no such port.
@@ -83,7 +83,7 @@ class Ports:
             first, _, last = item.partition("-") if not item.startswith("Port-Channel") else _split_lag(item)
             match = _NAME.fullmatch(first.strip())
             if match:
-                kind = _kind(match[1], short_forms)
+                kind = _kind(match[1])
                 numbers = match[2]
             elif kind and first.strip().replace("/", "").isdigit():
                 numbers = first.strip()
@@ -130,13 +130,12 @@ def _join(kind: str, numbers: Sequence[int]) -> str:
     return kind + "/".join(str(number) for number in numbers)
 
 
-def _kind(text: str, short_forms: bool) -> str:
+def _kind(text: str) -> str:
     if text in KINDS:
         return text
-    if short_forms:
-        fits = [kind for kind in KINDS if kind.lower().startswith(text.lower())]
-        if len(fits) == 1:
-            return fits[0]
+    fits = [kind for kind in KINDS if kind.lower().startswith(text.lower())]
+    if len(fits) == 1:
+        return fits[0]
     raise ValueError(text)
 
 

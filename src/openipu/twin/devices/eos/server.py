@@ -182,6 +182,8 @@ class SwitchServer:
             return web.json_response({"Logout": "success"})
         if request.path != "/command-api":
             return web.Response(status=404, text="Not found\n")
+        if request.method == "HEAD":
+            return web.Response()
         if request.method != "POST":
             return web.Response(status=405, text="Method not allowed\n", headers={"Allow": "POST"})
         return web.json_response(handle(self.switch, user, body))

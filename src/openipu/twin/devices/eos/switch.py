@@ -14,6 +14,8 @@ from openipu.twin.cables.switch_cabling import NoCabling, SwitchCabling
 from openipu.twin.devices.eos.config.edit import parse_config
 from openipu.twin.devices.eos.config.sessions import Sessions
 from openipu.twin.devices.eos.config.tree import Config
+from openipu.twin.devices.eos.counters import Counters
+from openipu.twin.devices.eos.flash import Flash
 from openipu.twin.devices.eos.forwarding import Forwarding
 from openipu.twin.devices.eos.ports import Ports
 from openipu.twin.devices.eos.reach import management_address as address_of
@@ -124,7 +126,10 @@ class Switch:
         self.startup = given if text is None else parse_config(text, self.ports, self.engine)
         self.startup_saved = self.booted
         self.startup_user = "root"
-        self.sessions = Sessions(self.startup.copy(), clock)
+        self.sessions = Sessions(self.startup.copy(), clock, self.booted)
+        self.counters = Counters(lambda: self.forwarding, clock)
+        self.sessions.on_change = self.counters.settle
+        self.flash = Flash(state / "flash" if state else None)
         self.write_state()
 
     @property

@@ -64,6 +64,16 @@ def test_abbreviated_lines() -> None:
         ("show interfaces Ethernet99/1 status", 1002, "Invalid input (at token 2: 'Ethernet99/1')"),
         ("show vlan 4095", 1002, "Invalid input (at token 2: '4095')"),
         ("show vlan 999", 1000, "VLAN 999 not found in current VLAN database"),
+        # A form that the twin does not know is rejected. It never answers with the output of another form.
+        ("show version detail", 1002, "Invalid input (at token 2: 'detail')"),
+        ("show logging threshold errors", 1002, "Invalid input (at token 2: 'threshold')"),
+        ("show spanning-tree detail", 1002, "Invalid input (at token 2: 'detail')"),
+        ("show spanning-tree mst configuration", 1002, "Invalid input (at token 2: 'mst')"),
+        ("show spanning-tree interface Ethernet1/1", 1002, "Invalid input (at token 2: 'interface')"),
+        ("show snmp user", 1002, "Invalid input (at token 2: 'user')"),
+        ("show lacp interface detailed", 1000, "The twin prints this command in JSON only"),
+        ("show ipv6 interface", 1000, "No IPv6 configured interfaces"),
+        ("show spanning-tree vlan 999", 1000, "Spanning tree instance for vlan 999 not found"),
         ("vlan 11", 1002, "Invalid input (at token 0: 'vlan')"),  # not in configuration mode
         ("commit", 1002, "Invalid input (at token 0: 'commit')"),  # not in a session
         ("configure session absent commit", 1000, "Session absent does not exist"),
@@ -71,6 +81,29 @@ def test_abbreviated_lines() -> None:
 )
 def test_rejected_commands(console: Console, command: str, code: int, text: str) -> None:
     assert rejection(console, command) == (code, text)
+
+
+@pytest.mark.parametrize("name", ["Et9/1", "et9/1", "Ethernet 9/1", "ethernet9/1"])
+def test_names_of_interfaces_may_be_short_or_spaced(console: Console, name: str) -> None:
+    assert console.type(f"show interfaces {name} status") == console.type("show interfaces Ethernet9/1 status")
+    assert console.configure(f"interface {name}", "description x") == ["   description x"]
+
+
+def test_spanning_tree_of_a_vlan(console: Console) -> None:
+    console.configure("vlan 11")
+    tree = console.show_json("show spanning-tree vlan 11")["spanningTreeVlanInstances"]["11"]
+    assert tree["spanningTreeVlanInstance"]["protocol"] == "mstp"
+    console.configure("spanning-tree mode rapid-pvst")
+    assert rejection(console, "show spanning-tree vlan 11")[0] == 1000
+    console.configure("spanning-tree mode none")
+    assert console.show_json("show spanning-tree vlan 11") == {"spanningTreeVlanInstances": {}}
+
+
+def test_vrfs(console: Console) -> None:
+    console.configure("vrf instance MGMT", "interface Management1", "vrf MGMT", "ip address 10.1.3.111/24")
+    tree = console.show_json("show vrf")["vrfs"]
+    assert (tree["default"]["interfaces"], tree["MGMT"]["interfaces"]) == ([], ["Management1"])
+    assert console.show_json("show ip interface Management1")["interfaces"]["Management1"]["vrf"] == "MGMT"
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from openipu.twin.devices.eos.config.language import Mode, Statement
 from openipu.twin.devices.eos.config.rules import RULES, Change
 from openipu.twin.devices.eos.config.statements import ALIASES, GLOBAL
 from openipu.twin.devices.eos.config.tree import Block, Config, Slot
+from openipu.twin.devices.eos.config.users import parse_user, remove_options
 from openipu.twin.devices.eos.ports import Ports, kind_of, vlan_set
 
 
@@ -187,12 +188,28 @@ def _unset(block: Block, rank: int, entry: Statement, match: Match, slot: Slot) 
         start = match.slot if entry.rule == "qos_map" else match.values[:1]
         for key in [key for key in block.items if key[0] == rank and key[1][: len(start)] == start]:
             del block.items[key]
+    if entry.rule == "user":
+        _unset_user(block, rank, match)
+        return
     if entry.rule == "name_server" and len(slot) == 3:
         slot = ("ip", "name-server", "vrf", "default", slot[2])
     block.items.pop((rank, slot), None)
     if entry.rule == "one_address" and slot == ("ip", "address"):
         for key in [key for key in block.items if key[1][:2] == ("ip", "address")]:
             del block.items[key]
+
+
+def _unset_user(block: Block, rank: int, match: Match) -> None:
+    """Remove a user with the key for SSH, or only the named options of the user."""
+    name, options = match.slot[1], match.words[2:]
+    stored = block.items.get((rank, ("username", name)))
+    if options and options[0] in {"ssh-key", "sshkey"}:
+        block.items.pop((rank, ("username", name, "ssh-key")), None)
+    elif not options:
+        for key in [key for key in block.items if key[0] == rank and key[1][:2] == ("username", name)]:
+            del block.items[key]
+    elif isinstance(stored, str):
+        block.items[rank, ("username", name)] = remove_options(parse_user(stored), options[0].split()).line
 
 
 def _apply_aliases(words: Sequence[str]) -> list[str]:

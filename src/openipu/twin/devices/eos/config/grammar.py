@@ -189,7 +189,8 @@ def _take(element: Element, state: ParseState, at: int) -> tuple[int, str | None
         return 0, None
     if kind == "LINE":
         return len(state.words) - at, " ".join(state.words[at:])
-    if kind in {"INTF", "INTFS"} and at + 1 < len(state.words) and word.isalpha() and state.complete:
+    # Names of interfaces may be short or have a space even where words must be complete: `Et1`, `Ethernet 1`.
+    if kind in {"INTF", "INTFS"} and at + 1 < len(state.words) and word.replace("-", "").isalpha():
         name = _value(kind, word + state.words[at + 1], state)
         if name is not None:
             return 2, name
@@ -238,7 +239,7 @@ def _canonical(kind: str, word: str, state: ParseState) -> str:
             digits = re.sub(r"[.:]", "", word.lower())
             return ".".join(digits[n : n + 4] for n in (0, 4, 8))
         case "INTF" | "INTFS":
-            names = state.ports.names(word, state.complete)
+            names = state.ports.names(word)
             if kind == "INTF" and len(names) != 1:
                 raise ValueError(word)
             return ",".join(names)

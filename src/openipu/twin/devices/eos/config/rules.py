@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from openipu.twin.devices.eos.config.grammar import CliError, Match
 from openipu.twin.devices.eos.config.language import Statement
 from openipu.twin.devices.eos.config.tree import Block, Config, Slot
+from openipu.twin.devices.eos.config.users import User, change_user, parse_user
 from openipu.twin.devices.eos.ports import vlan_set, vlan_text
 
 EVERY_VLAN = frozenset(range(1, 4095))
@@ -175,6 +176,16 @@ def _localized(password: str, algorithm: str, engine: str) -> str:
     return hashlib.new(name, start + bytes.fromhex(engine) + start).hexdigest()
 
 
+def _user(change: Change) -> str | None:
+    """Return the line of a user, merged with the stored one. The key for SSH has a line of its own."""
+    if change.slot[2:] in {("ssh-key",), ("sshkey",)}:
+        change.slot = (*change.slot[:2], "ssh-key")
+        return " ".join([*change.slot, change.match.values[-1]])
+    stored = change.stored
+    user = parse_user(stored) if stored else User(change.match.values[0])
+    return change_user(user, change.match.values[-1].split()).line
+
+
 RULES: dict[str, Callable[[Change], str | None]] = {
     "allowed_vlans": _allowed_vlans,
     "banner": _banner,
@@ -188,5 +199,6 @@ RULES: dict[str, Callable[[Change], str | None]] = {
     "sequence": _sequence,
     "snmp_community": _snmp_community,
     "snmp_user": _snmp_user,
+    "user": _user,
     "vlan_name": _vlan_name,
 }

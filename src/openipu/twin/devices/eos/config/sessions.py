@@ -48,11 +48,14 @@ class Sessions:
     Args:
         running: initial configuration.
         clock: time in seconds since the epoch.
+        booted: start of the switch; EOS gives deadlines relative to it.
     """
 
-    def __init__(self, running: Config, clock: Callable[[], float]) -> None:
+    def __init__(self, running: Config, clock: Callable[[], float], booted: float = 0.0) -> None:
         self.running = running
         self.clock = clock
+        self.booted = booted
+        self.on_change: Callable[[], None] = _nothing  # called before and after each change of `running`
         self.max_pending = MAX_PENDING
         self._sessions: dict[str, Session] = {}
         self._unnamed = 0
@@ -115,7 +118,7 @@ class Sessions:
             )
         if unconfirmed is None:
             session.before = self.running
-            self.running = session.config.copy()
+            self.replace(session.config.copy())
             session.completed, session.commit_user = self.clock(), user
         if timer is None:
             session.state, session.before = "completed", None
@@ -135,8 +138,15 @@ class Sessions:
     def delete(self, session: Session) -> None:
         """Delete a session in any state; roll back its commit if its timer runs."""
         if session.before is not None:
-            self.running, session.before = session.before, None
+            self.replace(session.before)
+            session.before = None
         self._sessions.pop(session.name, None)
+
+    def replace(self, config: Config) -> None:
+        """Make a configuration the running one at once (`configure replace`)."""
+        self.on_change()
+        self.running = config
+        self.on_change()
 
     def expire(self) -> bool:
         """Roll back a commit whose timer has expired; return whether there was one."""
@@ -165,18 +175,21 @@ class Sessions:
             "saveToStartupConfigOnCommit": False,
         }
 
-    @staticmethod
-    def _one(session: Session) -> dict[str, Any]:
+    def _one(self, session: Session) -> dict[str, Any]:
         found: dict[str, Any] = {"state": session.state}
         if session.completed:
             found["completedTime"] = session.completed
         if session.state == "pendingCommitTimer":
-            found["commitBy"] = session.deadline
+            found["commitBy"] = session.deadline - self.booted
         return found | {"commitUser": session.commit_user, "description": "", "instances": {}}
 
     def all(self) -> list[Session]:
         """Return all sessions, oldest first."""
         return list(self._sessions.values())
+
+
+def _nothing() -> None:
+    """Do nothing."""
 
 
 def _check_open(session: Session, verb: str) -> None:

@@ -85,7 +85,7 @@ GLOBAL = Mode(
             "users",
             _s("enable password LINE", "enable secret LINE", slot="enable"),
             _s("aaa root LINE", shown="no aaa root"),
-            _s("username WORD* LINE"),
+            _s("username WORD* ssh-key LINE", "username WORD* sshkey LINE", "username WORD* LINE", rule="user"),
         ),
         *_grouped("alias", _s("alias WORD* LINE")),
         *_grouped("link-events", _s("logging event link-status global", off="no logging event link-status global")),

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Sequence
 
@@ -14,6 +15,12 @@ from openipu.twin.devices.eos.show.context import ShowContext
 from openipu.twin.devices.eos.switch import Switch
 
 COMMANDS = Commands[ShowContext]()
+# Secrets that `sanitized` replaces: what remains before a secret, and the secret.
+_SECRETS = re.compile(
+    r"^(\s*(?:enable (?:password|secret)(?: \w+)?|username \S+.* secret(?: \w+)?|snmp-server community|"
+    r"snmp-server user .* auth \w+|ntp authentication-key \d+ \w+(?: \w+)?)) (?!\*)\S+(.*)$"
+)
+_PRIVACY_KEY = re.compile(r"( priv \w+) \S+")
 
 
 def _printed(switch: Switch, command: str, config: Config, full: bool = False, notes: Sequence[str] = ()) -> Output:
@@ -31,6 +38,25 @@ def _running(context: ShowContext, _: tuple[str, ...]) -> Output:
 @COMMANDS.add("show running-config all")
 def _running_all(context: ShowContext, _: tuple[str, ...]) -> Output:
     return Output(_printed(context.switch, "show running-config all", context.switch.running, full=True).text)
+
+
+@COMMANDS.add("show running-config sanitized")
+def _running_sanitized(context: ShowContext, _: tuple[str, ...]) -> Output:
+    return Output(
+        sanitized(_printed(context.switch, "show running-config sanitized", context.switch.running).text or "")
+    )
+
+
+@COMMANDS.add("show running-config all sanitized")
+def _running_all_sanitized(context: ShowContext, _: tuple[str, ...]) -> Output:
+    command = "show running-config all sanitized"
+    return Output(sanitized(_printed(context.switch, command, context.switch.running, full=True).text or ""))
+
+
+def sanitized(text: str) -> str:
+    """Return a configuration with `<removed>` in place of each secret."""
+    lines = (_SECRETS.sub(r"\1 <removed>\2", line) for line in text.splitlines())
+    return "\n".join(_PRIVACY_KEY.sub(r"\1 <removed>", line) if "snmp-server user" in line else line for line in lines)
 
 
 @COMMANDS.add("show running-config section LINE")
@@ -75,6 +101,11 @@ def session_config(switch: Switch, session: Session) -> Output:
 @COMMANDS.add("show session-config named WORD")
 def _named(context: ShowContext, values: tuple[str, ...]) -> Output:
     return session_config(context.switch, context.switch.sessions.get(values[0]))
+
+
+@COMMANDS.add("show session-config named WORD sanitized")
+def _named_sanitized(context: ShowContext, values: tuple[str, ...]) -> Output:
+    return Output(sanitized(session_config(context.switch, context.switch.sessions.get(values[0])).text or ""))
 
 
 @COMMANDS.add("show session-config named WORD diffs")

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from openipu.twin.devices.eos.config.sessions import Session
+from openipu.twin.devices.eos.forwarding import Forwarding, Interface
 from openipu.twin.devices.eos.switch import Switch
 
 
@@ -20,3 +21,10 @@ class ShowContext:
 
     switch: Switch
     session: Session | None = None
+
+
+def selected(forwarding: Forwarding, values: tuple[str, ...]) -> list[Interface]:
+    """Return the interfaces that a command names, or all."""
+    if not values:
+        return list(forwarding.interfaces.values())
+    return [one for name in values[0].split(",") if (one := forwarding.interfaces.get(name))]

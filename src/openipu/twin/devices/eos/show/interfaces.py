@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Iterable
 from typing import Any
 
 from openipu.twin.devices.eos.commands import Commands, Output, table
 from openipu.twin.devices.eos.forwarding import EVERY_VLAN, GIGABIT, Forwarding, Interface
 from openipu.twin.devices.eos.ports import kind_of, short, vlan_text
-from openipu.twin.devices.eos.show.context import ShowContext
+from openipu.twin.devices.eos.show import counters
+from openipu.twin.devices.eos.show.addresses import BROADCAST, addresses
+from openipu.twin.devices.eos.show.context import ShowContext, selected
 from openipu.twin.devices.eos.show.formats import dotted, mac
 
 COMMANDS = Commands[ShowContext]()
@@ -21,14 +22,6 @@ _HARDWARE = {
     "Vlan": "vlan",
     "Loopback": "loopback",
 }
-_BROADCAST = "255.255.255.255"
-
-
-def selected(forwarding: Forwarding, values: tuple[str, ...]) -> list[Interface]:
-    """Return the interfaces that a command names, or all."""
-    if not values:
-        return list(forwarding.interfaces.values())
-    return [one for name in values[0].split(",") if (one := forwarding.interfaces.get(name))]
 
 
 def speed(bandwidth: int) -> str:
@@ -52,7 +45,8 @@ def _media(interface: Interface) -> str:
     )
 
 
-def _protocol(interface: Interface) -> str:
+def protocol(interface: Interface) -> str:
+    """Return the state of the line protocol: `up`, `down`, `notPresent` or `lowerLayerDown`."""
     if interface.up:
         return "up"
     if not _physical(interface):
@@ -91,7 +85,7 @@ def _status(context: ShowContext, values: tuple[str, ...]) -> Output:
             "duplex": "duplexFull",
             "autoNegotigateActive": kind_of(one.name) == "Management",
             "linkStatus": one.link,
-            "lineProtocolStatus": _protocol(one),
+            "lineProtocolStatus": protocol(one),
         }
         for one in found
     }
@@ -107,15 +101,21 @@ def _status(context: ShowContext, values: tuple[str, ...]) -> Output:
     return Output(table(heads, rows, (10, 4, 12, 8, 6, 6, 15)), {"interfaceStatuses": tree})
 
 
+@COMMANDS.add("show interfaces status errdisabled", "show interfaces INTFS status errdisabled", privileged=False)
+def _errdisabled(context: ShowContext, _: tuple[str, ...]) -> Output:
+    # Nothing in the twin disables a port because of errors.
+    return Output("", {"interfaceStatuses": {}})
+
+
 @COMMANDS.add("show interfaces description", "show interfaces INTFS description", privileged=False)
 def _description(context: ShowContext, values: tuple[str, ...]) -> Output:
     found = selected(context.switch.forwarding, values)
-    rows = [[short(one.name), _status_word(one), _protocol(one).lower(), one.description] for one in found]
+    rows = [[short(one.name), status_word(one), protocol(one).lower(), one.description] for one in found]
     tree = {
         one.name: {
             "description": one.description,
-            "interfaceStatus": _status_word(one).replace("admin down", "adminDown"),
-            "lineProtocolStatus": _protocol(one),
+            "interfaceStatus": status_word(one).replace("admin down", "adminDown"),
+            "lineProtocolStatus": protocol(one),
         }
         for one in found
     }
@@ -123,32 +123,9 @@ def _description(context: ShowContext, values: tuple[str, ...]) -> Output:
     return Output(table(heads, rows, (30, 14, 18, 0)), {"interfaceDescriptions": tree})
 
 
-def _status_word(interface: Interface) -> str:
+def status_word(interface: Interface) -> str:
+    """Return the state in the form of `show interfaces description`."""
     return "up" if interface.up else "admin down" if interface.link == "disabled" else "down"
-
-
-def _addresses(interface: Interface) -> list[dict[str, Any]]:
-    addresses = [line.split()[2:] for line in interface.block.all("ip", "address") if "/" in line]
-    primary = next((ipaddress.IPv4Interface(words[0]) for words in addresses if words[1:] != ["secondary"]), None)
-    if primary is None:
-        return []
-    more = [_address(ipaddress.IPv4Interface(words[0])) for words in addresses if words[1:] == ["secondary"]]
-    return [
-        {
-            "primaryIp": _address(primary),
-            "secondaryIps": {item["address"]: item for item in more},
-            "secondaryIpsOrderedList": more,
-            "virtualIp": {"address": "0.0.0.0", "maskLen": 0},  # noqa: S104 (EOS prints this for no address)
-            "virtualSecondaryIps": {},
-            "virtualSecondaryIpsOrderedList": [],
-            "broadcastAddress": _BROADCAST,
-            "dhcp": False,
-        }
-    ]
-
-
-def _address(interface: ipaddress.IPv4Interface) -> dict[str, Any]:
-    return {"address": str(interface.ip), "maskLen": interface.network.prefixlen}
 
 
 def _mac(context: ShowContext, interface: Interface) -> str:
@@ -159,6 +136,7 @@ def _mac(context: ShowContext, interface: Interface) -> str:
 
 @COMMANDS.add("show interfaces", "show interfaces INTFS", privileged=False)
 def _interfaces(context: ShowContext, values: tuple[str, ...]) -> Output:
+    context.switch.counters.settle()
     forwarding = context.switch.forwarding
     found = selected(forwarding, values)
     return Output(
@@ -172,21 +150,23 @@ def _tree(context: ShowContext, forwarding: Forwarding, one: Interface) -> dict[
     tree: dict[str, Any] = {
         "name": one.name,
         "forwardingModel": _forwarding_model(one),
-        "lineProtocolStatus": _protocol(one),
+        "lineProtocolStatus": protocol(one),
         "interfaceStatus": one.link,
         "hardware": _HARDWARE[kind],
-        "interfaceAddress": _addresses(one),
+        "interfaceAddress": addresses(one),
         "description": one.description,
         "bandwidth": one.bandwidth,
         "mtu": one.mtu,
         "l3MtuConfigured": bool(one.block.get("mtu")),
         "l2Mru": 0,
-        "lastStatusChangeTimestamp": context.switch.booted,
+        "lastStatusChangeTimestamp": context.switch.counters.of(one.name).changed,
     }
     if kind != "Loopback":
         tree["physicalAddress"] = tree["burnedInAddress"] = _mac(context, one)
     if _physical(one):
         tree |= {"duplex": "duplexFull", "autoNegotiate": "off", "loopbackMode": "loopbackNone", "lanes": 0}
+    if _physical(one) or kind == "Port-Channel":
+        tree["interfaceCounters"] = counters.detail(context, one)
     if kind == "Port-Channel":
         tree["memberInterfaces"] = {
             port.name: {"bandwidth": port.bandwidth, "duplex": "duplexFull"}
@@ -200,7 +180,7 @@ def _tree(context: ShowContext, forwarding: Forwarding, one: Interface) -> dict[
 def _printed(context: ShowContext, forwarding: Forwarding, one: Interface) -> Iterable[str]:
     kind = kind_of(one.name)
     state = {"connected": "up", "notconnect": "down", "disabled": "administratively down"}[one.link]
-    yield f"{one.name} is {state}, line protocol is {_protocol(one).lower()} ({one.link})"
+    yield f"{one.name} is {state}, line protocol is {protocol(one).lower()} ({one.link})"
     address = dotted(_mac(context, one))
     named = {"Ethernet": "Ethernet", "Management": "Ethernet"}.get(kind, kind)
     yield f"  Hardware is {named}" + ("" if kind == "Loopback" else f", address is {address} (bia {address})")
@@ -208,9 +188,9 @@ def _printed(context: ShowContext, forwarding: Forwarding, one: Interface) -> It
         yield f"  Description: {one.description}"
     if one.group[0]:
         yield f"  Member of {one.group[0]}"
-    for item in _addresses(one):
+    for item in addresses(one):
         yield f"  Internet address is {item['primaryIp']['address']}/{item['primaryIp']['maskLen']}"
-        yield f"  Broadcast address is {_BROADCAST}"
+        yield f"  Broadcast address is {BROADCAST}"
     model = "IP MTU" if _forwarding_model(one) == "routed" else "Ethernet MTU"
     width = f" , BW {one.bandwidth // 1000} kbit" if one.bandwidth else ""
     yield f"  {model} {one.mtu} bytes{width}"
@@ -222,6 +202,15 @@ def _printed(context: ShowContext, forwarding: Forwarding, one: Interface) -> It
         yield f"  Active members in this channel: {len(bundled)}"
         for port in bundled:
             yield f"  ... {port.name} , Full-duplex, {speed(port.bandwidth)}b/s"
+    if _physical(one) or kind == "Port-Channel":
+        counted = counters.detail(context, one)
+        for way, word in (("in", "input"), ("out", "output")):
+            yield f"     {counted[f'{way}TotalPkts']} packets {word}, {counted[f'{way}Octets']} bytes"
+            yield (
+                f"     Received 0 broadcasts, {counted['inMulticastPkts']} multicast"
+                if way == "in"
+                else (f"     Sent 0 broadcasts, {counted['outMulticastPkts']} multicast")
+            )
 
 
 @COMMANDS.add("show interfaces switchport", "show interfaces INTFS switchport", privileged=False)
@@ -324,31 +313,3 @@ def _trunk(context: ShowContext, values: tuple[str, ...]) -> Output:
         for one in found
     }
     return Output(text, {"trunks": tree})
-
-
-@COMMANDS.add("show ip interface brief", "show ip interface INTFS brief", privileged=False)
-def _ip_brief(context: ShowContext, values: tuple[str, ...]) -> Output:
-    found = [(one, item) for one in selected(context.switch.forwarding, values) for item in _addresses(one)]
-    rows = [
-        [
-            one.name,
-            f"{item['primaryIp']['address']}/{item['primaryIp']['maskLen']}",
-            _status_word(one),
-            _protocol(one).lower(),
-            str(one.mtu),
-        ]
-        for one, item in found
-    ]
-    tree = {
-        one.name: {
-            "name": one.name,
-            "interfaceStatus": one.link,
-            "lineProtocolStatus": _protocol(one),
-            "mtu": one.mtu,
-            "interfaceAddress": {"ipAddr": item["primaryIp"]},
-            "ipv4Routable240": False,
-        }
-        for one, item in found
-    }
-    heads = ("Interface", "IP Address", "Status", "Protocol", "MTU")
-    return Output(table(heads, rows, (17, 21, 12, 14, 8)), {"interfaces": tree})

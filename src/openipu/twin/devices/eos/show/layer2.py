@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`show` commands about VLANs, MAC addresses, port-channels and spanning tree."""
+"""`show` commands about VLANs, MAC addresses and port-channels."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 from openipu.twin.devices.eos.commands import Commands, Output, table
 from openipu.twin.devices.eos.config.grammar import CliError
 from openipu.twin.devices.eos.forwarding import Interface, MacEntry
-from openipu.twin.devices.eos.ports import kind_of, numbers_of, short, vlan_set, vlan_text
+from openipu.twin.devices.eos.ports import kind_of, numbers_of, short, vlan_set
 from openipu.twin.devices.eos.show.context import ShowContext
-from openipu.twin.devices.eos.show.formats import ago, dotted, mac
+from openipu.twin.devices.eos.show.formats import ago, dotted
 
 COMMANDS = Commands[ShowContext]()
 _FLAGS = """                 Flags
@@ -233,61 +233,3 @@ def _flags(port: Interface, lacp: bool) -> str:
     if port.bundled:
         return "PG+" if lacp else "P"
     return "I" if port.up else "D"
-
-
-@COMMANDS.add("show spanning-tree", "show spanning-tree LINE", privileged=False)
-def _spanning_tree(context: ShowContext, _: tuple[str, ...]) -> Output:
-    root = context.switch.running.root
-    mode = root.value("spanning-tree", "mode") or "mstp"
-    if mode == "none":
-        return Output("Spanning tree is disabled.", {"spanningTreeInstances": {}})
-    bridge = mac(context.switch.hardware.mac)
-    priority = int(root.value("spanning-tree", "priority") or 32768)
-    rows, ports = [], {}
-    for one in context.switch.forwarding.interfaces.values():
-        if one.up and one.vlans.mode != "routed" and not one.group[0]:
-            edge = bool(one.block.get("spanning-tree", "portfast"))
-            kind = "P2p Edge" if edge else "P2p"
-            rows.append([short(one.name), "designated", "forwarding", "2000", f"128.{numbers_of(one.name)[0]}", kind])
-            ports[one.name] = {
-                "role": "designated",
-                "state": "forwarding",
-                "cost": 2000,
-                "priority": 128,
-                "isEdgePort": edge,
-                "linkType": "p2p",
-            }
-    text = "\n".join(
-        [
-            "MST0",
-            f"  Spanning tree enabled protocol {mode}",
-            f"  Root ID    Priority    {priority}",
-            f"             Address     {dotted(bridge)}",
-            "             This bridge is the root",
-            "",
-            f"  Bridge ID  Priority    {priority}  (priority {priority} sys-id-ext 0)",
-            f"             Address     {dotted(bridge)}",
-            "             Hello Time  2.000 sec  Max Age 20 sec  Forward Delay 15 sec",
-            "",
-            table(
-                ("Interface", "Role", "State", "Cost", "Prio.Nbr", "Type"),
-                [["-" * 16, "-" * 10, "-" * 10, "-" * 9, "-" * 8, "-" * 20], *rows],
-                (16, 10, 10, 9, 8, 0),
-            ),
-        ]
-    )
-    vlans = vlan_text(context.switch.running.vlans())
-    return Output(
-        text,
-        {
-            "spanningTreeInstances": {
-                "MST0": {
-                    "protocol": mode,
-                    "bridge": {"priority": priority, "macAddress": bridge},
-                    "rootBridge": {"priority": priority, "macAddress": bridge},
-                    "interfaces": ports,
-                    "vlans": vlans,
-                }
-            }
-        },
-    )

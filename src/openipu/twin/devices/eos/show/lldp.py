@@ -8,9 +8,8 @@ from openipu.twin.devices.eos.commands import Commands, Output, table
 from openipu.twin.devices.eos.config.grammar import CliError
 from openipu.twin.devices.eos.forwarding import Interface
 from openipu.twin.devices.eos.ports import short
-from openipu.twin.devices.eos.show.context import ShowContext
+from openipu.twin.devices.eos.show.context import ShowContext, selected
 from openipu.twin.devices.eos.show.formats import ago, dotted
-from openipu.twin.devices.eos.show.interfaces import selected
 
 COMMANDS = Commands[ShowContext]()
 _TTL = 120  # time to live of a neighbour in seconds

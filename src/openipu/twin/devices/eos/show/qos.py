@@ -6,8 +6,7 @@ from __future__ import annotations
 from openipu.twin.devices.eos.commands import Commands, Output
 from openipu.twin.devices.eos.config.tree import Block
 from openipu.twin.devices.eos.ports import kind_of, short
-from openipu.twin.devices.eos.show.context import ShowContext
-from openipu.twin.devices.eos.show.interfaces import selected
+from openipu.twin.devices.eos.show.context import ShowContext, selected
 
 COMMANDS = Commands[ShowContext]()
 _WATCHDOG = ("priority-flow-control", "pause", "watchdog")

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`show` commands about the services of a switch: NTP, logging, SNMP, name resolution and eAPI."""
+
+from __future__ import annotations
+
+from openipu.twin.devices.eos.commands import Commands, Output, table
+from openipu.twin.devices.eos.show.context import ShowContext
+from openipu.twin.devices.eos.switch import Switch
+
+COMMANDS = Commands[ShowContext]()
+
+
+def _ntp_servers(switch: Switch) -> list[str]:
+    lines = (line.split()[2:] for line in switch.running.root.all("ntp", "server"))
+    return [words[2] if words[0] == "vrf" else words[0] for words in lines]
+
+
+@COMMANDS.add("show ntp status", privileged=False)
+def _ntp_status(context: ShowContext, _: tuple[str, ...]) -> Output:
+    servers = _ntp_servers(context.switch)
+    if not servers:
+        return Output("NTP is disabled.", {"status": "disabled"})
+    text = f"synchronised to NTP server ({servers[0]}) at stratum 3\n"
+    text += "   time correct to within 10 ms\n   polling server every 64 s"
+    return Output(
+        text,
+        {
+            "status": "synchronized",
+            "peerIpAddr": servers[0],
+            "stratum": 3,
+            "maxEstimatedError": 0.01,
+            "pollingInterval": 64,
+        },
+    )
+
+
+@COMMANDS.add("show ntp associations", privileged=False)
+def _ntp_associations(context: ShowContext, _: tuple[str, ...]) -> Output:
+    servers = _ntp_servers(context.switch)
+    rows = [
+        [("*" if n == 0 else "+") + server, ".GPS.", "2", "u", "12", "64", "377", "0.412", "0.021", "0.006"]
+        for n, server in enumerate(servers)
+    ]
+    heads = ("     remote", "refid", "st", "t", "when", "poll", "reach", "delay", "offset", "jitter")
+    head, *lines = table(heads, rows, (16, 15, 2, 1, 4, 4, 5, 7, 7, 7)).splitlines()
+    text = "\n".join([head, "=" * 78, *lines])
+    peers = {
+        server: {
+            "condition": "sys.peer" if n == 0 else "candidate",
+            "peerIpAddr": server,
+            "refid": ".GPS.",
+            "stratumLevel": 2,
+        }
+        for n, server in enumerate(servers)
+    }
+    return Output(text, {"peers": peers})
+
+
+@COMMANDS.add("show logging")
+def _logging(context: ShowContext, _: tuple[str, ...]) -> Output:
+    hosts = [line.split() for line in context.switch.running.root.all("logging", "host")]
+    state = "disabled" if context.switch.running.root.get("logging", "on") else "enabled"
+    lines = [f"Syslog logging: {state}"]
+    lines += [
+        f"    Logging to '{words[2]}' port {words[3] if words[3:4] else 514} in VRF default via udp" for words in hosts
+    ]
+    return Output("\n".join(lines))
+
+
+@COMMANDS.add("show snmp", privileged=False)
+def _snmp(context: ShowContext, _: tuple[str, ...]) -> Output:
+    root = context.switch.running.root
+    location, contact = root.value("snmp-server", "location") or "", root.value("snmp-server", "contact") or ""
+    enabled = bool(root.all("snmp-server", "community") or root.all("snmp-server", "user"))
+    text = f"Chassis: {context.switch.hardware.serial}\nContact: {contact}\nLocation: {location}\n"
+    text += f"SNMP agent {'en' if enabled else 'dis'}abled"
+    return Output(
+        text,
+        {
+            "enabled": enabled,
+            "vrfs": {"snmpVrfs": ["default"] if enabled else []},
+            "chassisId": context.switch.hardware.serial,
+            "location": {"location": location},
+            "contact": {"contact": contact},
+        },
+    )
+
+
+@COMMANDS.add("show snmp location", "show snmp v2-mib location", privileged=False)
+def _snmp_location(context: ShowContext, _: tuple[str, ...]) -> Output:
+    location = context.switch.running.root.value("snmp-server", "location") or ""
+    return Output(f"Location: {location}", {"location": location})
+
+
+@COMMANDS.add("show snmp contact", "show snmp v2-mib contact", privileged=False)
+def _snmp_contact(context: ShowContext, _: tuple[str, ...]) -> Output:
+    contact = context.switch.running.root.value("snmp-server", "contact") or ""
+    return Output(f"Contact: {contact}", {"contact": contact})
+
+
+@COMMANDS.add("show snmp chassis", "show snmp v2-mib chassis", privileged=False)
+def _snmp_chassis(context: ShowContext, _: tuple[str, ...]) -> Output:
+    chassis = context.switch.running.root.value("snmp-server", "chassis-id") or context.switch.hardware.serial
+    return Output(f"Chassis: {chassis}", {"chassisId": chassis})
+
+
+@COMMANDS.add("show ip name-server", privileged=False)
+def _name_servers(context: ShowContext, _: tuple[str, ...]) -> Output:
+    servers = [line.split()[3:5] for line in context.switch.running.root.all("ip", "name-server", "vrf")]
+    tree = [{"ipAddr": address, "vrf": vrf, "priority": 0} for vrf, address in servers]
+    lines = [f"{len(servers)} IP name servers configured:"]
+    lines += [f"Name server: {address}, VRF: {vrf}, Priority: 0" for vrf, address in servers]
+    return Output("\n".join(lines), {"nameServerConfigs": tree})
+
+
+@COMMANDS.add("show management api http-commands", privileged=False)
+def _http_commands(context: ShowContext, _: tuple[str, ...]) -> Output:
+    service = context.switch.running.root.block("management", "api", "http-commands")
+    lines = service.all("protocol") if service else []
+    enabled = service is not None and service.get("shutdown") == "no shutdown"
+    https = not any(line.startswith("no protocol https") for line in lines)
+    http = any(line.startswith("protocol http") and not line.startswith("protocol https") for line in lines)
+    word = {True: "running", False: "shutdown"}
+    text = "\n".join(
+        [
+            f"Enabled:            {'Yes' if enabled else 'No'}",
+            f"HTTPS server:       {word[https and enabled]}, set to use port 443",
+            f"HTTP server:        {word[http and enabled]}, set to use port 80",
+            "Local HTTP server:  shutdown, no authentication, set to use port 8080",
+            "Unix Socket server: shutdown, no authentication",
+        ]
+    )
+    return Output(
+        text,
+        {
+            "enabled": enabled,
+            "httpsServer": {"configured": https, "running": https and enabled, "port": 443},
+            "httpServer": {"configured": http, "running": http and enabled, "port": 80},
+            "localHttpServer": {"configured": False, "running": False, "port": 8080},
+            "unixSocketServer": {"configured": False, "running": False},
+        },
+    )
