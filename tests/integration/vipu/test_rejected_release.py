@@ -10,7 +10,7 @@ import pytest
 
 from openipu.shared.vipu.contract import virmgrpc
 from openipu.vipu.agent.hardware import HardwareError
-from openipu.vipu.lifecycle import driver
+from openipu.vipu.lifecycle import operations
 from tests.integration.vipu_servers import InProcess, Machines, partition, pod, wait_active
 from tests.waiting import until
 
@@ -18,7 +18,7 @@ from tests.waiting import until
 def test_a_rejected_release_is_retried(
     vipu_server: Callable[..., InProcess], machines: Machines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(driver, "RELEASE_RETRY", 0.05)
+    monkeypatch.setattr(operations, "RELEASE_RETRY", 0.05)
     server = vipu_server()
     pod(server, machines)
     server.user.CreatePartition(partition("p1", 4))

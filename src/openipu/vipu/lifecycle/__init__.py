@@ -6,6 +6,7 @@ supervision, discovery and cluster tests. The services of the API depend on ``in
 
 * ``inbox.Inbox`` passes committed changes from the writer thread to the event loop.
 * ``driver.Driver`` receives committed changes and events of agents, and decides what to do.
+* ``operations.Operations`` sends the requests of operations to agents, and turns their responses into results.
 * ``reported.ReportedShares`` compares the shares that agents report with the records, and ``quarantine.Quarantine``
   keeps others off IPUs of shares that the records do not explain. ``health.PartitionHealth`` records lost and silent
   machines.

@@ -19,7 +19,7 @@ from openipu.vipu.fleet.agent_messages import AgentEvent, Fault, HeldShare, Revi
 from openipu.vipu.fleet.connection import AgentConnection
 from openipu.vipu.fleet.status import AgentState, AgentStatus
 from openipu.vipu.lifecycle import driver as driver_module
-from openipu.vipu.lifecycle.agent_queue import AgentQueue, PartitionOperation
+from openipu.vipu.lifecycle.agent_queue import PartitionOperation
 from openipu.vipu.lifecycle.driver import Driver
 from openipu.vipu.lifecycle.interface import LifecycleOptions
 from tests.unit.vipu.domain.rules_support import partition, pod
@@ -89,7 +89,7 @@ class Fleet:
             connection = AgentConnection(agent, 2.0, None, deployment)
             connection.stub = Stub()
             self.driver.supervisor.connections[agent.id] = connection
-            self.driver._queues[agent.id] = AgentQueue(connection, self.driver, self.driver._scheduler, 60.0)
+            self.driver._operations.add_queue(connection)
 
     def connection(self, agent_id: str) -> AgentConnection:
         return self.driver.supervisor.connections[agent_id]
@@ -118,12 +118,14 @@ class Fleet:
         """Send the reply of an agent that has configured its share."""
         self.connection(agent_id).record_revision(Revision("boot", revision))
         devices: Any = tuple(object() for _ in operation.indices[agent_id])
-        self.driver.share_response(operation, agent_id, ShareResult("", devices))
+        self.driver._operations.share_response(operation, agent_id, ShareResult("", devices))
 
     def begin(self) -> PartitionOperation:
         """Begin the operation of the partition."""
         self.driver.reconcile("p")
-        return self.driver._operations["p"]
+        operation = self.driver._operations.get("p")
+        assert operation is not None
+        return operation
 
     @property
     def record(self) -> Partition:
@@ -211,7 +213,7 @@ def test_a_repeated_configuration_resets_again() -> None:
         fleet.up("ag01")
         fleet.begin()
         await settle()
-        fleet.driver._queues["ag01"].retry_now()
+        fleet.driver._operations.queues["ag01"].retry_now()
         await settle()
         assert stub.resets == [True, True]  # the first one may not have arrived
 
@@ -249,7 +251,7 @@ def test_a_removed_agent_is_not_called_after_its_connection_is_closed(monkeypatc
 
     async def scenario(fleet: Fleet) -> None:
         fleet.up("ag01")
-        queue = fleet.driver._queues["ag01"]
+        queue = fleet.driver._operations.queues["ag01"]
         queue.release("gone")
         await settle()
         fleet.driver.supervisor._tasks["ag01"] = asyncio.ensure_future(asyncio.sleep(60))
@@ -267,7 +269,7 @@ def test_releases_of_a_removed_agent_are_repeated_while_there_is_time() -> None:
         stub: Any = fleet.connection("ag01").stub
         stub.failure = failure(grpc.StatusCode.UNAVAILABLE)
         fleet.up("ag01")
-        queue = fleet.driver._queues["ag01"]
+        queue = fleet.driver._operations.queues["ag01"]
         queue.release("gone")
         await settle()
         finishing = asyncio.ensure_future(queue.finish())
