@@ -21,7 +21,7 @@ options:
         description:
           - Address scopes. Routers do not translate addresses between the subnets of one scope.
           - Neutron has no tags for them. A scope named O(pod) belongs to the POD, unless another owner has a subnet pool in it.
-          - A scope named C(POD-…) belongs to the POD when it contains subnet pools of the POD and of no other owner.
+          - A scope whose name begins with O(pod) and C(-) belongs to the POD when it contains subnet pools of the POD and of no other owner.
         type: list
         elements: dict
         suboptions:

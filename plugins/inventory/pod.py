@@ -16,8 +16,8 @@ description:
   - Creates the groups C(machines), C(poplar_servers), C(controllers), C(switches) and C(pdus). The groups C(data_switches) and
     C(management_switches) are children of C(switches).
   - Creates one group per rack, with the name of the rack. Creates one group per role of O(deploy), such as C(deploy_common).
-  - Every host has C(pod_kind), C(pod_rack) and C(pod_rack_number). C(pod_addresses) and C(pod_macs) are by interface.
-    C(pod_ports) are the switch ports of its cables.
+  - Every host has C(pod_kind), C(pod_rack) and C(pod_rack_number). C(pod_addresses) and C(pod_macs) have the address and the MAC of each
+    interface. C(pod_ports) are the switch ports of its cables.
   - IPU-Machines also have C(pod_unit), C(pod_agent_id), C(pod_rack_unit) and C(pod_serial). Switches and PDUs have C(pod_model).
   - Switches also have C(pod_switch_config) for M(openipu.pod.eos_pod), and C(pod_cables) for M(openipu.pod.eos_pod_info).
   - All hosts have the following variables. C(pod_name), C(pod_file) and C(pod_machines_file) identify the POD. C(pod_networks) are its
@@ -52,7 +52,7 @@ options:
     default: 8080
   controller:
     description:
-      - Address of the V-IPU controller, as C(host), or as C(server), the name of a server of the POD. C(port) is 8090 by default.
+      - Endpoint of the V-IPU controller, with C(host) (an address) or C(server) (the name of a server of the POD). C(port) is 8090 by default.
       - Omit to use the management address of the first server with the role V(controller), and port 8090.
     type: dict
   networks:

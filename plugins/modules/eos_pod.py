@@ -16,7 +16,8 @@ description:
   - The change is committed with a timer and confirmed over a new connection. So the switch reverts a change that cuts off its management.
   - The diff is the difference that the switch reports for the session.
   - When another session is committed at the same time, the module reverts its own change, reads the configuration again, and commits the remaining
-    differences. It waits at most O(confirm_timeout) seconds for the commit timer of another session, or O(timeout) seconds without confirmation.
+    differences. It waits for the commit timer of that session, at most O(confirm_timeout) seconds. With O(confirm_timeout=0), it waits at most
+    O(timeout) seconds.
 extends_documentation_fragment:
   - openipu.pod.eos
   - openipu.pod.attributes
@@ -177,7 +178,7 @@ options:
     default: merged
   model:
     description:
-      - Model for O(state=rendered), like V(DCS-7060CX-32S-F).
+      - Switch model for O(state=rendered), like V(DCS-7060CX-32S-F).
       - It selects the command of O(config.interfaces[].ecn), C(tx-queue) or C(uc-tx-queue). Omit for C(tx-queue).
     type: str
   confirm_timeout:

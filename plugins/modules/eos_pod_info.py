@@ -97,7 +97,7 @@ findings:
   returned: success
   contains:
     kind:
-      description: V(wrong_port), V(link_down) or V(no_port).
+      description: V(wrong_port) for a device in another port, V(link_down) for a port without a link, V(no_port) for a port that the switch lacks.
       type: str
       returned: always
     device:

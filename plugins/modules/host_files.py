@@ -58,10 +58,12 @@ options:
         description: Group. Omit to use O(group).
         type: str
       mode:
-        description: Permissions, as quoted octal digits. Omit to use O(mode) or O(directory_mode). A file with a symbolic mode always needs its own request.
+        description:
+          - Permissions, as octal digits in quotes. Omit to use O(mode) or O(directory_mode).
+          - A symbolic mode is possible, but each such file needs a request of its own in every run.
         type: raw
       validate:
-        description: Command that validates the new file before it replaces the old one. C(%s) is its path.
+        description: Command that validates the new file before it replaces the old one. C(%s) is the path of the new file.
         type: str
       secret:
         description: Whether to omit the file from the diff.

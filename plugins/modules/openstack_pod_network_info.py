@@ -208,7 +208,10 @@ findings:
       type: str
       returned: always
     kind:
-      description: C(attachable), C(reachable), C(visible) or C(unreachable).
+      description:
+        - C(attachable) for a forbidden network on which the tenant can create ports, C(reachable) for one that it reaches through a router.
+        - C(visible) for a network with objects or details that Neutron must not show to the tenant.
+        - C(unreachable) for an allowed network that the tenant does not reach.
       type: str
       returned: always
     network:

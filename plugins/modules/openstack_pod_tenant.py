@@ -12,7 +12,7 @@ version_added: 0.1.0
 author: openipu.pod contributors (@openipu)
 description:
   - Tags a project with the PODs and vPODs that it uses, and returns the other PODs in its tags.
-  - Lends roles in the project to the user of the credentials, for instance to create servers there. Lent roles are tagged too, so only these are revoked.
+  - Grants roles in the project to the user of the credentials, for instance to create servers there. It tags these roles too, and revokes no others.
     A role that the user had before stays, and so does a role that another POD needs.
 extends_documentation_fragment:
   - openipu.pod.openstack
@@ -56,7 +56,7 @@ EXAMPLES = r"""
     pod: vpod1
     project: tenant-a
 
-- name: Lend the role to create servers in the project
+- name: Grant the role to create servers in the project
   openipu.pod.openstack_pod_tenant:
     cloud: admin
     pod: vpod1
@@ -86,7 +86,7 @@ tags:
   returned: always
   sample: {created: [vpod1], updated: [], recreated: [], removed: [], unchanged: []}
 roles:
-  description: Lent roles, as for RV(tags). A role that the user had before is unchanged.
+  description: Granted roles, as for RV(tags). A role that the user had before is unchanged.
   type: dict
   returned: always
 other_pods:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: pod_report
-short_description: Draw a POD with its cables, tests and partitions
+short_description: Write a report of a POD with its cables, tests and partitions
 version_added: 0.1.0
 author: openipu.pod contributors (@openipu)
 description:
@@ -28,8 +28,9 @@ options:
       C(pod_file). Omit to draw only the IPU-Machines of clusters and agents.
     type: path
   info:
-    description: Result of M(openipu.pod.vipu_info) with agents, clusters, allocations and partitions, and with C(ipu_attributes) for versions.
-      Omit to draw no partitions.
+    description:
+      - Result of M(openipu.pod.vipu_info) with agents, clusters, allocations and partitions. If it has C(ipu_attributes), the report shows versions.
+      - Omit to draw no partitions.
     type: dict
   test_run:
     description:

@@ -16,7 +16,8 @@ description:
   - No data is ever wiped. The task fails without changes when a disk is mounted, or has partitions, a file system, a volume, swap space, the
     superblock of another array, or any other data at its beginning or end. The message names the disk.
   - The task also fails when the array has other content than xfs.
-  - An existing array keeps its disks and its level. Missing disks and name conflicts are reported as warnings or errors.
+  - An existing array keeps its disks and its level. The task warns about missing disks of a running array, and about disks outside of the array.
+  - The task fails when O(level) differs, when disks of a stopped array are missing, and when other disks have an array of this name.
   - The array is identified by its name, as C(/dev/md/NAME), independent of its number and of the host.
 extends_documentation_fragment:
   - openipu.pod.attributes.host

@@ -32,9 +32,9 @@ options:
   take_over:
     description:
       - Take the agent over when another deployment owns it.
-      - When the takeover fails, the agent is registered, and the task fails. The next run takes it over if another deployment owns it.
+      - When the takeover fails, the agent is registered, and the task fails. The next run takes it over if another deployment still owns it.
       - With O(transport=cli), this applies only when the task registers or changes the agent.
-      - Omit to register the agent as Down until its owner removes it.
+      - Omit to register the agent without a takeover. If another deployment owns it, it is Down until that deployment removes it.
     type: bool
   state:
     description:

@@ -203,7 +203,7 @@ run:
           type: float
           sample: 0.012
         passed:
-          description: Number of cables, links, windows, components or machines that passed.
+          description: Number of cables, links, windows of the traffic test, components or machines that passed.
           type: int
           sample: 15
         total:
@@ -298,7 +298,7 @@ failures:
       type: int
       sample: null
     traffic_test:
-      description: Number of the traffic test with the corrected errors, from 1.
+      description: Number of the window of the traffic test with the corrected errors, from 1.
       type: int
       sample: null
     component:

@@ -73,7 +73,7 @@ options:
         type: int
         default: 0
       topology_id:
-        description: Number of the IPU in that domain, four times the position of its machine plus its number in the machine.
+        description: "Number of the IPU in that domain: four times the position of its machine, plus its number in the machine."
         type: int
         required: true
       ild_routing_id:

@@ -43,9 +43,9 @@ options:
       take_over:
         description:
           - Take the agent over when another deployment owns it.
-          - When the takeover fails, all other changes remain, and the task fails. The next run takes the agent over if another deployment owns it.
+          - When the takeover fails, all other changes remain, and the task fails. The next run takes the agent over if another deployment still owns it.
           - With O(transport=cli), this applies only when the task registers or changes the agent.
-          - Omit to register the agent. It is Down until its owner removes it.
+          - Omit to register the agent without a takeover. If another deployment owns it, it is Down until that deployment removes it.
         type: bool
   clusters:
     description: Desired clusters.
@@ -144,7 +144,7 @@ options:
             type: int
             default: 0
           topology_id:
-            description: Number of the IPU in that domain, four times the position of its machine plus its number in the machine.
+            description: "Number of the IPU in that domain: four times the position of its machine, plus its number in the machine."
             type: int
             required: true
           ild_routing_id:

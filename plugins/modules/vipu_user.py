@@ -46,14 +46,14 @@ options:
       - File for the access key of a new user on the host of the task, readable by its owner only, in the format of
         C(vipu --config).
       - If this is an existing folder, the file is C(<id>.vipu-cli.hcl) in that folder.
-      - Required with O(state=present). Not changed when the user exists.
+      - Required with O(state=present). The file of an existing user changes only to refer to a certificate.
     type: path
   certificate:
     description:
       - Whether the user has their own certificate, as C(<id>.crt) and C(<id>.key) in the folder of O(config_dest), with mode 0600.
       - A certificate is issued if there is none for the key, if it expires within O(certificate_renew_within) days, or if it was revoked. An existing
         key is used again, unless it was revoked. O(config_dest) then refers to these files.
-      - From its first certificate on, users can call only with their own certificates.
+      - From its first certificate on, a user can call only with certificates of its own.
       - Omit to issue one for a new user if the controller requires it, and to renew one whose files exist.
       - With V(false), O(config_dest) of a new user that needs a certificate does not refer to one. Calls of the user fail until a certificate exists.
       - Requires O(transport=grpc), a secure controller, and the Python library C(cryptography) on the host of the task.
