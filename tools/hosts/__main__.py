@@ -30,7 +30,10 @@ def install() -> None:
 @main.command()
 @state_dir(STATE, "the hosts")
 def up(state_dir: Path) -> None:
-    """Create the environment of the hosts, and its image if it is missing."""
+    """Create the environment of the hosts.
+
+    Build its image if it is missing.
+    """
     begun = time.monotonic()
     check_requirements()
     with folder_lock(CACHE):
@@ -45,7 +48,10 @@ def up(state_dir: Path) -> None:
 @state_dir(STATE, "the hosts")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def run(state_dir: Path, command: tuple[str, ...]) -> None:
-    """Run a command in the network of the hosts, with their podman and settings for Ansible."""
+    """Run a command in the network of the hosts.
+
+    The command gets their podman and settings for Ansible.
+    """
     environment = HostEnvironment(state_dir)
     line = environment.command_line(command)
     os.execvpe(line[0], line, {**os.environ, **environment.variables()})  # noqa: S606  the command of the user

@@ -41,7 +41,10 @@ def build() -> None:
 
 @main.command()
 def images() -> None:
-    """Build the images of the operator and of the tests if they are missing. Copy those of the operator to dist/."""
+    """Build missing images.
+
+    These are the images of the operator and of the tests. Copy those of the operator to dist/.
+    """
     isolation.check_requirements()
     built = ensure_images(programs.ensure_programs(click.echo), click.echo)
     DIST.mkdir(exist_ok=True)
@@ -53,14 +56,20 @@ def images() -> None:
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.pass_context
 def isolate(context: click.Context, command: tuple[str, ...]) -> None:
-    """Run a command in the namespaces of a node, for example tests with real pods (needs root)."""
+    """Run a command in the namespaces of a node.
+
+    It needs root. Use it for tests with real pods, for example.
+    """
     context.exit(isolation.run_isolated(command))
 
 
 @main.command()
 @state_dir(STATE, "the control plane")
 def up(state_dir: Path) -> None:
-    """Start the control plane, and build its programs if they are missing. A running one is not changed."""
+    """Start the control plane.
+
+    Build its programs if they are missing. A running control plane is not changed.
+    """
     begun = time.monotonic()
     folder = programs.ensure_programs(click.echo)
     plane = ControlPlane(state_dir)
@@ -83,7 +92,10 @@ def down(state_dir: Path) -> None:
 @main.command()
 @click.option("--check", is_flag=True, help="Change nothing, and fail if a file is outdated.")
 def chart(check: bool) -> None:
-    """Generate the list of values in the chart's README.md, and the manifests for kustomize."""
+    """Generate files from the chart.
+
+    These are the list of values in its README.md, and the manifests for kustomize.
+    """
     changed = [str(path.relative_to(CHECKOUT)) for path in (generated.stale() if check else generated.write())]
     if check and changed:
         raise ProcessError(f"Outdated: {', '.join(changed)}. Run: python -m tools.kubernetes chart")
@@ -98,7 +110,10 @@ def chart(check: bool) -> None:
 )
 @click.option("--output", type=click.Path(path_type=Path, file_okay=False), default=DIST, help="Folder of the package.")
 def package(images: Path | None, output: Path) -> None:
-    """Build the package: custom resource, documentation, chart, images and checksums."""
+    """Build the package of the operator.
+
+    It contains custom resource, documentation, chart, images and checksums.
+    """
     found = images or (IMAGES if IMAGES.exists() else None)
     click.echo(f"Written: {build_package(output, found, click.echo)}")
 

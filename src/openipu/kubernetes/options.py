@@ -8,11 +8,11 @@ import click
 from openipu.process import log
 
 KUBECONFIG = click.option(
-    "--kubeconfig", default="", help="Configuration of the client. The default is that of the pod."
+    "--kubeconfig", default="", help="Client configuration for the API server. Omit to use that of the pod."
 )
 LOG_FORMAT = click.option(
     "--log-format", type=click.Choice(["text", "json"]), default="text", help="Format of the log."
 )
 LOG_LEVEL = click.option(
-    "--log-level", type=click.Choice(log.LEVELS), default="info", help="Least severity of logged events."
+    "--log-level", type=click.Choice(log.LEVELS), default="info", help="Lowest level of logged events."
 )

@@ -62,10 +62,13 @@ _log = structlog.get_logger("openipu.kubernetes.proxy")
     "--write-timeout", default=300, type=click.IntRange(min=1), help="Seconds until a request must be answered."
 )
 @click.option(
-    "--survey-seconds", default=10.0, type=click.FloatRange(min=0.1), help="Seconds between rounds of reading states."
+    "--survey-seconds", default=10.0, type=click.FloatRange(min=0.1), help="Seconds between reads of the controllers."
 )
 @click.option(
-    "--sweep-seconds", default=60.0, type=click.FloatRange(min=0.1), help="Seconds between searches for orphans."
+    "--sweep-seconds",
+    default=60.0,
+    type=click.FloatRange(min=0.1),
+    help="Seconds between searches for orphaned partitions.",
 )
 @click.option(
     "--advertise/--no-advertise", default=False, help="Whether nodes get the extended resource graphcore.ai/ipu."

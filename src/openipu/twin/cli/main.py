@@ -148,7 +148,10 @@ def _devices(twin: Twin) -> str:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @_command
 def status(twin: Twin, as_json: bool) -> None:
-    """Show the objects of the controller, the defects of the rack, and next steps."""
+    """Show the state of controller and rack.
+
+    Print the objects of the controller, the defects of the rack, and next steps.
+    """
     stopped = [machine.agent_id for machine in twin.machines() if not machine.running]
     defects = twin.defects()
     with twin.client() as client:
@@ -225,7 +228,10 @@ def fault(twin: Twin, verb: str, words: tuple[str, ...]) -> None:
 @click.argument("agents", nargs=-1, metavar="[AGENT|DEVICE]...")
 @_command
 def heal(twin: Twin, agents: tuple[str, ...]) -> None:
-    """Remove all faults, of the whole rack or of these machines and devices (same as 'twin fault heal')."""
+    """Heal machines and devices, or the whole rack.
+
+    Remove all their faults, as 'twin fault heal'.
+    """
     twin.control("MakeFaults", api.MakeFaultsRequest(faults=[shlex.join(("heal", *agents))]))
     _report(f"Healed: {', '.join(agents) or 'everything'}.")
 
@@ -272,7 +278,10 @@ def faults(twin: Twin, as_json: bool) -> None:
 @click.option("--devices/--no-devices", default=True, show_default=True, help="Add switches and PDUs to every rack.")
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 def generate(folder: Path, **size: Any) -> None:
-    """Generate a POD: write its pod.yml, machines.csv and group_vars into FOLDER."""
+    """Generate the files of a POD.
+
+    Write its pod.yml, machines.csv and group_vars into FOLDER.
+    """
     if any((folder / name).exists() for name in ("pod.yml", "machines.csv")):
         raise ProgramError(f"Cannot write a POD to {folder}: it already holds one. Name another folder.")
     pod = PodSize(**size)

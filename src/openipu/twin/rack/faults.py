@@ -59,7 +59,7 @@ VERBS = {
     "swap": Verb("PORT PORT", "exchange the cables in two ports"),
     "break": Verb("PORT|AGENT:internalN", "break the cable in a port, or a link inside a machine"),
     "errors": Verb(
-        "PORT|AGENT:internalN COUNT", "correct COUNT errors on an IPU-Link, now and in every run of traffic"
+        "PORT|AGENT:internalN COUNT", "make an IPU-Link correct COUNT errors, now and in every traffic test"
     ),
     "version": Verb("AGENT COMPONENT VERSION", "change the version of a component"),
     "versions": Verb("AGENT COMPONENT=VERSION…", "replace all components of a machine by these"),
@@ -70,7 +70,7 @@ VERBS = {
     "hang": Verb("AGENT", "make a machine stop responding, with all connections open"),
     "ipu": Verb("AGENT IPU", "make an IPU fail now, also while a partition uses it"),
     "login": Verb("DEVICE", "make a switch or PDU reject all of its users"),
-    "sessions": Verb("SWITCH", "make a switch reject new configuration sessions: all are in use"),
+    "sessions": Verb("SWITCH", "make a switch reject new configuration sessions, as if all were in use"),
     "drop": Verb("SWITCH before|after", "drop the connection in the next commit, before or after it takes effect"),
     "stop": Verb("AGENT|DEVICE…", "cut the power of machines and devices"),
     "start": Verb("AGENT|DEVICE…", "start stopped machines and devices"),

@@ -33,7 +33,8 @@ def create_agent(session: Session, id: str, host: str, port: int, take_over: boo
 def take_over_agent(session: Session, id: str) -> None:
     """Take over an agent that belongs to another deployment, or to a later controller.
 
-    The other controller can no longer change the agent. Its partitions there stay until they are released.
+    The other controller can no longer change the agent. The partitions that it has on the agent stay until they are
+    released.
     """
     from openipu.shared.vipu.contract import admin
 

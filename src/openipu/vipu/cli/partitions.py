@@ -171,8 +171,8 @@ def _check_allocation(session: Session, allocation: str) -> None:
 def get_partition(session: Session, id: str, gcd: int | None, ipuof_configs: bool) -> None:
     """Show a partition or its IPUoF configuration.
 
-    With --gcd, print only the content of the file of that GCD. Without it, print a list for a partition of
-    several GCDs.
+    With --gcd, print only the configuration of that GCD, as in its file. Without --gcd, --ipuof-configs prints a list
+    if the partition has several GCDs.
     """
     from openipu.shared.vipu import ipuof, objects
     from openipu.shared.vipu.contract import virmgrpc

@@ -16,8 +16,8 @@ from openipu.vipu.cli.session import Session
 def list_quarantine(session: Session) -> None:
     """Show the IPUs in quarantine.
 
-    The records do not explain the partitions that hold them, so nothing else is placed there. Those that wait may
-    belong to running jobs: find out before you release them.
+    The records do not explain the partitions that hold them, so nothing else is placed there. A partition that waits
+    for release may have running jobs: check that before you release it.
     """
     from openipu.shared.vipu.contract import admin
 

@@ -42,7 +42,7 @@ _OPTIONS = (
         "--metrics-name",
         multiple=True,
         help="Name of this host in URLs of clients. Its host name, localhost and IP addresses are always allowed. "
-        "Repeat for several.",
+        "May be repeated.",
     ),
 )
 

@@ -81,9 +81,9 @@ def restore(database: Path, certs: Path, records_only: bool, overwrite: bool, ye
 @click.command()
 @options.DATABASE
 def check(database: Path) -> None:
-    """Check the database, count its records and print its deployment.
+    """Check the database and count its records.
 
-    The controller may run.
+    Print the deployment too. The controller may run.
     """
     contents, deployment = backup.check(database)
     click.echo(f"Sound: {database} ({contents})")
@@ -146,7 +146,7 @@ def certificates(certs: Path, host: str) -> None:
 def admin_certificate(database: Path, certs: Path, replaces: Path | None, file: Path | None) -> None:
     """Register a certificate with the first administrator.
 
-    Stop the controller first. This is for an administrator who lost its certificate, and for another authority.
+    Use it when the certificate is lost, or when another authority issues certificates. Stop the controller first.
     FILE is a client certificate, PEM. Omit it to use client/client.crt of --certs, which no other user can use then.
     """
     from openipu.vipu.server import initialise
@@ -179,7 +179,7 @@ def health(
     agent_tls_key: Path | None,
     seconds: float,
 ) -> None:
-    """Check whether the controller serves, and its certificates.
+    """Check the controller and its certificates.
 
     Query its health service, and read the files of its certificates. Exit status 1: it does not serve, or a
     certificate is not valid.
