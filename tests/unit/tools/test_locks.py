@@ -14,6 +14,6 @@ from tools.locks import folder_lock
 def test_a_locked_folder_has_one_holder(tmp_path: Path) -> None:
     folder = tmp_path / "cache" / "images"
     with folder_lock(folder), (folder / "lock").open("w") as other, pytest.raises(BlockingIOError):
-        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(other, fcntl.LOCK_SH | fcntl.LOCK_NB)  # only an exclusive lock blocks this one
     with folder_lock(folder):
         pass

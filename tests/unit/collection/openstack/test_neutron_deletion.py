@@ -166,6 +166,12 @@ def test_a_network_is_removed_last_unless_its_vlan_is_needed() -> None:
         assert quota_demand(found)["network"] == (0 if at_once else 1)
 
 
+def test_a_network_without_vlan_is_removed_last() -> None:
+    raw = {key: value for key, value in network("old").items() if not key.startswith("provider:")}
+    found = plan({"networks": [{"name": "new"}]}, state(network=[raw]), prune=True)
+    assert first(found) == {"old": False}
+
+
 def test_security_groups_are_removed_last() -> None:
     found = plan({"security_groups": [{"name": "new"}]}, state(security_group=[group("old")]), prune=True)
     assert first(found) == {"old": False}

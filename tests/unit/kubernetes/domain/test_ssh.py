@@ -114,6 +114,12 @@ def test_the_configuration_has_an_address_for_each_worker():
     assert "StrictHostKeyChecking yes" in text
 
 
+def test_all_workers_have_the_host_key_of_the_job():
+    alias, key = ssh.known_hosts("ssh-ed25519 AAAA").rstrip("\n").split(" ", 1)
+    assert key == "ssh-ed25519 AAAA"
+    assert f"\n  HostKeyAlias {alias}\n" in ssh.client_config({}, "/opt/ipujob")
+
+
 def test_names_of_the_operator_are_reserved():
     for spec in (
         workers(volumes=[{"name": "ipujob-ssh", "emptyDir": {}}]),

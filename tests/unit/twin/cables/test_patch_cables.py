@@ -67,6 +67,14 @@ def test_a_loose_cable_is_plugged_back_into_its_port() -> None:
     assert bench.neighbours() == HEALTHY
 
 
+def test_a_moved_cable_is_not_plugged_back() -> None:
+    bench = Bench()
+    bench.patch_cables.move("mgmt1:Ethernet1", "mgmt1:Ethernet2")
+    with pytest.raises(WiringError, match="Cannot plug a cable into 'mgmt1:Ethernet1': the port has no loose cable"):
+        bench.patch_cables.plug("mgmt1:Ethernet1")
+    assert bench.neighbours() == {"tor1:Ethernet1/1": "0", "tor1:Ethernet2/1": "1", "mgmt1:Ethernet2": "2"}
+
+
 @pytest.mark.parametrize(
     ("change", "ports", "message"),
     [

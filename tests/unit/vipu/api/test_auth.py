@@ -90,6 +90,15 @@ def test_metadata_keys_are_configurable() -> None:
         authenticate(credentials("alice", key))
 
 
+@pytest.mark.parametrize("twice", [(USER_ID_METADATA, "bob"), (ACCESS_KEY_METADATA, "wrong")])
+def test_repeated_credentials_are_rejected(twice: tuple[str, str]) -> None:
+    alice, key = auth.new_user("alice", Role.USER, ())
+    authenticate = Authenticator(lambda: state_with(alice))
+    for given in ([twice, *credentials("alice", key)], [*credentials("alice", key), twice]):
+        with pytest.raises(AuthError, match="the call has several user ids or access keys"):
+            authenticate(given)
+
+
 def test_binary_metadata_is_rejected() -> None:
     with pytest.raises(AuthError, match="user id or access key is binary metadata"):
         Authenticator(State)([(USER_ID_METADATA, b"alice"), (ACCESS_KEY_METADATA, "key")])
