@@ -203,6 +203,8 @@ def test_every_fault_is_found_and_nothing_else(
             # The other end of a cable is reported where it is, if the machine there responds.
             known = other_place and other_place.agent not in injector.silent and bench.wiring.at(other_place) is cable
             assert place(found) == (other_place if known else None)
+        misplaced = failure.found or failure.found_b
+        assert failure.kind is (FailureKind.WRONG_PORT if misplaced else FailureKind.NO_CABLE)
 
     combined_verdicts = bench.run(DEFAULT_TESTS)
     for test, verdict in combined_verdicts.items():
