@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 import typing as t
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..errors import ERRORS
@@ -89,6 +89,10 @@ class Connection:
                 "key. Set ca_path, client_cert and client_key, or insecure_network to allow it." % self.address,
                 "INVALID_ARGUMENT",
             )
+
+    def of_users(self, endpoint: t.Any) -> Connection:
+        """Return the connection for users. ``endpoint``: an UserEndpoint; without a port, it is the same one."""
+        return replace(self, host=endpoint.host or self.host, port=endpoint.port) if endpoint.port else self
 
 
 class Client:

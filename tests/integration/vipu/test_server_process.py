@@ -195,6 +195,7 @@ def test_a_certificate_for_a_wildcard_address(tmp_path: Path) -> None:
 def test_usage_errors(tmp_path: Path) -> None:
     cases = (
         (["--no-admin", "--admin-port", "1"], "--no-admin excludes --admin-host and --admin-port"),
+        (["--admin-on-both"], "--admin-on-both requires --admin-port or --admin-host"),
         (["--default-user-id", "x"], "--default-user-id requires --secure"),
         (["--agent-tls-ca", "x"], "belong together"),
         (["--port", "70000"], "70000"),

@@ -27,7 +27,9 @@ def _user(run: Run) -> Object:
     step, report = converge_object(run, USER, prepare)
     if step and step.action is Action.CREATE and file and not run.check_mode:
         key = run.transport.access_key(step.key)
-        call_after_write(True, lambda: write_user_file(file, without_foreign_certificate(run, file), step.key, key))
+        base = without_foreign_certificate(run, file)
+        base = base if run.params["role"] == "admin" else run.transport.of_users(base)
+        call_after_write(True, lambda: write_user_file(file, base, step.key, key))
     result = call_after_write(report.changed, lambda: single_result(run, USER, step, report))
     if file is None:
         return result

@@ -286,6 +286,9 @@ class CliTransport:
     def access_key(self, user: str) -> str | None:
         return self._access_keys.get(user)
 
+    def of_users(self, connection: Connection) -> Connection:
+        return connection
+
     def issued(self, user: str) -> tuple[str, str] | None:
         return self._issued.get(user)
 

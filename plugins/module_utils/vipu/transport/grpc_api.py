@@ -33,6 +33,7 @@ class GrpcTransport:
     def __init__(self, connection: Connection) -> None:
         self._client = Client(connection)
         self._access_keys: dict[str, str] = {}
+        self._user_endpoint = admin.UserEndpoint()
 
     def close(self) -> None:
         self._client.close()
@@ -93,6 +94,7 @@ class GrpcTransport:
                     return _rejected(steps, [_invalid_value(step, error)])
         reply = self._client.call(self._client.admin.Apply, request, "apply the batch")
         self._access_keys.update(reply.access_keys)
+        self._user_endpoint = reply.user_endpoint
         if reply.applied and not validate_only:
             return _not_taken_over(steps, reply.results) + _created_by_others(steps, reply.results)
         return _rejected(
@@ -239,6 +241,9 @@ class GrpcTransport:
 
     def access_key(self, user: str) -> str | None:
         return self._access_keys.get(user)
+
+    def of_users(self, connection: Connection) -> Connection:
+        return connection.of_users(self._user_endpoint)
 
 
 def _error_code(status: int) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ...reconcile import ItemError, Object, Step
+from ..client import Connection
 
 
 class Transport(t.Protocol):
@@ -70,6 +71,9 @@ class Transport(t.Protocol):
 
     def access_key(self, user: str) -> str | None:
         """Return the key of a user that ``write`` has just created. The controller returns it only once."""
+
+    def of_users(self, connection: Connection) -> Connection:
+        """Return the connection of a user that ``write`` has just created, with this connection of an administrator."""
 
     def issued(self, user: str) -> tuple[str, str] | None:
         """Return certificate and key, PEM, that ``write`` has just issued for a new user; None if it issued none."""

@@ -25,7 +25,7 @@ from openipu.vipu.domain import certificates, rules
 from openipu.vipu.domain.batch import Batch, BatchResult, apply_batch, check_length, with_failures
 from openipu.vipu.domain.context import Context
 from openipu.vipu.domain.errors import Code, RuleError
-from openipu.vipu.domain.model import Agent, Certificate, Change, Kind, Put, User, sorted_by_id
+from openipu.vipu.domain.model import Agent, Certificate, Change, Kind, Put, Role, User, sorted_by_id
 from openipu.vipu.domain.specs import Outcome, Removal, Spec
 from openipu.vipu.domain.state import State
 from openipu.vipu.fleet import auto_add
@@ -68,6 +68,7 @@ class AdminService:
         self._controller = controller
         self._lifecycle = lifecycle
         self._max_retries = max_retries
+        self.user_endpoint: Message | None = None  # for the configuration of new users; None: the one of the call
 
     @non_blocking
     def Watch(self, request: Message, caller: Caller, stream: ReplyStream) -> None:
@@ -97,7 +98,10 @@ class AdminService:
         access_keys = {id: key for id, key in keys.items() if id in created} if applied else {}
         if applied:
             result = with_failures(result, self._take_over(request.agents))
-        return messages.batch_message(result, applied=applied, access_keys=access_keys)
+        reply = messages.batch_message(result, applied=applied, access_keys=access_keys)
+        if access_keys and self.user_endpoint is not None:
+            reply.user_endpoint.CopyFrom(self.user_endpoint)
+        return reply
 
     @waits_for_agents
     def CreateAgent(self, request: Message, caller: Caller) -> Message:
@@ -221,7 +225,8 @@ class AdminService:
         """Create a user and return its access key, which cannot be read again."""
         user, key = self._new_user(request.spec)
         self._create(user)
-        return admin.CreateUserReply(access_key=key)
+        endpoint = self.user_endpoint if user.role is Role.USER else None
+        return admin.CreateUserReply(access_key=key, user_endpoint=endpoint)
 
     def ListUsers(self, request: Message, caller: Caller) -> Message:
         """Return all users, sorted by id, without their keys."""

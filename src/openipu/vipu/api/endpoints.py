@@ -12,10 +12,12 @@ import grpc
 
 from openipu.process import memory
 from openipu.process.limits import connection_limit, raise_file_limit
+from openipu.shared.vipu.addresses import is_wildcard
 from openipu.shared.vipu.contract import admin, virmgrpc
 from openipu.vipu.api.admin import AdminService
 from openipu.vipu.api.admission import Admission, Group, Immediate
 from openipu.vipu.api.auth import Authenticator
+from openipu.vipu.api.convert import Message
 from openipu.vipu.api.exchange import Exchanges
 from openipu.vipu.api.guard import RequestGuard
 from openipu.vipu.api.health import HEALTH, REFLECTION, Health, reflection_handler
@@ -75,12 +77,13 @@ class ListenAddress:
 class EndpointOptions:
     """Addresses, services and security of the endpoints.
 
-    With ``admin`` the user endpoint has no AdminService, and the admin endpoint has all services.
-    ``public_only`` serves Graphcore's API only, without the services of this project.
+    The admin endpoint has all services. With ``admin`` the user endpoint has no AdminService, unless
+    ``admin_on_both``. ``public_only`` serves Graphcore's API only, without the services of this project.
     """
 
     user: ListenAddress
     admin: ListenAddress | None = None
+    admin_on_both: bool = False
     public_only: bool = False
     credentials: ServerCredentials | None = None
     authenticator: Authenticator | None = None
@@ -110,23 +113,21 @@ class Endpoints:
         self._maintenance = threading.Thread(target=self._maintain, name="calls", daemon=True)
         self.watches = Watches(controller)
         user = UserService(controller, lifecycle, options.max_retries)
+        self._admin = AdminService(
+            controller,
+            lifecycle,
+            self.watches,
+            options.max_retries,
+            options.certs,
+            secure=options.credentials is not None,
+            shared_certificates=options.shared_certificates,
+        )
         self._handlers = {
             _VERSION: virmgrpc.handler("VersionService", VersionService(options.version)),
             # Returns its reply already encoded.
             _USER: virmgrpc.handler("UserService", user, {"ListPartitions": bytes}),
             _TENANT: admin.handler("TenantService", TenantService(controller, lifecycle, self.watches)),
-            _ADMIN: admin.handler(
-                "AdminService",
-                AdminService(
-                    controller,
-                    lifecycle,
-                    self.watches,
-                    options.max_retries,
-                    options.certs,
-                    secure=options.credentials is not None,
-                    shared_certificates=options.shared_certificates,
-                ),
-            ),
+            _ADMIN: admin.handler("AdminService", self._admin),
         }
 
     def bind(self) -> list[ListenAddress]:
@@ -139,13 +140,17 @@ class Endpoints:
         if options.public_only:
             servers = [(options.user, list(PUBLIC))]
         elif options.admin is not None:
-            servers = [(options.user, [*PUBLIC, _TENANT]), (options.admin, list(self._handlers))]
+            users = list(self._handlers) if options.admin_on_both else [*PUBLIC, _TENANT]
+            servers = [(options.user, users), (options.admin, list(self._handlers))]
         try:
             connections = connection_limit(raise_file_limit()) // len(servers)
-            return [self._listen(address, services, connections) for address, services in servers]
+            bound = [self._listen(address, services, connections) for address, services in servers]
         except ListenError:
             self.stop(0)
             raise
+        if len(bound) > 1:
+            self._admin.user_endpoint = _user_endpoint(*bound)
+        return bound
 
     def start(self) -> None:
         """Start to serve calls."""
@@ -217,3 +222,9 @@ class Endpoints:
             )
         self._servers.append((server, health))
         return ListenAddress(address.host, port)
+
+
+def _user_endpoint(users: ListenAddress, administrators: ListenAddress) -> Message:
+    """Return the address of users for callers of the endpoint of administrators."""
+    same = users.host == administrators.host or is_wildcard(users.host)
+    return admin.UserEndpoint(host="" if same else users.host, port=users.port)

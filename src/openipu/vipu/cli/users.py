@@ -47,8 +47,9 @@ def create_user(
             "Move it away, or use another folder. Nothing was changed."
         )
     spec = admin.UserSpec(id=id, role=ROLE.number(role), allocation_ids=allocations or ())
-    key = session.call("admin", "CreateUser", admin.CreateUserRequest(spec=spec)).access_key
-    connection, failure = session.client.connection, None
+    reply = session.call("admin", "CreateUser", admin.CreateUserRequest(spec=spec))
+    key, failure = reply.access_key, None
+    connection = session.client.connection.of_users(reply.user_endpoint)
     try:
         certificate, files, note = _certificate(session, id, path, certificate)
         connection = replace(connection, client_cert=files[0], client_key=files[1])

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from openipu.shared.vipu.addresses import is_wildcard
 from openipu.vipu.api.endpoints import ListenAddress
 from openipu.vipu.server import options
 from openipu.vipu.storage import backup
@@ -130,7 +131,7 @@ def certificates(certs: Path, host: str) -> None:
     """
     from openipu.vipu.tls import check as tls_check
 
-    end = tls_check.check(certs, "localhost" if options.is_wildcard(host) else host)
+    end = tls_check.check(certs, "localhost" if is_wildcard(host) else host)
     click.echo(f"Usable: {certs}, until {end:%Y-%m-%d}")
 
 
@@ -187,7 +188,7 @@ def health(
     from openipu.vipu.server import certificates
     from openipu.vipu.server.health import wait
 
-    address = ListenAddress("localhost" if options.is_wildcard(host) else host, port)
+    address = ListenAddress("localhost" if is_wildcard(host) else host, port)
     version = wait(address, certs if secure else None, seconds)
     click.echo(f"vipu-server {version} serves on {address}")
     agents = certificates.agent_files(agent_tls_ca, agent_tls_certificate, agent_tls_key)

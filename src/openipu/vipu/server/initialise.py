@@ -7,23 +7,25 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from openipu.shared.vipu.addresses import is_wildcard
 from openipu.shared.vipu.client import Connection
 from openipu.shared.vipu.userfile import write_config
 from openipu.vipu.api import auth
+from openipu.vipu.api.endpoints import ListenAddress
 from openipu.vipu.domain import certificates
 from openipu.vipu.domain.errors import RuleError
 from openipu.vipu.domain.model import Certificate, Put, Role, User
 from openipu.vipu.domain.state import State
-from openipu.vipu.server import options
 from openipu.vipu.storage.store import Store, StoreError
 from openipu.vipu.tls import load, user_certificates
 
 FIRST_ADMIN = "admin"
 
 
-def run(database: Path, host: str, port: int, certs: Path | None, *, shared_certificate: bool) -> Iterator[str]:
+def run(database: Path, address: ListenAddress, certs: Path | None, *, shared_certificate: bool) -> Iterator[str]:
     """Create the database and, with ``certs``, the first administrator. Yield what was done.
 
+    ``address``: endpoint of the controller for administrators.
     Raises StoreError and TlsError.
     """
     new = initialise(database)
@@ -32,7 +34,8 @@ def run(database: Path, host: str, port: int, certs: Path | None, *, shared_cert
         return
     # Certificates of another authority may be in other places. The user adds them to the file then.
     files: dict[str, Any] = dict(load.client_files(certs)) if (certs / load.CLIENT).is_dir() else {}
-    connection = Connection("localhost" if options.is_wildcard(host) else host, port, **files)
+    host = "localhost" if is_wildcard(address.host) else address.host
+    connection = Connection(host, address.port, **files)
     path = first_admin(database, connection, shared_certificate=shared_certificate)
     if path is not None:
         yield f"vipu configuration file for the user '{FIRST_ADMIN}' written: {path}"

@@ -18,7 +18,7 @@ from click.core import ParameterSource
 from openipu.process import log
 from openipu.process.failures import ProgramError, program_error
 from openipu.process.notify import notify
-from openipu.shared.vipu.addresses import is_loopback
+from openipu.shared.vipu.addresses import is_wildcard
 from openipu.shared.vipu.client import ACCESS_KEY_METADATA, USER_ID_METADATA
 from openipu.shared.vipu.ports import CONTROLLER_PORT, DISCOVERY_PORT
 from openipu.vipu.agent_api.multicast import DISCOVERY_GROUP
@@ -52,6 +52,7 @@ class Settings:
     database: Path
     user: ListenAddress
     admin: ListenAddress | None = None
+    admin_on_both: bool = False
     public_only: bool = False
     credentials: load.ServerCredentials | None = None
     certs: Path | None = None
@@ -88,6 +89,7 @@ class Server:
             EndpointOptions(
                 user=settings.user,
                 admin=settings.admin,
+                admin_on_both=settings.admin_on_both,
                 public_only=settings.public_only,
                 credentials=settings.credentials,
                 authenticator=authenticator,
@@ -156,12 +158,13 @@ class _Commandline(click.Group):
 )
 @options.HOST
 @options.PORT
-@click.option("--admin-host", help="Separate address for the admin services. --host then offers only the user API.")
+@click.option("--admin-host", help="Address of a separate endpoint for administrators. --host is then for users only.")
 @click.option(
     "--admin-port",
     type=click.IntRange(0, 65535),
-    help="Separate port for the admin services, on --admin-host or --host.",
+    help="Port of a separate endpoint for administrators, on --admin-host or --host.",
 )
+@click.option("--admin-on-both", is_flag=True, help="Offer the admin services on the endpoint of --host too.")
 @click.option(
     "--no-admin", is_flag=True, help="Offer only the public user API, without the extensions of this implementation."
 )
@@ -256,6 +259,7 @@ def main(
     port: int,
     admin_host: str | None,
     admin_port: int | None,
+    admin_on_both: bool,
     no_admin: bool,
     database: Path,
     init: bool,
@@ -293,30 +297,33 @@ def main(
     if init and secure:
         initialise.check_file(database)
     if tls_init is not None:
-        if options.is_wildcard(host) and not names:
+        if is_wildcard(host) and not names:
             raise ProgramError(
                 f"Cannot create certificates for {host}: clients cannot use that address. Set the names and addresses "
                 "of this server with --tls-san."
             )
-        issue.create(tls_init, options.certificate_names(host, names), datetime.timedelta(days=tls_days))
+        issue.create(tls_init, options.certificate_names(host, names, admin_host), datetime.timedelta(days=tls_days))
         click.echo(f"Certificates written: {tls_init / 'server'} and {tls_init / 'client'}")
         if context.get_parameter_source("certs") is ParameterSource.DEFAULT:
             certs = tls_init
-    if init:
-        shared = client_certificates == "shared"
-        for line in initialise.run(database, host, port, certs if secure else None, shared_certificate=shared):
-            click.echo(line)
-    if init or tls_init is not None:
-        return
+    user = ListenAddress(host, port)
     admin = None
     if admin_host is not None or admin_port is not None:
         if no_admin:
             raise click.UsageError("--no-admin excludes --admin-host and --admin-port.")
         admin = ListenAddress(admin_host or host, CONTROLLER_PORT if admin_port is None else admin_port)
+    elif admin_on_both:
+        raise click.UsageError("--admin-on-both requires --admin-port or --admin-host.")
+    if init:
+        shared = client_certificates == "shared"
+        for line in initialise.run(database, admin or user, certs if secure else None, shared_certificate=shared):
+            click.echo(line)
+    if init or tls_init is not None:
+        return
     if not secure:
         if default_user_id:
             raise click.UsageError("--default-user-id requires --secure.")
-        _check_exposure([host, *([admin.host] if admin else [])], insecure_network)
+        options.check_exposure([host, *([admin.host] if admin else [])], insecure_network)
     agent_files = certificates.agent_files(agent_tls_ca, agent_tls_certificate, agent_tls_key)
     credentials = load.server_credentials(certs) if secure else None
     certificates.warn(
@@ -324,8 +331,9 @@ def main(
     )
     settings = Settings(
         database=database,
-        user=ListenAddress(host, port),
+        user=user,
         admin=admin,
+        admin_on_both=admin_on_both,
         public_only=no_admin,
         credentials=credentials,
         certs=certs if secure else None,
@@ -376,16 +384,6 @@ def _serve(settings: Settings) -> None:
     _log.info("stopping", signal=signal.Signals(number).name)
     server.stop()
     _log.info("stopped")
-
-
-def _check_exposure(hosts: list[str], insecure_network: bool) -> None:
-    """Reject addresses other than loopback without --secure, unless --insecure-network allows them."""
-    for host in hosts:
-        if not is_loopback(host) and not insecure_network:
-            raise ProgramError(
-                f"Cannot listen on {host}: without --secure only loopback addresses are allowed. Use --secure, or "
-                "--insecure-network if every host of that network may control the POD."
-            )
 
 
 for _command in COMMANDS:

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-import ipaddress
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from openipu.process.failures import ProgramError
+from openipu.shared.vipu.addresses import is_loopback, is_wildcard
 from openipu.shared.vipu.ports import CONTROLLER_PORT
 from openipu.vipu.tls import issue
 
@@ -80,15 +81,17 @@ def agent_tls(command: _Command) -> _Command:
     return command
 
 
-def is_wildcard(host: str) -> bool:
-    """Return whether a host is the wildcard address, which clients cannot use."""
-    try:
-        return ipaddress.ip_address(host).is_unspecified
-    except ValueError:
-        return False
-
-
-def certificate_names(host: str, names: tuple[str, ...]) -> list[str]:
-    """Return the names in a certificate of this server: its address, the loopback names, and ``names``."""
-    own = [] if is_wildcard(host) else [host]
+def certificate_names(host: str, names: tuple[str, ...], admin_host: str | None = None) -> list[str]:
+    """Return the names in a certificate of this server: its addresses, the loopback names, and ``names``."""
+    own = [address for address in (host, admin_host) if address and not is_wildcard(address)]
     return list(dict.fromkeys([*own, "localhost", "127.0.0.1", "::1", *names]))
+
+
+def check_exposure(hosts: Iterable[str], insecure_network: bool) -> None:
+    """Reject addresses other than loopback without --secure, unless --insecure-network allows them."""
+    for host in hosts:
+        if not is_loopback(host) and not insecure_network:
+            raise ProgramError(
+                f"Cannot listen on {host}: without --secure only loopback addresses are allowed. Use --secure, or "
+                "--insecure-network if every host of that network may control the POD."
+            )
