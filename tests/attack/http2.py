@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
+import ssl
 import struct
 from collections.abc import Mapping
 
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-_DATA, _HEADERS, _SETTINGS, _WINDOW_UPDATE = 0, 1, 4, 8
+_DATA, _HEADERS, _RST_STREAM, _SETTINGS, _WINDOW_UPDATE = 0, 1, 3, 4, 8
 _END_HEADERS = 4
 _INITIAL_WINDOW_SIZE = 4
 _FRAME = 16384
@@ -16,12 +18,14 @@ _SILENCE = 0.5  # seconds without frames of the server
 
 
 class Connection:
-    """Connection without TLS, for one call."""
+    """Connection of a client, for one call unless it sends frames of its own."""
 
-    def __init__(self, address: str, preface: bool = True) -> None:
+    def __init__(self, address: str, preface: bool = True, tls: ssl.SSLContext | None = None) -> None:
         """Connect. Without ``preface``, send nothing."""
         host, _, port = address.rpartition(":")
         self._socket = socket.create_connection((host, int(port)), timeout=5)
+        if tls is not None:
+            self._socket = tls.wrap_socket(self._socket, server_hostname=host)
         self._received = b""
         self._windows = {0: 65535, 1: 65535}
         if preface:
@@ -29,10 +33,7 @@ class Connection:
 
     def begin(self, path: str, length: int, sent: int, metadata: Mapping[str, bytes] | None = None) -> int:
         """Begin a call with a request of this length. Return how many of the first ``sent`` bytes the server allows."""
-        headers = {":method": b"POST", ":scheme": b"http", ":path": path.encode(), ":authority": b"x"}
-        headers |= {"content-type": b"application/grpc", "te": b"trailers", **(metadata or {})}
-        block = b"".join(b"\0" + _text(name.encode()) + _text(value) for name, value in headers.items())
-        self._socket.sendall(_frame(_HEADERS, _END_HEADERS, 1, block))
+        self._socket.sendall(_frame(_HEADERS, _END_HEADERS, 1, request_headers(path, metadata)))
         data = b"\0" + struct.pack(">I", length) + bytes(sent)
         done = 0
         try:
@@ -45,6 +46,19 @@ class Connection:
         except OSError:  # the server has closed the connection
             pass
         return done
+
+    def send(self, frames: bytes) -> None:
+        """Send frames, however long it takes."""
+        self._socket.settimeout(None)
+        self._socket.sendall(frames)
+
+    def discard(self) -> None:
+        """Discard what the server has sent. It would stop reading otherwise."""
+        self._socket.settimeout(0)
+        with contextlib.suppress(BlockingIOError, ssl.SSLWantReadError):
+            while self._socket.recv(1 << 16):
+                pass
+            raise ConnectionResetError
 
     def closed(self, seconds: float) -> bool:
         """Return whether the server closes the connection in time."""
@@ -78,7 +92,7 @@ class Connection:
                 for name, value in struct.iter_unpack(">HI", payload):
                     if name == _INITIAL_WINDOW_SIZE:
                         self._windows[1] += value - 65535
-            elif kind in (_HEADERS, 3, 7):  # the call has ended
+            elif kind in (_HEADERS, _RST_STREAM, 7):  # the call has ended
                 return 0
         return min(*self._windows.values(), _FRAME)
 
@@ -95,6 +109,18 @@ class Connection:
             self._received += part
         taken, self._received = self._received[:size], self._received[size:]
         return taken
+
+
+def request_headers(path: str, metadata: Mapping[str, bytes] | None = None) -> bytes:
+    """Return the headers of a call, without compression."""
+    headers = {":method": b"POST", ":scheme": b"http", ":path": path.encode(), ":authority": b"x"}
+    headers |= {"content-type": b"application/grpc", "te": b"trailers", **(metadata or {})}
+    return b"".join(b"\0" + _text(name.encode()) + _text(value) for name, value in headers.items())
+
+
+def unfinished_call(stream: int, headers: bytes) -> bytes:
+    """Return the frame that begins a call."""
+    return _frame(_HEADERS, _END_HEADERS, stream, headers)
 
 
 def _frame(kind: int, flags: int, stream: int, payload: bytes) -> bytes:
