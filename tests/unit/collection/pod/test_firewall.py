@@ -177,11 +177,12 @@ def test_management_servers_may_connect_to_the_controller() -> None:
         "common_ansible_sources": ["10.9.0.5", "fd00::5"],
         "common_ssh_connection": {},
         "common_controller_port": 8090,
+        "common_admin_port": 8092,
         "common_rules": {"input": [], "output": [], "forward": []},
     }
     on_controller = template.render(known, common_kinds=["controller"])
-    assert 'ip saddr 10.9.0.5 tcp dport 8090 accept comment "V-IPU from Ansible"' in on_controller
-    assert 'ip6 saddr fd00::5 tcp dport 8090 accept comment "V-IPU from Ansible"' in on_controller
+    assert 'ip saddr 10.9.0.5 tcp dport { 8090, 8092 } accept comment "V-IPU from Ansible"' in on_controller
+    assert 'ip6 saddr fd00::5 tcp dport { 8090, 8092 } accept comment "V-IPU from Ansible"' in on_controller
     on_poplar = template.render(known, common_kinds=["poplar"])
     assert 'ip saddr 10.9.0.5 tcp dport 22 accept comment "Ansible"' in on_poplar
     assert "8090" not in on_poplar
@@ -193,6 +194,7 @@ def test_a_controller_limits_the_connections_of_each_address() -> None:
         "common_ansible_sources": ["10.9.0.5"],
         "common_ssh_connection": {},
         "common_controller_port": 8090,
+        "common_admin_port": 8090,
         "common_rules": {"input": ['tcp dport 8090 accept comment "rule of the table"'], "output": [], "forward": []},
         "common_connections_per_address": 1024,
         "common_new_connections_per_second": 100,
