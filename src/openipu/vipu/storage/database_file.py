@@ -31,7 +31,7 @@ class DatabaseFile:
     def __init__(self, path: Path, *, create: bool = False) -> None:
         """Lock a file, which ``create`` makes, readable by its owner only. Raises StoreError and OSError."""
         self.path = path
-        self._pinned: dict[Path, _Identity] = {}
+        self._pinned: dict[Path, tuple[_Identity, int]] = {}  # with the smallest possible size
         with _holding:
             if path.exists() and _identity(path.stat()) in _held:
                 raise _in_use(path)
@@ -52,16 +52,23 @@ class DatabaseFile:
             _held.add(self._identity)
 
     def pin(self) -> None:
-        """Remember the identity of the file and of its write-ahead log, which must exist. Raises OSError."""
+        """Remember the identity of the file and of its write-ahead log, which must exist. Raises OSError.
+
+        The file never shrinks, because the store does not vacuum it. Checkpoints may empty the log.
+        """
         log = Path(f"{self.path.resolve()}-wal")  # SQLite writes it next to the target of a link
-        self._pinned = {self.path.absolute(): self._identity, log: _identity(log.stat())}
+        size = os.fstat(self._descriptor).st_size
+        self._pinned = {self.path.absolute(): (self._identity, size), log: (_identity(log.stat()), 0)}
 
     def lost(self) -> str:
-        """Return the reason if a pinned file is no longer at its path, else an empty string."""
-        for path, identity in self._pinned.items():
+        """Return the reason if a pinned file is truncated or no longer at its path, else an empty string."""
+        for path, (identity, size) in self._pinned.items():
             try:
-                if _identity(path.stat()) != identity:
+                status = path.stat()
+                if _identity(status) != identity:
                     return f"file {str(path)!r} was replaced"
+                if status.st_size < size:
+                    return f"file {str(path)!r} was truncated"
             except FileNotFoundError:
                 return f"file {str(path)!r} was deleted or moved"
             except OSError as error:
