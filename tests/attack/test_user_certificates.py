@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import datetime
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,10 +18,11 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from openipu.shared.vipu.certificates import signing_request
 from openipu.shared.vipu.client import ACCESS_KEY_METADATA, USER_ID_METADATA
 from openipu.shared.vipu.contract import admin, virmgrpc
-from openipu.vipu.api import auth
+from openipu.vipu.api import auth, watch
 from openipu.vipu.domain.model import Put, Role
 from openipu.vipu.tls import issue, load, renew
 from tests.integration.vipu_servers import Client, InProcess, InstantLife
+from tests.integration.watching import Watcher
 from tests.waiting import until
 
 OK, REJECTED = grpc.StatusCode.OK, grpc.StatusCode.UNAUTHENTICATED
@@ -134,6 +136,33 @@ def test_certificates_that_expire_during_a_connection(users: Users, monkeypatch:
         assert users.call_again(client, "alice") is OK
         until(lambda: users.call_again(client, "alice") is REJECTED, 10)
     finally:
+        client.close()
+
+
+@pytest.mark.defence("openipu.vipu.api.watch._RECHECK_SECONDS", 1e9)
+def test_certificates_that_expire_during_a_busy_stream(
+    users: Users, monkeypatch: pytest.MonkeyPatch, defence: bool
+) -> None:
+    if defence:
+        monkeypatch.setattr(watch, "_RECHECK_SECONDS", 0.1)
+    users.add("alice", Role.ADMIN)
+    monkeypatch.setattr(issue, "VALIDITY", datetime.timedelta(seconds=5))
+    users.issue("alice")
+    client = Client(users.server.address, users.channel("alice"))
+    found = Watcher(client.admin, users.metadata("alice"))
+    try:
+        until(lambda: found.revision)
+        deadline = time.monotonic() + (60 if defence else 10)
+        number = 0
+        while found.code is None and time.monotonic() < deadline:
+            number += 1
+            spec = admin.AgentSpec(id=f"ag{number}", host="127.2.1.1", port=number)
+            users.server.admin.CreateAgent(admin.CreateAgentRequest(spec=spec), metadata=users.metadata("root"))
+            until(lambda: found.code or ("agent", f"ag{number}") in found.objects)  # noqa: B023
+        assert found.code is REJECTED
+        assert "has expired" in found.details
+    finally:
+        found.stop()
         client.close()
 
 

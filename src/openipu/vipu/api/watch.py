@@ -44,6 +44,7 @@ _MAX_STREAMS_PER_USER = 32
 
 _CHUNK = 100  # events of one reply
 _BOOKMARK_SECONDS = 60.0  # without an event
+_RECHECK_SECONDS = 10.0  # between checks of a caller, whose certificate may expire during the stream
 _STALL_SECONDS = 30.0  # until a client must have taken a reply
 _TICK_SECONDS = 1.0  # between searches for late clients and due bookmarks
 _PAUSE_SECONDS = 0.01  # between rounds, in which further changes share the next one
@@ -73,6 +74,7 @@ class _Watcher:
     pending: deque[Event | Message] = field(default_factory=deque)  # up to ``position``
     sending: bool = False
     last: float = 0.0  # time of the last reply
+    checked: float = 0.0  # time at which ``allowed`` was read
     failure: Exception | None = None
 
     def visible(self, allowed: frozenset[str] | None) -> frozenset[str] | None:
@@ -206,10 +208,11 @@ class Watches(Collector):
             return
         bookmark = not watcher.sending and now - watcher.last > _BOOKMARK_SECONDS
         due = bookmark or not watcher.synced
+        check = due or now - watcher.checked > _RECHECK_SECONDS
         # Reading a number needs no lock: a later commit starts another round.
-        if due or not watcher.verified == watcher.position == self._records.events.revision:
+        if check or not watcher.verified == watcher.position == self._records.events.revision:
             with self._records.reading() as state:
-                self._verify(watcher, always=due)
+                self._verify(watcher, always=check)
                 if not watcher.sending and not watcher.pending:
                     self._advance(watcher, state)
         if not watcher.sending and (watcher.pending or due):
@@ -224,6 +227,7 @@ class Watches(Collector):
             if watcher.pending and allowed != watcher.allowed:
                 raise _RightsChangedError(watcher.position)
             watcher.allowed = allowed
+            watcher.checked = time.monotonic()
         watcher.verified = revision
 
     def _advance(self, watcher: _Watcher, state: State) -> None:
