@@ -54,6 +54,43 @@ def test_automatic_resets_after_the_clock_was_set_back(
         plane.close()
 
 
+def test_a_restore_on_an_empty_host_whose_clock_is_behind(
+    vipu_server: Callable[..., InProcess], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The agents reject its epoch and the reason has the remedy: set the clock and restart. No job stops."""
+    machines = Machines(1)
+    hardware = machines._rack.machines["ag01"].hardware
+
+    def started(database: Path, clock: float) -> InProcess:
+        with monkeypatch.context() as changed:
+            changed.setattr(deployment, "next_epoch", lambda last, now: next_epoch(last, now + clock))
+            return vipu_server(database, lifecycle=FAST)
+
+    try:
+        first = started(tmp_path / "first.db", 0)
+        pod(first, machines)
+        first.user.CreatePartition(partition("job", 4))
+        wait_active(first, "job")
+        archive, _ = backup.create(tmp_path / "first.db", tmp_path / "certs", tmp_path / "backup.tar.gz")
+        first.stop()
+        second = started(tmp_path / "first.db", DAY)
+        until(lambda: second.life.agent_status("ag01").state is AgentState.UP)
+        second.stop()
+        (tmp_path / "empty").mkdir()
+        restored = tmp_path / "empty" / "vipu.db"
+        backup.restore(archive, restored, None, overwrite=False)
+        behind = started(restored, 0)
+        until(lambda: "set its clock and restart it" in behind.life.agent_status("ag01").reason)
+        assert "job" in hardware._shares
+        behind.stop()
+        corrected = started(restored, 2 * DAY)
+        until(lambda: corrected.life.agent_status("ag01").state is AgentState.UP)
+        wait_active(corrected, "job")
+        assert "job" in hardware._shares
+    finally:
+        machines.stop()
+
+
 def unknown(database: Path, folder: Path) -> Position:
     """Read nothing of the replaced database."""
     return UNKNOWN

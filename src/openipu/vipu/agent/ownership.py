@@ -37,7 +37,7 @@ def rejection(owner: Controller | None, caller: Controller | None) -> str:
     if caller.epoch < owner.epoch:
         return (
             f"a later controller of deployment {owner.deployment} uses it (epoch {owner.epoch}, "
-            f"not {caller.epoch}). Stop one of them"
+            f"not {caller.epoch}). Stop one of them. If there is only one, set its clock and restart it"
         )
     return ""
 
