@@ -16,7 +16,7 @@ from openipu.vipu.metrics.catalog import CONTROLLER
 from openipu.vipu.server.initialise import initialise
 from openipu.vipu.tls import issue
 from tests.integration.scraping import Scrape, check
-from tests.integration.vipu_servers import Machines, Process, partition, pod, run, wait_active
+from tests.integration.vipu_servers import Client, InProcess, Machines, Process, partition, pod, run, wait_active
 from tests.waiting import until
 
 HOST = f"127.84.{os.getpid() % 250 + 1}.1"
@@ -132,7 +132,21 @@ def test_metrics_of_cluster_tests(vipu_process: Callable[..., Process], port: in
         rack.stop()
 
 
-def run_tests(server: Process) -> None:
+def test_results_of_removed_clusters_are_not_kept(vipu_server: Callable[..., InProcess]) -> None:
+    rack = Machines(2)
+    try:
+        server = vipu_server()
+        for _ in range(2):
+            pod(server, rack)
+            run_tests(server)
+            assert set(server.life.cluster_test_results()) == {"cl0"}
+            server.admin.RemoveCluster(admin.RemoveRequest(id="cl0", force=True), timeout=10)
+            until(lambda: not server.life.cluster_test_results())
+    finally:
+        rack.stop()
+
+
+def run_tests(server: Client) -> None:
     server.admin.StartClusterTest(admin.StartClusterTestRequest(cluster_id="cl0"))
     until(lambda: server.admin.GetClusterTest(admin.GetClusterTestRequest()).run.ended_unix)
 
