@@ -161,9 +161,9 @@ def open_operator(lab: KubernetesLab, racks: int) -> Iterator[Operator]:
     with Lab(racks) as vipu, tempfile.TemporaryDirectory(prefix="bench-") as folder:
         vipu.apply_pods(racks)
         vipu.wait_agents_up()
-        proxy = Proxy(lab.cluster, Path(folder), VipuClient(vipu.address), _PROXY_OPTIONS)
+        proxy = Proxy(lab.cluster, Path(folder), VipuClient(vipu.address), _PROXY_OPTIONS, forked=False)
         proxy.controllers.write_text(f"{vipu.address}:ipunode=node1\n")
-        operator = Operator(lab.cluster, proxy, _OPERATOR_OPTIONS)
+        operator = Operator(lab.cluster, proxy, _OPERATOR_OPTIONS, forked=False)
         try:
             proxy.start()
             operator.start()
