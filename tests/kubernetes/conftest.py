@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A control plane for all tests, and a namespace for each."""
+"""A control plane for all tests of a worker, and a namespace for each."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ from tests.integration.vipu_servers import InProcess, InstantLife, pod
 from tests.kubernetes.cluster import CRD, Cluster
 from tests.kubernetes.hollow import HollowNode
 from tests.kubernetes.operators import Operator
+from tests.kubernetes.planes import own_plane
 from tests.kubernetes.proxies import OPERATOR, Proxy
 from tests.waiting import until
 from tools.kubernetes import programs
-from tools.kubernetes.control_plane import ControlPlane
-from tools.kubernetes.site import STATE
 
 MACHINES = 8  # 32 IPUs, as in the published transcripts
 
@@ -36,8 +35,7 @@ def quiet() -> None:
 @pytest.fixture(scope="session")
 def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """Start a new control plane with the custom resource."""
-    state = STATE.with_name("tests")
-    plane = ControlPlane(state)
+    plane = own_plane()
     plane.down()  # of a killed run
     folder = programs.ensure_programs(print)
     plane.up(folder)

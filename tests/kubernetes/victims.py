@@ -15,12 +15,12 @@ from openipu.vipu.server.initialise import initialise
 from tests.integration.vipu_servers import Client, Machines, Process, pod
 from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.operators import Operator
+from tests.kubernetes.planes import own_plane
 from tests.kubernetes.program import Program
 from tests.kubernetes.proxies import OPERATOR, Proxy
 from tests.ports import free_port
 from tools.kubernetes import programs
 from tools.kubernetes.control_plane import ControlPlane
-from tools.kubernetes.site import STATE
 
 MACHINES = 8  # 32 IPUs
 _LEASE_SECONDS = 3
@@ -132,7 +132,7 @@ def open_site(
     options = ("--lease-seconds", str(_LEASE_SECONDS), *operator_options)
     cluster.kubectl("create", "serviceaccount", OPERATOR)
     client = Client(vipu.address)
-    api_server = ApiServer(ControlPlane(STATE.with_name("tests")))
+    api_server = ApiServer(own_plane())
     proxy = Proxy(cluster, folder, client)
     first = Operator(cluster, proxy, options, "operator-0")
     operators = [first, *(replace(first, name=f"operator-{number}", port=free_port()) for number in range(1, replicas))]
