@@ -33,7 +33,6 @@ _PAGE = 500  # objects of one list request
 _JSON = "application/json"
 _MERGE_PATCH = "application/merge-patch+json"
 _METADATA = f"{_JSON};as=PartialObjectMetadata;g=meta.k8s.io;v=v1,{_JSON}"
-_NOT_RETRIED = frozenset({http.HTTPStatus.CONFLICT, http.HTTPStatus.NOT_FOUND})
 
 
 class ApiError(Exception):
@@ -48,8 +47,11 @@ class ApiError(Exception):
 
     @property
     def is_missing(self) -> bool:
-        """Return whether the object does not exist."""
-        return self.code == http.HTTPStatus.NOT_FOUND
+        """Return whether the object does not exist.
+
+        A starting API server answers 404 without a reason until it serves custom resources.
+        """
+        return self.code == http.HTTPStatus.NOT_FOUND and self.reason == "NotFound"
 
     @property
     def already_exists(self) -> bool:
@@ -208,7 +210,7 @@ class Client:
         try:
             await self.request("DELETE", resource.path(namespace, name), None, options)
         except ApiError as error:
-            if error.code not in _NOT_RETRIED:
+            if not (error.is_missing or error.code == http.HTTPStatus.CONFLICT):
                 raise
 
     async def watch(

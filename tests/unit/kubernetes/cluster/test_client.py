@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Requests to an API server that does not serve custom resources yet, or has no such object."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+
+import pytest
+from aiohttp import web
+from kubernetes_asyncio.client import Configuration
+
+from openipu.kubernetes.cluster.client import IPUJOBS, ApiError, Client
+
+STATUS = {"kind": "Status", "status": "Failure", "message": "not found", "reason": "NotFound", "code": 404}
+
+
+@contextlib.asynccontextmanager
+async def client(*, is_starting: bool) -> AsyncIterator[Client]:
+    """Yield a client of an API server without jobs."""
+
+    async def answer(request: web.Request) -> web.Response:
+        return (
+            web.Response(status=404, text="404 page not found\n")
+            if is_starting
+            else web.json_response(STATUS, status=404)
+        )
+
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", answer)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        host, port = runner.addresses[0][:2]
+        async with Client(Configuration(host=f"http://{host}:{port}")) as found:
+            yield found
+    finally:
+        await runner.cleanup()
+
+
+def test_an_object_is_missing_after_a_status_with_reason_not_found() -> None:
+    async def run() -> None:
+        async with client(is_starting=False) as found:
+            assert await found.find(IPUJOBS, "default", "job") is None
+            await found.delete(IPUJOBS, "default", "job")
+
+    asyncio.run(run())
+
+
+def test_no_object_is_missing_while_the_api_server_starts() -> None:
+    async def run() -> None:
+        async with client(is_starting=True) as found:
+            for request in (found.find, found.delete):
+                with pytest.raises(ApiError, match="404 page not found") as raised:
+                    await request(IPUJOBS, "default", "job")
+                assert not raised.value.is_missing
+
+    asyncio.run(run())
