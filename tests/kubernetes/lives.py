@@ -56,7 +56,8 @@ class Api:
             try:
                 return await request()
             except ApiError as error:
-                if 0 < error.code < _SERVER_ERROR:
+                # Without a reason: the API server does not serve custom resources yet.
+                if 0 < error.code < _SERVER_ERROR and error.reason:
                     raise
             await asyncio.sleep(_PAUSE_SECONDS)
 
