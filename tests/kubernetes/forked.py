@@ -17,7 +17,8 @@ from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
 # "__main__" keeps the copies from importing the main module of the tests.
-_PRELOADED = ["__main__", __name__, "openipu.kubernetes.operator.main", "openipu.kubernetes.proxy.main"]
+_PROGRAMS = ("operator", "proxy", "launcher")
+_PRELOADED = ["__main__", __name__, *(f"openipu.kubernetes.{each}.main" for each in _PROGRAMS)]
 
 _context = multiprocessing.get_context("forkserver")
 _context.set_forkserver_preload(_PRELOADED)
