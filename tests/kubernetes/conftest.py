@@ -18,7 +18,6 @@ from tests.kubernetes.hollow import HollowNode
 from tests.kubernetes.operators import Operator
 from tests.kubernetes.planes import own_plane
 from tests.kubernetes.proxies import OPERATOR, Proxy
-from tests.waiting import until
 from tools.kubernetes import programs
 
 MACHINES = 8  # 32 IPUs, as in the published transcripts
@@ -52,10 +51,8 @@ def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]
 def cluster(control_plane: Cluster) -> Cluster:
     """Return the control plane with a namespace for one test."""
     name = f"test-{next(_numbers)}"
-    control_plane.kubectl("create", "namespace", name)
     found = replace(control_plane, namespace=name)
-    # Pods need it. The controller manager creates it.
-    until(lambda: found.run("get", "serviceaccount", "default").returncode == 0)
+    found.create_namespace()
     return found
 
 
@@ -87,7 +84,7 @@ def node(control_plane: Cluster) -> Iterator[HollowNode]:
 @pytest.fixture
 def proxy(cluster: Cluster, tmp_path: Path, vipu: Callable[..., InProcess]) -> Iterator[Proxy]:
     """Yield a proxy with one V-IPU controller, ``proxy.vipu``."""
-    cluster.kubectl("create", "serviceaccount", OPERATOR)
+    cluster.create_account(OPERATOR)
     made = Proxy(cluster, tmp_path, vipu())
     made.controllers.write_text(f"{made.vipu.address}:ipunode=node1\n")
     made.start()

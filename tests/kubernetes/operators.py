@@ -87,7 +87,7 @@ class RunningJob:
 
     def pods(self) -> dict[str, Any]:
         """Return the pods by name."""
-        listed = self.cluster.get("pods", "--selector", f"graphcore.ai/ipujob={self.name}")["items"]
+        listed = self.cluster.get("pods", selector=f"graphcore.ai/ipujob={self.name}")["items"]
         return {each["metadata"]["name"]: each for each in listed}
 
     def end(self, pod: str, exit_code: int) -> None:
@@ -116,9 +116,7 @@ class RunningJob:
 
     def events(self) -> list[tuple[str, str]]:
         """Return reason and message of the events of the job."""
-        listed = self.cluster.get(
-            "events", f"--field-selector=involvedObject.name={self.name},involvedObject.kind=IPUJob"
-        )
+        listed = self.cluster.get("events", fields=f"involvedObject.name={self.name},involvedObject.kind=IPUJob")
         return [(each["reason"], each["message"]) for each in listed["items"]]
 
     def delete(self) -> None:

@@ -93,6 +93,5 @@ def token(cluster: Cluster, account: str, audience: str = "gc-proxy", pod: dict[
         }
     request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
     path = f"/api/v1/namespaces/{cluster.namespace}/serviceaccounts/{account}/token"
-    answer = cluster.kubectl("create", "--raw", path, "--filename=-", stdin=json.dumps(request))
-    found: str = json.loads(answer)["status"]["token"]
+    found: str = cluster.request("POST", path, request)["status"]["token"]
     return found

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -84,9 +83,7 @@ def account_token(cluster: Cluster, account: str) -> str:
     """Return a token of a service account for the API server."""
     request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
     path = f"/api/v1/namespaces/{cluster.namespace}/serviceaccounts/{account}/token"
-    found: str = json.loads(cluster.kubectl("create", "--raw", path, "--filename=-", stdin=json.dumps(request)))[
-        "status"
-    ]["token"]
+    found: str = cluster.request("POST", path, request)["status"]["token"]
     return found
 
 

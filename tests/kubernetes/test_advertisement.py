@@ -24,7 +24,7 @@ CONTROL_PLANE = {"node-role.kubernetes.io/master": ""}
 @pytest.fixture
 def proxy(cluster: Cluster, tmp_path: Path, vipu: Callable[..., InProcess]) -> Iterator[Proxy]:
     """Yield a proxy that advertises the IPUs of one V-IPU controller. It is not started."""
-    cluster.kubectl("create", "serviceaccount", OPERATOR)
+    cluster.create_account(OPERATOR)
     made = Proxy(cluster, tmp_path, vipu(), options=("--advertise",))
     made.controllers.write_text(f"{made.vipu.address}:ipunode={cluster.namespace}\n")
     yield made

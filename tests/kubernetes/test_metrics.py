@@ -113,7 +113,7 @@ def prometheus(cluster: Cluster) -> Iterator[str]:
             "rules": [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}],
         }
     )
-    cluster.kubectl("create", "serviceaccount", "prometheus")
+    cluster.create_account("prometheus")
     found = cluster.kubectl("get", "clusterrole", "-l", "component=metrics-reader", "--output=name").split()
     assert f"clusterrole.rbac.authorization.k8s.io/{role}" in found
     account = f"--serviceaccount={cluster.namespace}:prometheus"
@@ -138,7 +138,7 @@ def test_a_scrape_needs_a_token_with_the_right_to_get_metrics(
     assert scrape() == (401, "The token of a service account is required.\n")
     assert scrape("nonsense")[0] == 401
     assert scrape(token(cluster, "prometheus", "gc-proxy"))[0] == 401  # a token for another server
-    cluster.kubectl("create", "serviceaccount", "late")
+    cluster.create_account("late")
     late = token(cluster, "late", API_AUDIENCE)
     assert scrape(late)[0] == 403
     assert scrape(prometheus)[0] == 200

@@ -66,8 +66,8 @@ def test_a_waiting_job_has_no_pods(operator: Operator) -> None:
     second = submit(operator, first_form(), "second")
     until(lambda: "Position 1" in second.status.get("lastMessage", ""), SECONDS)
     assert second.pods() == {}
-    listed = operator.cluster.get("configmaps,roles", "--selector=graphcore.ai/ipujob=second")
-    assert listed["items"] == []
+    for kind in ("configmaps", "roles"):
+        assert operator.cluster.get(kind, selector="graphcore.ai/ipujob=second")["items"] == []
 
 
 def test_a_quota_of_ipus_leaves_jobs_pending(cluster: Cluster, operator: Operator) -> None:

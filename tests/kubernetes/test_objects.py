@@ -67,19 +67,21 @@ def test_the_api_server_accepts_all_objects(cluster: Cluster, ipujob: dict[str, 
     found = created(cluster, ipujob)
     wanted = objects(found)
     cluster.create(*wanted)
-    kinds = "configmap,serviceaccount,role,rolebinding,pod"
-    listed = cluster.get(
-        kinds, f"--selector=graphcore.ai/ipujob={wanted[0]['metadata']['labels']['graphcore.ai/ipujob']}"
-    )
-    assert len(listed["items"]) == len(wanted)
+    label = wanted[0]["metadata"]["labels"]["graphcore.ai/ipujob"]
+    assert len(members(cluster, label)) == len(wanted)
 
 
 def test_a_deleted_job_takes_its_objects_along(cluster: Cluster) -> None:
     found = created(cluster, first_form())
     cluster.create(*objects(found))
     cluster.kubectl("delete", "ipujob", "sample", "--cascade=foreground", "--timeout=50s")
-    left = cluster.get("configmap,serviceaccount,role,rolebinding,pod", "--selector=graphcore.ai/ipujob=sample")
-    assert left["items"] == []
+    assert members(cluster, "sample") == []
+
+
+def members(cluster: Cluster, label: str) -> list[Any]:
+    """Return the objects with the label of a job."""
+    kinds = ("configmap", "serviceaccount", "role", "rolebinding", "pod")
+    return [each for kind in kinds for each in cluster.get(kind, selector=f"graphcore.ai/ipujob={label}")["items"]]
 
 
 @pytest.mark.parametrize(

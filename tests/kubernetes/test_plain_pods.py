@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,10 +18,11 @@ import pytest
 from openipu.kubernetes.domain import pod_injection
 from openipu.shared.vipu.contract import virmgrpc
 from tests.integration.vipu_servers import InProcess, listed
-from tests.kubernetes import webhooks
+from tests.kubernetes import forked, webhooks
 from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.hollow import HollowNode
 from tests.kubernetes.operators import SECONDS, Operator, patch_status
+from tests.kubernetes.program import Process
 from tests.kubernetes.proxies import OPERATOR, Proxy, token
 from tests.kubernetes.webhooks import WebhookSetup, plain_pod
 from tests.unit.kubernetes.domain.ipujobs import first_form
@@ -84,7 +83,7 @@ class Site:
 
     def events(self, name: str) -> list[tuple[str, str]]:
         """Return reason and message of the events of a pod."""
-        found = self.users.get("events", f"--field-selector=involvedObject.name={name},source=ipu-operator")
+        found = self.users.get("events", fields=f"involvedObject.name={name},source=ipu-operator")
         return [(each["reason"], each["message"]) for each in found["items"]]
 
     def wait_for_event(self, name: str, reason: str, text: str = "") -> None:
@@ -94,7 +93,7 @@ class Site:
             lambda: f"{self.events(name)} {self.operator.log[-3000:]}",
         )
 
-    def init(self, name: str, folder: Path) -> subprocess.Popen[bytes]:
+    def init(self, name: str, folder: Path) -> Process:
         """Start the init container of a pod as a process."""
         pod = self.users.get("pod", name)
         container = pod["spec"]["initContainers"][0]
@@ -103,9 +102,10 @@ class Site:
         file.write_text(token(self.users, pod["spec"]["serviceAccountName"], pod=pod))
         variables = {each["name"]: each["value"] for each in container["env"]}
         own = {"IPU_POD_TOKEN": str(file), "IPU_POD_FILE": str(folder / f"{name}.conf")}
-        command = [sys.executable, "-m", "openipu.kubernetes.launcher.main", *container["args"]]
-        with (folder / f"{name}.log").open("ab") as log:
-            return subprocess.Popen(command, env={**os.environ, **variables, **own}, stdout=log, stderr=log)
+        log = folder / f"{name}.log"
+        log.touch()
+        environment = {**os.environ, **variables, **own}
+        return forked.start("openipu.kubernetes.launcher.main", container["args"], log, environment)
 
     def run(self, name: str, folder: Path) -> dict[str, Any]:
         """Run the init container and report that the pod runs. Return the IPUoF configuration."""
@@ -119,7 +119,7 @@ class Site:
 @pytest.fixture
 def site(cluster: Cluster, tmp_path: Path, vipu: Callable[..., InProcess]) -> Iterator[Site]:
     """Yield an operator with two V-IPU controllers of 32 IPUs each."""
-    cluster.kubectl("create", "serviceaccount", OPERATOR)
+    cluster.create_account(OPERATOR)
     controllers = tuple(vipu() for _ in NODES)
     proxy = Proxy(cluster, tmp_path, controllers[0])
     lines = [f"{each.address}:ipunode={name}\n" for each, name in zip(controllers, NODES, strict=True)]

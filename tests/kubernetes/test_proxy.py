@@ -262,15 +262,15 @@ def test_accounts(proxy: Proxy, account: str | None, audience: str, status: int,
 
 def test_operators_of_other_namespaces_are_rejected(proxy: Proxy) -> None:
     other = f"{proxy.cluster.namespace}-other"
-    proxy.cluster.kubectl("create", "namespace", other)
     elsewhere = Cluster(proxy.cluster.kubectl_program, proxy.cluster.kubeconfig, other)
-    elsewhere.kubectl("create", "serviceaccount", OPERATOR)
+    elsewhere.create_namespace()
+    elsewhere.create_account(OPERATOR)
     assert proxy.call("GET", "/v1/partitions", token=token(elsewhere, OPERATOR))[0] == 403
 
 
 def test_a_launcher_resets_the_partition_of_its_job(proxy: Proxy) -> None:
     cluster, uid = proxy.cluster, create_job(proxy, "job")
-    cluster.kubectl("create", "serviceaccount", "job-launcher")
+    cluster.create_account("job-launcher")
     owner = {"apiVersion": "graphcore.ai/v1alpha1", "kind": "IPUJob", "name": "job", "uid": uid}
     cluster.create(
         launcher(cluster, "job-launcher", {"graphcore.ai/role": "launcher"}, [owner]),

@@ -53,7 +53,7 @@ class Queue:
         self._patch(job.name, suspend=True, selector={**gone, **self._given.pop(job.name)})
 
     def _jobs(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self.cluster.get("ipujobs", f"--selector={QUEUE_LABEL}")["items"]
+        found: list[dict[str, Any]] = self.cluster.get("ipujobs", selector=QUEUE_LABEL)["items"]
         return found
 
     def _uses_quota(self, job: dict[str, Any]) -> bool:

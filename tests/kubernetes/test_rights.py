@@ -108,7 +108,7 @@ class Installation:
 
 def remove_jobs(control_plane: Cluster) -> None:
     """Remove the jobs of other tests: this operator serves all namespaces."""
-    for each in control_plane.get("ipujobs", "--all-namespaces")["items"]:
+    for each in control_plane.get("ipujobs", everywhere=True)["items"]:
         name, namespace = each["metadata"]["name"], f"--namespace={each['metadata']['namespace']}"
         control_plane.kubectl(
             "patch", "ipujob", name, namespace, "--type=merge", '--patch={"metadata":{"finalizers":[]}}'

@@ -73,7 +73,7 @@ def _api(minor_version: int) -> str:
 @pytest.fixture
 def proxy(cluster: Cluster, tmp_path: Path, vipu: Callable[..., InProcess]) -> Iterator[Proxy]:
     """Yield a proxy with a V-IPU controller of 32 IPUs and one of 16."""
-    cluster.kubectl("create", "serviceaccount", OPERATOR)
+    cluster.create_account(OPERATOR)
     made = Proxy(cluster, tmp_path, vipu(), options=("--scheduler-extender",))
     made.controllers.write_text(
         f"{made.vipu.address}:ipunode={cluster.namespace}-large\n{vipu(4).address}:ipunode={cluster.namespace}-small\n"

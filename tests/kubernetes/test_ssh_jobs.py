@@ -35,7 +35,7 @@ def ports(job: RunningJob) -> set[int]:
 
 def secrets(cluster: Cluster) -> dict[str, str]:
     """Return the UIDs of the Secrets with keys by name."""
-    listed = cluster.get("secrets", "--selector=graphcore.ai/ipujob")["items"]
+    listed = cluster.get("secrets", selector="graphcore.ai/ipujob")["items"]
     return {each["metadata"]["name"]: each["metadata"]["uid"] for each in listed}
 
 

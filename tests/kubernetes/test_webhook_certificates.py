@@ -43,7 +43,7 @@ def operator(
     setup: WebhookSetup, cluster: Cluster, tmp_path: Path, vipu: Callable[..., InProcess]
 ) -> Iterator[Operator]:
     """Yield the first replica, which is not started. Webhooks need no proxy."""
-    cluster.kubectl("create", "serviceaccount", OPERATOR)
+    cluster.create_account(OPERATOR)
     made = Operator(cluster, Proxy(cluster, tmp_path, vipu()), setup.options(0))
     yield made
     made.kill()

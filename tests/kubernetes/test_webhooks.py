@@ -40,8 +40,8 @@ def site(
 ) -> Iterator[Site]:
     """Yield one operator for all tests, for current API servers and for those that know v1beta1 only."""
     cluster = replace(control_plane, namespace=f"webhooks-{request.param[0]}")
-    cluster.kubectl("create", "namespace", cluster.namespace)
-    cluster.kubectl("create", "serviceaccount", OPERATOR)
+    cluster.create_namespace()
+    cluster.create_account(OPERATOR)
     folder = tmp_path_factory.mktemp("webhooks")
     vipu = InProcess(folder / "vipu.db", InstantLife)
     vipu_pod(vipu, MACHINES)
@@ -237,8 +237,7 @@ def test_bad_pods_are_one_sentence(users: Cluster, ipus: str, limit: str | None,
 def test_pods_without_the_annotation_stay_untouched(site: Site, users: Cluster, limit: str | None) -> None:
     without_webhooks = replace(users, namespace=f"{users.namespace}-without")
     if without_webhooks.run("get", "namespace", without_webhooks.namespace).returncode:
-        without_webhooks.kubectl("create", "namespace", without_webhooks.namespace)
-        until(lambda: without_webhooks.run("get", "serviceaccount", "default").returncode == 0)
+        without_webhooks.create_namespace()
     name = f"untouched-{limit or 0}"
     contents = []
     for cluster in (users, without_webhooks):

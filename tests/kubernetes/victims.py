@@ -130,7 +130,7 @@ def open_site(
     machines = Machines(MACHINES)
     vipu = VipuController(folder)
     options = ("--lease-seconds", str(_LEASE_SECONDS), *operator_options)
-    cluster.kubectl("create", "serviceaccount", OPERATOR)
+    cluster.create_account(OPERATOR)
     client = Client(vipu.address)
     api_server = ApiServer(own_plane())
     proxy = Proxy(cluster, folder, client)

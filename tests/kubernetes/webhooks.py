@@ -117,8 +117,7 @@ class WebhookSetup:
 def make_setup(cluster: Cluster, **fields: Any) -> WebhookSetup:
     """Return a setup with a namespace for users."""
     users = replace(cluster, namespace=f"{cluster.namespace}-users")
-    cluster.kubectl("create", "namespace", users.namespace)
-    until(lambda: users.run("get", "serviceaccount", "default").returncode == 0)
+    users.create_namespace()
     return WebhookSetup(cluster, users, **fields)
 
 
