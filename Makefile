@@ -167,7 +167,7 @@ $(HELM)/.ready: requirements/helm.txt | .venv/.ready
 
 test-kubernetes: venv $(HELM)/.ready ## tests of the IPU operator with a control plane of their own; builds it as kube-up
 	@python -m tools.kubernetes install && python -m tools.kubernetes build
-	pytest tests/kubernetes -n 0
+	pytest tests/kubernetes -n 2 --dist worksteal
 
 test-pods: venv $(HELM)/.ready ## the IPU operator with real pods: kubelet, containerd, images, mpirun (needs root; installs them)
 	@python -m tools.kubernetes install && python -m tools.kubernetes images

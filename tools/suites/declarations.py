@@ -284,7 +284,7 @@ SUITES = (
             "tools/kubernetes/*",
             "tools/locks.py",
         ),
-        1100,  # with the build of Kubernetes
+        750,  # with the build of Kubernetes
         packages=("etcd-server", "openmpi-bin", "openssh-client", "openssh-server"),
     ),
     Suite(
