@@ -86,7 +86,9 @@ def launcher_rights(job: Job) -> list[dict[str, Any]]:
     rules: list[dict[str, Any]] = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch"]}]
     if not job.uses_ssh:
         workers = [name for instance in range(job.instances) for name in worker_names(job, instance)]
-        rules.append({"apiGroups": [""], "resources": ["pods/exec"], "resourceNames": workers, "verbs": ["create"]})
+        # kubectl starts a command with a POST request for SPDY, or from 1.31 on with a GET request for a WebSocket.
+        verbs = ["create", "get"]
+        rules.append({"apiGroups": [""], "resources": ["pods/exec"], "resourceNames": workers, "verbs": verbs})
     return [
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": meta},
         {"apiVersion": f"{group}/v1", "kind": "Role", "metadata": meta, "rules": rules},

@@ -217,7 +217,7 @@ def test_the_launcher_may_run_commands_in_its_workers_only():
             "apiGroups": [""],
             "resources": ["pods/exec"],
             "resourceNames": [f"sample-worker-{number}" for number in range(4)],
-            "verbs": ["create"],
+            "verbs": ["create", "get"],  # get: newer kubectl opens a WebSocket
         }
     ]
 
