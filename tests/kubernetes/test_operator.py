@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -321,11 +322,16 @@ def test_a_namespace_with_jobs_can_be_deleted(operator: Operator) -> None:
 def test_the_init_container_resets_the_partition_of_its_own_job(
     operator: Operator, tmp_path: Path, pod: str, status: int
 ) -> None:
+    operator.kill()
+    operator.options = ("--log-format", "json")
+    operator.start()
     job = submit(operator, first_form())
     job.wait("Running")
     init = InitContainer(job, tmp_path, pod)
     init.start()
     assert init.wait() == status, init.log
+    events = [json.loads(line) for line in init.log.splitlines() if line.startswith("{")]
+    assert events and {each.get("job") for each in events} == {f"{operator.cluster.namespace}/job"}
     assert (tmp_path / "tools" / "kubectl").stat().st_mode & 0o111
     if status:
         assert "Error OPU902: Pod" in init.log and "is neither a launcher nor a pod with IPUs" in init.log

@@ -188,6 +188,7 @@ def _init_container(ipus: int, options: PodOptions) -> dict[str, Any]:
             {"name": f"{VARIABLES}_PROXY", "value": options.proxy},
             {"name": f"{VARIABLES}_TOKEN", "value": f"{TOKEN_FOLDER}/token"},
             {"name": f"{VARIABLES}_FILE", "value": CONFIG_FILE},
+            {"name": f"{VARIABLES}_LOG_FORMAT", "value": options.log_format},
         ],
         "resources": {"requests": dict(_RESOURCES), "limits": dict(_RESOURCES)},
         "securityContext": {

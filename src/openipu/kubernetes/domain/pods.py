@@ -31,7 +31,7 @@ class PodOptions:
 
     ``launcher_image``: image of the init container of launchers. ``proxy``: URL of the V-IPU proxy.
     ``ipu_resource``: pods request their IPUs as an extended resource, because nodes advertise it.
-    ``ssh_ports``: for SSH servers in the network of hosts.
+    ``ssh_ports``: for SSH servers in the network of hosts. ``log_format``: of the init containers.
     """
 
     launcher_image: str
@@ -41,6 +41,7 @@ class PodOptions:
     host_network: bool = True
     ipu_resource: bool = False
     ssh_ports: ssh_ports.PortRange = ssh_ports.DEFAULT_RANGE
+    log_format: str = "text"
 
     def shares_ports(self, job: Job) -> bool:
         """Return whether the workers of a job use the network of their hosts."""
@@ -175,6 +176,7 @@ def _init_container(job: Job, instance: int, partition: Partition, options: PodO
             {"name": "IPUJOB_PARTITION", "value": partition.id},
             {"name": "IPUJOB_PROXY", "value": options.proxy},
             {"name": "IPUJOB_TOOLS", "value": reserved.TOOLS_PATH},
+            {"name": "IPUJOB_LOG_FORMAT", "value": options.log_format},
         ],
         "volumeMounts": [
             {"name": reserved.TOOLS_VOLUME, "mountPath": reserved.TOOLS_PATH},

@@ -60,9 +60,12 @@ _FINAL = frozenset({"PartitionFailed", "Forbidden", "NotFound"})  # reasons of t
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder with the SSH keys of the job. Omit for jobs that use kubectl.",
 )
+@options.LOG_FORMAT
+@options.LOG_LEVEL
 def main(**values: object) -> None:
     """Prepare a launcher."""
-    log.configure("text", "info")
+    log.configure(values["log_format"], values["log_level"])  # type: ignore[arg-type]
+    structlog.contextvars.bind_contextvars(job=f"{values['namespace']}/{values['name']}")
     try:
         asyncio.run(_prepare(**values))  # type: ignore[arg-type]
     except (ApiError, ProgramError, OSError) as error:
@@ -82,13 +85,14 @@ async def _prepare(
     tools: Path,
     kubectl: Path,
     ssh_keys: Path | None,
+    **_: object,
 ) -> None:
     tools.mkdir(parents=True, exist_ok=True)
     if ssh_keys is None:
         shutil.copy(kubectl, tools / "kubectl")
     async with await open_client(kubeconfig) as client:
         pods = await _wait_for_workers(client, namespace, workers.split(), addressed=ssh_keys is not None)
-    _log.info("all workers are ready", job=f"{namespace}/{name}")
+    _log.info("all workers are ready")
     if ssh_keys is not None:
         ssh_files.deliver(ssh_keys, tools, pods)
     await _reset_partition(f"{proxy.rstrip('/')}/v1/self/partition", token)

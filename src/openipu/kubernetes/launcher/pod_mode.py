@@ -15,6 +15,7 @@ import aiohttp
 import click
 import structlog
 
+from openipu.kubernetes import options
 from openipu.kubernetes.domain import pod_injection
 from openipu.process import log
 from openipu.process.failures import ProgramError, program_error
@@ -58,9 +59,11 @@ class Program(click.Command):
     required=True,
     help="File for the IPUoF configuration, which the other containers mount.",
 )
-def prepare_pod(ipus: int, proxy: str, token: Path, file: Path) -> None:
+@options.LOG_FORMAT
+@options.LOG_LEVEL
+def prepare_pod(ipus: int, proxy: str, token: Path, file: Path, log_format: log.LogFormat, log_level: str) -> None:
     """Wait for the IPUs of a plain pod, and write their configuration."""
-    log.configure("text", "info")
+    log.configure(log_format, log_level)
     try:
         asyncio.run(_prepare(ipus, proxy.rstrip("/"), token, file))
     except (ProgramError, OSError) as error:

@@ -155,6 +155,7 @@ async def _serve(
     webhook_service: str,
     webhook_namespaces: str,
     webhook_seconds: float,
+    log_format: str,
     **_: object,
 ) -> None:
     pods = PodOptions(
@@ -165,6 +166,7 @@ async def _serve(
         host_network,
         ipu_resource=request_ipus,
         ssh_ports=port_range.parse(ssh_ports),
+        log_format=log_format,
     )
     identity = identity or f"{socket.gethostname()}_{os.urandom(4).hex()}"
     meters = Meters()
