@@ -20,10 +20,10 @@ from openipu.kubernetes.proxy.accounts import Accounts
 from openipu.kubernetes.proxy.advertisement import Advertisement, Withdrawal
 from openipu.kubernetes.proxy.nodes import Nodes
 from openipu.kubernetes.proxy.pool import Pool
+from openipu.kubernetes.proxy.request_limits import RequestLimits
 from openipu.kubernetes.proxy.reservations import Reservations
 from openipu.kubernetes.proxy.survey import Survey
 from openipu.kubernetes.proxy.sweep import Sweep
-from openipu.kubernetes.proxy.time_limits import TimeLimits
 from openipu.kubernetes.proxy.tracker import Tracker, TrackerError
 from openipu.kubernetes.serving import serve
 from openipu.process import log
@@ -126,8 +126,9 @@ async def _serve(
         survey = Survey(pool, records, survey_seconds, advertise_keep_seconds, sizes)
         sweep = Sweep(client, records, reservations, sweep_seconds)
         served = app.create(reservations, records, survey, Accounts(client), (namespace, operator_account))
+        large = {extender.PATH: extender.MAX_BYTES} if scheduler_extender else {}
         config = uvicorn.Config(
-            TimeLimits(served, read_timeout, write_timeout),
+            RequestLimits(served, read_timeout, write_timeout, large),
             host,
             port,
             log_config=None,
