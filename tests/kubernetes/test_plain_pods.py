@@ -25,7 +25,7 @@ from tests.kubernetes.operators import SECONDS, Operator, patch_status
 from tests.kubernetes.program import Process
 from tests.kubernetes.proxies import OPERATOR, Proxy, token
 from tests.kubernetes.webhooks import WebhookSetup, plain_pod
-from tests.unit.kubernetes.domain.ipujobs import first_form
+from tests.unit.kubernetes.domain.ipujobs import first_form, workers
 from tests.waiting import until
 
 NODES = ("node1", "node2")
@@ -230,6 +230,34 @@ def test_a_pod_waits_for_older_jobs_of_its_namespace(site: Site, tmp_path: Path)
     site.users.kubectl("delete", "pod", "taken-1", "--timeout=50s")
     until(lambda: f"p-job-{site.users.namespace}-0" in site.partitions(1), SECONDS)
     site.wait_for_event(pod, "IPUsReserved")
+
+
+def test_a_denied_job_does_not_delay_pods(site: Site) -> None:
+    users = site.users
+    hard = {"requests.example.com/device": "0"}
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q", "namespace": users.namespace}}
+    users.apply({**quota, "spec": {"hard": hard}})
+    until(lambda: users.get("resourcequota", "q").get("status", {}).get("hard") == hard, SECONDS)
+    denied = first_form(workers=workers(container={"resources": {"limits": {"example.com/device": "1"}}}))
+    users.create({**denied, "metadata": {"name": "job", "namespace": users.namespace}})
+    until(lambda: "exceeded quota" in str(users.get("ipujob", "job").get("status")), SECONDS)
+    created = users.get("ipujob", "job")["metadata"]["creationTimestamp"]
+    numbers = iter(range(1000))
+
+    def reserved_for_a_younger_pod() -> bool:  # timestamps have whole seconds
+        name = f"pod-{next(numbers)}"
+        site.create(name, "1")
+        site.wait_for_event(name, "IPUsReserved")
+        return bool(users.get("pod", name)["metadata"]["creationTimestamp"] > created)
+
+    until(reserved_for_a_younger_pod)
+
+
+def test_a_pod_that_no_controller_can_hold_blocks_nobody(site: Site) -> None:
+    site.create("a-large", "64")
+    site.wait_for_event("a-large", "IPUsPending", "The largest possible one has 32.")
+    site.create("small", "1")
+    site.wait_for_event("small", "IPUsReserved")
 
 
 def test_a_node_without_a_controller(site: Site) -> None:

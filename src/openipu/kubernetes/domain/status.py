@@ -16,6 +16,8 @@ from openipu.kubernetes.domain.names import Name
 Status = dict[str, Any]
 
 INVALID = "IPUJobInvalid"  # reason of a failure that ends when the specification is corrected
+UNSCHEDULABLE = "IPUJobUnschedulable"  # reason of a pending job for which there is no V-IPU controller
+DENIED = "IPUJobPodsDenied"  # reason of a pending job whose pods a quota or a policy denies
 
 _FIRST_BACK_OFF, _LAST_BACK_OFF = 10.0, 300.0  # seconds before a restart
 
@@ -96,9 +98,44 @@ def entered(
     return found
 
 
+def explained(status: Status, job: Name, now: float, reason: str = "", message: str = "") -> Status:
+    """Return the status of a pending job with the reason why it cannot run, or with the usual one.
+
+    An empty message with a reason keeps the present one. Other states stay unchanged.
+    """
+    present = condition(status, State.PENDING)
+    if present is None or present["status"] != "True":
+        return status
+    usual = _MESSAGES[State.PENDING].format(job="/".join(job))
+    new = {"reason": reason or f"IPUJob{State.PENDING.value}", "message": message or usual}
+    if reason and not message:
+        new["message"] = present["message"]
+    if {**present, **new} == present:
+        return status
+    conditions = [
+        {**each, **new, "lastUpdateTime": timestamp(now)} if each is present else each for each in status["conditions"]
+    ]
+    return {**status, "conditions": conditions, "lastMessage": new["message"]}
+
+
+def is_denied(status: Mapping[str, Any]) -> bool:
+    """Return whether the pods of a pending job were denied when it last had IPUs."""
+    return _pending_reason(status) == DENIED
+
+
+def is_held_up(status: Mapping[str, Any]) -> bool:
+    """Return whether a pending job cannot run at present, so that it comes before no other one."""
+    return _pending_reason(status) in (UNSCHEDULABLE, DENIED)
+
+
 def back_off(restarts: int) -> float:
     """Return the seconds between the end of a job and its n-th restart: 10, 20, 40 … up to 300."""
     return float(min(_FIRST_BACK_OFF * 2 ** min(restarts - 1, 16), _LAST_BACK_OFF))
+
+
+def _pending_reason(status: Mapping[str, Any]) -> str:
+    present = condition(status, State.PENDING)
+    return "" if present is None or present["status"] != "True" else str(present["reason"])
 
 
 def _ended(condition: Mapping[str, Any]) -> dict[str, Any]:

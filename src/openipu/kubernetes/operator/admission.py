@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Reservation of partitions for jobs, first come first served in each namespace.
 
+A job that cannot run at present blocks nobody: one that no V-IPU controller can hold, or whose pods were denied. It is
+tried again and again, before all later jobs.
+
 Each instance is a gang of its own: its pods start when it has its partition, whether or not the other instances of the
 job have theirs. So jobs never wait for each other with some of their IPUs in hand.
 """
@@ -9,7 +12,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import structlog
 
@@ -19,7 +23,8 @@ from openipu.kubernetes.domain.environment import Partition
 from openipu.kubernetes.domain.job import Job
 from openipu.kubernetes.domain.job_queue import JobQueue, is_reportable
 from openipu.kubernetes.domain.names import Name
-from openipu.kubernetes.operator.proxy_client import NO_CAPACITY, ProxyClient, ProxyError
+from openipu.kubernetes.domain.status import DENIED, UNSCHEDULABLE
+from openipu.kubernetes.operator.proxy_client import IMPOSSIBLE, NO_CAPACITY, UNAVAILABLE, ProxyClient, ProxyError
 
 _log = structlog.get_logger("openipu.kubernetes.operator.admission")
 
@@ -34,12 +39,37 @@ class Grant:
     since: float
 
 
+class Obstacle(NamedTuple):
+    """Why a job waits. ``reason``: of its condition, if it cannot run at present. Without a text, nothing is known."""
+
+    text: str = ""
+    reason: str = ""
+
+
 @dataclass(slots=True)
 class _PendingReservation:
     job: Job
     instances: set[int]
     reason: str = ""
     reported: int = 0  # position
+    denied: bool = False  # its pods were
+    retry_at: float = 0.0  # of a denied job
+
+    @property
+    def demand(self) -> _Demand:
+        return self.job.shape.ipus, frozenset(self.job.node_selector.items())
+
+
+_Demand = tuple[int, frozenset[tuple[str, str]]]
+"""IPUs of a partition, and the labels of its nodes. Jobs with the same demand can run, or cannot run, together."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Refusal:
+    """Why jobs with a demand cannot run, and when one of them is tried again."""
+
+    text: str
+    retry_at: float = field(compare=False)
 
 
 class Admission:
@@ -53,6 +83,8 @@ class Admission:
         self._retry_seconds = retry_seconds
         self._queue = JobQueue()
         self._pending: dict[Name, _PendingReservation] = {}
+        self._refusals: dict[_Demand, _Refusal] = {}
+        self._unserved: set[Name] = set()  # jobs whose controllers, or the proxy, do not respond
         self._grants: dict[str, dict[int, Grant]] = {}  # UID of a job -> instance -> grant
         self._locks: KeyedLocks[Name] = KeyedLocks()  # held during requests to the proxy
         self._namespaces = WorkQueue(self._serve)
@@ -62,8 +94,13 @@ class Admission:
         return len(self._queue)
 
     @property
+    def unschedulable(self) -> int:
+        """Number of waiting jobs that cannot run at present."""
+        return self._queue.unschedulable
+
+    @property
     def longest_wait(self) -> float:
-        """Seconds for which a job has waited longest for its partitions since this operator leads."""
+        """Seconds for which a job that can run has waited longest for its partitions since this operator leads."""
         return self._queue.longest_wait(time.monotonic())
 
     @property
@@ -83,28 +120,41 @@ class Admission:
         """Return the instances of a job that have a partition, as far as is known."""
         return set(self._grants.get(uid, ()))
 
-    def enqueue(self, job: Job, instance: int, created: str) -> None:
-        """Queue a job for the partition of an instance. ``created``: timestamp that determines its position."""
+    def enqueue(self, job: Job, instance: int, created: str, *, denied: bool = False) -> None:
+        """Queue a job for the partition of an instance. ``created``: timestamp that determines its position.
+
+        ``denied``: its pods were denied when it last had IPUs, so it does not block others.
+        """
         pending = self._pending.setdefault(job.name, _PendingReservation(job, set()))
         if pending.job.uid != job.uid:
             pending = self._pending[job.name] = _PendingReservation(job, set())
-        pending.job = job
+        pending.job, pending.denied = job, denied
         if instance not in pending.instances:
             pending.instances.add(instance)
             self._queue.add(job.name, created, time.monotonic())
-            if self._queue.first(job.name[0]) == job.name:
+            self._sort(pending)
+            if job.name in self._queue.candidates(job.name[0]):
                 self._namespaces.add(job.name[0])
 
-    def obstacle(self, job: Name) -> str:
+    def obstacle(self, job: Name) -> Obstacle:
         """Return why a job waits: its position in its namespace, and why the first job has no IPUs yet.
 
-        Empty if the job does not wait, or if the first request has not failed.
+        Without a text if the job does not wait, or if the first request has not failed.
         """
-        first = self._queue.first(job[0]) if job in self._queue else None
+        if job not in self._queue:
+            return Obstacle()
+        pending = self._pending[job]
+        refusal = self._refusals.get(pending.demand)
+        if refusal is not None:
+            return Obstacle(f"{refusal.text} Until then, other jobs come first.", UNSCHEDULABLE)
+        if pending.denied:
+            text = f"Its pods were denied, so other jobs come first. {pending.reason}" if pending.reason else ""
+            return Obstacle(text, DENIED)
+        first = self._queue.first(job[0])
         if first is None or not self._pending[first].reason:
-            return ""
-        position = self._pending[job].reported = self._queue.position(job)
-        return (
+            return Obstacle()
+        position = pending.reported = self._queue.position(job)
+        return Obstacle(
             f"Position {position} of the jobs in namespace {job[0]} that wait for IPUs. {self._pending[first].reason}"
         )
 
@@ -146,18 +196,37 @@ class Admission:
             pass
 
     async def _serve(self, namespace: str) -> float | None:
-        """Request the partitions of the first job of a namespace. Return the seconds until the next attempt."""
-        name = self._queue.first(namespace)
-        if name is None:
-            return None
+        """Request the partitions of the first jobs of a namespace. Return the seconds until the next attempt."""
+        candidates = self._queue.candidates(namespace)
+        for name in candidates:
+            if not self._is_due(name):
+                continue
+            if await self._request(name):
+                return 0.0
+            if name in self._queue and self._queue.is_schedulable(name):
+                return self._retry_seconds
+        if self._queue.first(namespace) not in (None, *candidates):
+            return 0.0  # the first one cannot run: it is the turn of the next one
+        return self._retry_seconds if candidates else None
+
+    def _is_due(self, name: Name) -> bool:
+        """Return whether a candidate may request partitions now. One that cannot run does so from time to time."""
+        pending = self._pending.get(name)
+        if pending is None or self._queue.is_schedulable(name):
+            return True
+        refusal = self._refusals.get(pending.demand)
+        return time.monotonic() >= (pending.retry_at if refusal is None else refusal.retry_at)
+
+    async def _request(self, name: Name) -> bool:
+        """Request the partitions of a job. Return whether it has received them, or has left the queue."""
         async with self._locks.hold(name):
             pending = self._pending.get(name)
             if pending is None:
-                return 0.0
-            blocking = self._queue.blocked_by(name, time.monotonic())
+                return True
+            blocking = self._queue.blocked_by(name, time.monotonic(), self._unserved)
             if blocking is not None:
                 self._report_wait(pending, f"Job {'/'.join(blocking)} has waited for a long time and comes first.")
-                return self._retry_seconds
+                return False
             try:
                 for instance in sorted(pending.instances):
                     if instance in pending.instances:  # not withdrawn meanwhile
@@ -168,9 +237,37 @@ class Admission:
             except ProxyError as error:
                 if error.reason != NO_CAPACITY and str(error) != pending.reason:
                     _log.warning("partition not reserved", job="/".join(name), error=str(error))
-                self._report_wait(pending, str(error))
-                return self._retry_seconds
-        return 0.0
+                self._refused(pending, error)
+                return False
+        return True
+
+    def _refused(self, pending: _PendingReservation, error: ProxyError) -> None:
+        """Note why a job has received no partition, and whether jobs with its demand can run at all."""
+        name, demand, now = pending.job.name, pending.demand, time.monotonic()
+        pending.retry_at = now + self._retry_seconds
+        if error.reason == UNAVAILABLE:
+            self._unserved.add(name)
+        else:
+            self._unserved.discard(name)
+        before = self._refusals.pop(demand, None)
+        if error.reason in IMPOSSIBLE:
+            self._refusals[demand] = _Refusal(str(error), pending.retry_at)
+        if before != self._refusals.get(demand):
+            self._sort_all(demand)
+        self._report_wait(pending, str(error))
+
+    def _sort_all(self, demand: _Demand) -> None:
+        """Note that jobs with a demand can run, or cannot run, from now on."""
+        for each in [each for each in self._pending.values() if each.demand == demand]:
+            self._sort(each)
+            self._changed(each.job.name)
+        present = {each.demand for each in self._pending.values()}
+        self._refusals = {each: refusal for each, refusal in self._refusals.items() if each in present}
+
+    def _sort(self, pending: _PendingReservation) -> None:
+        """Let a job block others exactly if it can run as far as is known."""
+        can_run = not pending.denied and pending.demand not in self._refusals
+        self._queue.set_schedulable(pending.job.name, schedulable=can_run)
 
     async def _reserve(self, job: Job, instance: int) -> Partition:
         """Reserve the partition of an instance, and note it. Raises ProxyError."""
@@ -201,4 +298,5 @@ class Admission:
         if self._pending.get(name) is pending:
             del self._pending[name]
             self._queue.remove(name)
+            self._unserved.discard(name)
             self._namespaces.add(name[0])

@@ -59,7 +59,13 @@ class ReplicaCollector(Collector):
         waiting = GaugeMetricFamily("ipu_operator_waiting_jobs", "Jobs that wait for partitions.")
         oldest = GaugeMetricFamily(
             "ipu_operator_oldest_wait_seconds",
-            "Time for which a job has waited longest for partitions; 0 for none. A new leader starts at 0.",
+            "Time for which a job that can run has waited longest for partitions; 0 for none. A new leader starts at "
+            "0.",
+        )
+        unschedulable = GaugeMetricFamily(
+            "ipu_operator_unschedulable_jobs",
+            "Waiting jobs that cannot run at present: no V-IPU controller can have their partition, or their pods are "
+            "denied.",
         )
         partitions = GaugeMetricFamily(
             "ipu_operator_partitions",
@@ -81,13 +87,14 @@ class ReplicaCollector(Collector):
                 jobs.add_metric([state.value.lower()], count)
             waiting.add_metric([], len(controller.admission))
             oldest.add_metric([], controller.admission.longest_wait)
+            unschedulable.add_metric([], controller.admission.unschedulable)
             found = controller.partitions.counts()
             for each in _PARTITION_STATES:
                 partitions.add_metric([each.lower() or "unknown"], found[each])
             for name, queue in controller.queues.items():
                 depth.add_metric([name], len(queue))
                 longest.add_metric([name], queue.longest_seconds)
-        yield from (build, leader, jobs, waiting, oldest, partitions, depth, longest)
+        yield from (build, leader, jobs, waiting, oldest, unschedulable, partitions, depth, longest)
 
 
 def registry(meters: Meters, replica: Replica) -> CollectorRegistry:

@@ -226,7 +226,8 @@ class PodController:
 
 
 def _waits(job: Mapping[str, Any]) -> bool:
-    """Return whether a job waits for IPUs."""
+    """Return whether a job that can run waits for IPUs."""
     state = job.get("status") or {}
     is_active = not job["metadata"].get("deletionTimestamp") and not job["spec"].get("suspend")
-    return is_active and status.state(state) is status.State.PENDING and not state.get("iPUPartitionCreated")
+    is_pending = status.state(state) is status.State.PENDING and not status.is_held_up(state)
+    return is_active and is_pending and not state.get("iPUPartitionCreated")

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from openipu.kubernetes.cluster.work_queue import WorkQueue
 from openipu.kubernetes.domain.job_queue import PATIENCE_SECONDS, JobQueue
 from openipu.kubernetes.domain.names import Name
-from openipu.kubernetes.operator.proxy_client import ProxyClient, ProxyError
+from openipu.kubernetes.operator.proxy_client import IMPOSSIBLE, ProxyClient, ProxyError
 
 Group = tuple[str, ...]
 """Addresses of the controllers of a node."""
@@ -39,6 +39,7 @@ class PodQueue:
     """Waiting pods. ``reserved`` is called with a pod and its partition, ``refused`` with a pod and a sentence.
 
     ``older_job`` returns the name of a job of a namespace that waits for IPUs and was created before a time.
+    Pods that no controller of their node can ever hold block nobody.
     """
 
     def __init__(
@@ -89,29 +90,52 @@ class PodQueue:
                 self._turns.add((group, namespace))
 
     async def _serve(self, turn: tuple[Group, str]) -> float | None:
-        """Request the partition of the first pod of a namespace. Return the seconds until the next attempt."""
+        """Request the partition of the first pods of a namespace. Return the seconds until the next attempt."""
         group, namespace = turn
         queue = self._queues.get(group)
-        name = None if queue is None else queue.first(namespace)
-        if queue is None or name is None:
+        candidates = [] if queue is None else queue.candidates(namespace)
+        if queue is None or not candidates:
             return None
+        impossible: dict[int, str] = {}  # number of IPUs -> why no controller of the group can ever have them
+        for name in candidates:
+            if await self._request(queue, name, impossible):
+                return 0.0
+            if name in queue and queue.is_schedulable(name):
+                return self._retry_seconds
+        is_next = queue.first(namespace) not in (None, *candidates)
+        return 0.0 if is_next else self._retry_seconds
+
+    async def _request(self, queue: JobQueue, name: Name, impossible: dict[int, str]) -> bool:
+        """Request the partition of a pod. Return whether it has received it, or has left the queue."""
         async with self._locks[name]:
             pod = self._pods.get(name)
             if pod is None:
-                return 0.0
+                return True
             obstacle = self._obstacle(queue, pod)
             if obstacle:
                 self._refused(pod, obstacle)
-                return self._retry_seconds
+                return False
             try:
-                partition = await self._proxy.reserve_for_pod(name, pod.uid, pod.ipus, pod.node_labels)
+                if pod.ipus not in impossible:
+                    partition = await self._proxy.reserve_for_pod(name, pod.uid, pod.ipus, pod.node_labels)
             except ProxyError as error:
-                self._refused(pod, str(error))
-                return self._retry_seconds
+                if error.reason not in IMPOSSIBLE:
+                    self._set_schedulable(pod, str(error), schedulable=True)
+                    return False
+                impossible[pod.ipus] = str(error)
+            if pod.ipus in impossible:
+                self._set_schedulable(pod, impossible[pod.ipus], schedulable=False)
+                return False
             if self._pods.get(name) is pod:
                 self._leave(pod)
             self._reserved(pod, partition)
-        return 0.0
+        return True
+
+    def _set_schedulable(self, pod: WaitingPod, reason: str, *, schedulable: bool) -> None:
+        """Note why a pod has received no partition, and whether it can receive one when IPUs are free."""
+        if self._pods.get(pod.name) is pod:
+            self._queues[pod.group].set_schedulable(pod.name, schedulable=schedulable)
+        self._refused(pod, reason)
 
     def _obstacle(self, queue: JobQueue, pod: WaitingPod) -> str:
         """Return which job or pod comes first, an empty text if none does."""

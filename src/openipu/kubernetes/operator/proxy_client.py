@@ -23,7 +23,7 @@ _TIMEOUT_SECONDS = 240.0  # a reset waits until the partition is ACTIVE
 _CONNECT_SECONDS = 5.0
 
 NO_CAPACITY = "NoCapacity"
-NO_CONTROLLER = "NoController"
+IMPOSSIBLE = frozenset({"NoController", "TooLarge"})  # no release of IPUs helps
 UNAVAILABLE = "Unavailable"
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import http
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from openipu.kubernetes.cluster.client import ApiError, Object
 from openipu.kubernetes.cluster.events import EventRecorder
@@ -17,13 +16,14 @@ from openipu.kubernetes.cluster.informer import Key
 from openipu.kubernetes.domain import job as ipujob
 from openipu.kubernetes.domain import plan, progress, reserved, validation
 from openipu.kubernetes.domain import status as statuses
-from openipu.kubernetes.domain.job import CleanPodPolicy, Job
+from openipu.kubernetes.domain.job import CleanPodPolicy
 from openipu.kubernetes.domain.plan import Instance
 from openipu.kubernetes.domain.progress import KILLED, Progress, Stage
 from openipu.kubernetes.domain.status import State, Status
 from openipu.kubernetes.operator.admission import Admission
 from openipu.kubernetes.operator.children import Children, NameInUseError
 from openipu.kubernetes.operator.job_store import JobStore, has_finalizer
+from openipu.kubernetes.operator.job_view import JobView
 from openipu.kubernetes.operator.partition_watch import PartitionWatch
 from openipu.kubernetes.operator.proxy_client import ProxyClient, ProxyError
 
@@ -31,34 +31,6 @@ _CONFLICT_SECONDS = 0.1  # until the cache has the change that caused a conflict
 _DENIED_SECONDS = 30.0  # until pods that a quota has denied are tried again
 _RETRY_SECONDS = 2.0  # after an error that disappears without a change of the job
 _STUCK_SECONDS = 5.0  # between checks of pods that do not end
-
-
-@dataclass(slots=True)
-class _View:
-    """A job as the last step has left it. ``status``: the new one, written at the end."""
-
-    thing: Object
-    job: Job
-    status: Status
-    pods: list[Object]
-    instances: Sequence[Instance] = ()
-    events: list[tuple[str, str, bool]] = field(default_factory=list)
-
-    @property
-    def restarts(self) -> int:
-        return int(self.status.get("restartCount", 0))
-
-    def enter(self, state: State, cause: str = "", reason: str = "") -> None:
-        """Enter a state with an event, unless the job is in it."""
-        if statuses.state(self.status) is state and state is not State.RESTARTING:
-            return
-        self.status = statuses.entered(self.status, state, self.job.name, time.time(), cause, reason)
-        last = self.status["conditions"][-1]
-        self.add_event(last["reason"], last["message"], warning=state in (State.FAILED, State.RESTARTING))
-
-    def add_event(self, reason: str, message: str, *, warning: bool = False) -> None:
-        """Add an event, which is written after the status."""
-        self.events.append((reason, message, warning))
 
 
 class Reconciler:
@@ -117,12 +89,12 @@ class Reconciler:
         problems = [] if statuses.is_finished(status) else validation.problems(thing)
         if problems:
             return await self._reject(name, thing, status, pods, problems)
-        view = _View(thing, ipujob.read(thing), status, pods)
+        view = JobView(thing, ipujob.read(thing), status, pods)
         due = await self._step(view)
         await self._write_status(view)
         return due
 
-    async def _step(self, view: _View) -> float | None:
+    async def _step(self, view: JobView) -> float | None:
         if statuses.is_finished(view.status):
             return await self._finish(view)
         if view.job.suspended:
@@ -138,7 +110,7 @@ class Reconciler:
             await self._write_status(view)
         return await self._advance(view)
 
-    async def _advance(self, view: _View) -> float | None:
+    async def _advance(self, view: JobView) -> float | None:
         """Advance the job: replace outdated pods, evaluate its result, create missing pods."""
         job = view.job
         found = plan.make(job, view.pods, view.restarts)
@@ -163,7 +135,7 @@ class Reconciler:
         self._report(view)
         return min((each for each in dues if each is not None), default=None)
 
-    def _end(self, view: _View, instances: Sequence[Instance]) -> Progress | None:
+    def _end(self, view: JobView, instances: Sequence[Instance]) -> Progress | None:
         """Return how the present attempt has ended, None if it has not."""
         for each in instances:
             if each.progress.stage is Stage.FAILED:
@@ -176,11 +148,11 @@ class Reconciler:
             return Progress(Stage.SUCCEEDED)
         return None
 
-    def _is_lost(self, view: _View, instance: Instance) -> bool:
+    def _is_lost(self, view: JobView, instance: Instance) -> bool:
         has_pods = bool(instance.pods) and instance.progress.stage in (Stage.STARTING, Stage.RUNNING)
         return has_pods and self._partitions.is_lost(view.job.uid, instance.number)
 
-    def _restart_or_end(self, view: _View, ended: Progress) -> None:
+    def _restart_or_end(self, view: JobView, ended: Progress) -> None:
         policy, count = view.job.restarts, view.restarts
         if policy.permitted(ended.exit_code, count):
             view.status["restartCount"] = count + 1
@@ -192,7 +164,7 @@ class Reconciler:
             restarts = f" It was restarted {count} times." if count > 1 else " It was restarted once." if count else ""
             view.enter(State.FAILED, ended.cause + restarts)
 
-    def _restart_delay(self, view: _View) -> float:
+    def _restart_delay(self, view: JobView) -> float:
         """Return the seconds until the next attempt may start, 0 if it may start now."""
         restarting = statuses.condition(view.status, State.RESTARTING)
         if restarting is None or restarting["status"] != "True":
@@ -200,7 +172,7 @@ class Reconciler:
         pause = statuses.back_off(view.restarts) * self._back_off_scale
         return max(0.0, statuses.seconds(restarting["lastTransitionTime"]) + pause - time.time())
 
-    async def _create_missing(self, view: _View, instance: Instance) -> float | None:
+    async def _create_missing(self, view: JobView, instance: Instance) -> float | None:
         """Create the missing pods of an instance if it has its partition."""
         job, number = view.job, instance.number
         denied = self._denied.get((job.uid, number), 0.0) - time.monotonic()
@@ -214,7 +186,8 @@ class Reconciler:
                 partition = await self._admission.resume(job, number)
             else:
                 created = view.thing["metadata"]["creationTimestamp"]
-                self._admission.enqueue(job, number, created)
+                is_denied = (job.uid, number) in self._denied or statuses.is_denied(view.status)
+                self._admission.enqueue(job, number, created, denied=is_denied)
                 return None
             if not job.has_launcher and not instance.pods and view.restarts:
                 await self._proxy.reset(job.name, job.uid, number)
@@ -232,11 +205,13 @@ class Reconciler:
             return _RETRY_SECONDS
         except ApiError as error:
             return await self._pods_rejected(view, number, error)
+        if done:
+            self._denied.pop((job.uid, number), None)
         if not before:
             view.add_event("PodsCreated", f"Created the pods of instance {number} with partition {partition.id}.")
         return None if done else _RETRY_SECONDS
 
-    async def _pods_rejected(self, view: _View, instance: int, error: ApiError) -> float | None:
+    async def _pods_rejected(self, view: JobView, instance: int, error: ApiError) -> float | None:
         """Handle pods that the API server has rejected: wait for a quota, or fail."""
         job = view.job
         if error.code in (http.HTTPStatus.BAD_REQUEST, http.HTTPStatus.UNPROCESSABLE_ENTITY):
@@ -244,6 +219,7 @@ class Reconciler:
             return None
         if error.code != http.HTTPStatus.FORBIDDEN:
             raise error
+        view.explain(statuses.DENIED, f"Pods are denied: {error}")
         view.status["lastMessage"] = f"Pods are denied: {error}"
         view.add_event("PodsDenied", str(error), warning=True)
         self._denied[job.uid, instance] = time.monotonic() + _DENIED_SECONDS
@@ -251,7 +227,7 @@ class Reconciler:
         await self._children.delete_pods(job.name, [each for each in view.pods if plan.instance_of(each) == instance])
         return await self._give_back(view, instance, _DENIED_SECONDS)
 
-    async def _give_back(self, view: _View, instance: int, seconds: float) -> float:
+    async def _give_back(self, view: JobView, instance: int, seconds: float) -> float:
         """Release the partition of an instance whose pods are denied for ``seconds``, when its pods have ended."""
         job = view.job
         if instance not in self._partitions.instances(job.uid):
@@ -262,21 +238,23 @@ class Reconciler:
             await self._release(job.name, job.uid, instance)
         return min(seconds, _RETRY_SECONDS)
 
-    def _report(self, view: _View) -> None:
+    def _report(self, view: JobView) -> None:
         """Bring state and message up to date."""
         stages = [each.progress.stage for each in view.instances]
         complete = [each for each in view.instances if not each.missing]
+        waiting, reason = self._admission.obstacle(view.job.name)
+        if reason or not any((view.job.uid, each.number) in self._denied for each in view.instances):
+            view.explain(reason, waiting)
         if stages and all(stage in (Stage.RUNNING, Stage.SUCCEEDED) for stage in stages):
             view.enter(State.RUNNING)
             return
-        waiting = self._admission.obstacle(view.job.name)
         obstacle = waiting or progress.obstacle(pod for each in complete for pod in each.pods)
         if obstacle and view.status.get("lastMessage") != obstacle:
             view.status["lastMessage"] = obstacle
             if not waiting:
                 view.add_event("PodNotStarting", obstacle, warning=True)
 
-    async def _release_surplus(self, view: _View) -> float | None:
+    async def _release_surplus(self, view: JobView) -> float | None:
         """Release the partitions of instances that a smaller number of instances has removed, after their pods."""
         job = view.job
         surplus = {number for number in self._partitions.instances(job.uid) if number >= job.instances}
@@ -287,7 +265,7 @@ class Reconciler:
             view.add_event("PartitionReleased", f"Released the partition of instance {number}.")
         return None
 
-    async def _finish(self, view: _View) -> float | None:
+    async def _finish(self, view: JobView) -> float | None:
         """Delete the pods of a job that has ended, as its policy says."""
         await self._admission.withdraw(view.job.name)
         match view.job.clean_pods:
@@ -298,7 +276,7 @@ class Reconciler:
                 await self._children.delete_pods(view.job.name, workers)
         return None
 
-    async def _suspend(self, view: _View) -> float | None:
+    async def _suspend(self, view: JobView) -> float | None:
         """Delete the pods of a job, and then release its partitions."""
         job = view.job
         await self._admission.withdraw(job.name)
@@ -365,7 +343,7 @@ class Reconciler:
         self._partitions.drop(uid, instance)
         return done
 
-    async def _write_status(self, view: _View) -> None:
+    async def _write_status(self, view: JobView) -> None:
         """Write the status if it differs, and then the events."""
         if not statuses.is_finished(view.thing.get("status") or {}):
             view.thing = await self._jobs.write_status(view.job.name, view.thing, self._status(view))
@@ -374,7 +352,7 @@ class Reconciler:
             await self._events.record(view.thing, reason, message, warning=warning)
         view.events.clear()
 
-    def _status(self, view: _View) -> Status:
+    def _status(self, view: JobView) -> Status:
         """Return the status with the present counts."""
         job = view.job
         instances = 0 if job.suspended else job.instances

@@ -42,6 +42,7 @@ from openipu.kubernetes.proxy.reservations import (
     PartitionFailedError,
     Reservation,
     Reservations,
+    TooLargeError,
 )
 from openipu.kubernetes.proxy.survey import Survey
 from openipu.kubernetes.proxy.tracker import Tracker, TrackerError
@@ -55,6 +56,7 @@ _FAILURES: dict[type[Exception], tuple[int, str]] = {
     MissingPartitionError: (404, "NotFound"),
     NoCapacityError: (409, "NoCapacity"),
     NoControllerError: (409, "NoController"),
+    TooLargeError: (409, "TooLarge"),
     PartitionFailedError: (409, "PartitionFailed"),
     VipuError: (502, "Rejected"),
     ControllersUnavailableError: (503, "Unavailable"),

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from openipu.kubernetes.domain.controllers import Controller
+from openipu.kubernetes.domain.scheduling import SIZES
 from openipu.kubernetes.domain.visibility import Partition
 from openipu.shared.vipu import ipuof
 from openipu.shared.vipu.client import REMOVAL_SECONDS, Client, Connection, VipuError, partition_status
@@ -47,6 +48,16 @@ class Inventory:
     partitions: Mapping[str, Partition]
 
 
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """Room for partitions of one size. ``now``: how many fit. ``largest``: IPUs of the largest one that fits into
+    an empty controller.
+    """
+
+    now: int
+    largest: int
+
+
 class ControllerClient:
     """A V-IPU controller. All methods raise VipuError."""
 
@@ -65,6 +76,10 @@ class ControllerClient:
     async def fits(self, size: int) -> int:
         """Return how many more partitions of a size fit."""
         return await self._run(lambda: self._fits(size))
+
+    async def fit(self, size: int) -> Fit:
+        """Return the room for partitions of a size, now and when all other partitions are removed."""
+        return await self._run(lambda: self._fit(size))
 
     async def inventory(self, sizes: Sequence[int]) -> Inventory:
         """Return the IPUs and partitions. ``sizes``: of partitions that may fit."""
@@ -140,6 +155,21 @@ class ControllerClient:
         if allocations is None:
             return self._inventory([size]).fits[size]
         return self._count_fits(allocations, [size])[size]
+
+    def _fit(self, size: int) -> Fit:
+        allocations = self._allocations()
+        if allocations is None:
+            inventory = self._inventory([size])
+            return Fit(inventory.fits[size], max(each for each in (0, *SIZES) if each <= inventory.total))
+        now, largest = 0, 0
+        for each in allocations:
+            fits, total = self._count_fits([each], SIZES), each.spec.size * IPUS_PER_MACHINE
+            if each.free_ipus == total:  # partitions need neighbouring machines, so there may be less room than IPUs
+                possible = max((each for each, count in fits.items() if count), default=0)
+            else:
+                possible = max(each for each in (0, *SIZES) if each <= total)
+            now, largest = now + fits[size], max(largest, possible)
+        return Fit(now, largest)
 
     def _count_fits(self, allocations: list[Any], sizes: Sequence[int]) -> dict[int, int]:
         counts = dict.fromkeys(sizes, 0)

@@ -37,6 +37,12 @@ class NoCapacityError(Exception):
     error_code = "OPU608"
 
 
+class TooLargeError(Exception):
+    """Raised when a partition is larger than any that the controllers can have, even when they are empty."""
+
+    error_code = "OPU608"
+
+
 class NoControllerError(Exception):
     """Raised when no controller of the list may have a partition."""
 
@@ -74,6 +80,7 @@ class _Refusals:
     """Reasons why no controller has created a partition."""
 
     full: bool = False
+    largest: int = 0  # IPUs of the largest partition that a controller can have
     unreachable: list[str] = field(default_factory=list)
     rejections: list[VipuError] = field(default_factory=list)
 
@@ -90,6 +97,11 @@ class _Refusals:
             return self.rejections[0]
         if self.unreachable and not self.full:
             return ControllersUnavailableError(self.unreachable[0])
+        if not self.full:
+            return TooLargeError(
+                f"No V-IPU controller that the job may use can have a partition of {size} IPUs. The largest possible "
+                f"one has {self.largest}. Request fewer IPUs, or add IPU-Machines to the allocation."
+            )
         text = f"No V-IPU controller has {size} free IPU{'s' if size > 1 else ''} for a partition."
         return NoCapacityError(" ".join([text, *self.unreachable]))
 
@@ -131,7 +143,8 @@ class Reservations:
     ) -> Reservation:
         """Return the partition of an instance, a new one if it has none. ``usable`` restricts the controllers.
 
-        Raises NoControllerError, NoCapacityError, ControllersUnavailableError, TrackerError and VipuError.
+        Raises NoControllerError, TooLargeError, NoCapacityError, ControllersUnavailableError, TrackerError and
+        VipuError.
         """
         async with self._locks.hold((owner.uid, instance)):
             record = self.find(owner.uid, instance)
@@ -229,17 +242,21 @@ class Reservations:
         self, owner: Owner, instance: int, size: int, workers: int, usable: Callable[[ControllerClient], bool]
     ) -> Reservation:
         refusals, clients = _Refusals(), [each for each in self._pool if usable(each)]
-        if len(self._pool) and not clients:
+        if not len(self._pool):
+            raise NoControllerError("There is no V-IPU controller. Set vipuControllers.")
+        if not clients:
             raise NoControllerError(
                 "No V-IPU controller has the label of these nodes. Label the nodes, or select nodes with its label."
             )
         for client in clients:
             try:
-                if not await client.fits(size):
-                    refusals.full = True
-                    continue
+                fit = await client.fit(size)
             except VipuError as error:
                 refusals.unreachable.append(str(error))
+                continue
+            if not fit.now:
+                refusals.full |= fit.largest >= size
+                refusals.largest = max(refusals.largest, fit.largest)
                 continue
             found = await self._create_at(client, owner, instance, size, workers, refusals)
             if found is not None:

@@ -56,6 +56,52 @@ def test_a_job_that_waits_for_long_blocks_later_ones_of_other_namespaces() -> No
     assert found.blocked_by(("c", "older"), PATIENCE_SECONDS) is None
 
 
+def test_a_job_that_cannot_run_blocks_nobody() -> None:
+    found = queue(("a", "huge", "1"), ("a", "small", "2"), ("b", "other", "3"))
+    found.set_schedulable(("a", "huge"), schedulable=False)
+    assert found.first("a") == ("a", "small")
+    assert found.position(("a", "small")) == 1
+    assert list(found.behind("a")) == []
+    assert found.blocked_by(("b", "other"), PATIENCE_SECONDS) == ("a", "small")
+    found.remove(("a", "small"))
+    assert found.blocked_by(("b", "other"), PATIENCE_SECONDS) is None
+    assert (len(found), ("a", "huge") in found, found.namespaces()) == (2, True, ["a", "b"])
+
+
+def test_a_job_that_cannot_run_is_tried_in_its_turn() -> None:
+    found = queue(("a", "first", "1"), ("a", "second", "2"), ("a", "third", "3"), ("a", "fourth", "4"))
+    for name in ("first", "fourth"):
+        found.set_schedulable(("a", name), schedulable=False)
+    assert found.candidates("a") == [("a", "first"), ("a", "second")]
+    found.remove(("a", "second"))
+    found.remove(("a", "third"))
+    assert found.candidates("a") == [("a", "first"), ("a", "fourth")]
+    assert found.first("a") is None
+    assert found.candidates("b") == []
+
+
+def test_a_job_that_can_run_again_takes_its_place() -> None:
+    found = queue(("a", "early", "1"), ("a", "late", "2"))
+    found.set_schedulable(("a", "early"), schedulable=False)
+    assert not found.is_schedulable(("a", "early"))
+    assert found.longest_wait(10.0) == 10.0
+    found.remove(("a", "late"))
+    assert found.longest_wait(10.0) == 0.0
+    found.add(("a", "late"), "2", 5.0)
+    found.set_schedulable(("a", "early"), schedulable=True)
+    assert found.is_schedulable(("a", "early"))
+    assert [found.position(("a", name)) for name in ("early", "late")] == [1, 2]
+    assert found.remove(("a", "early"))
+    assert found.first("a") == ("a", "late")
+
+
+def test_a_job_without_a_controller_does_not_block_other_namespaces() -> None:
+    """Nobody can use the IPUs of a controller that does not respond, so nothing is gained when others wait."""
+    found = queue(("a", "waits", "1"), ("b", "other", "2"), ("c", "last", "3"))
+    assert found.blocked_by(("b", "other"), PATIENCE_SECONDS, {("a", "waits")}) is None
+    assert found.blocked_by(("c", "last"), PATIENCE_SECONDS, {("a", "waits")}) == ("b", "other")
+
+
 def test_few_positions_are_reported() -> None:
     reported, reports = 0, 0
     for position in range(1000, 0, -1):
@@ -65,18 +111,36 @@ def test_few_positions_are_reported() -> None:
     assert reports < 40
 
 
-@given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 9), st.integers(0, 5), st.booleans()), max_size=60))
-def test_positions_count_from_one_without_gaps(steps: list[tuple[str, int, int, bool]]) -> None:
-    found, members = JobQueue(), {}
-    for namespace, number, created, added in steps:
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from("ab"),
+            st.integers(0, 9),
+            st.integers(0, 5),
+            st.sampled_from(["add", "remove", "park", "restore"]),
+        ),
+        max_size=60,
+    )
+)
+def test_positions_count_from_one_without_gaps(steps: list[tuple[str, int, int, str]]) -> None:
+    found, members, parked = JobQueue(), {}, set()
+    for namespace, number, created, step in steps:
         name = (namespace, f"job{number}")
-        if added:
+        if step == "add":
             found.add(name, str(created), 0.0)
             members.setdefault(name, str(created))
-        else:
+        elif step == "remove":
             assert found.remove(name) == (members.pop(name, None) is not None)
+            parked.discard(name)
+        elif name in members:
+            found.set_schedulable(name, schedulable=step == "restore")
+            parked = parked | {name} if step == "park" else parked - {name}
+    assert found.unschedulable == len(parked)
     for namespace in "ab":
-        ordered = sorted((created, name) for name, created in members.items() if name[0] == namespace)
+        everything = sorted((created, name) for name, created in members.items() if name[0] == namespace)
+        ordered = [each for each in everything if each[1] not in parked]
+        until = everything.index(ordered[0]) + 1 if ordered else len(everything)
+        assert found.candidates(namespace) == [name for _, name in everything[:until]]
         assert [found.position(name) for _, name in ordered] == list(range(1, len(ordered) + 1))
         assert found.first(namespace) == (ordered[0][1] if ordered else None)
 
