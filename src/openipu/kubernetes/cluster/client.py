@@ -33,6 +33,7 @@ _PAGE = 500  # objects of one list request
 _JSON = "application/json"
 _MERGE_PATCH = "application/merge-patch+json"
 _METADATA = f"{_JSON};as=PartialObjectMetadata;g=meta.k8s.io;v=v1,{_JSON}"
+_TEMPORARY = frozenset({"ServerTimeout", "Timeout", "TooManyRequests"})  # reasons
 
 
 class ApiError(Exception):
@@ -62,6 +63,11 @@ class ApiError(Exception):
     def is_conflict(self) -> bool:
         """Return whether the object has changed since it was read."""
         return self.code == http.HTTPStatus.CONFLICT and self.reason != "AlreadyExists"
+
+    @property
+    def is_temporary(self) -> bool:
+        """Return whether the API server requests to try again, for example until a new account has its token."""
+        return self.code == http.HTTPStatus.TOO_MANY_REQUESTS or self.reason in _TEMPORARY
 
     @property
     def is_forbidden(self) -> bool:

@@ -10,6 +10,8 @@ import http
 import time
 from collections.abc import Sequence
 
+import structlog
+
 from openipu.kubernetes.cluster.client import ApiError, Object
 from openipu.kubernetes.cluster.events import EventRecorder
 from openipu.kubernetes.cluster.informer import Key
@@ -27,6 +29,9 @@ from openipu.kubernetes.operator.job_view import JobView
 from openipu.kubernetes.operator.partition_watch import PartitionWatch
 from openipu.kubernetes.operator.proxy_client import ProxyClient, ProxyError
 
+_log = structlog.get_logger("openipu.kubernetes.operator.reconciler")
+
+_TEMPORARY_SECONDS = 0.5  # until the API server has what it waits for
 _CONFLICT_SECONDS = 0.1  # until the cache has the change that caused a conflict
 _DENIED_SECONDS = 30.0  # until pods that a quota has denied are tried again
 _RETRY_SECONDS = 2.0  # after an error that disappears without a change of the job
@@ -69,6 +74,9 @@ class Reconciler:
             if error.is_missing:  # the job or its namespace is gone, and the cache receives this soon
                 self._jobs.discard(name)
                 return _RETRY_SECONDS
+            if error.is_temporary:
+                _log.info("API server requests to try again", job="/".join(name), reason=str(error))
+                return _TEMPORARY_SECONDS
             raise
 
     async def removed(self, name: Key, uid: str) -> None:

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Time limits of requests, in a real HTTP server."""
+"""Limits of requests, in a real HTTP server."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+from typing import Any
 
 import pytest
 import uvicorn
 from fastapi import FastAPI, Request
 
-from openipu.kubernetes.proxy.time_limits import TimeLimits
+from openipu.kubernetes.proxy.request_limits import MAX_BYTES, RequestLimits
 
 app = FastAPI()
 
@@ -24,9 +26,19 @@ async def slow() -> None:
     await asyncio.Event().wait()
 
 
-async def respond(path: str, length: int, *chunks: bytes) -> str:
-    """Return the answer to a request with a body in chunks."""
-    config = uvicorn.Config(TimeLimits(app, 0.3, 0.3), "127.0.0.1", 0, log_config=None, lifespan="off")
+LARGE = {"/large": 4 * MAX_BYTES}
+
+
+@app.post("/large")
+async def large(request: Request) -> int:
+    return len(await request.body())
+
+
+async def respond(path: str, length: int | None, *chunks: bytes, seconds: float = 0.3) -> str:
+    """Return the answer to a request with a body in chunks. ``length``: None for a chunked transfer."""
+    config = uvicorn.Config(
+        RequestLimits(app, seconds, seconds, LARGE), "127.0.0.1", 0, log_config=None, lifespan="off"
+    )
     server = uvicorn.Server(config)
     serving = asyncio.create_task(server.serve())
     try:
@@ -35,12 +47,12 @@ async def respond(path: str, length: int, *chunks: bytes) -> str:
                 await asyncio.sleep(0.01)
             port = server.servers[0].sockets[0].getsockname()[1]
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            writer.write(
-                f"POST {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n".encode()
-            )
-            for each in chunks:
-                writer.write(each)
-                await writer.drain()
+            kind = "Transfer-Encoding: chunked" if length is None else f"Content-Length: {length}"
+            writer.write(f"POST {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{kind}\r\n\r\n".encode())
+            with contextlib.suppress(ConnectionError):  # the server closes early
+                for each in chunks:
+                    writer.write(f"{len(each):x}\r\n".encode() + each + b"\r\n" if length is None else each)
+                    await writer.drain()
             found = await reader.read()
             writer.close()
             return found.decode()
@@ -63,3 +75,58 @@ def test_late_requests_and_answers_are_rejected(
     answer = asyncio.run(respond(path, length, *chunks))
     assert answer.startswith(f"HTTP/1.1 {status} ")
     assert text in answer
+
+
+@pytest.mark.parametrize(
+    ("path", "size", "status"),
+    [
+        ("/size", MAX_BYTES, 200),
+        ("/size", MAX_BYTES + 1, 413),
+        ("/missing", MAX_BYTES + 1, 413),
+        ("/large", LARGE["/large"], 200),
+        ("/large", LARGE["/large"] + 1, 413),
+    ],
+)
+@pytest.mark.parametrize("declared", [True, False])
+def test_large_bodies_are_rejected(path: str, size: int, status: int, declared: bool) -> None:
+    chunks = [b"x" * min(65536, size - start) for start in range(0, size, 65536)]
+    end = () if declared else (b"",)
+    answer = asyncio.run(respond(path, size if declared else None, *chunks, *end, seconds=20.0))
+    assert answer.startswith(f"HTTP/1.1 {status} "), answer
+    limit = LARGE.get(path, MAX_BYTES)
+    assert (str(size) if status == 200 else f"The body has more than {limit} bytes. Send a smaller one.") in answer
+
+
+def test_a_declared_size_is_checked_before_the_body_arrives() -> None:
+    answer = asyncio.run(respond("/size", 10**12, seconds=20.0))
+    assert answer.startswith("HTTP/1.1 413 ")
+
+
+def test_many_bodies_do_not_fill_the_memory() -> None:
+    statuses: list[int] = []
+    entered = 0
+
+    async def application(scope: Any, receive: Any, send: Any) -> None:
+        nonlocal entered
+        await receive()
+        entered += 1
+        await asyncio.Event().wait()
+
+    async def call(limits: RequestLimits) -> None:
+        async def receive() -> Any:
+            return {"type": "http.request", "body": b"x" * MAX_BYTES}
+
+        async def send(message: Any) -> None:
+            statuses.extend([message["status"]] if "status" in message else [])
+
+        await limits({"type": "http", "path": "/", "headers": []}, receive, send)
+
+    async def run() -> None:
+        limits = RequestLimits(application, 20.0, 0.2)
+        await asyncio.gather(*(call(limits) for _ in range(200)))
+        assert 0 < entered < 200
+        assert statuses == [503] * 200  # the others are not answered in time here
+        await asyncio.gather(call(limits))  # the memory of former requests is free again
+        assert entered == 65
+
+    asyncio.run(run())
