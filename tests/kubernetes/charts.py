@@ -18,6 +18,8 @@ RELEASE, FULLNAME = "gc", "gc-ipu-operator"
 MANAGER, PROXY = "controller-manager", "vipu-proxy"
 PROGRAMS: dict[str, click.Command] = {MANAGER: operator, PROXY: proxy}
 VALUES = [name for name, _ in generated.described_values((helm.CHART / "values.yaml").read_text())]
+# Kinds of the Prometheus operator, which an API server has only with its custom resources.
+MONITORING = ("ServiceMonitor", "PrometheusRule")
 CA = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
 OWN_CERTIFICATE = {
     "admissionWebhooks.patch.enabled": False,
@@ -30,9 +32,10 @@ Field = Callable[[Objects], Any]
 
 
 def render(values: dict[str, Any] | None = None, *arguments: str, **settings: Any) -> Objects:
-    """Return the objects of a release. ``values``: dotted name -> value."""
+    """Return the objects of a release in a cluster with the Prometheus operator. ``values``: dotted name -> value."""
+    apis = [word for kind in MONITORING for word in ("--api-versions", f"monitoring.coreos.com/v1/{kind}")]
     given = [word for name, value in (values or {}).items() for word in ("--set-json", f"{name}={json.dumps(value)}")]
-    return helm.template(*given, *arguments, **settings)
+    return helm.template(*apis, *given, *arguments, **settings)
 
 
 def rejection(*arguments: str) -> str:

@@ -81,6 +81,24 @@ def volume_secret(component: str, name: str) -> Field:
     )
 
 
+def alert(name: str, path: str) -> Field:
+    """Return a function that returns a field of an alert, None if there is no such alert."""
+
+    def value(objects: Objects) -> Any:
+        groups = field("PrometheusRule", FULLNAME, "spec groups")(objects) or []
+        found: Any = next((rule for group in groups for rule in group["rules"] if rule["alert"] == name), None)
+        for key in path.split():
+            found = (found or {}).get(key)
+        return found
+
+    return value
+
+
+def threshold(name: str, operator: str = " > ") -> Field:
+    """Return a function that returns the number with which an alert compares, or what else follows an operator."""
+    return lambda objects: (alert(name, "expr")(objects) or "").rpartition(operator)[2]
+
+
 def of_pods(value: str, component: str, older: str = "") -> list[tuple[str, Any, Field, Any]]:
     """Return the effects of the values that each Deployment has."""
     security = older and {"podSecurityContext": "podSecurityPolicyContext"}
@@ -236,6 +254,8 @@ EFFECTS: list[tuple[str, Any, Field, Any]] = [
     ("admissionWebhooks.patch.tolerations", [TOLERATION], job("spec tolerations"), [TOLERATION]),
     ("admissionWebhooks.patch.runAsUser", 7, job("spec securityContext runAsUser"), 7),
     ("admissionWebhooks.certManager.enabled", True, exists("Certificate", f"{FULLNAME}-webhook-certificate"), True),
+    ("serviceMonitor.enabled", True, exists("ServiceMonitor", f"{FULLNAME}-metrics"), True),
+    ("prometheusRule.enabled", True, exists("PrometheusRule", FULLNAME), True),
     ("networkPolicy.enabled", False, exists("NetworkPolicy", f"{FULLNAME}-{PROXY}"), False),
     (
         "networkPolicy.metricsFrom",
@@ -252,6 +272,35 @@ EFFECTS: list[tuple[str, Any, Field, Any]] = [
 ]
 # Values whose effect depends on others: values, a function that returns the effect, and the effect.
 DEPENDENT: list[tuple[dict[str, Any], Field, Any]] = [
+    *(
+        ({"serviceMonitor.enabled": True, name: given}, field("ServiceMonitor", f"{FULLNAME}-metrics", path), expected)
+        for name, given, path, expected in [
+            ("serviceMonitor.labels", {"a": "b"}, "metadata labels a", "b"),
+            ("serviceMonitor.interval", "15s", "spec endpoints 0 interval", "15s"),
+            ("serviceMonitor.tlsConfig", {"serverName": "x"}, "spec endpoints 0 tlsConfig serverName", "x"),
+        ]
+    ),
+    *(
+        ({"prometheusRule.enabled": True, name: given}, effect, expected)
+        for name, given, effect, expected in [
+            ("prometheusRule.labels", {"a": "b"}, field("PrometheusRule", FULLNAME, "metadata labels a"), "b"),
+            (
+                "prometheusRule.job",
+                "x",
+                threshold("IpuOperatorDown", " or "),
+                'absent(up{job="x", namespace="default"})',
+            ),
+            (
+                "prometheusRule.runbook",
+                "http://x",
+                alert("IpuOperatorDown", "annotations runbook_url"),
+                "http://x#ipuoperatordown",
+            ),
+            ("prometheusRule.thresholds.waitSeconds", 7, threshold("IpuJobWaitsLong"), "7"),
+            ("prometheusRule.thresholds.handlerSeconds", 7, threshold("IpuOperatorStuck"), "7"),
+            ("prometheusRule.thresholds.errorRatio", 0.5, threshold("IpuOperatorErrors"), "0.5"),
+        ]
+    ),
     ({"vipuServerAddr": "a", "vipuServerPort": 8191}, controller_list, [("a:8191", None)]),
     (
         {"ipuVisibility.enabled": False, "extendedScheduler.enabled": True},
