@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -33,6 +34,7 @@ from openipu.kubernetes.domain.ownership import conflict, owner
 from openipu.kubernetes.domain.pods import PodOptions
 from openipu.kubernetes.operator import ssh_keys
 
+CHECK_SECONDS = 300.0  # between checks of the objects of a job other than pods
 _UNSEEN_SECONDS = 30.0  # until a new pod must have appeared in the stream of changes
 _UNKNOWN_GRACE_SECONDS = 30.0  # of a deleted pod, until the cache has its deletion timestamp
 _RESOURCES = {
@@ -42,6 +44,10 @@ _RESOURCES = {
     "RoleBinding": ROLE_BINDINGS,
     "Pod": PODS,
 }
+
+
+_Written = tuple[int, str, bool, int]
+"""What the objects of a job other than pods depend on, and its attempt."""
 
 
 class NameInUseError(Exception):
@@ -70,14 +76,18 @@ def needed(pod: Object) -> Object:
 class Children:
     """Writer of the objects and pods of all jobs."""
 
-    def __init__(self, client: Client, cache: Informer, options: PodOptions) -> None:
-        """Find pods in ``cache``, which may be a little late."""
+    def __init__(
+        self, client: Client, cache: Informer, options: PodOptions, check_seconds: float = CHECK_SECONDS
+    ) -> None:
+        """Find pods in ``cache``, which may be a little late. ``check_seconds``: between checks of other objects."""
         self._client = client
         self._cache = cache
         self._options = options
         self._created: defaultdict[Key, dict[str, tuple[str, float]]] = defaultdict(dict)  # not yet in the cache
         self._deleted: defaultdict[Key, set[str]] = defaultdict(set)  # UIDs, still in the cache without a mark
-        self._written: dict[str, tuple[int, str, bool]] = {}  # UID of a job -> what its other objects depend on
+        self._check_seconds = check_seconds
+        self._written: dict[str, _Written] = {}  # by UID of a job
+        self._checked: dict[str, float] = {}  # UID -> when its other objects were checked
         self._ports: ssh_ports.PortBook | None = None
 
     def pods(self, job: Key, uid: str) -> list[Object]:
@@ -113,19 +123,50 @@ class Children:
         self._created.pop(job, None)
         self._deleted.pop(job, None)
         self._written.pop(uid, None)
+        self._checked.pop(uid, None)
         if self._ports is not None:
             self._ports.discard(uid)
 
-    async def write_objects(self, job: Job) -> None:
-        """Create or correct the ConfigMaps of a job and the rights of its launchers. Raises NameInUseError."""
-        state = job.instances, job.template_hash, job.uses_ssh
-        if not job.has_launcher or self._written.get(job.uid) == state:
-            return
-        if job.uses_ssh:
-            await self._create_ssh_keys(job)
+    def until_check(self, job: Job) -> float:
+        """Return the seconds until the objects of a job other than pods must be checked, 0 if they must be now.
+
+        A new leader spreads the first checks of its jobs.
+        """
+        now = time.monotonic()
+        spread = zlib.crc32(job.uid.encode()) / (1 << 32) * self._check_seconds
+        last = self._checked.setdefault(job.uid, now - spread)
+        return max(0.0, last + self._check_seconds - now)
+
+    async def write_objects(self, job: Job, attempt: int, *, check: bool = False) -> bool:
+        """Create or correct the ConfigMaps of a job and the rights of its launchers. Raises NameInUseError.
+
+        They are read again for each attempt, and with ``check``, because users may have deleted them. Return whether
+        they were written or read.
+        """
+        state = job.instances, job.template_hash, job.uses_ssh, attempt
+        before = self._written.get(job.uid)
+        if not job.has_launcher or (before == state and not check):
+            return False
         maps = [manifests.config_map(job, number) for number in range(job.instances)]
-        await asyncio.gather(*(self._write(each, job.uid) for each in (*maps, *manifests.launcher_rights(job))))
-        self._written[job.uid] = state
+        write = self._write if before is None and not check else self._correct
+        await asyncio.gather(*(write(each, job.uid) for each in (*maps, *manifests.launcher_rights(job))))
+        self._written[job.uid], self._checked[job.uid] = state, time.monotonic()
+        return True
+
+    async def create_ssh_keys(self, job: Job) -> bool:
+        """Create the SSH keys of a job that uses SSH, unless it has keys: their name shows whose they are.
+
+        Return whether they are new. Then pods that exist have other keys.
+        """
+        if not job.uses_ssh:
+            return False
+        try:
+            await self._client.create(SECRETS, manifests.ssh_keys(job, ssh_keys.create()))
+        except ApiError as error:
+            if not error.already_exists:
+                raise
+            return False
+        return True
 
     async def create_pods(
         self, job: Job, instance: int, missing: Iterable[str], partition: Partition, attempt: int
@@ -155,14 +196,6 @@ class Children:
             cached = self._cache.get((job[0], each["name"]))
             if cached is not None and cached["metadata"]["uid"] == each["uid"]:
                 self._deleted[job].add(each["uid"])
-
-    async def _create_ssh_keys(self, job: Job) -> None:
-        """Create the SSH keys of a job, unless it has keys: its name shows whose they are."""
-        try:
-            await self._client.create(SECRETS, manifests.ssh_keys(job, ssh_keys.create()))
-        except ApiError as error:
-            if not error.already_exists:
-                raise
 
     def _ssh_ports(self, job: Job, instance: int, attempt: int) -> Sequence[int]:
         """Return the SSH ports of the workers of an instance."""
@@ -210,8 +243,15 @@ class Children:
         except ApiError as error:
             if not error.already_exists:
                 raise
-            metadata = desired["metadata"]
-            found = await self._client.get(resource, metadata["namespace"], metadata["name"])
+            await self._correct(desired, uid)
+
+    async def _correct(self, desired: Object, uid: str) -> None:
+        """Correct an object that should exist, or create it."""
+        resource, metadata = _RESOURCES[desired["kind"]], desired["metadata"]
+        found = await self._client.find(resource, metadata["namespace"], metadata["name"])
+        if found is None:
+            await self._client.create(resource, desired)
+        else:
             _check_owner(found, uid)
             changed = {name: desired[name] for name in ("data", "rules") if found.get(name) != desired.get(name)}
             if changed:

@@ -17,7 +17,7 @@ from openipu.kubernetes.cluster.work_queue import WorkQueue
 from openipu.kubernetes.domain import reserved
 from openipu.kubernetes.domain.pods import PodOptions
 from openipu.kubernetes.operator.admission import Admission
-from openipu.kubernetes.operator.children import Children, job_key, needed
+from openipu.kubernetes.operator.children import CHECK_SECONDS, Children, job_key, needed
 from openipu.kubernetes.operator.job_store import JobStore
 from openipu.kubernetes.operator.meters import Meters, RestartCounter
 from openipu.kubernetes.operator.partition_watch import PartitionWatch
@@ -42,8 +42,12 @@ class JobController:
         watch_seconds: float = 5.0,
         retry_seconds: float = 5.0,
         meters: Meters | None = None,
+        check_seconds: float = CHECK_SECONDS,
     ) -> None:
-        """``watch_seconds``: between readings of partition states. ``retry_seconds``: between attempts to reserve."""
+        """``watch_seconds``: between readings of partition states. ``retry_seconds``: between attempts to reserve.
+
+        ``check_seconds``: between checks of the objects of a job other than pods.
+        """
         spaces = tuple(namespaces)
         meters = meters or Meters()
         self._restarts = RestartCounter(meters)
@@ -60,7 +64,7 @@ class JobController:
         )
         self.admission = Admission(proxy, self.queue.add, retry_seconds)
         self.partitions = PartitionWatch(proxy, self.admission, self._partition_changed, watch_seconds)
-        self._children = Children(client, self.pods, options)
+        self._children = Children(client, self.pods, options, check_seconds)
         self._reconciler = Reconciler(
             JobStore(client, self.jobs),
             self._children,

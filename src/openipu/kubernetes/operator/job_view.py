@@ -11,6 +11,7 @@ from openipu.kubernetes.cluster.client import Object
 from openipu.kubernetes.domain import status as statuses
 from openipu.kubernetes.domain.job import Job
 from openipu.kubernetes.domain.plan import Instance
+from openipu.kubernetes.domain.progress import Progress, Stage
 from openipu.kubernetes.domain.status import State, Status
 
 
@@ -47,3 +48,27 @@ class JobView:
         before, self.status = self.status, statuses.explained(self.status, self.job.name, time.time(), reason, message)
         if reason == statuses.UNSCHEDULABLE and self.status is not before:
             self.add_event(reason, message, warning=True)
+
+    def restart_or_end(self, ended: Progress) -> None:
+        """Count a restart of the job after the end of an attempt, or enter its final state."""
+        policy, count = self.job.restarts, self.restarts
+        if policy.permitted(ended.exit_code, count):
+            self.status["restartCount"] = count + 1
+            cause = ended.cause or "it has ended with success."
+            self.enter(State.RESTARTING, f"restart {count + 1} of {policy.limit}, because {cause}")
+        elif ended.stage is Stage.SUCCEEDED:
+            self.enter(State.SUCCEEDED)
+        else:
+            restarts = f" It was restarted {count} times." if count > 1 else " It was restarted once." if count else ""
+            self.enter(State.FAILED, ended.cause + restarts)
+
+    def restart_delay(self, scale: float) -> float:
+        """Return the seconds until the next attempt may start, 0 if it may start now.
+
+        ``scale``: factor of the back-off.
+        """
+        restarting = statuses.condition(self.status, State.RESTARTING)
+        if restarting is None or restarting["status"] != "True":
+            return 0.0
+        pause = statuses.back_off(self.restarts) * scale
+        return max(0.0, statuses.seconds(restarting["lastTransitionTime"]) + pause - time.time())

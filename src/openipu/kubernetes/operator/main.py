@@ -19,6 +19,7 @@ from openipu.kubernetes.cluster.lease import Election, LeaseTimes
 from openipu.kubernetes.domain import ssh_ports as port_range
 from openipu.kubernetes.domain.pods import PodOptions
 from openipu.kubernetes.operator import metrics, probes
+from openipu.kubernetes.operator.children import CHECK_SECONDS
 from openipu.kubernetes.operator.controller import COMPONENT, JobController
 from openipu.kubernetes.operator.meters import Meters
 from openipu.kubernetes.operator.metrics_certificate import MetricsCertificate
@@ -80,6 +81,12 @@ _MAX_SCRAPES = 100  # connections to the metrics
 )
 @click.option(
     "--retry-seconds", default=5.0, type=click.FloatRange(min=0.1), help="Seconds between attempts to get IPUs."
+)
+@click.option(
+    "--check-seconds",
+    default=CHECK_SECONDS,
+    type=click.FloatRange(min=0.1),
+    help="Seconds between checks of the ConfigMaps and rights of a job.",
 )
 @click.option(
     "--back-off-scale", default=1.0, type=click.FloatRange(min=0), help="Factor of the pauses before restarts."
@@ -146,6 +153,7 @@ async def _serve(
     metrics_certificates: Path | None,
     watch_seconds: float,
     retry_seconds: float,
+    check_seconds: float,
     back_off_scale: float,
     webhook_host: str,
     webhook_port: int,
@@ -181,7 +189,15 @@ async def _serve(
             proxied = partitions.guarded(replica.election.check)
             spaces = _names(watch_namespaces) or ("",)
             jobs = replica.controller = JobController(
-                leading, proxied, pods, spaces, back_off_scale, watch_seconds, retry_seconds, meters
+                leading,
+                proxied,
+                pods,
+                spaces,
+                back_off_scale,
+                watch_seconds,
+                retry_seconds,
+                meters,
+                check_seconds,
             )
             others = PodController(
                 leading,

@@ -126,7 +126,7 @@ class Reconciler:
         surplus_due = await self._release_surplus(view)
         ended = self._end(view, found.instances)
         if ended is not None:
-            self._restart_or_end(view, ended)
+            view.restart_or_end(ended)
             await self._write_status(view)  # counted before anything is deleted
             if statuses.is_finished(view.status):
                 return await self._finish(view)
@@ -134,12 +134,13 @@ class Reconciler:
                 if self._partitions.is_lost(job.uid, each.number):
                     await self._release(job.name, job.uid, each.number)
             await self._children.delete_pods(job.name, view.pods)
-            return self._restart_delay(view)
+            return view.restart_delay(self._back_off_scale)
         await self._children.delete_pods(job.name, found.outdated)
-        delay = self._restart_delay(view)
+        delay = view.restart_delay(self._back_off_scale)
         if delay > 0:
             return delay
         dues = [surplus_due, *[await self._create_missing(view, each) for each in found.instances if each.missing]]
+        dues.append(await self._check_objects(view))
         self._report(view)
         return min((each for each in dues if each is not None), default=None)
 
@@ -159,26 +160,6 @@ class Reconciler:
     def _is_lost(self, view: JobView, instance: Instance) -> bool:
         has_pods = bool(instance.pods) and instance.progress.stage in (Stage.STARTING, Stage.RUNNING)
         return has_pods and self._partitions.is_lost(view.job.uid, instance.number)
-
-    def _restart_or_end(self, view: JobView, ended: Progress) -> None:
-        policy, count = view.job.restarts, view.restarts
-        if policy.permitted(ended.exit_code, count):
-            view.status["restartCount"] = count + 1
-            cause = ended.cause or "it has ended with success."
-            view.enter(State.RESTARTING, f"restart {count + 1} of {policy.limit}, because {cause}")
-        elif ended.stage is Stage.SUCCEEDED:
-            view.enter(State.SUCCEEDED)
-        else:
-            restarts = f" It was restarted {count} times." if count > 1 else " It was restarted once." if count else ""
-            view.enter(State.FAILED, ended.cause + restarts)
-
-    def _restart_delay(self, view: JobView) -> float:
-        """Return the seconds until the next attempt may start, 0 if it may start now."""
-        restarting = statuses.condition(view.status, State.RESTARTING)
-        if restarting is None or restarting["status"] != "True":
-            return 0.0
-        pause = statuses.back_off(view.restarts) * self._back_off_scale
-        return max(0.0, statuses.seconds(restarting["lastTransitionTime"]) + pause - time.time())
 
     async def _create_missing(self, view: JobView, instance: Instance) -> float | None:
         """Create the missing pods of an instance if it has its partition."""
@@ -204,7 +185,8 @@ class Reconciler:
             view.add_event("PartitionNotReady", str(error), warning=True)
             return _RETRY_SECONDS
         try:
-            await self._children.write_objects(job)
+            if await self._children.write_objects(job, view.restarts) and await self._replace_ssh_keys(view):
+                return _RETRY_SECONDS
             before = bool(instance.pods) or bool(self._children.pending(job.name))
             done = await self._children.create_pods(job, number, instance.missing, partition, view.restarts)
         except NameInUseError as error:
@@ -218,6 +200,33 @@ class Reconciler:
         if not before:
             view.add_event("PodsCreated", f"Created the pods of instance {number} with partition {partition.id}.")
         return None if done else _RETRY_SECONDS
+
+    async def _check_objects(self, view: JobView) -> float | None:
+        """Write objects again that users have deleted or changed. Return the seconds until the next check."""
+        job = view.job
+        if not job.has_launcher or not any(each.pods for each in view.instances):
+            return None
+        if self._children.until_check(job) <= 0:
+            try:
+                await self._children.write_objects(job, view.restarts, check=True)
+            except NameInUseError as error:
+                view.add_event("NameInUse", str(error), warning=True)
+                return _RETRY_SECONDS
+            if await self._replace_ssh_keys(view):
+                return _RETRY_SECONDS
+        return self._children.until_check(job)
+
+    async def _replace_ssh_keys(self, view: JobView) -> bool:
+        """Create the SSH keys of a job that starts, if it has none. Return whether pods with former keys are deleted.
+
+        A running launcher keeps its connections, and needs no keys until the next attempt.
+        """
+        starting = [each for each in view.instances if each.progress.stage is Stage.STARTING]
+        if not starting or not await self._children.create_ssh_keys(view.job):
+            return False
+        outdated = [pod for each in starting for pod in each.pods]
+        await self._children.delete_pods(view.job.name, outdated)
+        return bool(outdated)
 
     async def _pods_rejected(self, view: JobView, instance: int, error: ApiError) -> float | None:
         """Handle pods that the API server has rejected: wait for a quota, or fail."""

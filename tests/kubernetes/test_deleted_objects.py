@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Objects of live jobs that a user deletes are written again."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.kubernetes.operators import SECONDS, Operator, RunningJob, submit
+from tests.unit.kubernetes.domain.ipujobs import first_form, workers
+from tests.waiting import until
+
+pytestmark = pytest.mark.usefixtures("node")
+
+OBJECTS = ("configmap/job-config", "role/job-launcher", "rolebinding/job-launcher", "serviceaccount/job-launcher")
+
+
+def exists(job: RunningJob, name: str) -> bool:
+    return job.cluster.run("get", name).returncode == 0
+
+
+def delete(job: RunningJob, *names: str) -> None:
+    for name in names:
+        job.cluster.kubectl("delete", name)
+
+
+def secret(job: RunningJob) -> str:
+    """Return the name of the Secret with the SSH keys of a job."""
+    (found,) = job.cluster.get("secrets", "--selector=graphcore.ai/ipujob")["items"]
+    return f"secret/{found['metadata']['name']}"
+
+
+def test_a_restart_finds_its_objects(operator: Operator) -> None:
+    spec = {"launcher": {"command": ["mpirun"], "remoteShell": "SSH"}, "restartPolicy": {"type": "OnFailure"}}
+    job = submit(operator, first_form(workers=workers(2), **spec))
+    job.wait("Running")
+    keys = secret(job)
+    delete(job, "configmap/job-config", keys)
+    job.end("job-launcher", 1)
+    until(lambda: job.status.get("restartCount") == 1, SECONDS, lambda: operator.log[-3000:])
+    job.wait("Running")
+    assert exists(job, "configmap/job-config") and secret(job) == keys
+
+
+def test_objects_of_a_running_job_are_checked(operator: Operator) -> None:
+    operator.kill()
+    operator.options = ("--check-seconds", "0.5")
+    operator.start()
+    job = submit(operator, first_form(workers=workers(2)))
+    job.wait("Running")
+    uids = {name: each["metadata"]["uid"] for name, each in job.pods().items()}
+    delete(job, *OBJECTS)
+    patch = '{"rules": []}'
+    for name in OBJECTS:
+        until(lambda name=name: exists(job, name), SECONDS, lambda: operator.log[-3000:])
+    job.cluster.kubectl("patch", "role/job-launcher", "--type=merge", "--patch", patch)
+    until(lambda: job.cluster.get("role", "job-launcher")["rules"], SECONDS, lambda: operator.log[-3000:])
+    assert {name: each["metadata"]["uid"] for name, each in job.pods().items()} == uids
+    assert job.status["restartCount"] == 0
