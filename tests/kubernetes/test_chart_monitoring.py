@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Alerts and scrapes of the chart. promtool evaluates the alerts on series as the operator exports them."""
+"""Monitoring by the chart. promtool evaluates its alerts on series as the operator exports them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Jobs and pods that cannot run at present: they have a clear reason, and block nobody."""
+"""Jobs that no V-IPU controller can hold, and jobs with denied pods: their reasons, and the order of the others."""
 
 from __future__ import annotations
 

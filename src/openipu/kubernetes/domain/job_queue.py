@@ -6,7 +6,7 @@ When one of them has waited for ``PATIENCE_SECONDS``, no later job of another na
 its own, so large jobs start eventually.
 
 A job that cannot run at present, for example because no V-IPU controller is large enough, is not schedulable. It blocks
-nobody. It keeps its place and is tried in its turn, so it is first again when it can run.
+no other job. It keeps its place and is tried in its turn, so it is first again when it can run.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class JobQueue:
     def blocked_by(self, name: Name, now: float, unserved: Container[Name] = ()) -> Name | None:
         """Return the job of another namespace that has waited too long and is older than this one.
 
-        ``unserved``: jobs whose V-IPU controllers do not respond. Nobody can receive IPUs in their place.
+        ``unserved``: jobs whose V-IPU controllers do not respond. No other job can use their IPUs.
         """
         job = self._jobs[name]
         firsts = (jobs[0] for namespace, jobs in self._schedulable.items() if namespace != name[0])

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Reservation of partitions for jobs, first come first served in each namespace.
 
-A job that cannot run at present blocks nobody: one that no V-IPU controller can hold, or whose pods were denied. It is
-tried again and again, before all later jobs.
+A job that cannot run at present blocks no other: one that no V-IPU controller can hold, or whose pods were denied. It
+is tried again and again, before all later jobs.
 
 Each instance is a gang of its own: its pods start when it has its partition, whether or not the other instances of the
 job have theirs. So jobs never wait for each other with some of their IPUs in hand.
@@ -40,7 +40,7 @@ class Grant:
 
 
 class Obstacle(NamedTuple):
-    """Why a job waits. ``reason``: of its condition, if it cannot run at present. Without a text, nothing is known."""
+    """Cause of the wait of a job, empty if unknown. ``reason``: of its condition, if it cannot run at present."""
 
     text: str = ""
     reason: str = ""
@@ -65,8 +65,8 @@ _Demand = tuple[int, frozenset[tuple[str, str]]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Refusal:
-    """Why jobs with a demand cannot run, and when one of them is tried again."""
+class _Rejection:
+    """Rejection of a demand. ``retry_at``: time of the next request for it."""
 
     text: str
     retry_at: float = field(compare=False)
@@ -83,7 +83,7 @@ class Admission:
         self._retry_seconds = retry_seconds
         self._queue = JobQueue()
         self._pending: dict[Name, _PendingReservation] = {}
-        self._refusals: dict[_Demand, _Refusal] = {}
+        self._rejections: dict[_Demand, _Rejection] = {}
         self._unserved: set[Name] = set()  # jobs whose controllers, or the proxy, do not respond
         self._grants: dict[str, dict[int, Grant]] = {}  # UID of a job -> instance -> grant
         self._locks: KeyedLocks[Name] = KeyedLocks()  # held during requests to the proxy
@@ -144,9 +144,9 @@ class Admission:
         if job not in self._queue:
             return Obstacle()
         pending = self._pending[job]
-        refusal = self._refusals.get(pending.demand)
-        if refusal is not None:
-            return Obstacle(f"{refusal.text} Until then, other jobs come first.", UNSCHEDULABLE)
+        rejection = self._rejections.get(pending.demand)
+        if rejection is not None:
+            return Obstacle(f"{rejection.text} Until then, other jobs come first.", UNSCHEDULABLE)
         if pending.denied:
             text = f"Its pods were denied, so other jobs come first. {pending.reason}" if pending.reason else ""
             return Obstacle(text, DENIED)
@@ -214,8 +214,8 @@ class Admission:
         pending = self._pending.get(name)
         if pending is None or self._queue.is_schedulable(name):
             return True
-        refusal = self._refusals.get(pending.demand)
-        return time.monotonic() >= (pending.retry_at if refusal is None else refusal.retry_at)
+        rejection = self._rejections.get(pending.demand)
+        return time.monotonic() >= (pending.retry_at if rejection is None else rejection.retry_at)
 
     async def _request(self, name: Name) -> bool:
         """Request the partitions of a job. Return whether it has received them, or has left the queue."""
@@ -237,11 +237,11 @@ class Admission:
             except ProxyError as error:
                 if error.reason != NO_CAPACITY and str(error) != pending.reason:
                     _log.warning("partition not reserved", job="/".join(name), error=str(error))
-                self._refused(pending, error)
+                self._rejected(pending, error)
                 return False
         return True
 
-    def _refused(self, pending: _PendingReservation, error: ProxyError) -> None:
+    def _rejected(self, pending: _PendingReservation, error: ProxyError) -> None:
         """Note why a job has received no partition, and whether jobs with its demand can run at all."""
         name, demand, now = pending.job.name, pending.demand, time.monotonic()
         pending.retry_at = now + self._retry_seconds
@@ -249,10 +249,10 @@ class Admission:
             self._unserved.add(name)
         else:
             self._unserved.discard(name)
-        before = self._refusals.pop(demand, None)
+        before = self._rejections.pop(demand, None)
         if error.reason in IMPOSSIBLE:
-            self._refusals[demand] = _Refusal(str(error), pending.retry_at)
-        if before != self._refusals.get(demand):
+            self._rejections[demand] = _Rejection(str(error), pending.retry_at)
+        if before != self._rejections.get(demand):
             self._sort_all(demand)
         self._report_wait(pending, str(error))
 
@@ -262,11 +262,11 @@ class Admission:
             self._sort(each)
             self._changed(each.job.name)
         present = {each.demand for each in self._pending.values()}
-        self._refusals = {each: refusal for each, refusal in self._refusals.items() if each in present}
+        self._rejections = {each: rejection for each, rejection in self._rejections.items() if each in present}
 
     def _sort(self, pending: _PendingReservation) -> None:
-        """Let a job block others exactly if it can run as far as is known."""
-        can_run = not pending.denied and pending.demand not in self._refusals
+        """Mark a job as schedulable exactly if it can run as far as is known."""
+        can_run = not pending.denied and pending.demand not in self._rejections
         self._queue.set_schedulable(pending.job.name, schedulable=can_run)
 
     async def _reserve(self, job: Job, instance: int) -> Partition:

@@ -39,7 +39,7 @@ class PodQueue:
     """Waiting pods. ``reserved`` is called with a pod and its partition, ``refused`` with a pod and a sentence.
 
     ``older_job`` returns the name of a job of a namespace that waits for IPUs and was created before a time.
-    Pods that no controller of their node can ever hold block nobody.
+    Pods that no controller of their node can ever hold block no others.
     """
 
     def __init__(

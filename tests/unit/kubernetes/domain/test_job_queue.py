@@ -96,7 +96,7 @@ def test_a_job_that_can_run_again_takes_its_place() -> None:
 
 
 def test_a_job_without_a_controller_does_not_block_other_namespaces() -> None:
-    """Nobody can use the IPUs of a controller that does not respond, so nothing is gained when others wait."""
+    """No other job can use the IPUs of a controller that does not respond, so nothing is gained when others wait."""
     found = queue(("a", "waits", "1"), ("b", "other", "2"), ("c", "last", "3"))
     assert found.blocked_by(("b", "other"), PATIENCE_SECONDS, {("a", "waits")}) is None
     assert found.blocked_by(("c", "last"), PATIENCE_SECONDS, {("a", "waits")}) == ("b", "other")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Order in which jobs receive partitions, also when some of them cannot run."""
+"""Order in which jobs receive partitions, even when some of them cannot run."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ async def _too_large() -> None:
         assert site.text("a") == "At most 32. Until then, other jobs come first."
         assert site.text("d") == "Position 1 of the jobs in namespace ns that wait for IPUs. Full."
         assert site.admission.unschedulable == 2
-        assert "c" not in site.requests  # the same demand was refused for the first job
+        assert "c" not in site.requests  # the same demand was rejected for the first job
         site.total[""], site.free[""] = 64, 32
         await site.until(lambda: site.text("d").startswith("Position 3"))
         assert site.reason("a") == site.reason("c") == ""
