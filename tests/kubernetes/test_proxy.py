@@ -7,12 +7,13 @@ import json
 import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from openipu.kubernetes.domain import tracking
+from openipu.kubernetes.domain import reserved, tracking
 from openipu.kubernetes.domain.tracking import Owner, Phase, Record
 from openipu.shared.vipu.contract import virmgrpc
 from tests.integration.vipu_servers import InProcess, InstantLife, listed, partition
@@ -290,6 +291,53 @@ def test_a_launcher_resets_the_partition_of_its_job(proxy: Proxy) -> None:
     assert call("PUT", "job-worker-0")[0] == 403
     assert call("PUT", "stranger")[0] == 403
     assert proxy.call("PUT", "/v1/self/partition", token=token(cluster, "job-launcher"))[0] == 403
+
+
+def test_a_pod_cannot_use_the_partition_of_another_namespace(proxy: Proxy) -> None:
+    uid = create_job(proxy, "job")
+    reserve(proxy, uid=uid)
+    other = replace(proxy.cluster, namespace=f"{proxy.cluster.namespace}-attacker")
+    other.kubectl("create", "namespace", other.namespace)
+    other.kubectl("create", "serviceaccount", "job-launcher")
+    owner = {"apiVersion": "graphcore.ai/v1alpha1", "kind": "IPUJob", "name": "job", "uid": uid}
+    labels = {reserved.ROLE_LABEL: reserved.LAUNCHER_ROLE, reserved.INSTANCE_LABEL: "0"}
+    pods = [
+        launcher(other, "thief", labels, [owner]),
+        launcher(other, "odd", {**labels, reserved.INSTANCE_LABEL: "x"}, [owner]),
+    ]
+    for each in pods:  # the garbage collector would delete it: its owner is not in this namespace
+        each["metadata"]["finalizers"] = ["example.com/keep"]
+    other.create(*pods)
+
+    def call(method: str, name: str) -> int:
+        bound = token(other, "job-launcher", pod=other.get("pod", name))
+        return proxy.call(method, "/v1/self/partition", token=bound)[0]
+
+    try:
+        assert [call("PUT", "thief"), call("GET", "thief"), call("GET", "odd")] == [404, 404, 403]
+    finally:
+        for each in pods:
+            name = each["metadata"]["name"]
+            other.kubectl("patch", "pod", name, "--type=merge", '--patch={"metadata":{"finalizers":[]}}')
+
+
+@pytest.mark.parametrize("size", [1 << 31, 1 << 40, -4])
+def test_a_query_with_an_impossible_size(proxy: Proxy, size: int) -> None:
+    status, answer = proxy.call("POST", "/query", {"size": size})
+    assert (status, answer["available"]) == (200, False)
+    assert answer["message"] == f"A partition cannot have {size} IPUs. Use a power of two up to 64."
+
+
+def test_large_bodies_are_rejected(proxy: Proxy) -> None:
+    for path in ("/query", "/v1/partitions", "/missing"):
+        status, answer = proxy.call("POST", path, {"size": 1, "padding": "x" * 300_000})
+        assert (status, answer["reason"]) == (413, "TooLarge"), path
+
+
+def test_a_partition_that_no_controller_can_have(proxy: Proxy) -> None:
+    status, answer = reserve(proxy, size=64)
+    assert (status, answer["reason"]) == (409, "TooLarge")
+    assert "The largest possible one has 32." in answer["message"]
 
 
 def launcher(cluster: Cluster, name: str, labels: dict[str, str], owners: list[dict[str, Any]]) -> dict[str, Any]:

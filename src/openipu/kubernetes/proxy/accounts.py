@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import time
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ _POD_NAME, _POD_UID = "authentication.kubernetes.io/pod-name", "authentication.k
 _ACCOUNT_PREFIX = "system:serviceaccount:"
 _CACHE_SECONDS = 60.0
 _CACHED = 10_000  # tokens
+_REVIEWS = 16  # at the same time: calls with random tokens must not flood the API server
 
 
 class UnauthenticatedError(Exception):
@@ -47,6 +49,7 @@ class Accounts:
         self._client = client
         self._audience = audience
         self._known: dict[bytes, tuple[float, Account]] = {}
+        self._reviews = asyncio.Semaphore(_REVIEWS)
 
     async def identify(self, authorization: str) -> Account:
         """Return the account of an Authorization header. Raises UnauthenticatedError and ApiError."""
@@ -57,7 +60,8 @@ class Accounts:
         known = self._known.get(digest)
         if known is not None and now - known[0] < _CACHE_SECONDS:
             return known[1]
-        account = await self._review(token)
+        async with self._reviews:
+            account = await self._review(token)
         if len(self._known) >= _CACHED:
             self._known.clear()
         self._known[digest] = now, account
@@ -73,8 +77,10 @@ class Accounts:
         for reference in metadata.get("ownerReferences") or []:
             is_job = reference["kind"] == "IPUJob" and reference["apiVersion"].startswith("graphcore.ai/")
             if is_job and labels.get(reserved.ROLE_LABEL) == reserved.LAUNCHER_ROLE:
-                owner = Owner("IPUJob", account.namespace, reference["name"], reference["uid"])
-                return owner, int(labels.get(reserved.INSTANCE_LABEL, "0"))
+                instance = labels.get(reserved.INSTANCE_LABEL, "0")
+                if not (instance.isascii() and instance.isdecimal()):
+                    raise ForbiddenError(f"The label {reserved.INSTANCE_LABEL} of the pod is no number.")
+                return Owner("IPUJob", account.namespace, reference["name"], reference["uid"]), int(instance)
         if annotations.get(reserved.IPU_RESOURCE):
             return Owner("Pod", account.namespace, account.pod, account.pod_uid), 0
         raise ForbiddenError(f"Pod {account.namespace}/{account.pod} is neither a launcher nor a pod with IPUs.")

@@ -49,6 +49,8 @@ from openipu.kubernetes.proxy.tracker import Tracker, TrackerError
 from openipu.shared.vipu.client import VipuError
 from openipu.shared.vipu.object_rules import is_power_of_two
 
+_MAX_QUERY = (1 << 31) - 1  # V-IPU controllers accept 32 bits; larger partitions than MAX_IPUS do not fit
+
 # Exception -> status and reason of the answer.
 _FAILURES: dict[type[Exception], tuple[int, str]] = {
     UnauthenticatedError: (401, "Unauthenticated"),
@@ -99,7 +101,7 @@ def create(
 
     @app.post("/query", summary="Count the further partitions of a size", tags=["open"])
     async def query(request: Query) -> Answer:
-        if not is_power_of_two(request.size):
+        if request.size > _MAX_QUERY or not is_power_of_two(request.size):
             text = f"A partition cannot have {request.size} IPUs. Use a power of two up to {MAX_IPUS}."
             return Answer(available=False, numOfPartitions=0, message=text)
         counts, failures = await survey.fits(request.size)
@@ -233,7 +235,7 @@ def create(
     )
     async def get_own(account: caller) -> Partition:
         owner, instance = await accounts.owner(account)
-        found, state = await reservations.status(owner.uid, instance)
+        found, state = await reservations.status(owner, instance)
         return _partition(found, state)
 
     @app.get(
@@ -247,7 +249,7 @@ def create(
         owner, instance = await accounts.owner(account)
         if owner.kind != "Pod":
             raise ForbiddenError("Only pods apart from jobs read their IPUoF configuration here.")
-        found, _ = await reservations.status(owner.uid, instance)
+        found, _ = await reservations.status(owner, instance)
         return IpuofConfig(partition=found.record.id, config=await found.client.ipuof_config(found.record.id))
 
     return app

@@ -133,6 +133,14 @@ class Reservations:
         records = (each for each in self._tracker.of(uid) if each.phase is not Phase.RELEASING)
         return tracking.find(records, uid, instance)
 
+    def _own(self, owner: Owner, instance: int) -> Record | None:
+        """Return the record of an instance, None if its owner has the same UID, but another namespace or name.
+
+        Pods name their owners themselves. So a pod could name a job of another namespace.
+        """
+        record = self.find(owner.uid, instance)
+        return record if record is not None and record.owner == owner else None
+
     async def reserve(
         self,
         owner: Owner,
@@ -162,7 +170,7 @@ class Reservations:
 
         Raises MissingPartitionError, PartitionFailedError and the errors of ``reserve``.
         """
-        record = self.find(owner.uid, instance)
+        record = self._own(owner, instance)
         if record is None:
             raise MissingPartitionError(f"{owner} has no partition for instance {instance}.")
         # The pods of the partition are on nodes with the label of its controller.
@@ -183,9 +191,9 @@ class Reservations:
                 raise
             return found
 
-    async def status(self, uid: str, instance: int) -> tuple[Reservation, PartitionState]:
+    async def status(self, owner: Owner, instance: int) -> tuple[Reservation, PartitionState]:
         """Return the partition of an instance and its state. Raises MissingPartitionError and VipuError."""
-        record = self.find(uid, instance)
+        record = self._own(owner, instance)
         client = None if record is None else self._pool.find(record.controller)
         if record is None or client is None or record.phase is not Phase.RESERVED:
             raise MissingPartitionError("There is no such partition.")
