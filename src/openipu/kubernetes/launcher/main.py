@@ -18,7 +18,8 @@ import structlog
 
 from openipu.kubernetes import options
 from openipu.kubernetes.cluster.client import PODS, ApiError, Client, Object, open_client
-from openipu.kubernetes.domain import progress, reserved
+from openipu.kubernetes.domain import names, progress, reserved
+from openipu.kubernetes.domain.names import Name
 from openipu.kubernetes.launcher import pod_mode, ssh_files
 from openipu.process import log
 from openipu.process.failures import ProgramError, program_error
@@ -91,7 +92,7 @@ async def _prepare(
     if ssh_keys is None:
         shutil.copy(kubectl, tools / "kubectl")
     async with await open_client(kubeconfig) as client:
-        pods = await _wait_for_workers(client, namespace, workers.split(), addressed=ssh_keys is not None)
+        pods = await _wait_for_workers(client, (namespace, name), workers.split(), addressed=ssh_keys is not None)
     _log.info("all workers are ready")
     if ssh_keys is not None:
         ssh_files.deliver(ssh_keys, tools, pods)
@@ -99,12 +100,13 @@ async def _prepare(
     _log.info("partition is ready", partition=partition)
 
 
-async def _wait_for_workers(client: Client, namespace: str, workers: Sequence[str], *, addressed: bool) -> list[Object]:
+async def _wait_for_workers(client: Client, job: Name, workers: Sequence[str], *, addressed: bool) -> list[Object]:
     """Return the workers when all are ready, and have an address if ``addressed``.
 
     The operator ends the launcher if a worker fails.
     """
-    selector = f"{reserved.ROLE_LABEL}={reserved.WORKER_ROLE}"
+    namespace = job[0]
+    selector = f"{reserved.JOB_LABEL}={names.label(job[1])},{reserved.ROLE_LABEL}={reserved.WORKER_ROLE}"
     while True:
         try:
             found, revision = await client.list(PODS, namespace, selector)
