@@ -199,7 +199,7 @@ async def _serve(
                 meters,
                 check_seconds,
             )
-            others = PodController(
+            others = replica.pods = PodController(
                 leading,
                 proxied,
                 jobs.jobs,
@@ -214,7 +214,7 @@ async def _serve(
                     tasks.create_task(jobs.run())
                     tasks.create_task(others.run())
             finally:
-                replica.controller = None
+                replica.controller = replica.pods = None
 
         webhooks = WebhookServer(
             client,

@@ -85,6 +85,11 @@ class PodController:
         self._notes: asyncio.Queue[tuple[Object, str, str, bool]] = asyncio.Queue()  # events to write
         self._controllers: tuple[float, Controllers] | None = None
 
+    @property
+    def queues(self) -> dict[str, WorkQueue[Any]]:
+        """Name -> work queue."""
+        return {"pods": self._queue, "reservations of pods": self._waiting.queue}
+
     async def run(self) -> None:
         """Serve pods until cancelled."""
         async with asyncio.TaskGroup() as tasks:

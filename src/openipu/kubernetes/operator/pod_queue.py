@@ -63,6 +63,11 @@ class PodQueue:
     def __contains__(self, name: object) -> bool:
         return name in self._pods
 
+    @property
+    def queue(self) -> WorkQueue[tuple[Group, str]]:
+        """Queue of groups and namespaces with waiting pods."""
+        return self._turns
+
     async def run(self) -> None:
         """Reserve partitions until cancelled."""
         await self._turns.run()

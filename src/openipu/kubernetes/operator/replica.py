@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from openipu.kubernetes.cluster.lease import Election
 from openipu.kubernetes.operator.controller import JobController
+from openipu.kubernetes.operator.pod_controller import PodController
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +21,11 @@ class Limits:
 
 @dataclass(slots=True)
 class Replica:
-    """A candidate of the election. ``controller``: while it leads."""
+    """A candidate of the election. ``controller`` of jobs, and ``pods``: while it leads."""
 
     election: Election
     controller: JobController | None = None
+    pods: PodController | None = None
     limits: Limits = Limits()
 
     def stuck(self) -> str:
@@ -33,8 +35,8 @@ class Replica:
         """
         if self.election.idle_seconds > self.limits.election:
             return f"The election has made no attempt for {self.election.idle_seconds:.0f} s."
-        queues = {} if self.controller is None else self.controller.queues
-        for name, queue in queues.items():
+        controllers = [each for each in (self.controller, self.pods) if each is not None]
+        for name, queue in ((name, queue) for each in controllers for name, queue in each.queues.items()):
             if queue.stalled_seconds > self.limits.stalled:
                 return f"No handler of the queue {name} has started or ended for {queue.stalled_seconds:.0f} s."
         return ""

@@ -8,6 +8,8 @@ from collections.abc import Awaitable, Callable
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from openipu.kubernetes.cluster.lease import Election, LeaseTimes
 from openipu.kubernetes.cluster.work_queue import WorkQueue
 from openipu.kubernetes.operator.replica import Limits, Replica
@@ -74,7 +76,8 @@ def test_a_leader_is_ready_when_its_caches_are_complete() -> None:
     assert found.unready() == ""
 
 
-def test_a_queue_whose_handlers_hang_needs_a_restart() -> None:
+@pytest.mark.parametrize("of_pods", [False, True])
+def test_a_queue_whose_handlers_hang_needs_a_restart(of_pods: bool) -> None:
     async def body() -> None:
         leases = Leases()
         release = asyncio.Event()
@@ -84,8 +87,8 @@ def test_a_queue_whose_handlers_hang_needs_a_restart() -> None:
 
         queue = WorkQueue(hang, workers=1)
         leader = replica(leases)
-        controller: Any = SimpleNamespace(synced=True, queues={"jobs": queue})
-        leader.controller = controller
+        controllers: Any = [SimpleNamespace(synced=True, queues=each) for each in ({"jobs": queue}, {})]
+        leader.controller, leader.pods = reversed(controllers) if of_pods else controllers
         tasks = [
             asyncio.create_task(queue.run()),
             asyncio.create_task(leader.election.run(asyncio.Event().wait)),
