@@ -87,6 +87,6 @@ def test_a_denied_job_blocks_no_other_job(operator: Operator) -> None:
     third = submit(operator, first_form(modelReplicas="8"), "d")
     until(lambda: "Position 1 " in third.status.get("lastMessage", ""), SECONDS, lambda: str(third.status))
     cluster.kubectl("delete", "resourcequota", "none")
-    for each in (first, second):
+    for each in (first, second, third):
         each.delete()
     denied.wait("Running")
