@@ -15,7 +15,7 @@ import click
 import structlog
 from click.core import ParameterSource
 
-from openipu.process import log
+from openipu.process import log, memory
 from openipu.process.failures import ProgramError, program_error
 from openipu.process.notify import notify
 from openipu.shared.vipu.addresses import is_wildcard
@@ -361,6 +361,7 @@ def _serve(settings: Settings) -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, stop_signals)
     server = Server(settings)
     bound = server.start()
+    memory.reduce_collections()
     # Log only after a successful start, so that an error of the start stays one line.
     version = metadata.version("openipu")
     addresses = f"{bound[0]}, for administrators on {bound[1]}" if len(bound) > 1 else f"{bound[0]}"
