@@ -25,6 +25,9 @@ class Kind(enum.StrEnum):
     USER = "user"
     REVOKED_KEY = "revoked_key"  # not in the API: lists of certificates contain them
 
+    # A kind equals its value, so both need the same hash. The hash of an enumeration is that of the name, and slow.
+    __hash__ = str.__hash__
+
 
 class Topology(enum.StrEnum):
     """Cabling of the IPU-Links of one IPU-Link domain."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import TypeVar
 
 from openipu.vipu.domain.model import (
@@ -70,7 +71,7 @@ class State:
 
     def table(self, kind: Kind) -> dict[str, Record]:
         """Return the records of one kind by id."""
-        return getattr(self, f"{kind}s")  # type: ignore[no-any-return]
+        return _tables[kind](self)  # type: ignore[no-any-return]
 
     def machines_of(self, partition: Partition) -> Iterator[tuple[str, int]]:
         """Yield the agent and the IPU number of every IPU of a partition, in the order of ``ipus``."""
@@ -148,6 +149,9 @@ class State:
                 _unlink(self.users_of, allocation, record.id)
             for each in record.certificates:
                 _drop(self.certificate_users, each.key, record.id)
+
+
+_tables = {kind: attrgetter(f"{kind}s") for kind in Kind}
 
 
 def _drop(index: dict[_Key, str], key: _Key, id: str) -> bool:

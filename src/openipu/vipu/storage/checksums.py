@@ -31,7 +31,7 @@ from openipu.vipu.domain.model import (
 )
 
 ByKind = dict[Kind, dict[str, int]]
-"""Checksums by kind and id. The hash of a kind is slow, so it is not a part of a key for each record."""
+"""Checksums by kind and id."""
 
 _SORTS = (Agent, Cluster, Allocation, Partition, User, RevokedKey, PlacedIpu, Device, Certificate)
 _values = {sort: attrgetter(*(field.name for field in fields(sort))) for sort in _SORTS}
