@@ -127,6 +127,8 @@ class Link:
 
 def clean(text: str, limit: int = MAX_TEXT) -> str:
     """Return a text of an agent for people: one printable line of at most ``limit`` characters."""
+    if len(text) <= limit and text.isprintable() and " " not in text:  # almost all names and versions
+        return text
     cut = printable = text[: 4 * limit]
     if not cut.isprintable():
         printable = "".join(character if character.isprintable() else " " for character in cut)
