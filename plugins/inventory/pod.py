@@ -29,6 +29,7 @@ description:
   - With O(openstack), all hosts also have C(pod_openstack_config) for the option O(openipu.pod.openstack_pod_network#module:config).
     C(pod_openstack_networks) are the names of the networks in OpenStack. C(pod_openstack_tenants) are the resources for tenants, by
     project. The key V(*) is for all other projects.
+  - With O(kubernetes), all hosts also have C(pod_kubernetes_controllers) for the role P(openipu.pod.ipu_operator#role).
   - Errors are reported with file, line and remedy. No device is contacted.
 requirements:
   - PyYAML
@@ -73,6 +74,13 @@ options:
       - Settings of the networks in OpenStack, all of them optional. These are C(physical_networks), C(mtu), C(dns_domain), C(dns_servers),
         C(management_servers), C(nfs_servers), C(external_network), C(address_scope), C(networks) and C(tenants).
       - Omit for a POD without OpenStack. An empty dictionary uses all defaults.
+    type: dict
+  kubernetes:
+    description:
+      - Nodes of a Kubernetes cluster that are Poplar servers, all settings optional. C(label) is the label of these nodes as C(key=value), by
+        default C(vipu-ctrl) with the name of the POD. C(servers) are the servers, by default all with the role V(poplar). C(node_names) are
+        names in Kubernetes by server, by default the names of the servers.
+      - Omit for a POD without Kubernetes. An empty dictionary uses all defaults.
     type: dict
   deploy:
     description:
@@ -146,6 +154,7 @@ from ansible.utils.unsafe_proxy import wrap_var
 
 from ansible_collections.openipu.pod.plugins.module_utils.pod import model
 from ansible_collections.openipu.pod.plugins.module_utils.pod.cabling import cable_macs
+from ansible_collections.openipu.pod.plugins.module_utils.pod.kubernetes_nodes import controllers
 from ansible_collections.openipu.pod.plugins.module_utils.pod.load import PodError, load
 from ansible_collections.openipu.pod.plugins.module_utils.pod.network_services import network_services
 from ansible_collections.openipu.pod.plugins.module_utils.pod.openstack_networks import (
@@ -291,6 +300,8 @@ def _describe(pod: model.Pod) -> dict[str, t.Any]:
         shared["pod_openstack_config"] = network_config(pod, pod.cloud)
         shared["pod_openstack_networks"] = networks(pod)
         shared["pod_openstack_tenants"] = tenants(pod, pod.cloud)
+    if pod.kubernetes:
+        shared["pod_kubernetes_controllers"] = controllers(pod, pod.kubernetes)
     return {"hosts": hosts, "all": shared, "racks": list(numbers)}
 
 

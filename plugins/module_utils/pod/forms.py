@@ -33,3 +33,12 @@ TEXT = Form(
     "1 to 255 letters, digits, spaces, '.', ',', '_', ':', '/', '+', '@', '(', ')' or '-', and do not start with '-'",
     re.compile(r"(?!-)[\w .,:/+@()-]{1,255}").fullmatch,
 )
+NODE_NAME = Form(
+    "1 to 253 lower-case letters, digits, '-' or '.', as 'kubectl get nodes' prints it",
+    re.compile(r"(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*").fullmatch,
+)
+_LABEL_PART = r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"
+NODE_LABEL = Form(
+    "a label of Kubernetes, such as 'ipunode=pod1'",
+    re.compile(r"([a-z0-9][a-z0-9.-]{0,251}[a-z0-9]/)?%s=%s" % (_LABEL_PART, _LABEL_PART)).fullmatch,
+)

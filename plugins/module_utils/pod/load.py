@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import typing as t
 
-from . import cabling, model, openstack_settings, spec
+from . import cabling, kubernetes_nodes, model, openstack_settings, spec
 from .addresses import Plan, UniqueValues
 from .clusters_and_partitions import ObjectLists
 from .source import Block, PodError, read_csv, read_yaml, relative_to, unknown
@@ -72,6 +72,7 @@ class _Loader:
             partitions=objects.partitions,
             users=objects.users,
             cloud=cloud,
+            kubernetes=kubernetes_nodes.read(self.top, racks),
             deploy=self._deploy(),
         )
 

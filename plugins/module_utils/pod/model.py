@@ -205,6 +205,14 @@ class Cloud:
 
 
 @dataclass(frozen=True)
+class Kubernetes:
+    """Nodes of a Kubernetes cluster that are Poplar servers of the POD."""
+
+    label: str  # key=value, of the nodes
+    nodes: tuple[str, ...]  # names in Kubernetes
+
+
+@dataclass(frozen=True)
 class Pod:
     """A POD."""
 
@@ -222,6 +230,7 @@ class Pod:
     partitions: tuple[Partition, ...]
     users: tuple[User, ...]
     cloud: Cloud | None = None
+    kubernetes: Kubernetes | None = None
     deploy: dict[str, tuple[str, ...]] = field(default_factory=dict)  # roles for hosts, by group of the inventory
 
     @property

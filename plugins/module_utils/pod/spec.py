@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..vipu.partition_fields import IPU_FIELDS, PARTITION_FIELDS, Option
 from ..vipu.ports import AGENT_PORT, CONTROLLER_PORT
-from .forms import NAME, WORD
+from .forms import NAME, NODE_LABEL, WORD
 from .model import DATA, DATA_MTU, MANAGEMENT, VLANS
 from .source import MappingSchema, Spec
 
@@ -45,6 +45,7 @@ POD = MappingSchema(
         "controller": {"type": "dict"},
         "networks": {"type": "dict"},
         "openstack": {"type": "dict"},
+        "kubernetes": {"type": "dict"},
         "deploy": {"type": "dict"},
         "racks": {**_LIST, "required": True},
         "clusters": _LIST,
@@ -93,6 +94,10 @@ PHYSICAL_NETWORKS = MappingSchema(
 )
 CLOUD_NETWORK = MappingSchema("network of openstack", {"gateway": {}, "router_address": {}, "pools": _NAMES})
 TENANT = MappingSchema("tenant", {"project": {"required": True}, "vlan": {"type": "int"}, "allocation": {}})
+KUBERNETES = MappingSchema(
+    "kubernetes",
+    {"label": {"form": NODE_LABEL}, "servers": _NAMES, "node_names": {"type": "dict"}},
+)
 NETWORK = MappingSchema("network", {"vlan": {"type": "int"}, "subnet": {}})
 RACK = MappingSchema(
     "rack",

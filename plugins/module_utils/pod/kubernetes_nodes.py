@@ -1,0 +1,63 @@
+# Copyright (c) openipu.pod contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Reader of the key ``kubernetes`` in pod.yml, and variables of the role ``ipu_operator`` from it."""
+
+from __future__ import annotations
+
+import typing as t
+
+from . import model, spec
+from .addresses import UniqueValues
+from .forms import NODE_LABEL, NODE_NAME
+from .source import Block, MappingSchema, unknown
+
+
+def read(top: Block, racks: t.Sequence[model.Rack]) -> model.Kubernetes | None:
+    """Return the nodes of Kubernetes, None when the key is missing. Raises PodError."""
+    if top.get("kubernetes") is None:
+        return None
+    block = spec.KUBERNETES.check(top["kubernetes"])
+    servers = [server.name for rack in racks for server in rack.servers if "poplar" in server.roles]
+    return model.Kubernetes(_label(block, top["name"]), _nodes(block, servers))
+
+
+def controllers(pod: model.Pod, kubernetes: model.Kubernetes) -> list[dict[str, t.Any]]:
+    """Return the V-IPU controller of a POD as the variable ``ipu_operator_controllers``."""
+    return [
+        {
+            "host": pod.controller_host,
+            "port": pod.controller_port,
+            "label": kubernetes.label,
+            "nodes": list(kubernetes.nodes),
+        }
+    ]
+
+
+def _label(block: Block, pod: str) -> str:
+    label = block.get("label") or "vipu-ctrl=%s" % pod
+    if not NODE_LABEL.accepts(label):
+        raise block.error("the name of the POD makes the invalid label '%s': set kubernetes.label" % label)
+    return str(label)
+
+
+def _nodes(block: Block, servers: t.Sequence[str]) -> tuple[str, ...]:
+    """Return the names of the nodes: those in ``node_names``, or else the names of the servers."""
+    chosen = block.get("servers")
+    for name in chosen or ():
+        if name not in servers:
+            raise block.error("kubernetes: %s" % unknown("Poplar server", name, servers), "servers")
+    if not (chosen or servers):
+        raise block.error("kubernetes: the POD has no server with the role 'poplar': add one, or omit 'kubernetes'")
+    names = block.get("node_names") or Block(block.file, block.line)
+    names = MappingSchema("node_names", {name: {"form": NODE_NAME} for name in chosen or servers}).check(names)
+    used = UniqueValues("node")
+    nodes = []
+    for server in chosen or servers:
+        # kubelet uses the name of the host in lower case.
+        node = names.get(server) or server.lower()
+        if not NODE_NAME.accepts(node):
+            raise block.error("kubernetes: no node can have the name '%s': set it in 'node_names'" % node)
+        used.take(node, "server '%s'" % server, names.error("", server))
+        nodes.append(node)
+    return tuple(nodes)
