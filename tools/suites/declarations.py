@@ -277,6 +277,7 @@ SUITES = (
             "tests/integration/__init__.py",
             "tests/integration/vipu_servers.py",
             "docs/reference/kubernetes.md",  # part of the package
+            "roles/ipu_operator/*",
             "tests/kubernetes/*",
             "tests/unit/__init__.py",
             "tests/unit/kubernetes/*",
@@ -301,7 +302,9 @@ SUITES = (
             "tests/kubernetes/cluster.py",
             "tests/kubernetes/hollow.py",
             "tests/kubernetes/releases.py",
+            "tests/kubernetes/roles.py",
             "tests/kubernetes/examples/*",
+            "roles/ipu_operator/*",
             "tests/pods/*",
             "tools/hosts/*",
             "tools/kubernetes/*",
