@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The role ``ipu_operator`` with hollow nodes: labels, credentials, release, check mode, removal, errors."""
+
+from __future__ import annotations
+
+import base64
+import http.server
+import itertools
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.kubernetes.cluster import ROOT, Cluster
+from tests.kubernetes.releases import CompletingNode
+from tests.kubernetes.roles import ACCESS_KEY, Role
+from tests.ports import free_port
+
+pytestmark = pytest.mark.timeout(1800)  # each test runs Ansible several times
+NODES = ("hollow-role-1", "hollow-role-2")
+JOB = {
+    "apiVersion": "graphcore.ai/v1alpha1",
+    "kind": "IPUJob",
+    "metadata": {"name": "live"},
+    "spec": {
+        "ipusPerJobInstance": "1",
+        "workers": {"template": {"spec": {"containers": [{"name": "a", "image": "a"}]}}},
+    },
+}
+
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nodes(control_plane: Cluster) -> Iterator[None]:
+    """Start two nodes without labels, on which the pods of the chart run."""
+    started = [CompletingNode(control_plane.kubeconfig, name=name, labels={}) for name in NODES]
+    for node in started:
+        node.start()
+    yield
+    for node in started:
+        node.stop()
+
+
+@pytest.fixture
+def idle(control_plane: Cluster, tmp_path: Path) -> Role:
+    """Return the role with a controller of the first node and a namespace that does not exist yet."""
+    variables = {
+        "ipu_operator_controllers": [controller(NODES[0])],
+        "ipu_operator_credentials": [{"user_id": "jobs", "access_key": ACCESS_KEY}],
+        # The API server does not reach the webhooks of hollow pods.
+        "ipu_operator_values": {"admissionWebhooks": {"scope": ["elsewhere"]}},
+        "ipu_operator_verify": False,
+        "ipu_operator_timeout": 60,
+    }
+    return Role(control_plane, tmp_path, f"role-{next(_numbers)}", variables)
+
+
+@pytest.fixture
+def role(idle: Role) -> Iterator[Role]:
+    """Yield the role, and remove at the end what it has installed."""
+    yield idle
+    idle.apply(ipu_operator_state="absent", ipu_operator_force=True)
+
+
+def controller(*nodes: str, **options: Any) -> dict[str, Any]:
+    return {"host": "10.0.0.1", "port": 8090, "label": "ipunode=node1", "nodes": list(nodes), **options}
+
+
+def test_a_life_of_the_operator(role: Role) -> None:
+    cluster, here = role.cluster, f"--namespace={role.namespace}"
+    before = role.versions()
+    assert role.apply("--check") > 0
+    assert role.versions() == before
+
+    assert role.apply() > 0
+    assert role.labels(NODES[0])["ipunode"] == "node1"
+    assert "ipunode" not in role.labels(NODES[1])
+    [secret] = role.secrets()
+    assert {key: base64.b64decode(text).decode() for key, text in secret.items()} == {
+        "user-id": "jobs",
+        "access-key": ACCESS_KEY,
+    }
+    config = cluster.get("configmap", "gc-ipu-operator-vipu-controllers", here)
+    assert config["data"]["controllers.yaml"] == "- 10.0.0.1:8090:ipunode=node1\n"
+    deployments = cluster.get("deployments", here)["items"]
+    assert [each["status"]["readyReplicas"] for each in deployments] == [1, 1]
+
+    before = role.versions()
+    assert role.apply() == 0
+    assert role.apply("--check") == 0
+    assert role.versions() == before
+
+    # A change by hand is drift, which the role repairs.
+    cluster.kubectl("scale", "deployment", "gc-ipu-operator-vipu-proxy", "--replicas=0", here)
+    changed = role.run("--check")
+    assert changed.changed == 1
+    assert "+ replicas: 1" in changed.text
+    assert role.apply() == 1
+    assert cluster.get("deployment", "gc-ipu-operator-vipu-proxy", here)["spec"]["replicas"] == 1
+
+    before = role.versions()
+    assert role.apply("--check", ipu_operator_state="absent") > 0
+    assert role.versions() == before
+    assert role.apply(ipu_operator_state="absent") > 0
+    assert not role.has_crd()
+    assert role.namespace not in cluster.kubectl("get", "namespaces")
+    assert "ipunode" not in role.labels(NODES[0])
+    assert role.apply(ipu_operator_state="absent") == 0
+
+
+def test_labels_follow_the_list_and_those_of_others_stay(role: Role) -> None:
+    cluster = role.cluster
+    cluster.kubectl("label", "node", NODES[1], "ipunode=node1")
+    try:
+        role.apply(ipu_operator_controllers=[controller(*NODES)])
+        assert [role.labels(name)["ipunode"] for name in NODES] == ["node1", "node1"]
+        # Another key for the first node, and the second one is no longer listed.
+        changed = [controller(NODES[0], label="ipunode=node1b"), controller(NODES[0], host="10.0.0.2", label="more=b")]
+        assert role.apply("--check", ipu_operator_controllers=changed) == 2  # labels and release
+        role.apply(ipu_operator_controllers=changed)
+        assert (role.labels(NODES[0])["ipunode"], role.labels(NODES[0])["more"]) == ("node1b", "b")
+        assert role.labels(NODES[1])["ipunode"] == "node1"
+        wrong = role.rejection(ipu_operator_controllers=[controller(*NODES, label="ipunode=other")])
+        assert f"Cannot label nodes: {NODES[1]} has ipunode=node1 instead of ipunode=other" in wrong
+        role.apply(ipu_operator_state="absent")
+        assert not {"ipunode", "more"} & set(role.labels(NODES[0]))
+        assert role.labels(NODES[1])["ipunode"] == "node1"
+    finally:
+        cluster.kubectl("label", "node", NODES[1], "ipunode-")
+
+
+def test_credentials_change_and_disappear(role: Role) -> None:
+    role.apply()
+    revisions = [name for name in role.versions() if "helm.release" in name]
+    ca = role.folder / "ca.crt"
+    ca.write_text("certificate\n")
+    changed = [{"user_id": "jobs", "access_key": ACCESS_KEY, "ca": str(ca)}]
+    assert role.apply("--check", ipu_operator_credentials=changed) == 1
+    assert "ca.crt" not in role.secrets()[0]
+    assert role.apply(ipu_operator_credentials=changed) == 1
+    assert base64.b64decode(role.secrets()[0]["ca.crt"]) == b"certificate\n"
+    assert [name for name in role.versions() if "helm.release" in name] == revisions
+    assert role.apply(ipu_operator_credentials=[]) == 2  # the release, then the Secret
+    assert role.secrets() == []
+
+
+def test_live_jobs_prevent_the_removal(role: Role) -> None:
+    role.apply()
+    role.cluster.create(JOB)
+    rejected = role.rejection(ipu_operator_state="absent")
+    assert "1 IPUJobs or pods with IPUs live (IPUJob default/live). Nothing was changed." in rejected
+    assert "Nothing was changed" in role.rejection("--check", ipu_operator_state="absent")
+    role.cluster.kubectl("patch", "ipujob", "live", "--type=merge", "--patch", '{"status": {"launcherStatus": "x"}}')
+    role.apply(ipu_operator_state="absent", ipu_operator_force=True)
+    assert not role.has_crd()
+
+
+def test_a_namespace_and_objects_of_others_stay(role: Role) -> None:
+    cluster, here = role.cluster, f"--namespace={role.namespace}"
+    cluster.kubectl("create", "namespace", role.namespace)
+    cluster.kubectl("create", "secret", "generic", "mine", here)
+    role.apply()
+    role.apply(ipu_operator_state="absent")
+    left = [each["metadata"]["name"] for each in cluster.get("secrets,configmaps", here)["items"]]
+    assert [name for name in left if not name.startswith(("default-token", "kube-root-ca"))] == ["mine"]
+    cluster.kubectl("delete", "namespace", role.namespace, "--wait=false")
+
+
+POD = """plugin: openipu.pod.pod
+name: pod1
+racks:
+  - name: rack1
+    number: 1
+    servers:
+      - {name: admin, roles: [controller]}
+      - {name: server2}
+clusters: []
+"""
+
+
+def test_the_playbook_reads_the_nodes_from_pod_yml(role: Role) -> None:
+    playbook, pod = ROOT / "playbooks/kubernetes.yml", role.folder / "pod.yml"
+    (role.folder / "machines.csv").write_text(
+        "name,unit,bmc_mac,gw_mac,rnic_mac\nm1,1,02:00:00:00:00:01,02:00:00:00:00:02,02:00:00:00:00:03\n"
+    )
+    del role.variables["ipu_operator_controllers"]
+    pod.write_text(POD)
+    assert role.play(playbook, pod).changed == 0
+    assert not role.has_crd()
+    pod.write_text(f"{POD}kubernetes: {{label: ipunode=pod1, node_names: {{server2: {NODES[1]}}}}}\n")
+    done = role.play(playbook, pod)
+    assert not done.failed, done.text[-6000:]
+    assert role.labels(NODES[1])["ipunode"] == "pod1"
+    config = role.cluster.get("configmap", "gc-ipu-operator-vipu-controllers", f"--namespace={role.namespace}")
+    assert config["data"]["controllers.yaml"] == "- 10.3.1.101:8090:ipunode=pod1\n"
+
+
+def kubeconfig(cluster: Cluster, path: Path, **changes: Any) -> str:
+    """Write a configuration with other settings of the API server, and return its path."""
+    config: Any = yaml.safe_load(cluster.kubeconfig.read_text())
+    config["clusters"][0]["cluster"] |= changes
+    path.write_text(yaml.safe_dump(config))
+    return str(path)
+
+
+BAD = [
+    ({"ipu_operator_controllers": []}, "ipu_operator_controllers is empty. Add the key 'kubernetes' to pod.yml"),
+    (
+        {"ipu_operator_controllers": [controller(label="node1")]},
+        "Cannot use label 'node1' of V-IPU controller 10.0.0.1 in ipu_operator_controllers: write it as key=value.",
+    ),
+    (
+        {"ipu_operator_controllers": [controller("a"), controller("a", host="b", label="ipunode=b")]},
+        "Cannot label node 'a': two V-IPU controllers in ipu_operator_controllers have it",
+    ),
+    (
+        {"ipu_operator_controllers": [controller("missing")]},
+        "Cannot label node 'missing': Kubernetes has no node with this name. Known are hollow-role-1, hollow-role-2.",
+    ),
+    (
+        {"ipu_operator_credentials": [{"controller": "10.0.0.9:8090", "user_id": "a"}]},
+        "Cannot use the credentials of V-IPU controller '10.0.0.9:8090' in ipu_operator_credentials: this controller "
+        "is unknown. Known are 10.0.0.1:8090 and default.",
+    ),
+    (
+        {"ipu_operator_credentials": [{"ca": "/nowhere/ca.crt"}]},
+        "Cannot read '/nowhere/ca.crt', option 'ca' of ipu_operator_credentials: the file does not exist",
+    ),
+    (
+        {"ipu_operator_kubeconfig": "/nowhere/config"},
+        "Cannot read the kubeconfig '/nowhere/config' on localhost (local): the file does not exist. Copy it there, or",
+    ),
+    ({"ipu_operator_kubectl": "/nowhere/kubectl"}, "Cannot run '/nowhere/kubectl' on localhost: "),
+    ({"ipu_operator_helm": "/nowhere/helm"}, "Cannot use '/nowhere/helm' on localhost: it is not Helm 3.17 or later"),
+    ({"ipu_operator_chart": "/nowhere/chart"}, "Cannot read the chart '/nowhere/chart' on localhost: "),
+    ({"ipu_operator_context": "other"}, "Cannot reach the Kubernetes API server of kubeconfig"),
+    ({"ipu_operator_values": {"controler": {}}}, "Cannot install chart"),
+]
+
+
+@pytest.mark.parametrize(("variables", "message"), BAD, ids=[message[:40] for _, message in BAD])
+def test_bad_input_gives_one_message_and_no_change(idle: Role, variables: dict[str, Any], message: str) -> None:
+    assert message in idle.rejection(**variables)
+
+
+def test_an_unreachable_api_server(idle: Role) -> None:
+    file = kubeconfig(idle.cluster, idle.folder / "config", server=f"https://127.0.0.1:{free_port()}")
+    text = idle.rejection(ipu_operator_kubeconfig=file)
+    assert f"Cannot reach the Kubernetes API server of kubeconfig '{file}': " in text
+    assert "The connection to the server 127.0.0.1:" in text
+
+
+class Answering:
+    """Context manager of a server that answers each request with the same JSON, such as the version of Kubernetes."""
+
+    def __init__(self, answer: dict[str, str]) -> None:
+        body = json.dumps(answer).encode()
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                self.send_response(200)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.port = self._server.server_port
+        self._thread = threading.Thread(target=self._server.serve_forever)
+
+    def __enter__(self) -> Answering:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+def test_an_old_api_server(idle: Role) -> None:
+    with Answering({"major": "1", "minor": "19+", "gitVersion": "v1.19.16"}) as server:
+        file = idle.folder / "config"
+        file.write_text(
+            yaml.safe_dump(
+                {
+                    "apiVersion": "v1",
+                    "kind": "Config",
+                    "clusters": [{"name": "old", "cluster": {"server": f"http://127.0.0.1:{server.port}"}}],
+                    "contexts": [{"name": "old", "context": {"cluster": "old", "user": ""}}],
+                    "current-context": "old",
+                }
+            )
+        )
+        text = idle.rejection(ipu_operator_kubeconfig=str(file))
+    assert f"the API server of kubeconfig '{file}' has Kubernetes 1.19. Upgrade it to 1.20 or later." in text
