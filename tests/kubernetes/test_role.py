@@ -37,7 +37,10 @@ _numbers = itertools.count()
 
 @pytest.fixture(scope="module", autouse=True)
 def nodes(control_plane: Cluster) -> Iterator[None]:
-    """Start two nodes without labels, on which the pods of the chart run. Other tests need the custom resource again."""
+    """Start two nodes without labels, on which the pods of the chart run.
+
+    The tests remove the custom resource, which other tests need again.
+    """
     started = [CompletingNode(control_plane.kubeconfig, name=name, labels={}) for name in NODES]
     for node in started:
         node.start()
