@@ -18,7 +18,7 @@ from ansible_collections.openipu.pod.plugins.module_utils.pod import model
 from ansible_collections.openipu.pod.plugins.module_utils.pod.load import PodError, load
 from ansible_collections.openipu.pod.plugins.module_utils.report import runs, vipu_info
 from ansible_collections.openipu.pod.plugins.plugin_utils.rack_report import render
-from ansible_collections.openipu.pod.plugins.plugin_utils.action import plain_args
+from ansible_collections.openipu.pod.plugins.plugin_utils.action import check_pods, plain_args
 from ansible_collections.openipu.pod.plugins.plugin_utils.builtin import run_builtin
 
 _COPIED = ("dest", "mode", "owner", "group", "backup")
@@ -43,6 +43,7 @@ class ActionModule(ActionBase):
 
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> dict[str, t.Any]:
         result: dict[str, t.Any] = super().run(tmp, task_vars)
+        check_pods(self._task, task_vars or {})
         _checked, args = self.validate_argument_spec(self.argument_spec, **self.constraints)
         args = plain_args(args)
         page = render(self._pod(args["pod"]), self._info(args["info"]), self._test_run(args["test_run"]))

@@ -16,12 +16,15 @@ description:
   - Creates the groups C(machines), C(poplar_servers), C(controllers), C(switches) and C(pdus). The groups C(data_switches) and
     C(management_switches) are children of C(switches).
   - Creates one group per rack, with the name of the rack. Creates one group per role of O(deploy), such as C(deploy_common).
-  - Every host has C(pod_kind), C(pod_rack) and C(pod_rack_number). C(pod_addresses) and C(pod_macs) have the address and the MAC of each
-    interface. C(pod_ports) are the switch ports of its cables.
+    Creates the group C(pod_NAME) with all hosts of the POD. Its variables in C(group_vars) override those of the other groups.
+  - Every host has C(pod_device), its name in C(pod.yml) or C(machines.csv), C(pod_kind), C(pod_rack), C(pod_rack_number), and
+    C(pod_rack_group), the name of the group of its rack. C(pod_addresses) and C(pod_macs) are by interface. C(pod_ports) are the switch
+    ports of its cables.
   - IPU-Machines also have C(pod_unit), C(pod_agent_id), C(pod_rack_unit) and C(pod_serial). Switches and PDUs have C(pod_model).
   - Switches also have C(pod_switch_config) for M(openipu.pod.eos_pod), and C(pod_cables) for M(openipu.pod.eos_pod_info).
-  - All hosts have the following variables. C(pod_name), C(pod_file) and C(pod_machines_file) identify the POD. C(pod_networks) are its
-    networks. C(pod_services) are names, addresses and MACs for the role P(openipu.pod.management_server#role).
+  - All hosts have the following variables. C(pod_name), C(pod_file) and C(pod_machines_file) identify the POD. C(pod_group) is a group with
+    all its hosts. C(pod_networks) are its networks. C(pod_services) are names, addresses and MACs for the role
+    P(openipu.pod.management_server#role).
   - C(vipu_api_host) and C(vipu_api_port) are the address of the controller. C(vipu_connection) contains them as C(api_host) and
     C(api_port), for C(module_defaults).
   - C(vipu_pod_agents), C(vipu_pod_clusters), C(vipu_pod_allocations) and C(vipu_pod_partitions) are options of M(openipu.pod.vipu_pod).
@@ -30,6 +33,8 @@ description:
     C(pod_openstack_networks) are the names of the networks in OpenStack. C(pod_openstack_tenants) are the resources for tenants, by
     project. The key V(*) is for all other projects.
   - With O(kubernetes), all hosts also have C(pod_kubernetes_controllers) for the role P(openipu.pod.ipu_operator#role).
+  - Variables that grow with the POD are templates with the lookup P(openipu.pod.pod#lookup), which reads C(pod_file) on the control node. They
+    are C(pod_services), C(pod_openstack_config), C(pod_openstack_tenants), C(pod_kubernetes_controllers), and all variables C(vipu_pod_*).
   - Errors are reported with file, line and remedy. No device is contacted.
 requirements:
   - PyYAML
@@ -47,6 +52,13 @@ options:
     description: Path of the table of IPU-Machines, relative to the folder of this file.
     type: str
     default: machines.csv
+  shared_inventory:
+    description:
+      - Whether the inventory also contains other PODs. Set it in all of them.
+      - The names of hosts and groups of racks then start with the name of the POD, such as C(north-ipum01) and C(north_rack1). The variables
+        of all hosts are then variables of the group C(pod_NAME), such as C(pod_north), and not of C(all).
+    type: bool
+    default: false
   agent_port:
     description: TCP port of the V-IPU agents.
     type: int
@@ -154,17 +166,21 @@ from ansible.utils.unsafe_proxy import wrap_var
 
 from ansible_collections.openipu.pod.plugins.module_utils.pod import model
 from ansible_collections.openipu.pod.plugins.module_utils.pod.cabling import cable_macs
-from ansible_collections.openipu.pod.plugins.module_utils.pod.kubernetes_nodes import controllers
 from ansible_collections.openipu.pod.plugins.module_utils.pod.load import PodError, load
-from ansible_collections.openipu.pod.plugins.module_utils.pod.network_services import network_services
-from ansible_collections.openipu.pod.plugins.module_utils.pod.openstack_networks import (
-    network_config,
-    networks,
-    tenants,
-)
+from ansible_collections.openipu.pod.plugins.module_utils.pod.openstack_networks import networks
 from ansible_collections.openipu.pod.plugins.module_utils.pod.source import relative_to
 from ansible_collections.openipu.pod.plugins.module_utils.pod.spec import HOST_ROLES
 from ansible_collections.openipu.pod.plugins.module_utils.pod.switch_config import switch_config
+from ansible_collections.openipu.pod.plugins.plugin_utils import pod_data
+from ansible_collections.openipu.pod.plugins.plugin_utils.pod_names import PodNames
+
+try:
+    from ansible.template import trust_as_template
+except ImportError:  # before version 2.19, every string is a template
+
+    def trust_as_template(value: t.Any) -> t.Any:
+        return value
+
 
 _DEPLOYED = "deploy_%s"  # group of the hosts with a role
 _GROUPS = (
@@ -172,6 +188,7 @@ _GROUPS = (
     *(_DEPLOYED % role for role in HOST_ROLES),
 )
 _COLLECTION = Path(__file__).parents[2]
+_POD_PRIORITY = 10  # other groups have 1
 _ROLES = {"poplar": "poplar_servers", "controller": "controllers"}
 
 
@@ -210,32 +227,46 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         return data
 
     def _populate(self, data: dict[str, t.Any]) -> None:
+        pod_data.remember(data["pod_file"], data["pod"])
         for group in _GROUPS:
             self.inventory.add_group(group)
         for group in ("data_switches", "management_switches"):
             self.inventory.add_child("switches", group)
-        for name, value in data["all"].items():
-            self.inventory.set_variable("all", name, wrap_var(value))
-        racks = {}
-        for rack in data["racks"]:
-            if rack in _GROUPS:
-                raise AnsibleParserError(
-                    "Cannot create the group of rack '%s': the name is reserved. Rename the rack." % rack
-                )
-            racks[rack] = self.inventory.add_group(self._sanitize_group_name(rack))
+        names = PodNames(
+            self.inventory,
+            data["pod_name"],
+            data["pod_file"],
+            self.get_option("shared_inventory"),
+            self._sanitize_group_name,
+        )
+        racks = {rack: names.rack(rack, _GROUPS) for rack in data["racks"]}
+        hosts = {device: names.host(device) for device in data["hosts"]}
+        for group in (names.pod_group, *racks.values()):
+            self.inventory.add_group(group)
+        self._set_variables_of_all_hosts(data, names)
         strict = self.get_option("strict")
-        for name, host in data["hosts"].items():
+        for device, host in data["hosts"].items():
+            name, rack = hosts[device], racks[host["vars"]["pod_rack"]]
             self.inventory.add_host(name)
-            for group in host["groups"]:
+            for group in (*host["groups"], names.pod_group, rack):
                 self.inventory.add_child(group, name)
-            self.inventory.add_child(racks[host["vars"]["pod_rack"]], name)
             # Before version 2.19, Ansible renders templates in variables that are not marked.
-            variables = wrap_var(host["vars"])
+            variables = wrap_var({**host["vars"], "pod_rack_group": rack})
             for variable, value in variables.items():
                 self.inventory.set_variable(name, variable, value)
             self._set_composite_vars(self.get_option("compose"), variables, name, strict=strict)
             self._add_host_to_composed_groups(self.get_option("groups"), variables, name, strict=strict)
             self._add_host_to_keyed_groups(self.get_option("keyed_groups"), variables, name, strict=strict)
+
+    def _set_variables_of_all_hosts(self, data: dict[str, t.Any], names: PodNames) -> None:
+        self.inventory.set_variable(names.pod_group, "ansible_group_priority", _POD_PRIORITY)
+        for variable, value in data["all"].items():
+            self.inventory.set_variable(names.owner, variable, wrap_var(value))
+        self.inventory.set_variable(names.owner, "pod_group", names.owner)
+        for variable, name in pod_data.VARIABLES.items():
+            if name in data["pod"]:
+                template = trust_as_template(pod_data.TEMPLATES[variable])
+                self.inventory.set_variable(names.owner, variable, template)
 
 
 def _release_files() -> list[str]:
@@ -272,6 +303,7 @@ def _describe(pod: model.Pod) -> dict[str, t.Any]:
     for device in pod.devices:
         groups, variables = _host(device)
         variables.update(
+            pod_device=device.name,
             pod_rack=device.rack,
             pod_rack_number=numbers[device.rack],
             pod_addresses=device.addresses,
@@ -290,19 +322,20 @@ def _describe(pod: model.Pod) -> dict[str, t.Any]:
         "pod_file": pod.file,
         "pod_machines_file": pod.machines_file,
         "pod_networks": {name: dataclasses.asdict(network) for name, network in pod.networks.items()},
-        "pod_services": network_services(pod),
         "vipu_api_host": pod.controller_host,
         "vipu_api_port": pod.controller_port,
         "vipu_connection": {"api_host": pod.controller_host, "api_port": pod.controller_port},
     }
-    shared.update(("vipu_pod_%s" % kind, rows) for kind, rows in pod.desired().items())
     if pod.cloud:
-        shared["pod_openstack_config"] = network_config(pod, pod.cloud)
         shared["pod_openstack_networks"] = networks(pod)
-        shared["pod_openstack_tenants"] = tenants(pod, pod.cloud)
-    if pod.kubernetes:
-        shared["pod_kubernetes_controllers"] = controllers(pod, pod.kubernetes)
-    return {"hosts": hosts, "all": shared, "racks": list(numbers)}
+    return {
+        "pod_name": pod.name,
+        "pod_file": pod.file,
+        "hosts": hosts,
+        "racks": list(numbers),
+        "all": shared,
+        "pod": pod_data.describe(pod),
+    }
 
 
 def _has_role(pod: model.Pod, role: str, groups: list[str]) -> bool:

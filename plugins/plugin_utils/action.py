@@ -15,12 +15,13 @@ import json
 import os
 import typing as t
 
+from ansible.errors import AnsibleActionFail
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.module_utils.common.parameters import remove_values
 from ansible.module_utils.errors import UnsupportedError
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
-from ansible_collections.openipu.pod.plugins.module_utils.runner import Task
+from ansible_collections.openipu.pod.plugins.module_utils.runner import Task, TaskError
 
 
 class TaskAction(ActionBase):
@@ -33,6 +34,7 @@ class TaskAction(ActionBase):
 
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> dict[str, t.Any]:
         result: dict[str, t.Any] = super().run(tmp, task_vars)
+        check_pods(self._task, task_vars or {})
         if self._runs_here(task_vars or {}):
             with self._module_environment():
                 result.update(self._perform())
@@ -81,6 +83,20 @@ class TaskAction(ActionBase):
             os.chdir(folder)
             os.environ.clear()
             os.environ.update(before)
+
+
+def check_pods(task: t.Any, task_vars: dict[str, t.Any]) -> None:
+    """Raise AnsibleActionFail for a task with ``run_once`` in a play with several PODs: it would skip all but one."""
+    pod_group = task_vars.get("pod_group", "all")
+    if not task.run_once or pod_group == "all":
+        return
+    others = set(task_vars["ansible_play_hosts_all"]).difference(task_vars["groups"].get(pod_group, ()))
+    if others:
+        message = (
+            f"Cannot run a task once for several PODs: the play has hosts of {pod_group}, and others, such as "
+            f"{min(others)}. Limit it to one POD: --limit {pod_group}."
+        )
+        raise AnsibleActionFail(message, result={"error_code": TaskError.error_code})
 
 
 def plain_args(args: dict[str, t.Any]) -> dict[str, t.Any]:

@@ -41,6 +41,7 @@ POD = MappingSchema(
         **{key: {"type": "raw"} for key in INVENTORY_KEYS},
         "name": _NAME,
         "machines": {"default": "machines.csv"},
+        "shared_inventory": {"type": "bool", "default": False},
         "agent_port": {"type": "int", "default": AGENT_PORT},
         "controller": {"type": "dict"},
         "networks": {"type": "dict"},

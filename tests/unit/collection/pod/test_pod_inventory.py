@@ -6,52 +6,13 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.pod import spec
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.resources import OPTIONS
 
 from tests import ROOT
-
-BIN = Path(sys.executable).parent
-
-
-@dataclass
-class Inventory:
-    """Return the output of ``ansible-inventory --list``."""
-
-    data: dict[str, Any]
-
-    def hosts(self, group: str) -> list[str]:
-        entry = self.data.get(group, {})
-        return entry.get("hosts", []) + [host for child in entry.get("children", []) for host in self.hosts(child)]
-
-    def vars(self, host: str) -> dict[str, Any]:
-        return self.data["_meta"]["hostvars"][host]
-
-
-def ansible_inventory(path: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "PATH": f"{BIN}:{os.environ['PATH']}"}
-    command = [str(BIN / "ansible-inventory"), "-i", str(path), "--list", *options]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
-
-
-def parse(path: Path, *options: str) -> Inventory:
-    done = ansible_inventory(path, *options)
-    assert done.returncode == 0, done.stderr
-    # Ansible marks text that is not a template of the user.
-    return Inventory(json.loads(done.stdout, object_hook=lambda item: item.get("__ansible_unsafe", item)))
-
-
-def rejection(path: Path) -> str:
-    done = ansible_inventory(path)
-    assert done.returncode != 0, done.stdout
-    assert "Traceback" not in done.stderr
-    return done.stderr
+from tests.unit.collection.pod.inventories import BIN, parse, rejection, value
 
 
 def test_groups_and_variables_of_the_twin():
@@ -73,15 +34,19 @@ def test_groups_and_variables_of_the_twin():
     assert {cable["device"] for cable in inventory.vars("tor1")["pod_cables"]} >= {"ag01", "server1"}
     shared = inventory.vars("ag01")
     assert shared["vipu_connection"] == {"api_host": "127.3.1.101", "api_port": 8090}
-    assert [agent["id"] for agent in shared["vipu_pod_agents"]] == inventory.hosts("machines")
+    agents = value(ROOT / "inventory/twin/pod.yml", "ag01", "vipu_pod_agents")
+    assert [agent["id"] for agent in agents] == inventory.hosts("machines") == inventory.hosts("pod_twin")[:16]
+    assert (machine["pod_device"], machine["pod_rack_group"], shared["pod_group"]) == ("ag07", "rack1", "all")
 
 
 @pytest.mark.parametrize("name", ["twin", "pod64"])
 def test_desired_objects_are_valid_options_of_the_modules(name):
-    inventory = parse(ROOT / "inventory" / name / "pod.yml")
-    shared = inventory.vars(inventory.hosts("controllers")[0])
-    for kind in ("agent", "cluster", "allocation", "partition", "user"):
-        for row in shared[f"vipu_pod_{kind}s"]:
+    kinds = ("agent", "cluster", "allocation", "partition", "user")
+    lists = ", ".join(f"vipu_pod_{kind}s" for kind in kinds)
+    desired = value(ROOT / "inventory" / name / "pod.yml", "localhost", f"[{lists}]")
+    assert desired[0]
+    for kind, rows in zip(kinds, desired, strict=True):
+        for row in rows:
             assert set(row) <= set(OPTIONS[kind])
 
 
@@ -146,7 +111,7 @@ def test_rack_with_the_name_of_a_group_is_rejected(pod):
     path = pod.write(cluster=None)
     for file in (pod.pod_yml, pod.machines_csv):
         file.write_text(file.read_text().replace("rack1", "machines"))
-    assert "Cannot create the group of rack 'machines': the name is reserved. Rename the rack." in rejection(path)
+    assert "Cannot create the group of rack 'machines': the name 'machines' is reserved." in rejection(path)
 
 
 def test_cache_is_used_until_a_file_changes(pod, tmp_path):
@@ -157,7 +122,7 @@ def test_cache_is_used_until_a_file_changes(pod, tmp_path):
     # The cache is used: a host that only the cache has appears, except with --flush-cache.
     entry.write_text(entry.read_text().replace("m1.4", "m1.9"))
     assert "m1.9" in parse(path).hosts("machines")
-    assert "m1.9" not in parse(path, "--flush-cache").hosts("machines")
+    assert "m1.9" not in parse(path, options=["--flush-cache"]).hosts("machines")
     # A change of either file creates another entry.
     rows = pod.machines_csv.read_text().splitlines()
     pod.machines_csv.write_text("\n".join(rows[:-1]) + "\n")

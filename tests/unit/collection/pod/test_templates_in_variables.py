@@ -72,8 +72,11 @@ def test_template_in_the_path_of_the_files_is_not_rendered(pod, tmp_path):
     assert RENDERED not in output
 
 
-@pytest.mark.parametrize(("name", "value"), [("pod_serial", SERIAL), ("pod_name", "test")])
-def test_template_in_the_cache_is_not_rendered(pod, tmp_path, name, value):
+@pytest.mark.parametrize(
+    ("name", "key", "value"),
+    [("pod_serial", "pod_serial", SERIAL), ("pod_name", "pod_name", "test"), ("vipu_pod_clusters[0].id", "id", "cl")],
+)
+def test_template_in_the_cache_is_not_rendered(pod, tmp_path, name, key, value):
     store = tmp_path / "cache"
     pod.write()
     cache = f"cache: true\ncache_plugin: ansible.builtin.jsonfile\ncache_connection: {store}\n"
@@ -81,7 +84,7 @@ def test_template_in_the_cache_is_not_rendered(pod, tmp_path, name, value):
     run("ansible-inventory", "-i", pod.pod_yml, "--list")
     (entry,) = store.iterdir()
     # Some releases keep the data as a string inside the JSON document.
-    text, cached = re.subn(rf'({name}\\*": \\*"){value}', rf"\g<1>{TEMPLATE}", entry.read_text())
+    text, cached = re.subn(rf'({key}\\*": \\*"){value}', rf"\g<1>{TEMPLATE}", entry.read_text())
     assert cached
     entry.write_text(text)
     output = play(tmp_path, pod.pod_yml, name)
