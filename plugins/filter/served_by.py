@@ -19,7 +19,7 @@ options:
     type: dict
     required: true
   host:
-    description: Name of the host in the inventory.
+    description: Name of the device in the POD, the variable C(pod_device) of the inventory plugin.
     type: str
     required: true
   facts:
@@ -45,7 +45,7 @@ options:
 EXAMPLES = r"""
 - name: Show the DHCP leases
   ansible.builtin.debug:
-    msg: "{{ (pod_services | openipu.pod.served_by(inventory_hostname, facts=ansible_facts, networks=served)).leases }}"
+    msg: "{{ (pod_services | openipu.pod.served_by(pod_device, facts=ansible_facts, networks=served)).leases }}"
   vars:
     served:
       management: {interface: eno2, gateway: 10.1.3.1}

@@ -35,10 +35,13 @@ def inventory(folder: Path, pdus: list[ServedPdu], credentials: bool = True, **v
     groups = {
         "pdus": {"hosts": hosts, "vars": {"pdu_config": config, **variables}},
         "machines": {"hosts": {f"machine{number}": {} for number in range(1, 17)}},
-        "poplar_servers": {"hosts": {"server1": {}, "elsewhere": {"pod_rack": "rack2"}}},
+        "poplar_servers": {"hosts": {"server1": {}, "elsewhere": {}}},
     }
+    groups["rack1"] = {"hosts": {name: {} for name in (*hosts, *groups["machines"]["hosts"], "server1")}}
+    groups["rack2"] = {"hosts": {"elsewhere": {}}}
     file = folder / "inventory.yml"
-    file.write_text(yaml.safe_dump({"all": {"vars": {"pod_rack": "rack1"}, "children": groups}}))
+    rack = {"pod_rack": "rack1", "pod_rack_group": "rack1"}
+    file.write_text(yaml.safe_dump({"all": {"vars": rack, "children": groups}}))
     return file
 
 
