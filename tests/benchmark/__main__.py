@@ -12,7 +12,7 @@ from importlib import metadata
 
 import click
 
-from . import cluster_tests, collection, controller, report, switches
+from . import cluster_tests, collection, controller, inventory, report, switches
 from .lab import Lab
 from .measure import Table
 from .switch_lab import SwitchLab
@@ -75,6 +75,7 @@ _GROUPS: dict[str, Callable[[Table, int], None]] = {
     "active": _active,
     "cluster-tests": _cluster_tests,
     "report": report.bench_report,
+    "inventory": inventory.bench_inventory,
     "switches": _switches,
     "many-switches": _many_switches,
 }
