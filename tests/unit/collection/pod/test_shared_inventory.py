@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from ansible.errors import AnsibleParserError
 from ansible.inventory.data import InventoryData
 from ansible_collections.openipu.pod.plugins.plugin_utils.pod_names import PodNames
 
+from tests import ROOT
 from tests.unit.collection.pod.conftest import PodFiles
 from tests.unit.collection.pod.inventories import parse, rejection, run, sources, value
 
@@ -141,3 +144,37 @@ def test_a_task_that_runs_once_needs_a_limit_to_one_pod(pods, tmp_path):
     both = play(tmp_path, pods, False)
     assert "<north-s1 ok POD north:" in both
     assert "<south-s1 ok POD south:" in both
+
+
+def test_roles_use_only_the_hosts_of_their_own_pod(pods, tmp_path):
+    vars_files = ("monitoring/defaults", "monitoring/vars", "log_receiver/vars", "virm_agent/vars/main/machines.yml")
+    lists = {
+        "scrapes": "monitoring_pod_targets['ipu-machine'] | map(attribute='labels') | map(attribute='host') | list",
+        "nodes": "monitoring_pod_targets['node'] | map(attribute='labels') | map(attribute='host') | list",
+        "logs": "log_receiver_pod_sources | map(attribute='host') | unique | list",
+        "agents": "virm_agent_names.values() | list",
+    }
+    expressions = ", ".join(f"'{name}': {expression}" for name, expression in lists.items())
+    names = [name if name.endswith(".yml") else f"{name}/main.yml" for name in vars_files]
+    content = f"{{{{ {{{expressions}}} | to_json }}}}"
+    copy = {"content": content, "dest": f"{tmp_path}/{{{{ pod_name }}}}.json", "mode": "0600"}
+    play = {
+        "hosts": "controllers",
+        "connection": "local",
+        "gather_facts": False,
+        "vars": {"ansible_python_interpreter": sys.executable},
+        "vars_files": [str(ROOT / "roles" / name) for name in names],
+        "tasks": [{"ansible.builtin.copy": copy}],
+    }
+    file = tmp_path / "play.yml"
+    file.write_text(json.dumps([play]))
+    done = run("ansible-playbook", *sources(pods), file)
+    assert done.returncode == 0, done.stdout + done.stderr
+    for name in ("north", "south"):
+        machines = [f"{name}-m1.{unit}" for unit in range(1, 5)]
+        assert json.loads((tmp_path / f"{name}.json").read_text()) == {
+            "scrapes": machines,
+            "nodes": [f"{name}-s1"],
+            "logs": [*machines, f"{name}-s1"],
+            "agents": machines,
+        }
