@@ -44,7 +44,7 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     plane.down()  # of a killed run
     plane.up(folder)
     node = Node(plane, folder, registry=registry.ADDRESS)
-    node.up(images[name] for name in ("ipu-operator", "gc-proxy", "gc-launcher", "pause", "worker"))
+    node.up(images.values())
     served = registry.start(tmp_path_factory.mktemp("registry") / "files")
     registry.push(node.socket, WORKER, "resnet:latest")
     yield Cluster(folder / "kubectl", plane.site.kubeconfig())

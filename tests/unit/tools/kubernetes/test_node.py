@@ -1,18 +1,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Node with real pods: requirements, settings, and the list of packages in its images."""
+"""Node with real pods: requirements and settings."""
 
 from __future__ import annotations
 
-import io
 import os
-import tarfile
 from pathlib import Path
 
 import pytest
 import yaml
 
 from openipu.process.background import ProcessError
-from tools.kubernetes import images, isolation
+from tools.kubernetes import isolation
 from tools.kubernetes.control_plane import ControlPlane
 from tools.kubernetes.node import Node
 from tools.kubernetes.site import NODE_ADDRESS
@@ -36,24 +34,3 @@ def test_pods_find_the_name_server_of_the_node(tmp_path: Path) -> None:
     settings = node._settings()
     assert yaml.safe_load(settings["kubelet.yaml"])["clusterDNS"] == [NODE_ADDRESS]
     assert 'endpoint = ["http://10.99.0.1:5000"]' in settings["containerd.toml"]
-
-
-def test_images_list_their_packages(tmp_path: Path) -> None:
-    status = b"Package: python3\nStatus: install ok installed\nVersion: 3.11.2-1\n\nPackage: half\n\n"
-    with tarfile.open(tmp_path / "root.tar", "w") as archive:
-        entry = tarfile.TarInfo("./var/lib/dpkg/status")
-        entry.size = len(status)
-        archive.addfile(entry, io.BytesIO(status))
-    (tmp_path / "site" / "grpcio-1.85.1.dist-info").mkdir(parents=True)
-    found = images._package_list(tmp_path, tmp_path / "site")
-    assert found == ["pkg:deb/debian/python3@3.11.2-1", "pkg:pypi/grpcio@1.85.1"]
-
-
-def test_a_changed_source_needs_new_images(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    programs, source = tmp_path / "programs-1", tmp_path / "source.py"
-    source.write_text("1")
-    monkeypatch.setattr(images, "_sources", lambda: iter([source]))
-    before = images._fingerprint(programs)
-    assert images._fingerprint(programs) == before
-    source.write_text("2")
-    assert images._fingerprint(programs) != before
