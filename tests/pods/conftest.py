@@ -21,6 +21,7 @@ from tools.kubernetes.control_plane import ControlPlane
 from tools.kubernetes.images import WORKER, ensure_images
 from tools.kubernetes.node import Node
 from tools.kubernetes.site import NODE_ADDRESS, STATE
+from tools.locks import folder_lock
 
 MACHINES = 8  # 32 IPUs, as in the published transcripts
 VIPU_PORT = 8090
@@ -41,14 +42,15 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     folder = programs.ensure_programs(print)
     images = ensure_images(folder, print)
     plane = ControlPlane(STATE.with_name("pods"), address=NODE_ADDRESS)
-    plane.down()  # of a killed run
-    plane.up(folder)
-    node = Node(plane, folder, registry=registry.ADDRESS)
-    node.up(images.values())
-    served = registry.start(tmp_path_factory.mktemp("registry") / "files")
-    registry.push(node.socket, WORKER, "resnet:latest")
-    yield Cluster(folder / "kubectl", plane.site.kubeconfig())
-    served.stop()  # all other processes end with the namespaces
+    with folder_lock(STATE.with_name("pods-lock")):
+        plane.down()  # of a killed run
+        plane.up(folder)
+        node = Node(plane, folder, registry=registry.ADDRESS)
+        node.up(images.values())
+        served = registry.start(tmp_path_factory.mktemp("registry") / "files")
+        registry.push(node.socket, WORKER, "resnet:latest")
+        yield Cluster(folder / "kubectl", plane.site.kubeconfig())
+        served.stop()  # all other processes end with the namespaces
 
 
 @pytest.fixture(scope="session")

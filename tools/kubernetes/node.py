@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -16,6 +17,7 @@ from openipu.process.background import ProcessError, Service
 from ..hosts.site import run, system_environment
 from .control_plane import ControlPlane
 from .images import PAUSE
+from .isolation import GROUP_VARIABLE
 from .service_names import DOMAIN
 from .site import CHECKOUT, NODE, NODE_ADDRESS
 
@@ -33,6 +35,7 @@ class Node:
         self._programs = programs
         self._labels = labels
         self._registry = registry
+        self._group = os.environ.get(GROUP_VARIABLE, "/")
         self.folder = plane.site.state / "node"
 
     @property
@@ -127,7 +130,7 @@ class Node:
             "authentication": {"anonymous": {"enabled": True}, "webhook": {"enabled": False}},
             "authorization": {"mode": "AlwaysAllow"},
             "cgroupDriver": "cgroupfs",
-            "cgroupRoot": "/",
+            "cgroupRoot": self._group,
             "clusterDNS": [NODE_ADDRESS],
             "clusterDomain": DOMAIN,
             "enforceNodeAllocatable": [],
