@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Command line: install, build, up, down, chart, package."""
+"""Command line: install, build, images, up, enter, down, isolate, chart, package."""
 
 from __future__ import annotations
 
 import shutil
+import subprocess
 import time
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from ..hosts.site import install_packages
 from . import generated, isolation, programs
 from .control_plane import ControlPlane
 from .images import ALL, ensure_images
+from .isolated_cluster import IsolatedCluster
 from .package import DIST, IMAGES
 from .package import build as build_package
 from .site import CHECKOUT, STATE, missing
@@ -65,27 +67,49 @@ def isolate(context: click.Context, command: tuple[str, ...]) -> None:
 
 @main.command()
 @state_dir(STATE, "the control plane")
-def up(state_dir: Path) -> None:
+@click.option("--node", is_flag=True, help="Also start a node that runs real pods (needs root).")
+def up(state_dir: Path, node: bool) -> None:
     """Start the control plane.
 
     Build its programs if they are missing. A running control plane is not changed.
     """
     begun = time.monotonic()
-    folder = programs.ensure_programs(click.echo)
-    plane = ControlPlane(state_dir)
-    plane.up(folder)
+    if node:
+        IsolatedCluster(state_dir).up(click.echo)
+        use = "  python -m tools.kubernetes enter kubectl get nodes"
+    else:
+        folder = programs.ensure_programs(click.echo)
+        plane = ControlPlane(state_dir)
+        plane.up(folder)
+        use = f"  export KUBECONFIG={plane.site.kubeconfig()}\n  {folder / 'kubectl'} get namespaces"
     click.echo(
-        f"The control plane is ready (after {time.monotonic() - begun:.1f} s). To use it:\n"
-        f"  export KUBECONFIG={plane.site.kubeconfig()}\n  {folder / 'kubectl'} get namespaces\n"
-        "To stop it: python -m tools.kubernetes down"
+        f"The {'node' if node else 'control plane'} is ready (after {time.monotonic() - begun:.1f} s). To use it:\n"
+        f"{use}\nTo stop it: python -m tools.kubernetes down"
     )
+
+
+@main.command("run-node", hidden=True)
+@state_dir(STATE, "the control plane")
+def run_node(state_dir: Path) -> None:
+    """Run a control plane and its node in the namespaces of this process."""
+    IsolatedCluster(state_dir).run()
+
+
+@main.command(context_settings={"ignore_unknown_options": True})
+@state_dir(STATE, "the control plane")
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+@click.pass_context
+def enter(context: click.Context, state_dir: Path, command: tuple[str, ...]) -> None:
+    """Run a command in the namespaces of the node of 'up --node', for example kubectl or helm (needs root)."""
+    entered, environment = IsolatedCluster(state_dir).entered(command)
+    context.exit(subprocess.run(entered, env=environment, check=False).returncode)  # noqa: S603  command of the caller
 
 
 @main.command()
 @state_dir(STATE, "the control plane")
 def down(state_dir: Path) -> None:
-    """Stop the control plane and remove its files, except the programs."""
-    found = ControlPlane(state_dir).down()
+    """Stop the control plane and its node, and remove its files, except the programs."""
+    found = IsolatedCluster(state_dir).down() or ControlPlane(state_dir).down()
     click.echo("The control plane is stopped and its files are removed." if found else "No control plane is running.")
 
 
