@@ -2,13 +2,17 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # First process in the namespaces of a node. It prepares network and mounts, runs a command, and reaps orphaned processes.
 # All processes in the namespaces, including all pods, end with it.
-#   isolate.sh ADDRESS COMMAND...
+#   isolate.sh ADDRESS HOSTNAME COMMAND...
 set -eu
 address=$1
-shift
-# Hide the files of the container programs of the machine.
-mount -t tmpfs -o mode=0755 tmpfs /run
+hostname "$2"
+shift 2
+# Hide the files of the container programs of the machine. kubelet would remove the logs of pods that it does not know.
+mkdir -p /var/lib/cni
+for folder in /run /var/log /var/lib/cni; do mount -t tmpfs -o mode=0755 tmpfs "$folder"; done
 mkdir -p /run/lock /run/netns
+printf '127.0.0.1 localhost\n%s %s\n' "$address" "$(hostname)" >/run/hosts
+mount --bind /run/hosts /etc/hosts
 ip link set lo up
 ip link add node0 type veth peer name node1
 ip address add "$address/24" dev node0

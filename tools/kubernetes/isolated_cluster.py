@@ -79,7 +79,7 @@ class IsolatedCluster:
         [holder] = process.children()  # unshare
         [first] = holder.children()
         script = 'cd "$1" && shift && exec "$@"'
-        namespaces = ["nsenter", f"--target={first.pid}", "--net", "--mount", "--pid", "--ipc"]
+        namespaces = ["nsenter", f"--target={first.pid}", "--net", "--mount", "--pid", "--ipc", "--uts"]
         folders = [str(programs.ensure_programs(print)), str(helm.program().parent), os.environ["PATH"]]
         environment = {
             **os.environ,

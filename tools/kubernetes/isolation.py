@@ -16,7 +16,7 @@ from types import FrameType
 from openipu.process.background import ProcessError
 
 from ..hosts.site import run
-from .site import NODE_ADDRESS, missing
+from .site import NODE, NODE_ADDRESS, missing
 
 GROUP_VARIABLE = "KUBERNETES_NODE_GROUP"  # environment: control group of the pods, such as /openipu-node-123
 _SCRIPT = Path(__file__).with_name("isolate.sh")
@@ -53,9 +53,9 @@ def run_isolated(command: Sequence[str]) -> int:
     """Run a command in new namespaces and return its exit status. SIGTERM ends it. Raises ProcessError."""
     check_requirements()
     # Without this process, nothing would remove the control group.
-    namespaces = ["setpriv", "--pdeathsig=KILL", "unshare", "--net", "--mount", "--pid", "--ipc", "--fork"]
-    namespaces += ["--kill-child", "--mount-proc", "--propagation=private"]
-    isolated = [*namespaces, str(_SCRIPT), NODE_ADDRESS, *command]
+    namespaces = ["setpriv", "--pdeathsig=KILL", "unshare", "--net", "--mount", "--pid", "--ipc", "--uts"]
+    namespaces += ["--fork", "--kill-child", "--mount-proc", "--propagation=private"]
+    isolated = [*namespaces, str(_SCRIPT), NODE_ADDRESS, NODE, *command]
     _remove_unused_groups()
     group = f"{_PREFIX}{os.getpid()}"
     former = signal.signal(signal.SIGTERM, _end)
