@@ -310,7 +310,7 @@ SUITES = (
             "tools/kubernetes/*",
             "tools/locks.py",
         ),
-        900,  # with the build of Kubernetes and of the images
+        1700,  # with the build of Kubernetes and of the images
         root=True,
         packages=(
             "etcd-server",
