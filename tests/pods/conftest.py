@@ -6,6 +6,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -14,7 +15,7 @@ from openipu.vipu.api.endpoints import ListenAddress
 from tests.integration.vipu_servers import InProcess, InstantLife, pod
 from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.releases import Release
-from tests.pods import registry
+from tests.pods import jobs, registry
 from tests.waiting import until
 from tools.kubernetes import programs
 from tools.kubernetes.control_plane import ControlPlane
@@ -26,8 +27,22 @@ from tools.locks import folder_lock
 MACHINES = 8  # 32 IPUs, as in the published transcripts
 VIPU_PORT = 8090
 NAMESPACE = "ipu"  # of the release
+WAIT = ("--wait", "--timeout", "300s")  # options of Helm, for a busy machine
+TEST_SECONDS = 900  # with the start of the node
 
 _numbers = itertools.count()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Set the timeout of these tests."""
+    for each in items:
+        if each.path.parent == Path(__file__).parent:
+            each.add_marker(pytest.mark.timeout(TEST_SECONDS))
+
+
+def install(release: Release) -> None:
+    """Install the chart as its documentation says, and wait until its pods are ready."""
+    release.install("--set", f"vipuControllers={NODE_ADDRESS}:{VIPU_PORT}:ipunode=node1", *WAIT)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -65,11 +80,10 @@ def vipu(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcess]:
 
 @pytest.fixture(scope="session")
 def release(node: Cluster, vipu: InProcess) -> Release:
-    """Install the chart as its documentation says, and wait until its pods are ready."""
+    """Return an installed release, which all tests share."""
     node.kubectl("create", "namespace", NAMESPACE)
     found = Release(replace(node, namespace=NAMESPACE))
-    controllers = f"vipuControllers={NODE_ADDRESS}:{VIPU_PORT}:ipunode=node1"
-    found.install("--set", controllers, "--wait")
+    install(found)
     return found
 
 
@@ -81,4 +95,4 @@ def cluster(node: Cluster, release: Release) -> Iterator[Cluster]:
     found = replace(node, namespace=name)
     until(lambda: found.run("get", "serviceaccount", "default").returncode == 0)
     yield found
-    found.kubectl("delete", "ipujobs,pods", "--all", "--timeout=50s")
+    jobs.delete(found, "ipujobs,pods")
