@@ -22,7 +22,7 @@ class Terminal:
     def __init__(self, process: subprocess.Popen[bytes], descriptor: int) -> None:
         self._process = process
         self._descriptor = descriptor
-        self.text = ""  # printed until now, without control sequences
+        self.text = ""  # printed until now, without control characters
 
     def expect(self, pattern: str, seconds: float) -> str:
         """Return the text up to a match of a pattern, and remove it from ``text``."""
@@ -48,7 +48,7 @@ class Terminal:
             data = os.read(self._descriptor, 65536) if ready else b""
         except OSError:  # the command has closed the terminal
             data = b""
-        self.text += _ESCAPES.sub("", data.decode(errors="replace")).replace("\r\n", "\n")
+        self.text += _ESCAPES.sub("", data.decode(errors="replace")).replace("\r", "")
         return bool(data)
 
 
