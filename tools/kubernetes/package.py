@@ -48,7 +48,7 @@ def build(folder: Path, images: Path | None, report: Callable[[str], None]) -> P
         shutil.copyfile(helm.CRD, top / "CRDs" / helm.CRD.name)
         _write_documents(top / "docs")
         chart = top / f"gc-ipu-operator-helm-chart-v{version}.tgz"
-        _package_chart(Path(scratch), chart)
+        write_chart(chart)
         if images is None:
             report(f"The package has no {_IMAGES}. To add one, set --images to an archive of podman save.")
         else:
@@ -73,17 +73,24 @@ def _write_documents(folder: Path) -> None:
     (folder / "ipujob.md").write_text(crd_reference.page(crd), encoding="utf-8")
 
 
-def _package_chart(scratch: Path, chart: Path) -> None:
-    """Write the archive of the chart. Helm adds the time to its own, so that it is written again."""
-    folder = scratch / "chart"
-    done = helm.run("package", helm.CHART, "--destination", folder)
-    if done.returncode:
-        raise ProcessError(f"Cannot package the chart: {done.stderr.strip()}")
-    [packaged] = folder.glob("*.tgz")
-    with tarfile.open(packaged) as archive:
-        archive.extractall(folder, filter="data")
-    packaged.unlink()
-    _write_archive(chart, {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()})
+def write_chart(target: Path) -> None:
+    """Write the archive of the chart. Helm adds the time to its own, so that it is written again.
+
+    Raises:
+        ProcessError: when Helm cannot package the chart.
+    """
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        done = helm.run("package", helm.CHART, "--destination", folder)
+        if done.returncode:
+            raise ProcessError(f"Cannot package the chart: {done.stderr.strip()}")
+        [packaged] = folder.glob("*.tgz")
+        with tarfile.open(packaged) as archive:
+            archive.extractall(folder, filter="data")
+        packaged.unlink()
+        _write_archive(
+            target, {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
+        )
 
 
 def _write_sums(top: Path, name: str, paths: Iterable[Path]) -> None:

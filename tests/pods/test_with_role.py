@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The role ``ipu_operator`` with real pods: installation, verification with an IPUJob, and removal.
 
-It replaces the release of the other tests, so that this file must be the last one in the order of their names.
+It replaces the release of the other tests, so this file must be the last one in the order of names.
 """
 
 from __future__ import annotations
