@@ -12,7 +12,7 @@ import structlog
 import uvicorn
 
 from openipu.kubernetes import options
-from openipu.kubernetes.cluster.client import NAMESPACES, ApiError, Client, open_client
+from openipu.kubernetes.cluster.client import CONFIG_MAPS, NAMESPACES, ApiError, Client, open_client
 from openipu.kubernetes.domain import scheduling
 from openipu.kubernetes.domain.visibility import Policy
 from openipu.kubernetes.proxy import app, extender
@@ -41,6 +41,11 @@ _log = structlog.get_logger("openipu.kubernetes.proxy")
     type=click.Path(dir_okay=False, path_type=Path),
     default="/etc/controllers-config/controllers.yaml",
     help="File with the V-IPU controllers.",
+)
+@click.option(
+    "--controllers-config-map",
+    default="",
+    help="ConfigMap of this file. Its changes are used within 10 s, those of the mounted file within 100 s.",
 )
 @click.option(
     "--credentials",
@@ -101,6 +106,7 @@ async def _serve(
     namespace: str,
     operator_account: str,
     controllers: Path,
+    controllers_config_map: str,
     credentials: Path,
     cluster: str,
     tracker: str,
@@ -117,8 +123,13 @@ async def _serve(
     scheduler_extender: bool,
     **_: object,
 ) -> None:
-    pool = Pool(controllers, credentials, cluster)
     async with await open_client(kubeconfig) as client:
+
+        async def fetch() -> str:
+            found = await client.get(CONFIG_MAPS, namespace, controllers_config_map)
+            return str(found.get("data", {}).get(controllers.name, ""))
+
+        pool = Pool(controllers, credentials, cluster, fetch if controllers_config_map else None)
         records = Tracker(client, namespace, tracker)
         await records.load()
         reservations = Reservations(pool, records, await _cluster_id(client))

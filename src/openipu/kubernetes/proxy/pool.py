@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""V-IPU controllers of the list in a file, which may change at any time."""
+"""V-IPU controllers of a list in a file or a ConfigMap, which may change at any time."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 import structlog
 
+from openipu.kubernetes.cluster.client import ApiError
 from openipu.kubernetes.domain import controllers
 from openipu.kubernetes.domain.controllers import Controller
 from openipu.kubernetes.proxy.controller import ControllerClient
@@ -17,7 +18,7 @@ from openipu.shared.vipu.client import Connection
 
 _log = structlog.get_logger("openipu.kubernetes.proxy.pool")
 
-_INTERVAL_SECONDS = 10.0  # between reads of the list; a kubelet updates mounted files within about 45 s
+_INTERVAL_SECONDS = 10.0  # between reads of the list
 _TIMEOUT_SECONDS = 20.0  # of calls, except removals
 _REPLACED_SECONDS = 120.0  # until a client with former credentials is closed; its calls have ended then
 
@@ -33,9 +34,16 @@ class Pool:
     its Secret: ca.crt, tls.crt, tls.key, user-id and access-key. Changed credentials are used for new calls.
     """
 
-    def __init__(self, file: Path, credentials: Path, cluster: str = "") -> None:
-        """``cluster``: V-IPU cluster of new partitions, empty for any. Raises ValueError for an invalid list."""
+    def __init__(
+        self, file: Path, credentials: Path, cluster: str = "", fetch: Callable[[], Awaitable[str]] | None = None
+    ) -> None:
+        """Read the list.
+
+        ``cluster``: V-IPU cluster of new partitions, empty for any. ``fetch``: reads later lists instead of the file,
+        because a kubelet updates the files of a ConfigMap only every 60 to 90 s. Raises ValueError for an invalid list.
+        """
         self._file = file
+        self._fetch = fetch
         self._credentials = credentials
         self._cluster = cluster
         self._clients: dict[Controller, ControllerClient] = {}
@@ -43,7 +51,7 @@ class Pool:
         self._retired: dict[str, ControllerClient] = {}
         self._replaced: list[ControllerClient] = []
         self._text = ""
-        self.reload()
+        self.reload(file.read_text(encoding="utf-8"))
 
     def __iter__(self) -> Iterator[ControllerClient]:
         """Iterate over the clients in the order of the list."""
@@ -56,9 +64,8 @@ class Pool:
         """Return the client of a controller, also of one that has left the list and still has partitions."""
         return next((each for each in self if each.controller.address == address), self._retired.get(address))
 
-    def reload(self) -> None:
-        """Read list and credentials again. Raises ValueError and OSError; the previous list remains in use then."""
-        text = self._file.read_text(encoding="utf-8")
+    def reload(self, text: str) -> None:
+        """Use this list, and read the credentials. Raises ValueError and OSError; the previous list remains then."""
         listed = controllers.parse(text)
         clients = {each: self._unchanged(each) or self._open(each) for each in listed}
         for controller, client in self._clients.items():
@@ -76,25 +83,30 @@ class Pool:
         while True:
             await asyncio.sleep(_INTERVAL_SECONDS)
             try:
-                if self._is_outdated():
-                    self.reload()
-                    _log.info("controllers read again", controllers=[each.controller.address for each in self])
+                await self.follow()
                 failed = ""
-            except (OSError, ValueError) as error:
+            except (ApiError, OSError, ValueError) as error:
                 if str(error) != failed:
                     _log.error("cannot use the list of controllers", file=str(self._file), error=str(error))
                 failed = str(error)
+
+    async def follow(self) -> bool:
+        """Use a changed list and changed credentials, and return whether there were any.
+
+        Raises:
+            ApiError, OSError, ValueError: the list cannot be read or is invalid. The previous list remains in use.
+        """
+        text = await self._fetch() if self._fetch else self._file.read_text(encoding="utf-8")
+        if text == self._text and all(self._unchanged(each) for each in self._clients):
+            return False
+        self.reload(text)
+        _log.info("controllers read again", controllers=[each.controller.address for each in self])
+        return True
 
     def close(self) -> None:
         """Close all connections."""
         for client in (*self._clients.values(), *self._retired.values(), *self._replaced):
             client.close()
-
-    def _is_outdated(self) -> bool:
-        """Return whether the list or the credentials of a controller have changed."""
-        if self._file.read_text(encoding="utf-8") != self._text:
-            return True
-        return any(self._unchanged(each) is None for each in self._clients)
 
     def _unchanged(self, controller: Controller) -> ControllerClient | None:
         """Return the client of a controller, None if there is none with the present credentials."""

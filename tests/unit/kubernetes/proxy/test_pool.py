@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from openipu.kubernetes.cluster.client import ApiError
 from openipu.kubernetes.proxy.pool import Pool
 
 
@@ -38,15 +39,33 @@ def test_each_controller_has_its_credentials(pool: Pool) -> None:
 
 
 def follow(pool: Pool) -> bool:
-    """Follow the files once in an event loop, and return whether anything was read again."""
+    """Follow the list once in an event loop, and return whether anything was read again."""
+    return asyncio.run(pool.follow())
 
-    async def follow_once() -> bool:
-        outdated = pool._is_outdated()
-        if outdated:
-            pool.reload()
-        return outdated
 
-    return asyncio.run(follow_once())
+def addresses(pool: Pool) -> list[str]:
+    return [each.controller.address for each in pool]
+
+
+def test_a_fetched_list_replaces_the_file(tmp_path: Path) -> None:
+    (tmp_path / "controllers.yaml").write_text("vipu1:8090\n")
+    fetched: list[str | Exception] = ["vipu2:8090\n", "no controller", ApiError("down"), "vipu3:8090\n"]
+
+    async def fetch() -> str:
+        found = fetched.pop(0)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    pool = Pool(tmp_path / "controllers.yaml", tmp_path / "credentials", fetch=fetch)
+    assert addresses(pool) == ["vipu1:8090"]
+    assert follow(pool)
+    for error in (ValueError, ApiError):
+        with pytest.raises(error):
+            follow(pool)
+        assert addresses(pool) == ["vipu2:8090"]
+    assert follow(pool)
+    assert addresses(pool) == ["vipu3:8090"]
 
 
 @pytest.mark.parametrize("changed", ["vipu1_8090", "default"])
