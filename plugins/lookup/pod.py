@@ -59,6 +59,10 @@ from ansible_collections.openipu.pod.plugins.module_utils.pod.load import PodErr
 from ansible_collections.openipu.pod.plugins.plugin_utils.pod_data import VARIABLES, recall
 
 
+# Keys of pod.yml without which some data do not exist.
+KEYS = {"openstack": "OpenStack", "kubernetes": "Kubernetes"}
+
+
 class LookupModule(LookupBase):
     def run(self, terms: list[str], variables: t.Any = None, **kwargs: t.Any) -> list[t.Any]:
         self.set_options(var_options=variables, direct=kwargs)
@@ -72,6 +76,7 @@ class LookupModule(LookupBase):
         except PodError as error:
             raise AnsibleError("%s (%s)" % (error, error.error_code)) from None
         except KeyError as error:
+            key = str(error.args[0]).partition("_")[0]
             raise AnsibleError(
-                "Cannot look up %s of %s: the POD has no OpenStack. Add the key openstack." % (error, file)
+                "Cannot look up %s of %s: the POD has no %s. Add the key %s." % (error, file, KEYS[key], key)
             ) from None

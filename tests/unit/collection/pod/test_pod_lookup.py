@@ -19,11 +19,12 @@ def nothing_remembered(monkeypatch):
 
 
 def test_data_are_those_of_the_files(pod):
-    file = str(pod.write(tail="users: [{id: alice}]\nopenstack: {}\n"))
+    servers = ", servers: [{name: server1, roles: [controller, poplar]}]"
+    file = str(pod.write(tail="users: [{id: alice}]\nopenstack: {}\nkubernetes: {}\n", rack_tail=servers))
     desired = load(file).desired()
     assert pod_data.recall(file, desired) == list(desired.values())
     services, config, tenants = pod_data.recall(file, ("services", "openstack_config", "openstack_tenants"))
-    assert len(services["hosts"]) == 12
+    assert len(services["hosts"]) == 15
     assert config["networks"]
     assert "*" in tenants
     assert set(pod_data.describe(load(file))) == set(pod_data.VARIABLES.values())
@@ -41,6 +42,7 @@ def test_files_are_read_once_and_callers_cannot_change_the_data(pod):
     [
         ("agent", "pod.yml", "Cannot look up 'agent': the name is unknown. Choose from services, agents,"),
         ("openstack_config", "pod.yml", "Cannot look up 'openstack_config' of FILE: the POD has no OpenStack."),
+        ("kubernetes_controllers", "pod.yml", "of FILE: the POD has no Kubernetes. Add the key kubernetes."),
         ("agents", "invalid.pod.yml", "FILE, line 9: pod 'test': 'users' must be a list (OPU300)"),
         ("agents", "missing.pod.yml", "FILE: the file does not exist"),
     ],
