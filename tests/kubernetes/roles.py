@@ -8,7 +8,7 @@ import os
 import re
 import subprocess
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,11 @@ class Role:
     namespace: str
     variables: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def release(self) -> Cluster:
+        """Cluster with the namespace of the release."""
+        return replace(self.cluster, namespace=self.namespace)
+
     def run(self, *options: str, **variables: Any) -> Run:
         """Run the role on the control node."""
         inventory = self.folder / "inventory.json"
@@ -65,6 +70,7 @@ class Role:
         done = subprocess.run(
             [_BIN / "ansible-playbook", "-i", inventory, playbook, "-e", f"@{extra}", "-vvv", "--diff", *options],
             env=_environment(self.folder),
+            stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             timeout=_SECONDS,
@@ -96,12 +102,12 @@ class Role:
         """Return the versions of all objects that the role could write. They change with each write."""
         found = {}
         for kind in ("namespaces", "customresourcedefinitions", "secrets", "configmaps", "serviceaccounts"):
-            for each in self.cluster.get(kind, "--all-namespaces")["items"]:
+            for each in self.cluster.get(kind, everywhere=True)["items"]:
                 metadata = each["metadata"]
                 found[f"{kind} {metadata.get('namespace')}/{metadata['name']}"] = metadata["resourceVersion"]
-        for each in self.cluster.get("deployments", "--all-namespaces")["items"]:
+        for each in self.cluster.get("deployments", everywhere=True)["items"]:
             found[f"deployment {each['metadata']['name']}"] = str(each["metadata"]["generation"])
-        for each in self.cluster.get("ipujobs", "--all-namespaces")["items"] if self.has_crd() else ():
+        for each in self.cluster.get("ipujobs", everywhere=True)["items"] if self.has_crd() else ():
             found[f"ipujob {each['metadata']['name']}"] = each["metadata"]["uid"]
         # The status of nodes changes all the time.
         for each in self.cluster.get("nodes")["items"]:
@@ -120,10 +126,8 @@ class Role:
 
     def secrets(self) -> list[dict[str, str]]:
         """Return the data of all Secrets with credentials."""
-        selector = "--selector=app.kubernetes.io/managed-by=openipu.pod"
-        return [
-            each["data"] for each in self.cluster.get("secrets", f"--namespace={self.namespace}", selector)["items"]
-        ]
+        selector = "app.kubernetes.io/managed-by=openipu.pod"
+        return [each["data"] for each in self.release.get("secrets", selector=selector)["items"]]
 
 
 def _environment(folder: Path) -> dict[str, str]:

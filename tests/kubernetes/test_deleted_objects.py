@@ -25,7 +25,7 @@ def delete(job: RunningJob, *names: str) -> None:
 
 def secret(job: RunningJob) -> str:
     """Return the name of the Secret with the SSH keys of a job."""
-    (found,) = job.cluster.get("secrets", "--selector=graphcore.ai/ipujob")["items"]
+    (found,) = job.cluster.get("secrets", selector="graphcore.ai/ipujob")["items"]
     return f"secret/{found['metadata']['name']}"
 
 

@@ -148,5 +148,5 @@ def test_nodes_without_ipus_are_reported(operator: Operator, queue: Queue) -> No
     queue.flavor = {"ipunode": "node3"}
     queue.admit()
     text = "No V-IPU controller has the label of these nodes. Label the nodes, or select nodes with its label."
-    until(lambda: job.status.get("lastMessage", "").endswith(text), SECONDS, lambda: str(job.status))
+    until(lambda: job.status.get("lastMessage", "").startswith(text), SECONDS, lambda: str(job.status))
     assert job.wait("Pending") and not job.pods()

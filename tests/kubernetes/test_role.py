@@ -90,9 +90,9 @@ def test_a_life_of_the_operator(role: Role) -> None:
         "user-id": "jobs",
         "access-key": ACCESS_KEY,
     }
-    config = cluster.get("configmap", "gc-ipu-operator-vipu-controllers", here)
+    config = role.release.get("configmap", "gc-ipu-operator-vipu-controllers")
     assert config["data"]["controllers.yaml"] == "- 10.0.0.1:8090:ipunode=node1\n"
-    deployments = cluster.get("deployments", here)["items"]
+    deployments = role.release.get("deployments")["items"]
     assert [each["status"]["readyReplicas"] for each in deployments] == [1, 1]
 
     before = role.versions()
@@ -106,7 +106,7 @@ def test_a_life_of_the_operator(role: Role) -> None:
     assert changed.changed == 1
     assert "+ replicas: 1" in changed.text
     assert role.apply() == 1
-    assert cluster.get("deployment", "gc-ipu-operator-vipu-proxy", here)["spec"]["replicas"] == 1
+    assert role.release.get("deployment", "gc-ipu-operator-vipu-proxy")["spec"]["replicas"] == 1
 
     before = role.versions()
     assert role.apply("--check", ipu_operator_state="absent") > 0
@@ -160,7 +160,6 @@ def test_live_jobs_prevent_the_removal(role: Role) -> None:
     rejected = role.rejection(ipu_operator_state="absent")
     assert "1 IPUJobs or pods with IPUs live (IPUJob default/live). Nothing was changed." in rejected
     assert "Nothing was changed" in role.rejection("--check", ipu_operator_state="absent")
-    role.cluster.kubectl("patch", "ipujob", "live", "--type=merge", "--patch", '{"status": {"launcherStatus": "x"}}')
     role.apply(ipu_operator_state="absent", ipu_operator_force=True)
     assert not role.has_crd()
 
@@ -171,7 +170,7 @@ def test_a_namespace_and_objects_of_others_stay(role: Role) -> None:
     cluster.kubectl("create", "secret", "generic", "mine", here)
     role.apply()
     role.apply(ipu_operator_state="absent")
-    left = [each["metadata"]["name"] for each in cluster.get("secrets,configmaps", here)["items"]]
+    left = [each["metadata"]["name"] for kind in ("secrets", "configmaps") for each in role.release.get(kind)["items"]]
     assert [name for name in left if not name.startswith(("default-token", "kube-root-ca"))] == ["mine"]
     cluster.kubectl("delete", "namespace", role.namespace, "--wait=false")
 
@@ -202,7 +201,7 @@ def test_the_playbook_reads_the_nodes_from_pod_yml(role: Role) -> None:
     done = role.play(playbook, pod)
     assert not done.failed, done.text[-6000:]
     assert role.labels(NODES[1])["ipunode"] == "pod1"
-    config = role.cluster.get("configmap", "gc-ipu-operator-vipu-controllers", f"--namespace={role.namespace}")
+    config = role.release.get("configmap", "gc-ipu-operator-vipu-controllers")
     assert config["data"]["controllers.yaml"] == "- 10.3.1.101:8090:ipunode=pod1\n"
 
 

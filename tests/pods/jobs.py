@@ -57,7 +57,12 @@ def wait(cluster: Cluster, name: str, *states: str) -> dict[str, Any]:
 def delete(cluster: Cluster, kinds: str = "ipujobs") -> None:
     """Delete all objects of these kinds in the namespace, and wait until they are gone."""
     cluster.kubectl("delete", kinds, "--all", "--wait=false")
-    until(lambda: not cluster.get(kinds)["items"], SECONDS, lambda: cluster.kubectl("describe", kinds))
+    left = kinds.split(",")
+    until(
+        lambda: not any(cluster.get(kind)["items"] for kind in left),
+        SECONDS,
+        lambda: cluster.kubectl("describe", kinds),
+    )
 
 
 def partitions(vipu: InProcess) -> set[str]:

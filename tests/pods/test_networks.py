@@ -35,7 +35,7 @@ def run(cluster: Cluster, interface: str, remote_shell: str) -> tuple[list[str],
     state = wait(cluster, "job", "Succeeded", "Failed")["status"]["launcherStatus"]
     printed = cluster.kubectl("logs", "job-launcher")
     assert state == "Succeeded", printed
-    found = cluster.get("pods", "--selector=graphcore.ai/ipujob=job")["items"]
+    found = cluster.get("pods", selector="graphcore.ai/ipujob=job")["items"]
     return sorted(line for line in printed.splitlines() if line.startswith("rank ")), found
 
 

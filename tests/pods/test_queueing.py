@@ -33,7 +33,7 @@ def patch(cluster: Cluster, suspend: bool, selector: Mapping[str, str]) -> None:
 
 def pods(cluster: Cluster) -> list[dict[str, Any]]:
     """Return the pods of the job."""
-    found: list[dict[str, Any]] = cluster.get("pods", "--selector=graphcore.ai/ipujob=job")["items"]
+    found: list[dict[str, Any]] = cluster.get("pods", selector="graphcore.ai/ipujob=job")["items"]
     return found
 
 

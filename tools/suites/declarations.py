@@ -277,6 +277,7 @@ SUITES = (
             "tests/integration/__init__.py",
             "tests/integration/vipu_servers.py",
             "docs/reference/kubernetes.md",  # part of the package
+            "docs/how-to/kubernetes-alerts.md",
             "roles/ipu_operator/*",
             "tests/kubernetes/*",
             "tests/unit/__init__.py",
