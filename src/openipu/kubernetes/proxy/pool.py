@@ -96,8 +96,14 @@ class Pool:
         Raises:
             ApiError, OSError, ValueError: the list cannot be read or is invalid. The previous list remains in use.
         """
-        text = await self._fetch() if self._fetch else self._file.read_text(encoding="utf-8")
+        failure: ApiError | None = None
+        try:
+            text = await self._fetch() if self._fetch else self._file.read_text(encoding="utf-8")
+        except ApiError as error:
+            text, failure = self._text, error  # changed credentials are used nevertheless
         if text == self._text and all(self._unchanged(each) for each in self._clients):
+            if failure is not None:
+                raise failure
             return False
         self.reload(text)
         _log.info("controllers read again", controllers=[each.controller.address for each in self])

@@ -104,9 +104,9 @@ class RequestLimits:
         try:
             async with asyncio.timeout(self._write_seconds):
                 await self._app(scope, replay, note)
-        except TimeoutError:
-            if started:
-                raise
+        except TimeoutError as error:
+            if started:  # too late for another answer: the server closes the connection
+                raise RuntimeError("The answer was not complete in time.") from error
             message = "The request was not served in time. Try again."
             raise _RejectedError(503, "Unavailable", message) from None
 
