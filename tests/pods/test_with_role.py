@@ -19,6 +19,7 @@ from tests.kubernetes.roles import Role
 from tests.pods.conftest import NAMESPACE, VIPU_PORT
 from tests.pods.test_jobs import SECONDS, job, partitions, wait
 from tests.waiting import until
+from tools.kubernetes import helm
 from tools.kubernetes.site import NODE, NODE_ADDRESS
 
 pytestmark = pytest.mark.timeout(1800)  # each test runs Ansible several times
@@ -31,7 +32,10 @@ def role(node: Cluster, vipu: InProcess, tmp_path: Path) -> Iterator[Role]:
     """Yield the role for the controller of the tests, without another release."""
     other = Release(replace(node, namespace=NAMESPACE))
     if node.kubectl("get", "namespace", NAMESPACE, "--ignore-not-found"):
-        other.helm("uninstall", other.name, "--ignore-not-found", "--wait")
+        withdrawal = "--set=ipuVisibility.enabled=false,ipuVisibility.withdraw=true"
+        other.helm("upgrade", other.name, helm.CHART, "--reuse-values", "--skip-crds", withdrawal, "--wait")
+        until(lambda: advertised(node) == "", SECONDS)
+        other.helm("uninstall", other.name, "--wait")
         node.kubectl("delete", "namespace", NAMESPACE, "--timeout=50s")
     made = Role(node, tmp_path, "ipu-operator", {"ipu_operator_controllers": [controller(VIPU_PORT)]})
     yield made
