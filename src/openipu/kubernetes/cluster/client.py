@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import http
+import inspect
 import json
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -274,7 +275,9 @@ class Client:
         headers = {"Accept": accept, "User-Agent": "openipu-operator"}
         if content_type:
             headers["Content-Type"] = content_type
-        await self._api.update_params_for_auth(headers, [], ["BearerToken"])
+        updated = self._api.update_params_for_auth(headers, [], ["BearerToken"])
+        if inspect.isawaitable(updated):  # a coroutine since release 33
+            await updated
         url = f"{self._configuration.host}{path}"
         try:
             with guard.checked(None if method == "GET" else self._check):
