@@ -96,5 +96,6 @@ def test_the_administrator_keeps_a_certificate_of_its_own(tmp_path: Path) -> Non
     )
     for (name, folder), text in zip(folders.items(), found, strict=True):
         paths = {"ca-path": "ca.crt", "client-cert": f"{name}.crt", "client-key": f"{name}.key"}
-        expected = ['api-user-id="admin"', *(f'{option}="{folder}/{file}"' for option, file in paths.items())]
+        address = ['api-host="127.0.0.1"', "api-port=8092"]
+        expected = ['api-user-id="admin"', *address, *(f'{option}="{folder}/{file}"' for option, file in paths.items())]
         assert text.splitlines() == expected
