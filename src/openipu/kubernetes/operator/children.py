@@ -12,7 +12,7 @@ import time
 import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from openipu.kubernetes.cluster.client import (
     CONFIG_MAPS,
@@ -46,8 +46,13 @@ _RESOURCES = {
 }
 
 
-_Written = tuple[int, str, bool, int]
-"""What the objects of a job other than pods depend on, and its attempt."""
+class _Written(NamedTuple):
+    """Properties of a job on which its objects other than pods depend, and its attempt."""
+
+    instances: int
+    template_hash: str
+    uses_ssh: bool
+    attempt: int
 
 
 class NameInUseError(Exception):
@@ -143,7 +148,7 @@ class Children:
         They are read again for each attempt, and with ``check``, because users may have deleted them. Return whether
         they were written or read.
         """
-        state = job.instances, job.template_hash, job.uses_ssh, attempt
+        state = _Written(job.instances, job.template_hash, job.uses_ssh, attempt)
         before = self._written.get(job.uid)
         if not job.has_launcher or (before == state and not check):
             return False
