@@ -55,6 +55,13 @@ def test_a_password_is_stored_as_a_hash(secret: str) -> None:
     configured(*users(console))  # a printed line is a valid line
 
 
+@pytest.mark.parametrize("options", ["secret 7 s3cret-hash", "secret two s3cret-words", "secret 0 pass s3cret-word"])
+def test_errors_name_no_part_of_a_password(options: str) -> None:
+    with pytest.raises(CliError) as rejected:
+        configured(f"username bob {options}")
+    assert "s3cret" not in rejected.value.text
+
+
 @pytest.mark.parametrize("options", ["privilege 16", "secret", "colour red", "s3cret-of-bob"])
 def test_invalid_options(options: str) -> None:
     with pytest.raises(CliError) as rejected:

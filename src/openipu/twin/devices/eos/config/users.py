@@ -68,7 +68,9 @@ def change_user(user: User, options: Sequence[str]) -> User:
         elif word == "secret" and rest:
             user = replace(user, secret=_secret(rest))
         else:
-            raise CliError(1002, f"Invalid input (at token {2 + len(options) - len(rest) - 1}: '{word}')")
+            at = len(options) - len(rest) - 1
+            shown = "" if "secret" in options[:at] else word  # it may be part of a password
+            raise CliError(1002, f"Invalid input (at token {2 + at}: '{shown}')")
     return user
 
 
