@@ -45,6 +45,7 @@ def flood(address: str, certificate: Path) -> Iterator[None]:
         process.wait()
 
 
+@pytest.mark.long  # the flood needs a core of its own
 @pytest.mark.defence("openipu.vipu.api.endpoints.Endpoints.bind", one_endpoint)
 def test_administrators_have_their_own_endpoint(vipu_process: Callable[..., Process], tmp_path: Path) -> None:
     certs, database = tmp_path / "vipu-certs", tmp_path / "vipu-server.db"
