@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import ssl
 import sys
-from collections.abc import Iterator
+from collections import deque
+from contextlib import suppress
 from pathlib import Path
 
 from tests.attack import http2
 
-_CONNECTIONS = 8
-_BATCH = 256  # calls in one write
+_CONNECTIONS = 8  # open at a time
+_CALLS = 1024  # of one connection: the controller takes no more of it
 
 
 def main() -> None:
@@ -22,24 +23,15 @@ def main() -> None:
     tls.load_cert_chain(files["client.crt"], files["client.key"])
     tls.set_alpn_protocols(["h2"])
     headers = http2.request_headers(path)
-    flows = [_flow(address, tls, headers) for _ in range(_CONNECTIONS)]
+    calls = b"".join(http2.unfinished_call(number, headers) for number in range(1, 2 * _CALLS, 2))
+    connections: deque[http2.Connection] = deque()
     while True:
-        for flow in flows:
-            next(flow)
-
-
-def _flow(address: str, tls: ssl.SSLContext, headers: bytes) -> Iterator[None]:
-    """Yield after each batch of calls on one connection, which is replaced when the server closes it."""
-    while True:
-        connection = http2.Connection(address, tls=tls)
-        try:
-            for first in range(1, 1 << 30, 2 * _BATCH):
-                calls = range(first, first + 2 * _BATCH, 2)
-                connection.send(b"".join(http2.unfinished_call(number, headers) for number in calls))
-                connection.discard()
-                yield
-        except OSError:
-            connection.close()
+        with suppress(OSError):
+            connection = http2.Connection(address, tls=tls)
+            connections.append(connection)
+            connection.send(calls)
+        if len(connections) > _CONNECTIONS:
+            connections.popleft().close()
 
 
 if __name__ == "__main__":

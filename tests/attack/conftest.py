@@ -4,13 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 import pytest
 
 from tests.attack import defences
-from tests.integration import vipu_servers
 from tests.integration.conftest import instant_server, machines, quiet, vipu_process, vipu_server
 
 __all__ = ["instant_server", "machines", "quiet", "vipu_process", "vipu_server"]
@@ -36,10 +34,7 @@ def defence(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     on = getattr(request, "param", ON) == ON
     if not on:
         switches = [defences.Switch(*marker.args) for marker in request.node.iter_markers("defence")]
-        for switch in switches:
-            monkeypatch.setattr(*switch.find(), switch.off)
-        monkeypatch.setenv(defences.VARIABLE, defences.export(switches))
-        monkeypatch.setattr(vipu_servers, "command", partial(defences.command, "openipu.vipu.server.main"))
+        defences.replace(monkeypatch, *switches)
     yield on
 
 

@@ -10,7 +10,12 @@ import runpy
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
+
+import pytest
+
+from tests.integration import vipu_servers
 
 VARIABLE = "OPENIPU_ATTACK_SWITCHES"
 
@@ -42,6 +47,14 @@ def command(module: str, *arguments: str) -> list[str]:
     return [sys.executable, "-m", "tests.attack.defences", module, *arguments]
 
 
+def replace(monkeypatch: pytest.MonkeyPatch, *switches: Switch) -> None:
+    """Replace parts of the controller until a test ends, here and in the controllers that it starts."""
+    for switch in switches:
+        monkeypatch.setattr(*switch.find(), switch.off)
+    monkeypatch.setenv(VARIABLE, export([*_load(), *switches]))
+    monkeypatch.setattr(vipu_servers, "command", partial(command, "openipu.vipu.server.main"))
+
+
 def export(switches: Sequence[Switch]) -> str:
     """Return the value of the environment variable for processes with these defences off."""
     return pickle.dumps(list(switches)).hex()
@@ -49,9 +62,15 @@ def export(switches: Sequence[Switch]) -> str:
 
 def switch_off() -> None:
     """Switch off the defences of the environment variable in this process."""
-    for switch in pickle.loads(bytes.fromhex(os.environ.get(VARIABLE, export([])))):
+    for switch in _load():
         owner, name = switch.find()
         setattr(owner, name, switch.off)
+
+
+def _load() -> list[Switch]:
+    """Return the switches of the environment variable."""
+    switches: list[Switch] = pickle.loads(bytes.fromhex(os.environ.get(VARIABLE, export([]))))
+    return switches
 
 
 def main() -> None:
