@@ -8,7 +8,8 @@ from __future__ import annotations
 import typing as t
 
 from . import model, spec
-from .source import Block, PodError
+from .mistakes import Mistakes, PodError
+from .source import Block
 
 try:
     import netaddr
@@ -57,9 +58,32 @@ class Plan:
         self._names = UniqueValues("name")
         nothing = Block(top.file, top.line)
         blocks = spec.NETWORKS.check(top["networks"] or nothing)
+        mistakes = Mistakes()
         for name, vlan in model.VLANS.items():
-            block = spec.NETWORK.check(blocks[name] or nothing)
-            self._add(name, block, vlan)
+            with mistakes.collect():
+                block = spec.NETWORK.check(blocks[name] or nothing, "network '%s'" % name)
+                self._add(name, block, vlan)
+                self._compare(name, block)
+        mistakes.check()
+
+    def _compare(self, name: str, block: Block) -> None:
+        """Reject a network that shares its VLAN or addresses with an earlier one. BMC and GW may share a VLAN."""
+        network = self.networks[name]
+        for other in self.networks.values():
+            if other is network:
+                continue
+            same_switch = model.SWITCHES[name] == model.SWITCHES[other.name]
+            if {name, other.name} == {model.BMC, model.GW} and network.vlan == other.vlan:
+                continue
+            if same_switch and network.vlan == other.vlan:
+                message = "networks '%s' and '%s' share VLAN %d: use different VLANs"
+                raise block.error(message % (other.name, name, network.vlan), "vlan")
+            if name in self._subnets and other.name in self._subnets and self._overlap(name, other.name):
+                message = "subnets %s of network '%s' and %s of network '%s' overlap: use separate ones"
+                raise block.error(message % (other.subnet, other.name, network.subnet, name), "subnet")
+
+    def _overlap(self, first: str, second: str) -> bool:
+        return self._subnets[first] in self._subnets[second] or self._subnets[second] in self._subnets[first]
 
     def _add(self, name: str, block: Block, vlan: int) -> None:
         vlan = vlan if block.get("vlan") is None else block["vlan"]
@@ -71,7 +95,10 @@ class Plan:
                 subnet = netaddr.IPNetwork(text)
             except (netaddr.AddrFormatError, ValueError):
                 raise self._bad_subnet(block, name, text) from None
-            if subnet.version != 4 or "/" not in text:
+            if subnet.version != 4:
+                message = "subnet '%s' of network '%s' is an IPv6 subnet, and a POD has IPv4 addresses: use the form "
+                raise block.error((message + "10.1.0.0/16") % (text, name), "subnet")
+            if "/" not in text:
                 raise self._bad_subnet(block, name, text)
             if subnet.ip != subnet.network:
                 message = "subnet %s of network '%s' has host bits set: did you mean %s?"

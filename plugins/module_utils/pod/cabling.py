@@ -16,7 +16,8 @@ import typing as t
 
 from . import model, spec
 from .addresses import UniqueValues
-from .source import Block, PodError, unknown
+from .mistakes import Mistakes, PodError
+from .source import Block, unknown
 
 SWITCH_MODELS = {model.DATA: "DCS-7060CX-32S-F", model.MANAGEMENT: "DCS-7010T-48-F"}
 _PORTS = {
@@ -77,8 +78,10 @@ def reference(rack: model.Rack) -> dict[tuple[str, str], tuple[str, str]]:
     return places
 
 
-def cables(racks: t.Sequence[tuple[model.Rack, Block]], networks: dict[str, model.Network]) -> tuple[model.Cable, ...]:
-    """Return all cables: the reference port map, overridden by ``cables`` of each rack. Raises PodError."""
+def cables(
+    racks: t.Sequence[tuple[model.Rack, Block]], networks: dict[str, model.Network], mistakes: Mistakes
+) -> tuple[model.Cable, ...]:
+    """Return all cables: the reference port map, overridden by ``cables`` of each rack. Record mistakes."""
     devices: dict[str, model.Device] = {}
     for rack, _block in racks:
         for group in (rack.machines, rack.servers, rack.switches, rack.pdus):
@@ -92,20 +95,29 @@ def cables(racks: t.Sequence[tuple[model.Rack, Block]], networks: dict[str, mode
 
     for rack, block in racks:
         explicit = set()
-        for row, owner in zip(spec.SWITCH.children(block, "switches"), rack.switches, strict=True):
+        for row, owner in zip(block.get("switches") or (), rack.switches, strict=True):
             for uplink in owner.uplinks:
-                _check_port(owner, uplink, row, "uplinks")
-                ports.take("%s of %s" % (uplink, owner.name), "an uplink", row.error("", "uplinks"))
-        for row in spec.CABLE.children(block, "cables"):
-            cable = _explicit_cable(row, devices, networks)
-            end = "%s of %s" % (cable.connector, cable.device)
-            ends.take(end, "%s of %s" % (cable.port, cable.switch), row.error("", "connector"))
-            plug(cable, row.error("", "port"))
-            explicit.add((cable.device, cable.connector))
+                with mistakes.collect():
+                    _check_port(owner, uplink, row, "uplinks")
+                    ports.take("%s of %s" % (uplink, owner.name), "an uplink", row.error("", "uplinks"))
+        for row in spec.CABLE.children(block, "cables", mistakes):
+            with mistakes.collect():
+                cable = _explicit_cable(row, devices, networks)
+                end = "%s of %s" % (cable.connector, cable.device)
+                ends.take(end, "%s of %s" % (cable.port, cable.switch), row.error("", "connector"))
+                explicit.add((cable.device, cable.connector))
+                plug(cable, row.error("", "port"))
         for (name, connector), (switch, port) in reference(rack).items():
             if (name, connector) not in explicit:
                 vlans = _vlans(connectors(devices[name])[connector], networks)
-                plug(model.Cable(switch, port, name, connector, vlans), block.error("", "cables"))
+                with mistakes.collect():
+                    plug(model.Cable(switch, port, name, connector, vlans), block.error("", "cables"))
+    cabled = {cable.device for cable in result}
+    for rack, block in racks:
+        for row, server in zip(block.get("servers") or (), rack.servers, strict=True):
+            if rack.switches and server.name not in cabled:
+                message = "server '%s' has no cable: the reference port map has ports for %d servers. Set 'cables'"
+                mistakes.add(row.error(message % (server.name, _SERVERS), "name"))
     return tuple(result)
 
 

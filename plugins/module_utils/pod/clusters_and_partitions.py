@@ -15,14 +15,19 @@ import typing as t
 from ..vipu.object_rules import IPUS_PER_MACHINE, is_power_of_two
 from . import model, spec
 from .addresses import UniqueValues
-from .source import Block, Items, unknown
+from .mistakes import ConsequenceError, Mistakes
+from .source import Block, Items, MappingSchema, unknown
+
+Object = t.TypeVar("Object")
+
+_REFERENCED = ("cluster", "allocation")  # kinds of objects that others refer to
 
 
 class ObjectLists:
-    """Reader of the four lists, each checked against the previous ones. Raises PodError."""
+    """Reader of the four lists, each checked against the previous ones."""
 
-    def __init__(self, top: Block, racks: tuple[model.Rack, ...]) -> None:
-        """``top`` is pod.yml."""
+    def __init__(self, top: Block, racks: tuple[model.Rack, ...], mistakes: Mistakes) -> None:
+        """``top`` is pod.yml. Objects with mistakes, and those that refer to them, are left out."""
         self._racks = {rack.name: rack for rack in racks}
         self._machines = {machine.name: machine for rack in racks for machine in rack.machines}
         self._ids: dict[str, UniqueValues] = {}
@@ -31,16 +36,45 @@ class ObjectLists:
         self.allocations: dict[str, model.Allocation] = {}
         self._left: dict[str, int] = {}  # cluster id -> IPU-Machines in no allocation yet
         self._free: dict[str, int] = {}  # allocation id -> IPUs in no partition yet
-        for block in spec.CLUSTER.children(top, "clusters"):
-            cluster = self._cluster(block)
+        self._declared = {kind: {str(each.get("id")) for each in top[kind + "s"] or ()} for kind in _REFERENCED}
+        self._mistakes = mistakes
+        for cluster in self._read(top, "clusters", spec.CLUSTER, self._cluster):
             self.clusters[cluster.id] = cluster
             self._left[cluster.id] = len(cluster.machines)
-        for block in spec.ALLOCATION.children(top, "allocations"):
-            allocation = self._allocation(block)
+        for allocation in self._read(top, "allocations", spec.ALLOCATION, self._allocation):
             self.allocations[allocation.id] = allocation
             self._free[allocation.id] = allocation.size * IPUS_PER_MACHINE
-        self.partitions = tuple(self._partition(block) for block in spec.PARTITION.children(top, "partitions"))
-        self.users = tuple(self._user(block) for block in spec.USER.children(top, "users"))
+        self.partitions = tuple(self._read(top, "partitions", spec.PARTITION, self._partition))
+        self.users = tuple(self._read(top, "users", spec.USER, self._user))
+
+    def _read(
+        self, top: Block, key: str, schema: MappingSchema, read: t.Callable[[Block], Object]
+    ) -> t.Iterator[Object]:
+        """Yield the objects of a list."""
+        for block in schema.children(top, key, self._mistakes):
+            with self._mistakes.collect():
+                yield read(block)
+
+    def allocation(self, block: Block, name: str, line: int | None = None, subject: str = "") -> model.Allocation:
+        """Return an allocation that an object refers to. Raises PodError."""
+        return self._find(block, "allocation", name, self.allocations, line, subject)
+
+    def _find(
+        self,
+        block: Block,
+        kind: str,
+        name: str,
+        known: t.Mapping[str, Object],
+        line: int | None = None,
+        subject: str = "",
+    ) -> Object:
+        """Return the object of a name. Raises PodError, ConsequenceError when that object has a mistake."""
+        if name in known:
+            return known[name]
+        message = subject + unknown(kind, name, known)
+        if name in self._declared.get(kind, ()):
+            raise ConsequenceError(block.file, line, message)
+        raise block.error(message, kind, line)
 
     def _id(self, block: Block, kind: str) -> str:
         id: str = block["id"]
@@ -54,9 +88,7 @@ class ObjectLists:
         names = block[key]
         lines = names.lines if isinstance(names, Items) else itertools.repeat(block.lines.get(key))
         for name, line in zip(names, lines, strict=False):
-            if str(name) not in known:
-                raise block.error(unknown(kind, str(name), known), key, line)
-            yield known[str(name)], line
+            yield self._find(block, kind, str(name), known, line or block.lines.get(key)), line
 
     def _cluster(self, block: Block) -> model.Cluster:
         id = self._id(block, "cluster")
@@ -100,9 +132,7 @@ class ObjectLists:
 
     def _allocation(self, block: Block) -> model.Allocation:
         id = self._id(block, "allocation")
-        if block["cluster"] not in self.clusters:
-            raise block.error(unknown("cluster", block["cluster"], self.clusters), "cluster")
-        cluster = self.clusters[block["cluster"]]
+        cluster = self._find(block, "cluster", block["cluster"], self.clusters)
         by_size = block.get("size") is not None
         key = "size" if by_size else "machines"
         machines = () if by_size else self._allocated_machines(block, cluster)
@@ -139,27 +169,26 @@ class ObjectLists:
     def _partition(self, block: Block) -> model.Partition:
         id = self._id(block, "partition")
         name, size = block["allocation"], block["size"]
-        if name not in self.allocations:
-            raise block.error(unknown("allocation", name, self.allocations), "allocation")
+        allocation = self.allocation(block, name)
         if not is_power_of_two(size):
             raise block.error(
                 "partition '%s': the size must be a power of two (1, 2, 4, 8, …), not %d" % (id, size), "size"
             )
-        free, total = self._free[name], self.allocations[name].size * IPUS_PER_MACHINE
+        free, total = self._free[name], allocation.size * IPUS_PER_MACHINE
         if size > free:
             message = "partition '%s' needs %d IPUs, but allocation '%s' has %d%s: reduce the size"
             rest = "" if free == total else " and other partitions leave %d" % free
             raise block.error(message % (id, size, name, total, rest), "size")
         self._free[name] -= size
         options = {key: block[key] for key in spec.PARTITION_OPTIONS if block.get(key) is not None}
-        if "cluster" in options and options["cluster"] != self.allocations[name].cluster:
+        if "cluster" in options and options["cluster"] != allocation.cluster:
             message = "partition '%s': allocation '%s' is in cluster '%s': remove the option cluster"
-            raise block.error(message % (id, name, self.allocations[name].cluster), "cluster")
+            raise block.error(message % (id, name, allocation.cluster), "cluster")
         if "ipus" in options:
-            options["ipus"] = [dict(ipu) for ipu in spec.IPU.children(block, "ipus")]
-            if len(options["ipus"]) != size:
+            options["ipus"] = [dict(ipu) for ipu in spec.IPU.children(block, "ipus", self._mistakes)]
+            if len(block["ipus"]) != size:
                 message = "partition '%s' lists %d IPUs but has size %d: make the two numbers equal"
-                raise block.error(message % (id, len(options["ipus"]), size), "ipus")
+                raise block.error(message % (id, len(block["ipus"]), size), "ipus")
         for key in spec.PARTITION_DIVISORS:
             if key in options and (options[key] < 1 or size % options[key]):
                 message = "partition '%s': %d IPUs cannot be divided evenly by %s %d: correct it"

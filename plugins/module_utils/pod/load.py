@@ -15,7 +15,8 @@ import typing as t
 from . import cabling, kubernetes_nodes, model, openstack_settings, spec
 from .addresses import Plan, UniqueValues
 from .clusters_and_partitions import ObjectLists
-from .source import Block, PodError, read_csv, read_yaml, relative_to, unknown
+from .mistakes import Mistakes, PodError
+from .source import Block, read_csv, read_yaml, relative_to, unknown
 
 __all__ = ["PodError", "load"]
 
@@ -23,8 +24,9 @@ __all__ = ["PodError", "load"]
 def load(pod_yml: str, machines_csv: str | None = None) -> model.Pod:
     """Read and check a POD.
 
-    ``machines_csv`` replaces the file of the option ``machines`` in pod.yml. Raises PodError with file and line
-    at the first error.
+    ``machines_csv`` replaces the file of the option ``machines`` in pod.yml. Raises PodError with all mistakes.
+    Cables, objects of the controller and other keys that refer to devices are checked when the networks and the
+    devices have none.
     """
     top = read_yaml(pod_yml)
     top = spec.POD.check(top)
@@ -40,30 +42,57 @@ class _Loader:
         self.machines_file = machines_file
         self.plan = Plan(top)
         self.agents = UniqueValues("agent id")
+        self.serials = UniqueValues("serial number")
+        self.mistakes = Mistakes()
 
     def pod(self) -> model.Pod:
-        blocks = spec.RACK.children(self.top, "racks")
-        if not blocks:
-            raise self.top.error("the list 'racks' is empty: add at least one rack", "racks")
-        names, numbers = UniqueValues("rack"), UniqueValues("rack number")
-        for block in blocks:
-            names.take(block["name"], None, block.error("", "name"))
-            numbers.take(str(block["number"]), "rack '%s'" % block["name"], block.error("", "number"))
-            if not 0 <= block["number"] <= 255:
-                raise block.error("rack '%s': the logical rack number must be 0 to 255" % block["name"], "number")
+        blocks = self._racks()
         machines = self._machines({block["name"]: block for block in blocks})
         racks = tuple(self._rack(block, machines[block["name"]]) for block in blocks)
-        objects = ObjectLists(self.top, racks)
-        cloud = openstack_settings.read(self.top, self.plan.networks, racks, objects.allocations)
-        cables = cabling.cables(list(zip(racks, blocks, strict=True)), self.plan.networks)
-        host, port = self._controller(racks)
+        self.mistakes.check()
+        return self._complete(blocks, racks)
+
+    def _racks(self) -> list[Block]:
+        """Return the racks. Raises PodError: all devices depend on them."""
+        blocks = spec.RACK.children(self.top, "racks", self.mistakes)
+        names, numbers = UniqueValues("rack"), UniqueValues("rack number")
+        for block in blocks:
+            with self.mistakes.collect():
+                names.take(block["name"], None, block.error("", "name"))
+            with self.mistakes.collect():
+                numbers.take(str(block["number"]), "rack '%s'" % block["name"], block.error("", "number"))
+            if not 0 <= block["number"] <= 255:
+                message = "rack '%s': the logical rack number must be 0 to 255" % block["name"]
+                self.mistakes.add(block.error(message, "number"))
+        self.mistakes.check()
+        if not blocks:
+            raise self.top.error("the list 'racks' is empty: add at least one rack", "racks")
+        return blocks
+
+    def _complete(self, blocks: list[Block], racks: tuple[model.Rack, ...]) -> model.Pod:
+        """Return the POD with everything that refers to devices. Raises PodError."""
+        objects = ObjectLists(self.top, racks, self.mistakes)
+        cloud, kubernetes, deploy = None, None, {}
+        host, port, agent_port = "", 0, 0
+        with self.mistakes.collect():
+            cloud = openstack_settings.read(self.top, self.plan.networks, racks, objects)
+        cables = cabling.cables(list(zip(racks, blocks, strict=True)), self.plan.networks, self.mistakes)
+        with self.mistakes.collect():
+            host, port = self._controller(racks)
+        with self.mistakes.collect():
+            agent_port = _port(self.top, "agent_port")
+        with self.mistakes.collect():
+            kubernetes = kubernetes_nodes.read(self.top, racks)
+        with self.mistakes.collect():
+            deploy = self._deploy()
+        self.mistakes.check()
         return model.Pod(
             name=self.top["name"],
             file=self.top.file,
             machines_file=self.machines_file,
             controller_host=host,
             controller_port=port,
-            agent_port=_port(self.top, "agent_port"),
+            agent_port=agent_port,
             networks=self.plan.networks,
             racks=racks,
             cables=openstack_settings.tagged(cables, cloud, self.plan.networks[model.DATA].vlan),
@@ -72,8 +101,8 @@ class _Loader:
             partitions=objects.partitions,
             users=objects.users,
             cloud=cloud,
-            kubernetes=kubernetes_nodes.read(self.top, racks),
-            deploy=self._deploy(),
+            kubernetes=kubernetes,
+            deploy=deploy,
         )
 
     def _deploy(self) -> dict[str, tuple[str, ...]]:
@@ -83,36 +112,53 @@ class _Loader:
     def _machines(self, racks: dict[str, Block]) -> dict[str, tuple[model.Machine, ...]]:
         """Return the machines of every rack, by unit."""
         found: dict[str, dict[int, model.Machine]] = {name: {} for name in racks}
-        units = UniqueValues("unit")
-        for row in read_csv(self.machines_file, spec.MACHINE.spec, spec.MACHINE_REQUIRED):
-            block = spec.MACHINE.check(row)
-            name = self.plan.device(block, "machine")
-            rack = block.get("rack") or (next(iter(racks)) if len(racks) == 1 else None)
-            if rack is None:
-                raise block.error("machine '%s' has no rack: set the column 'rack'" % name)
-            if rack not in racks:
-                raise block.error("machine '%s': %s" % (name, unknown("rack", rack, racks)), "rack")
-            unit = block["unit"]
-            if not 1 <= unit <= model.MACHINES_PER_RACK:
-                message = "machine '%s': the unit must be 1 (the lowest) to %d, not %d"
-                raise block.error(message % (name, model.MACHINES_PER_RACK, unit), "unit")
-            units.take("%d of rack '%s'" % (unit, rack), "machine '%s'" % name, block.error("", "unit"))
-            agent = block.get("agent") or name
-            self.agents.take(agent, "machine '%s'" % name, block.error("", "agent"))
-            found[rack][unit] = model.Machine(
-                name,
-                rack,
-                (
-                    self._machine_interface(block, name, "bmc", model.BMC, racks[rack]["number"]),
-                    self._machine_interface(block, name, "gw", model.GW, racks[rack]["number"]),
-                    self._machine_interface(block, name, "rnic", model.DATA, racks[rack]["number"]),
-                ),
-                unit,
-                agent,
-                block.get("rack_unit"),
-                block.get("serial"),
-            )
+        units, heights = UniqueValues("unit"), UniqueValues("rack unit")
+        try:
+            rows = read_csv(self.machines_file, spec.MACHINE.spec, spec.MACHINE_REQUIRED, self.mistakes)
+        except PodError as error:
+            self.mistakes.add(error)
+            rows = []
+        for row in rows:
+            with self.mistakes.collect():
+                machine = self._machine(spec.MACHINE.check(row), racks, units, heights)
+                found[machine.rack][machine.unit] = machine
         return {name: tuple(machine for _unit, machine in sorted(rack.items())) for name, rack in found.items()}
+
+    def _machine(
+        self, block: Block, racks: dict[str, Block], units: UniqueValues, heights: UniqueValues
+    ) -> model.Machine:
+        name = self.plan.device(block, "machine")
+        owner = "machine '%s'" % name
+        rack = block.get("rack") or (next(iter(racks)) if len(racks) == 1 else None)
+        if rack is None:
+            raise block.error("%s has no rack: set the column 'rack'" % owner)
+        if rack not in racks:
+            raise block.error("%s: %s" % (owner, unknown("rack", rack, racks)), "rack")
+        unit = block["unit"]
+        if not 1 <= unit <= model.MACHINES_PER_RACK:
+            message = "%s: the unit must be 1 (the lowest) to %d, not %d"
+            raise block.error(message % (owner, model.MACHINES_PER_RACK, unit), "unit")
+        units.take("%d of rack '%s'" % (unit, rack), owner, block.error("", "unit"))
+        agent = block.get("agent") or name
+        self.agents.take(agent, owner, block.error("", "agent"))
+        if block.get("rack_unit") is not None:
+            heights.take("U%d of rack '%s'" % (block["rack_unit"], rack), owner, block.error("", "rack_unit"))
+        if block.get("serial"):
+            self.serials.take(block["serial"], owner, block.error("", "serial"))
+        number = racks[rack]["number"]
+        return model.Machine(
+            name,
+            rack,
+            (
+                self._machine_interface(block, name, "bmc", model.BMC, number),
+                self._machine_interface(block, name, "gw", model.GW, number),
+                self._machine_interface(block, name, "rnic", model.DATA, number),
+            ),
+            unit,
+            agent,
+            block.get("rack_unit"),
+            block.get("serial"),
+        )
 
     def _machine_interface(self, block: Block, owner: str, name: str, network: str, rack: int) -> model.Interface:
         keys = ("%s_address" % name, "%s_mac" % name)
@@ -121,21 +167,23 @@ class _Loader:
     def _rack(self, block: Block, machines: tuple[model.Machine, ...]) -> model.Rack:
         first = {model.DATA: model.FIRST_DATA_SWITCH, model.MANAGEMENT: model.FIRST_MANAGEMENT_SWITCH}
         switches = []
-        for row in spec.SWITCH.children(block, "switches"):
+        for row in spec.SWITCH.children(block, "switches", self.mistakes):
             unit = first[row["kind"]]
             first[row["kind"]] += 1
-            name, interfaces = self._managed(row, "switch", block["number"], unit)
-            product = row.get("model") or cabling.SWITCH_MODELS[row["kind"]]
-            uplinks = (tuple(row["uplinks"]), row.get("uplink_channel"))
-            switches.append(model.Switch(name, block["name"], interfaces, row["kind"], product, *uplinks))
+            with self.mistakes.collect():
+                name, interfaces = self._managed(row, "switch", block["number"], unit)
+                product = row.get("model") or cabling.SWITCH_MODELS[row["kind"]]
+                uplinks = (tuple(row["uplinks"]), row.get("uplink_channel"))
+                switches.append(model.Switch(name, block["name"], interfaces, row["kind"], product, *uplinks))
         pdus = []
-        for unit, row in enumerate(spec.PDU.children(block, "pdus"), model.FIRST_PDU):
-            name, interfaces = self._managed(row, "PDU", block["number"], unit)
-            pdus.append(model.Pdu(name, block["name"], interfaces, row["model"]))
-        servers = [
-            self._server(row, block, unit)
-            for unit, row in enumerate(spec.SERVER.children(block, "servers"), model.FIRST_SERVER)
-        ]
+        for unit, row in enumerate(spec.PDU.children(block, "pdus", self.mistakes), model.FIRST_PDU):
+            with self.mistakes.collect():
+                name, interfaces = self._managed(row, "PDU", block["number"], unit)
+                pdus.append(model.Pdu(name, block["name"], interfaces, row["model"]))
+        servers = []
+        for unit, row in enumerate(spec.SERVER.children(block, "servers", self.mistakes), model.FIRST_SERVER):
+            with self.mistakes.collect():
+                servers.append(self._server(row, block, unit))
         return model.Rack(block["name"], block["number"], machines, tuple(servers), tuple(switches), tuple(pdus))
 
     def _managed(self, row: Block, kind: str, rack: int, unit: int) -> tuple[str, tuple[model.Interface, ...]]:

@@ -13,7 +13,9 @@ from dataclasses import replace
 from . import model, spec
 from .addresses import UniqueValues
 from .cabling import bonded
-from .source import Block, unknown
+from .clusters_and_partitions import ObjectLists
+from .mistakes import Mistakes
+from .source import Block
 
 _LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
@@ -22,12 +24,12 @@ def read(
     top: Block,
     networks: dict[str, model.Network],
     racks: t.Sequence[model.Rack],
-    allocations: t.Mapping[str, model.Allocation],
+    objects: ObjectLists,
 ) -> model.Cloud | None:
     """Return the OpenStack settings, None when the key is missing. Raises PodError."""
     if top.get("openstack") is None:
         return None
-    return _Reader(top, networks, racks, allocations).cloud()
+    return _Reader(top, networks, racks, objects).cloud()
 
 
 def tagged(cables: tuple[model.Cable, ...], cloud: model.Cloud | None, data: int) -> tuple[model.Cable, ...]:
@@ -59,15 +61,15 @@ class _Reader:
         top: Block,
         networks: dict[str, model.Network],
         racks: t.Sequence[model.Rack],
-        allocations: t.Mapping[str, model.Allocation],
+        objects: ObjectLists,
     ) -> None:
         self.block = spec.OPENSTACK.check(top["openstack"])
         self.networks = networks
         self.racks = racks
-        self.allocations = allocations
+        self.objects = objects
+        self.mistakes = Mistakes()
 
     def cloud(self) -> model.Cloud:
-        self._check_shared()
         nothing = Block(self.block.file, self.block.line)
         physical = spec.PHYSICAL_NETWORKS.check(self.block.get("physical_networks") or nothing)
         settings = spec.NETWORKS.check(self.block.get("networks") or nothing)
@@ -86,17 +88,6 @@ class _Reader:
             pools=self._pools(details),
             tenants=self._tenants(),
         )
-
-    def _check_shared(self) -> None:
-        """Reject a VLAN that a tenant network shares with BMC or GW: Neutron has one network for each VLAN."""
-        for name in model.TENANT_NETWORKS:
-            for other in (model.BMC, model.GW):
-                if self._switch_and_vlan(name) == self._switch_and_vlan(other):
-                    message = "networks '%s' and '%s' share VLAN %d, so tenants would see '%s': use different VLANs"
-                    raise self.block.error(message % (name, other, self.networks[name].vlan, other))
-
-    def _switch_and_vlan(self, name: str) -> tuple[str, int]:
-        return model.SWITCHES[name], self.networks[name].vlan
 
     def _mtu(self) -> int:
         mtu: int = self.block["mtu"]
@@ -161,15 +152,17 @@ class _Reader:
                 vlans.take(str(network.vlan), "network '%s'" % network.name, self.block.error("", "networks"))
         machines = UniqueValues("machine")
         tenants = []
-        for block in spec.TENANT.children(self.block, "tenants"):
-            tenant = self._tenant(block)
-            projects.take(tenant.project, None, block.error("", "project"))
-            # IPU-over-Fabric is not encrypted, so tenants must not share a data VLAN.
-            vlan = tenant.vlan or self.networks[model.DATA].vlan
-            vlans.take(str(vlan), "tenant '%s'" % tenant.project, block.error("", "vlan"))
-            for machine in tenant.machines:
-                machines.take(machine.name, "tenant '%s'" % tenant.project, block.error("", "allocation"))
-            tenants.append(tenant)
+        for block in spec.TENANT.children(self.block, "tenants", self.mistakes):
+            with self.mistakes.collect():
+                tenant = self._tenant(block)
+                projects.take(tenant.project, None, block.error("", "project"))
+                # IPU-over-Fabric is not encrypted, so tenants must not share a data VLAN.
+                vlan = tenant.vlan or self.networks[model.DATA].vlan
+                vlans.take(str(vlan), "tenant '%s'" % tenant.project, block.error("", "vlan"))
+                for machine in tenant.machines:
+                    machines.take(machine.name, "tenant '%s'" % tenant.project, block.error("", "allocation"))
+                tenants.append(tenant)
+        self.mistakes.check()
         return tuple(tenants)
 
     def _tenant(self, block: Block) -> model.Tenant:
@@ -184,11 +177,7 @@ class _Reader:
         if vlan == self.networks[model.DATA].vlan:
             message = "tenant '%s': VLAN %d belongs to network 'data': omit it and 'allocation', or use another one"
             raise block.error(message % (project, vlan), "vlan")
-        if name not in self.allocations:
-            raise block.error(
-                "tenant '%s': %s" % (project, unknown("allocation", name, self.allocations)), "allocation"
-            )
-        machines = self.allocations[name].machines
+        machines = self.objects.allocation(block, name, subject="tenant '%s': " % project).machines
         if not machines:
             message = "tenant '%s': the controller chooses the machines of allocation '%s': list its 'machines'"
             raise block.error(message % (project, name), "allocation")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import difflib
+import io
 import typing as t
 from pathlib import Path
 
@@ -22,23 +23,23 @@ except ImportError:
     HAS_YAML = False
 
 from .forms import TEXT, Form
+from .mistakes import Mistakes, PodError
 
 Spec = t.Mapping[str, t.Mapping[str, t.Any]]
+# What to do about the most frequent problems that PyYAML and libyaml report.
+_YAML_HINTS = {
+    "mapping values are not allowed here": ". Check the indentation, and quote a value that contains ': '",
+    "mapping values are not allowed in this context": ". Check the indentation, and quote a value that contains ': '",
+    "could not find expected ':'": ". Write a key, a colon and a space",
+    "did not find expected key": ". Indent all keys of a mapping equally",
+    "expected <block end>, but found '<block mapping start>'": ". Indent all keys of a mapping equally",
+    "did not find expected '-' indicator": ". Indent all items of a list equally",
+    "found character that cannot start any token": ". Indent with spaces, not with tabs",
+    "found character '\\t' that cannot start any token": ". Indent with spaces, not with tabs",
+}
 _MAX_NAMED = 20  # maximum number of names in a message
+_OTHER_DELIMITERS = {";": "semicolons", "\t": "tabs"}
 _MAX_SHOWN = 40  # characters of an invalid value in a message
-
-
-class PodError(Exception):
-    """Raised for an error in pod.yml or machines.csv. ``line`` counts from 1 and is None for the whole file."""
-
-    error_code = "OPU300"
-
-    def __init__(self, file: str, line: int | None, message: str) -> None:
-        self.place = file if line is None else "%s, line %d" % (file, line)
-        super().__init__("%s: %s" % (self.place, message))
-        self.file = file
-        self.line = line
-        self.message = message
 
 
 class Block(dict[str, t.Any]):
@@ -74,10 +75,7 @@ def read_yaml(path: str) -> Block:
     if not HAS_YAML:
         raise PodError(path, None, "cannot be read without the Python library PyYAML: install PyYAML")
     try:
-        with Path(path).open(encoding="utf-8-sig") as stream:
-            loader = _PARSER(stream.read())
-    except (OSError, UnicodeDecodeError) as error:
-        raise unreadable(path, error) from None
+        loader = _PARSER(_text(path))
     except yaml.reader.ReaderError as error:
         raise PodError(path, None, "is not a text file: %s. Save it as UTF-8 text" % error.reason) from None
     try:
@@ -87,7 +85,8 @@ def read_yaml(path: str) -> Block:
         return _Tree(path, loader).block(root)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise PodError(path, mark.line + 1 if mark else None, "is not YAML: %s" % error.problem) from None
+        hint = _YAML_HINTS.get(error.problem or "", "")
+        raise PodError(path, mark.line + 1 if mark else None, "is not YAML: %s%s" % (error.problem, hint)) from None
     except yaml.YAMLError as error:
         raise PodError(path, None, "is not YAML: %s" % error) from None
     except RecursionError:
@@ -148,16 +147,18 @@ class _Tree:
             ) from None
 
 
-def read_csv(path: str, columns: t.Collection[str], required: t.Iterable[str]) -> list[Block]:
-    """Return the rows of a CSV file with a header, without empty cells and empty lines. Raises PodError."""
-    try:
-        with Path(path).open(encoding="utf-8-sig", newline="") as stream:
-            return list(_rows(path, csv.reader(stream, strict=True), columns, required))
-    except (OSError, UnicodeDecodeError) as error:
-        raise unreadable(path, error) from None
+def read_csv(path: str, columns: t.Collection[str], required: t.Iterable[str], mistakes: Mistakes) -> list[Block]:
+    """Return the rows of a CSV file with a header, without empty cells and empty lines.
+
+    Rows of another length are recorded in ``mistakes``. Raises PodError for the file as a whole.
+    """
+    reader = csv.reader(io.StringIO(_text(path), newline=""), strict=True)
+    return list(_rows(path, reader, columns, required, mistakes))
 
 
-def _rows(path: str, reader: t.Any, columns: t.Collection[str], required: t.Iterable[str]) -> t.Iterator[Block]:
+def _rows(
+    path: str, reader: t.Any, columns: t.Collection[str], required: t.Iterable[str], mistakes: Mistakes
+) -> t.Iterator[Block]:
     header: list[str] | None = None
     try:
         for cells in reader:
@@ -170,7 +171,8 @@ def _rows(path: str, reader: t.Any, columns: t.Collection[str], required: t.Iter
                 continue
             if len(cells) != len(header):
                 wrong = "the line has %d values and the header %d: separate them with commas, leave unknown ones empty"
-                raise PodError(path, line, wrong % (len(cells), len(header)))
+                mistakes.add(PodError(path, line, wrong % (len(cells), len(header))))
+                continue
             row = Block(path, line)
             for column, cell in zip(header, cells, strict=True):
                 if cell:
@@ -184,6 +186,9 @@ def _rows(path: str, reader: t.Any, columns: t.Collection[str], required: t.Iter
 
 def _header(path: str, line: int, cells: list[str], columns: t.Collection[str], required: t.Iterable[str]) -> list[str]:
     names = [cell.lower() for cell in cells]
+    for delimiter, label in _OTHER_DELIMITERS.items():
+        if len(names) == 1 and delimiter in names[0]:
+            raise PodError(path, line, "the columns are separated by %s: separate them with commas" % label)
     for name in names:
         if name not in columns:
             raise PodError(path, line, unknown("column", name, columns))
@@ -195,14 +200,19 @@ def _header(path: str, line: int, cells: list[str], columns: t.Collection[str], 
     return names
 
 
-def unreadable(path: str, error: Exception) -> PodError:
-    """Return the error for a file that cannot be read."""
-    if isinstance(error, UnicodeDecodeError):
-        return PodError(path, None, "is not UTF-8 text: save it as UTF-8")
-    if isinstance(error, FileNotFoundError):
+def _text(path: str) -> str:
+    """Return the text of a file. Raises PodError."""
+    try:
+        return Path(path).read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise PodError(path, line, "is not UTF-8 text: save it as UTF-8") from None
+    except FileNotFoundError:
         option = " (option 'machines' in pod.yml)" if path.endswith(".csv") else ""
-        return PodError(path, None, "the file does not exist: create it, or set another path%s" % option)
-    return PodError(path, None, "cannot be read: %s" % (getattr(error, "strerror", None) or error))
+        message = "the file does not exist: create it, or set another path%s" % option
+        raise PodError(path, None, message) from None
+    except OSError as error:
+        raise PodError(path, None, "cannot be read: %s" % (error.strerror or error)) from None
 
 
 def relative_to(path: str, name: str) -> str:
@@ -252,18 +262,32 @@ class MappingSchema:
         }
         self._validator = ArgumentSpecValidator(self.spec, **rules)
 
-    def check(self, block: Block) -> Block:
-        """Return the mapping with converted values and defaults. Raises PodError with the line of the error."""
-        for name in block:
-            if name not in self.spec:
-                message = unknown("key", name, self.spec)
-                raise block.error("%s: %s%s" % (self._subject(block), message, self._missing(block, message)), name)
-            self._check_type(block, name)
+    def check(self, block: Block, subject: str | None = None) -> Block:
+        """Return the mapping with converted values and defaults.
+
+        ``subject`` names the mapping in messages, by default its label with its name. Raises PodError with all
+        mistakes, each with its line.
+        """
+        mistakes = Mistakes()
+        subject = subject or self._subject(block)
+        unknown_keys = [name for name in block if name not in self.spec]
+        if unknown_keys:
+            messages = {name: unknown("key", name, self.spec) for name in unknown_keys}
+            messages[unknown_keys[-1]] += self._missing(block, "".join(messages.values()))
+            for name, message in messages.items():
+                mistakes.add(block.error("%s: %s" % (subject, message), name))
+        known = {name: value for name, value in block.items() if name in self.spec}
+        for name in known:
+            with mistakes.collect():
+                self._check_type(block, name, subject)
+        mistakes.check()
         result = self._validator.validate(dict(block))
-        if result.error_messages:
-            raise block.error("%s: %s" % (self._subject(block), result.error_messages[0]), self._invalid_key(block))
+        for key, message in self._invalid(block, result.error_messages):
+            mistakes.add(block.error("%s: %s" % (subject, message), key))
+        mistakes.check()
         for name, form in self._forms.items():
-            self._check_texts(block, name, result.validated_parameters.get(name), form)
+            self._check_texts(block, name, result.validated_parameters.get(name), form, subject, mistakes)
+        mistakes.check()
         checked = Block(block.file, block.line)
         checked.lines = block.lines
         # Nested mappings and lists keep their lines.
@@ -271,17 +295,18 @@ class MappingSchema:
             checked[name] = block[name] if isinstance(block.get(name), (Block, Items)) else value
         return checked
 
-    def _check_texts(self, block: Block, name: str, value: t.Any, form: Form) -> None:
-        """Reject a text, or a list with a text, of another form. Omitted values and optional empty ones are valid."""
+    def _check_texts(self, block: Block, name: str, value: t.Any, form: Form, subject: str, mistakes: Mistakes) -> None:
+        """Record texts of another form, also in lists. Omitted values and optional empty ones are valid."""
         required = self.spec[name].get("required")
         lines = block[name].lines if isinstance(block.get(name), Items) else [block.lines.get(name)]
         for text, line in zip(value if isinstance(value, list) else [value], lines, strict=False):
             if text is None or (text == "" and not required) or form.accepts(str(text)):
                 continue
-            subject = self.label if name in _IDENTIFIERS else self._subject(block)
-            raise block.error("%s: invalid %s %s: use %s" % (subject, name, _shown(text), form.rule), name, line)
+            what = self.label if name in _IDENTIFIERS else subject
+            message = "%s: invalid %s %s: use %s" % (what, name, _shown(text), form.rule)
+            mistakes.add(block.error(message, name, line))
 
-    def _check_type(self, block: Block, name: str) -> None:
+    def _check_type(self, block: Block, name: str, subject: str) -> None:
         """Reject values of another type that the validator would convert."""
         kind = self.spec[name].get("type", "str")
         form, expected = _COLLECTIONS.get(kind, (None, "a single value"))
@@ -289,15 +314,19 @@ class MappingSchema:
         if value is None or kind == "raw":
             return
         if not isinstance(value, form) if form else isinstance(value, (Block, Items)):
-            raise block.error("%s: '%s' must be %s" % (self._subject(block), name, expected), name)
+            raise block.error("%s: '%s' must be %s" % (subject, name, expected), name)
         if self.spec[name].get("elements") == "dict":
             for item, line in zip(value, value.lines, strict=True):
                 if not isinstance(item, Block):
-                    raise block.error("%s: '%s' must be a list of mappings" % (self._subject(block), name), name, line)
+                    raise block.error("%s: '%s' must be a list of mappings" % (subject, name), name, line)
 
-    def children(self, block: Block, key: str) -> list[Block]:
-        """Return the checked mappings of a list. Raises PodError."""
-        return [self.check(item) for item in block.get(key) or ()]
+    def children(self, block: Block, key: str, mistakes: Mistakes) -> list[Block]:
+        """Return the checked mappings of a list, without those with mistakes, which are recorded."""
+        checked = []
+        for item in block.get(key) or ():
+            with mistakes.collect():
+                checked.append(self.check(item))
+        return checked
 
     def _missing(self, block: Block, message: str) -> str:
         """Return the missing required keys that the message does not suggest already."""
@@ -309,10 +338,15 @@ class MappingSchema:
         name = next((block[key] for key in _IDENTIFIERS if key in block), None)
         return self.label if name is None else "%s '%s'" % (self.label, name)
 
-    def _invalid_key(self, block: Block) -> str | None:
-        """Return the key with the invalid value, None when the mapping as a whole is invalid."""
+    def _invalid(self, block: Block, messages: t.Sequence[str]) -> t.Iterator[tuple[str | None, str]]:
+        """Yield each message with the key of the invalid value, None when it is about the mapping as a whole."""
+        if not messages:
+            return
+        left = list(messages)
         for name, value in block.items():
             alone = ArgumentSpecValidator({name: dict(self.spec[name], required=False)})
-            if alone.validate({name: value}).error_messages:
-                return name
-        return None
+            for message in alone.validate({name: value}).error_messages:
+                yield name, message
+                left = [each for each in left if each != message]
+        for message in left:
+            yield None, message

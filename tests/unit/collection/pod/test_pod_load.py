@@ -138,7 +138,8 @@ def test_address_encodes_network_rack_and_unit(tmp_path_factory, rack, unit, sec
     folder = tmp_path_factory.mktemp("rule")
     (folder / "pod.yml").write_text(
         f"name: p\nnetworks: {{gw: {{subnet: 10.{second}.0.0/16}}, bmc: {{subnet: 172.16.0.0/16}},"
-        f" data: {{subnet: 172.17.0.0/16}}}}\ncontroller: {{host: c}}\nracks: [{{name: r, number: {rack}}}]\n"
+        f" data: {{subnet: 172.17.0.0/16}},"
+        f" management: {{subnet: 172.18.0.0/16}}}}\ncontroller: {{host: c}}\nracks: [{{name: r, number: {rack}}}]\n"
     )
     (folder / "machines.csv").write_text(
         f"name,unit,bmc_mac,gw_mac,rnic_mac\nm,{unit},02:00:00:00:00:01,02:00:00:00:00:02,02:00:00:00:00:03\n"

@@ -56,7 +56,7 @@ def play(folder: Path, inventory: Path, name: str) -> str:
 
 def rows(pod) -> list[str]:
     header, *machines = pod.machines_csv.read_text().splitlines()
-    return [header + ",serial", *(line + "," + SERIAL for line in machines)]
+    return [f"{header},serial", *(f"{line},{SERIAL}{'-' * number}" for number, line in enumerate(machines))]
 
 
 def test_template_in_the_path_of_the_files_is_not_rendered(pod, tmp_path):
