@@ -29,11 +29,13 @@ options:
     type: str
     required: true
   allocation:
-    description: Allocation that provides the IPUs. O(state=present) requires O(allocation) or O(cluster).
+    description:
+      - Allocation that provides the IPUs.
+      - Omit to let the controller choose the best fit among all allocations that the user may use. The result contains its choice.
     type: str
   cluster:
     description:
-      - Cluster that provides the IPUs, from any of its allocations.
+      - Cluster that provides the IPUs, from any of its allocations. With O(allocation), it must be the cluster of that allocation.
       - Deprecated in favour of O(allocation), but required with O(ipus).
     type: str
   size:
@@ -133,6 +135,17 @@ EXAMPLES = r"""
     allocation: team-a
     size: 16
     reconfigurable: true
+
+- name: Create a partition in any allocation that the user may use
+  openipu.pod.vipu_partition:
+    api_host: 10.3.1.101
+    id: notebook
+    size: 4
+  register: notebook
+
+- name: Print the allocation that the controller chose
+  ansible.builtin.debug:
+    var: notebook.partition.allocation
 
 - name: Reset the partition
   openipu.pod.vipu_partition:

@@ -100,11 +100,14 @@ options:
         type: str
         required: true
       allocation:
-        description: Allocation that provides the IPUs.
+        description:
+          - Allocation that provides the IPUs.
+          - Omit to let the controller choose the best fit among all allocations that the user may use.
         type: str
       cluster:
         description:
           - Cluster that provides the IPUs, from any of its allocations.
+            With O(partitions[].allocation), it must be the cluster of that allocation.
           - Deprecated in favour of O(partitions[].allocation), but required with O(partitions[].ipus).
         type: str
       size:

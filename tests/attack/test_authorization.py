@@ -151,6 +151,34 @@ def test_tenants_cannot_distinguish_foreign_from_missing_objects(secure_pod: Sec
     assert secure_pod.records() == before
 
 
+@pytest.mark.defence("openipu.vipu.api.auth._caller", all_rights)
+def test_tenants_get_no_ipus_outside_of_their_allocations(secure_pod: SecurePod) -> None:
+    """Without an allocation, an empty foreign one would be the best fit. A hidden one changes no message."""
+    create = next(method for method in TENANT if method.path.endswith("/CreatePartition"))
+    remove = virmgrpc.RemovePartitionRequest(partition_id=FOREIGN)
+    secure_pod.server.user.RemovePartition(remove, metadata=secure_pod.root, timeout=10)
+    before = secure_pod.records()
+    whole, small = (partition("new", size, "") for size in (4, 1))
+    code, message = secure_pod.call(create, secure_pod.tenant, whole)
+    assert code is grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert f"allocation '{OWN}' has 3 free IPUs" in message and FOREIGN not in message
+    for request in (whole, small):
+        assert secure_pod.call(create, secure_pod.homeless, request) == (
+            grpc.StatusCode.NOT_FOUND,
+            "Cannot create partition 'new': there is no allocation that you may use.",
+        )
+    for cluster in (FOREIGN, ABSENT):
+        foreign = partition("new", 1, OWN, cluster_id=cluster)
+        assert secure_pod.call(create, secure_pod.tenant, foreign) == (
+            grpc.StatusCode.INVALID_ARGUMENT,
+            f"Cannot create partition 'new': allocation '{OWN}' is in cluster '{OWN}', not in '{cluster}'. "
+            "Omit the cluster.",
+        )
+    assert secure_pod.records() == before
+    assert secure_pod.call(create, secure_pod.tenant, small)[0] is grpc.StatusCode.OK
+    assert secure_pod.server.server.controller.state.partitions["new"].allocation == OWN
+
+
 @pytest.mark.long
 def test_administrators_can_call_everything(secure_pod: SecurePod) -> None:
     for method in (*PUBLIC, *TENANT, *ADMIN):

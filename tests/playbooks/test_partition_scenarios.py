@@ -115,6 +115,33 @@ def test_resets_and_changes(server: InProcess, tmp_path: Path, transport: str, f
 
 
 @transports
+def test_the_controller_chooses_an_allocation(
+    vipu_server: Callable[..., InProcess], tmp_path: Path, transport: str, fast_path: bool
+) -> None:
+    server = vipu_server(life=InstantLife)
+    pod(server, machines=3, allocations={"team-a": 2, "team-b": 1})
+    wanted = {"id": "vision", "size": 4}
+    created, unchanged, kept, moved = run(
+        server,
+        tmp_path,
+        [
+            task("vipu_partition", **wanted),
+            task("vipu_partition", **wanted),
+            task("vipu_partition", **wanted, allocation="team-b", cluster="cl0"),
+            task("vipu_partition", **wanted, allocation="team-a"),
+        ],
+        transport,
+        fast_path,
+    )
+    assert outcome(created) == (False, True), created
+    assert created["partition"]["allocation"] == "team-b"
+    assert outcome(unchanged) == outcome(kept) == (False, False)
+    assert unchanged["partition"] == kept["partition"] == created["partition"]
+    assert outcome(moved) == (True, False)
+    assert "Cannot change allocation of partition 'vision' from team-b to team-a" in moved["msg"]
+
+
+@transports
 def test_partitions_that_do_not_become_active(
     server: InProcess, tmp_path: Path, transport: str, fast_path: bool
 ) -> None:

@@ -145,6 +145,22 @@ def test_a_creation_without_wait(cli: Cli) -> None:
     assert cli.json("vipu reset partition p1 --no-wait")["result"] == "success"
 
 
+def test_the_controller_chooses_an_allocation_and_the_command_names_it(cli: Cli) -> None:
+    made = cli("vipu create partition p1 --size 8")
+    assert made.stdout == "create partition (p1): success.\n"
+    assert made.stderr == "Note: partition 'p1' is in allocation 'b'.\n"
+    made = cli("vipu create partition p2 --size 8 --cluster cl0 --no-wait")
+    assert (made.stdout, made.stderr) == (
+        "create partition (p2): success.\n",
+        "Note: partition 'p2' is in allocation 'a'.\n",
+    )
+    assert cli.json("vipu create partition p3 --size 4")["allocation"] == "a"
+    assert cli("vipu create partition p4 --size 4 --allocation a --cluster cl0").stderr == ""
+    assert cli.failed("vipu create partition p5 --size 1 --allocation a --cluster cl9") == (
+        "create partition (p5): failed: allocation 'a' is in cluster 'cl0', not in 'cl9'. Omit the cluster."
+    )
+
+
 def test_a_reset_rewrites_the_files(cli: Cli) -> None:
     made = cli.json("vipu create partition p1 --size 2 --allocation a")
     assert made["files"] == [str(cli.conf / "p1_ipuof.conf")]

@@ -58,6 +58,10 @@ def test_administrator_and_user(secure_cli: Cli, lab: Any) -> None:
         == "create partition (p1): success.\n"
     )
     assert cli.files() == ["p1_ipuof.conf"]
+    assert "'mine' has 4 free IPUs" in without_settings.failed(f"{alice} create partition p2 --size 8")
+    chosen = without_settings(f"{alice} create partition p2 --size 4 --no-wait")
+    assert chosen.stderr == "Note: partition 'p2' is in allocation 'mine'.\n"
+    without_settings.out(f"{alice} remove partition p2")
     message = without_settings.failed(f"{alice} create partition p2 --size 4 --allocation other")
     assert "allocation 'other' does not exist, or you may not use it" in message
     message = without_settings.failed("vipu-admin --config alice.vipu-cli.hcl list agents")

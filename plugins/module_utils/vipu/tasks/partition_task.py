@@ -51,10 +51,7 @@ VIPU_PARTITION = Task(
     },
     _partition,
     {
-        "required_if": [
-            ("state", "present", ("size", "ipus"), True),
-            ("state", "present", ("allocation", "cluster"), True),
-        ],
+        "required_if": [("state", "present", ("size", "ipus"), True)],
         "required_by": {"ipus": "cluster"},
     },
 )

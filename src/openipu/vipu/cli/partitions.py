@@ -44,7 +44,7 @@ def _wait_options(function: _F) -> _F:
 @command("create", "partition")
 @click.argument("id", type=Id("partition", existing=False))
 @click.option("--size", type=_COUNT, required=True, help="Number of IPUs, a power of two.")
-@click.option("--allocation", type=Id("allocation"), help="Allocation of the IPUs.")
+@click.option("--allocation", type=Id("allocation"), help="Allocation of the IPUs.  [default: best fit of yours]")
 @click.option("--cluster", type=Id("cluster"), help="Cluster of the IPUs. Deprecated: use --allocation.")
 @click.option(
     "--num-gcds", "--gcds", type=_COUNT, help="Number of graph compilation domains, with equal shares of the IPUs."
@@ -77,7 +77,8 @@ def create_partition(
 ) -> None:
     """Create a partition.
 
-    Wait until the partition is ACTIVE, and write its IPUoF configuration to ~/.ipuof.conf.d.
+    Without --allocation, the controller chooses the best fit among all allocations that you may use, and the command
+    prints its choice. Wait until the partition is ACTIVE, and write its IPUoF configuration to ~/.ipuof.conf.d.
     """
     from openipu.shared.vipu import objects
     from openipu.shared.vipu.contract import virmgrpc
@@ -88,17 +89,28 @@ def create_partition(
             "this controller does not support --index. Omit it, or choose the IPUs with option ipus of the module "
             "openipu.pod.vipu_partition or a PartitionSpec of the API."
         )
-    if fields["allocation"] and fields["cluster"]:
-        raise click.UsageError("Give --allocation or the deprecated --cluster, but not both.")
-    if not fields["allocation"] and not fields["cluster"]:
-        raise click.UsageError("Missing option '--allocation'.")
     request = virmgrpc.CreatePartitionRequest(**objects.partition_creation({"id": id, **fields}))
     session.call("user", "CreatePartition", request)
     files = []
     if not no_wait:
         _wait_active(session, id, timeout)
         files = ipuof_files.write(id, _ipuof_config(session, id))
-    session.succeed(files=[str(path) for path in files])
+    allocation = fields["allocation"] or _chosen_allocation(session, id)
+    if allocation and not fields["allocation"] and not session.json:
+        # On standard error, because scripts compare the line on standard output.
+        click.echo(f"Note: partition {id!r} is in allocation {allocation!r}.", err=True)
+    session.succeed(files=[str(path) for path in files], allocation=allocation)
+
+
+def _chosen_allocation(session: Session, id: str) -> str | None:
+    """Return the allocation of a new partition, None when it cannot be read: the partition exists in any case."""
+    from openipu.shared.vipu.client import VipuError
+
+    try:
+        found = listing.read(session, "partition")
+    except VipuError:
+        return None
+    return next((item["allocation"] or None for item in found if item["id"] == id), None)
 
 
 @command("reset", "partition")

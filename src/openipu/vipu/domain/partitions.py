@@ -38,7 +38,7 @@ _Number = TypeVar("_Number", bound=enum.IntEnum)
 
 
 def make_partition(state: State, spec: PartitionSpec, context: Context) -> Partition:
-    """Return a PENDING partition, placed in its allocation, with defaults for omitted fields."""
+    """Return a PENDING partition, placed in an allocation that the caller may use, with defaults for omitted fields."""
     size = _size(spec)
     num_gcds, num_replicas = _shares(spec, size)
     sync_type = _sync_type(spec)
@@ -198,26 +198,67 @@ def _segments(spec: PartitionSpec, cluster: Cluster) -> int:
 
 
 def _find_place(state: State, spec: PartitionSpec, context: Context) -> tuple[Allocation, int, tuple[PlacedIpu, ...]]:
-    """Return the best fit in the allocation, or in all allocations of the cluster that the caller may use."""
-    if bool(spec.allocation) == bool(spec.cluster):
-        raise invalid("it needs either an allocation or (deprecated) a cluster")
-    if spec.allocation:
-        allocations = [find_allocation(state, spec.allocation, context)]
-        cluster = state.clusters[allocations[0].cluster]
-    else:
-        allocations = _usable(state, spec.cluster, context)
-        cluster = state.clusters[spec.cluster]
-    segments = _segments(spec, cluster)
-    best: tuple[int, Allocation, placement.Block] | None = None
-    for allocation in allocations:
+    """Return the best fit among the candidates: the fewest segments, the smallest free block, then the first id."""
+    candidates = _candidates(state, spec, context)
+    best: tuple[tuple[int, int], Allocation, placement.Block] | None = None
+    for allocation, segments in candidates:
         block = placement.place(
             occupancy_of(state, allocation, context.unavailable, context.quarantined), spec.size, segments
         )
-        if block and (best is None or block.cut < best[0]):
-            best = block.cut, allocation, block
+        if block and (best is None or (segments, block.cut) < best[0]):
+            best = (segments, block.cut), allocation, block
     if best is None:
-        raise _placement_violation(state, spec, context, allocations, segments)
-    return best[1], segments, best[2].placed()
+        raise _placement_violation(state, spec, context, candidates)
+    (segments, _), allocation, block = best
+    return allocation, segments, block.placed()
+
+
+def _candidates(state: State, spec: PartitionSpec, context: Context) -> list[tuple[Allocation, int]]:
+    """Return the allocations that the caller may use, sorted by id, each with the number of segments in it.
+
+    These are the allocation of the spec, those of its cluster, or else all allocations.
+    """
+    if spec.allocation:
+        allocation = find_allocation(state, spec.allocation, context)
+        if spec.cluster not in ("", allocation.cluster):
+            raise invalid(
+                f"allocation {quoted(allocation.id)} is in cluster {quoted(allocation.cluster)}, "
+                f"not in {quoted(spec.cluster)}. Omit the cluster"
+            )
+        return [(allocation, _segments(spec, state.clusters[allocation.cluster]))]
+    if spec.cluster:
+        allocations = _usable(state, spec.cluster, context)
+        segments = _segments(spec, state.clusters[spec.cluster])
+        return [(allocation, segments) for allocation in allocations]
+    return _candidates_in_all_clusters(state, spec, context)
+
+
+def _candidates_in_all_clusters(state: State, spec: PartitionSpec, context: Context) -> list[tuple[Allocation, int]]:
+    """Return the allocations whose clusters can have such a partition and are not under test.
+
+    Raises RuleViolation when there is none, for the reason of the first one that the caller may use.
+    """
+    found: list[tuple[Allocation, int]] = []
+    violations: list[RuleViolation] = []
+    for id in sorted(filter(context.may_use, state.allocations)):
+        allocation = state.allocations[id]
+        cluster = state.clusters[allocation.cluster]
+        try:
+            check_not_tested(cluster.id, context)
+            segments = _segments(spec, cluster)
+            _routing(spec, spec.size, segments, cluster)
+            _gw_routing(spec, segments)
+        except RuleViolation as violation:
+            violations.append(violation)
+        else:
+            found.append((allocation, segments))
+    if found:
+        return found
+    if violations:
+        raise violations[0]
+    if context.allowed is not None:
+        raise RuleViolation(Code.NOT_FOUND, "there is no allocation that you may use")
+    raise RuleViolation(Code.FAILED_PRECONDITION, "there is no allocation. Create one first")
 
 
 def _usable(state: State, cluster: str, context: Context) -> list[Allocation]:
@@ -230,9 +271,10 @@ def _usable(state: State, cluster: str, context: Context) -> list[Allocation]:
 
 
 def _placement_violation(
-    state: State, spec: PartitionSpec, context: Context, allocations: list[Allocation], segments: int
+    state: State, spec: PartitionSpec, context: Context, candidates: list[tuple[Allocation, int]]
 ) -> RuleViolation:
     """Return the violation by a lack of free IPUs: how many are free, and which machines are down or in quarantine."""
+    allocations = [allocation for allocation, _ in candidates]
     occupancies = [
         occupancy_of(state, allocation, context.unavailable, context.quarantined) for allocation in allocations
     ]
@@ -244,10 +286,11 @@ def _placement_violation(
     )
     reason = f"{where} {'have' if many else 'has'} {free or 'no'} free IPU{'' if free == 1 else 's'}"
     if largest >= spec.size:
+        segments = candidates[0][1]  # only a requested number, the same for all, leaves a block of this size unused
         reason += f", but not {spec.size // segments} at the same positions of {segments} consecutive IPU-Link domains"
     elif free:
         reason += f" in blocks of at most {largest}. Request at most {largest}, or remove a partition"
-    for allocation in allocations if context.unavailable or context.quarantined else ():
+    for allocation, segments in candidates if context.unavailable or context.quarantined else ():
         block = placement.place(occupancy_of(state, allocation), spec.size, segments)
         if block:
             cluster = state.clusters[allocation.cluster]

@@ -105,13 +105,13 @@ def test_partitions_of_four_ipus_or_more_use_whole_machines() -> None:
     partition(state, "p5", 4)
 
 
-def test_a_partition_needs_an_allocation_or_a_cluster() -> None:
+def test_allocation_and_cluster_exist_and_agree() -> None:
     state = pod(4)
-    for spec in (PartitionSpec("p", 1), PartitionSpec("p", 1, "a1", "cl0")):
-        assert rejected(state, spec) == (
-            Code.INVALID_ARGUMENT,
-            "Cannot create partition 'p': it needs either an allocation or (deprecated) a cluster.",
-        )
+    create(state, PartitionSpec("p1", 1, "a1", "cl0"))
+    assert rejected(state, PartitionSpec("p", 1, "a1", "cl9")) == (
+        Code.INVALID_ARGUMENT,
+        "Cannot create partition 'p': allocation 'a1' is in cluster 'cl0', not in 'cl9'. Omit the cluster.",
+    )
     assert rejected(state, PartitionSpec("p", 1, "a9")) == (
         Code.NOT_FOUND,
         "Cannot create partition 'p': allocation 'a9' does not exist.",
