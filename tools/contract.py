@@ -21,7 +21,7 @@ WELL_KNOWN = Path(grpc_tools.__file__).parent / "_proto"
 # One generated module per API. The collection contains the user and admin APIs, because it needs them on
 # hosts without openipu. The agent and twin APIs are inside openipu.
 CONTRACTS = {
-    "plugins/module_utils/vipu/contract.py": ("virmgrpc/user.proto", "openipu/vipu/admin/v1/admin.proto"),
+    "plugins/module_utils/vipu/contract.py": ("vipuuser.proto", "openipu/vipu/admin/v1/admin.proto"),
     "src/openipu/vipu/agent_api/contract.py": ("openipu/vipu/agent/v1/agent.proto",),
     "src/openipu/twin/rack/contract.py": ("openipu/twin/v1/twin.proto",),
 }
@@ -58,12 +58,12 @@ def module(target: str, protos: tuple[str, ...]) -> str:
     shared = "" if target.startswith("plugins/") else "openipu.shared.vipu"
     files = descriptors(protos)
     parts = [HEADER.format(wire=f"{shared}.wire")]
-    if "virmgrpc/user.proto" not in protos and any("virmgrpc/user.proto" in file.dependency for file in files):
+    if "vipuuser.proto" not in protos and any("vipuuser.proto" in file.dependency for file in files):
         parts.insert(1, f"from {shared}.contract import virmgrpc\n")
     for file in files:
         text = base64.b64encode(file.SerializeToString(deterministic=True)).decode()
         lines = "".join(f'        "{line}"\n' for line in textwrap.wrap(text, 100))
-        needs = "    requires=(virmgrpc,),\n" if "virmgrpc/user.proto" in file.dependency else ""
+        needs = "    requires=(virmgrpc,),\n" if "vipuuser.proto" in file.dependency else ""
         parts.append(
             f'\n{NAMES[file.package]} = Package(\n    "{file.package}",\n    (\n{lines.rstrip()},\n    ),\n{needs})\n'
         )

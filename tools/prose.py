@@ -48,7 +48,7 @@ SUFFIXES = {
 }
 # Other people's words, lock files, and files that list the patterns themselves.
 SKIPPED = re.compile(
-    r"LICENSE|LICENSES/.*|proto/virmgrpc/.*|requirements/.*\.txt|roles/openipu/files/requirements\.txt|tools/prose\.py"
+    r"LICENSE|LICENSES/.*|proto/vipuuser\.proto|requirements/.*\.txt|roles/openipu/files/requirements\.txt|tools/prose\.py"
     r"|(?:plugins|src)/.*/contract\.py"
 )
 QUOTE = "prose: quote"

@@ -102,7 +102,7 @@ partitions:
       elements: str
       sample: []
     max_retries:
-      description: Maximum number of automatic resets.
+      description: Maximum number of automatic resets, 0 when they are disabled.
       type: int
       sample: 3
     retries:

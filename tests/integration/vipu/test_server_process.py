@@ -143,6 +143,9 @@ def test_health_and_reflection(vipu_process: Start) -> None:
     }
     service = DescriptorPool(database).FindServiceByName("virmgrpc.UserService")
     assert "CreatePartition" in service.methods_by_name
+    assert service.file.name == "vipuuser.proto"
+    request = service.methods_by_name["GetPartitionIpuofConfig"].input_type
+    assert request.fields_by_name["gcd_id"].message_type is request.nested_types_by_name["GcdID"]
 
 
 def test_start_errors_are_one_line(vipu_process: Start, tmp_path: Path) -> None:

@@ -99,6 +99,31 @@ def test_ipuof_config_has_every_ipu_in_exactly_one_gcd(instant_server: InProcess
     )
 
 
+def test_reconfigurable_partitions_have_an_attribute(instant_server: InProcess) -> None:
+    pod(instant_server)
+    for id, reconfigurable in (("p1", True), ("p2", False)):
+        instant_server.user.CreatePartition(partition(id, 4, num_gcds=2, reconfigurable=reconfigurable))
+        wait_active(instant_server, id)
+    name = "Fabric Reconfigurable"
+    assert [gcd.attributes[name] for gcd in config(instant_server, "p1").gcd_configs] == ["1", "1"]
+    assert not any(name in gcd.attributes for gcd in config(instant_server, "p2").gcd_configs)
+
+
+def test_without_automatic_resets_there_are_no_retries(instant_server: InProcess) -> None:
+    pod(instant_server)
+    request = partition("p1", 1)
+    request.disable_auto_reset = True
+    instant_server.user.CreatePartition(request)
+
+    def retries() -> int:
+        status = instant_server.user.GetPartitionStatus(virmgrpc.GetPartitionStatusRequest(partition_id="p1")).status
+        return int(status.max_auto_reset_retries)
+
+    assert retries() == 0
+    instant_server.tenant.SetPartitionOptions(admin.SetPartitionOptionsRequest(partition_id="p1"))
+    assert retries() == 3
+
+
 def test_no_ipuof_config_before_active(vipu_server: Callable[..., InProcess]) -> None:
     class Slow(InstantLife):
         configures = False

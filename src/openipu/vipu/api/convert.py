@@ -122,14 +122,14 @@ def partition_options_message(partition: Partition) -> Message:
 
 
 def status_message(partition: Partition) -> Message:
-    """Return a ``PartitionStatus`` message."""
+    """Return a ``PartitionStatus`` message. Without automatic resets, it has no retries."""
     status = virmgrpc.PartitionStatus(
         partition_id=partition.id,
         ready_state=partition.ready,
         # The public API has no state for a machine that does not respond.
         operation_state=(Operation.FAILED if partition.operation is Operation.UNREACHABLE else partition.operation),
         errors=partition.errors,
-        max_auto_reset_retries=partition.max_retries,
+        max_auto_reset_retries=0 if partition.disable_auto_reset else partition.max_retries,
         auto_reset_retry_count=partition.retries,
     )
     if partition.last_auto_reset is not None:
@@ -140,7 +140,8 @@ def status_message(partition: Partition) -> Message:
 def ipuof_config(partition: Partition, gcds: Sequence[int]) -> Message:
     """Return the ``PartitionConfig`` of some GCDs of a partition whose devices are known.
 
-    Every IPU is one device of exactly one GCD. Of the attributes, only ``GCD Id`` is publicly documented.
+    Every IPU is one device of exactly one GCD. Of the attributes, only ``GCD Id`` and the name
+    ``Fabric Reconfigurable`` are public.
     """
     config = virmgrpc.PartitionConfig(
         ipulink_routing_type=partition.routing,
@@ -171,13 +172,16 @@ def ipuof_config(partition: Partition, gcds: Sequence[int]) -> Message:
 
 
 def _gcd_attributes(partition: Partition, gcd: int) -> dict[str, str]:
-    return {
+    attributes = {
         "GCD Id": str(gcd),
         "Number of GCDs": str(partition.num_gcds),
         "Number of replicas": str(partition.num_replicas),
         "Partition Id": partition.id,
         "Partition size": str(partition.size),
     }
+    if partition.reconfigurable:
+        attributes["Fabric Reconfigurable"] = "1"  # the form of flags in Graphcore's device attributes
+    return attributes
 
 
 def agent_spec(message: Message) -> Agent:

@@ -278,8 +278,9 @@ def _num_ilds(item: dict[str, Any]) -> int:
 def _ipuof_config(session: Session, id: str, gcd: int | None = None) -> Any:
     from openipu.shared.vipu.contract import virmgrpc
 
-    gcd_id = None if gcd is None else virmgrpc.GcdID(id=gcd)
-    request = virmgrpc.GetPartitionIpuofConfigRequest(partition_id=id, gcd_id=gcd_id)
+    request = virmgrpc.GetPartitionIpuofConfigRequest(partition_id=id)
+    if gcd is not None:
+        request.gcd_id.id = gcd
     return session.call("user", "GetPartitionIpuofConfig", request).ipuof_config
 
 

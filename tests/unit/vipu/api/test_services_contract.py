@@ -56,8 +56,8 @@ MESSAGES = {
     "ResetPartitionReply": "",
     "RemovePartitionRequest": "partition_id str 1, force bool 2",
     "RemovePartitionReply": "",
-    "GcdID": "id u32 1",
-    "GetPartitionIpuofConfigRequest": "partition_id str 1, gcd_id GcdID 2",
+    "GetPartitionIpuofConfigRequest": "partition_id str 1, gcd_id GetPartitionIpuofConfigRequest.GcdID 2",
+    "GetPartitionIpuofConfigRequest.GcdID": "id u32 1",
     "GetPartitionIpuofConfigReply": "ipuof_config PartitionConfig 1",
     "PartitionConfig": """
         ipulink_routing_type IpuLinkRoutingType 2, sync_type SyncType 3, reconfigurable bool 5,
@@ -140,9 +140,10 @@ def test_methods_of_a_service(service: str) -> None:
     assert not any(method.client_streaming or method.server_streaming for method in methods)
 
 
-def test_the_package_contains_only_listed_types() -> None:
+def test_the_published_file_contains_only_listed_types() -> None:
     file = descriptor("Partition").file
-    assert file.package == "virmgrpc"
+    assert (file.name, file.package) == ("vipuuser.proto", "virmgrpc")
+    assert [each.name for each in file.dependencies] == ["google/protobuf/timestamp.proto"]
     assert set(file.message_types_by_name) == {name for name in MESSAGES if "." not in name}
     assert set(file.enum_types_by_name) == set(ENUMS)
     assert set(file.services_by_name) == set(SERVICES)
