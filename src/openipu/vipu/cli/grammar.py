@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Iterable
-from typing import Any, Concatenate, ParamSpec
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
@@ -28,6 +29,9 @@ VERBS = {
     "take-over": "Take over an agent.",
     "watch": "Show changes as they happen.",
 }
+
+# Verbs of other command lines, and of older releases of Graphcore's.
+_SYNONYMS = {"delete": "remove", "destroy": "remove", "rm": "remove", "show": "get", "describe": "get", "ls": "list"}
 
 _P = ParamSpec("_P")
 
@@ -75,14 +79,14 @@ def run(session: Session, ctx: click.Context, function: Callable[[], Any]) -> No
 
 
 class Group(click.Group):
-    """Command group whose error names the other program that has an unknown command."""
+    """Command group whose error for an unknown command names the other program that has it, or a similar command."""
 
     elsewhere: tuple[str, frozenset[str]] = ("", frozenset())  # the other program and its nouns and verbs
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Resolve a command, with a hint at the other program in the error."""
+        """Resolve a command, with a hint in the error."""
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError:
@@ -92,7 +96,19 @@ class Group(click.Group):
                 raise click.UsageError(
                     f"No such command {args[0]!r} here: it is {program} {verb}{args[0]}.", ctx
                 ) from None
+            similar = self._similar(ctx, args[0])
+            if similar:
+                raise click.UsageError(f"No such command {args[0]!r}. Did you mean {similar!r}?", ctx) from None
             raise
+
+    def _similar(self, ctx: click.Context, word: str) -> str | None:
+        known = self.list_commands(ctx)
+        if _SYNONYMS.get(word) in known:
+            return _SYNONYMS[word]
+        return next(iter(difflib.get_close_matches(word, known, 1)), None)
+
+
+_Group = TypeVar("_Group", bound=Group)
 
 
 class Verb(Group):
@@ -104,10 +120,8 @@ class Verb(Group):
         return next((leaf for noun, leaf in self.commands.items() if noun.removesuffix("s") == singular), None)
 
 
-def program(
-    name: str, help: str, leaves: Iterable[Leaf], elsewhere: tuple[str, frozenset[str]] = Group.elsewhere
-) -> click.Group:
-    """Return the command of a program. ``elsewhere``: another program and its words."""
+def program_group(cls: type[_Group], name: str, help: str, params: Iterable[click.Parameter] = ()) -> _Group:
+    """Return a program without commands. ``params``: its flags besides the global ones."""
 
     @click.pass_context
     def root(ctx: click.Context, /, server_version: bool, **_: Any) -> None:
@@ -119,19 +133,28 @@ def program(
             click.echo(ctx.get_help(), err=True)
             ctx.exit(2)
 
-    group = Group(
+    group = cls(
         name,
         callback=root,
         help=help,
         invoke_without_command=True,
         context_settings=CONTEXT,
         params=[
+            *params,
             *settings.root_options(),
             click.Option(["--server-version"], is_flag=True, help="Show the version of the controller and exit."),
         ],
     )
+    return click.version_option(package_name="openipu", prog_name=name, message="%(prog)s %(version)s")(group)
+
+
+def program(
+    name: str, help: str, leaves: Iterable[Leaf], elsewhere: tuple[str, frozenset[str]] = Group.elsewhere
+) -> click.Group:
+    """Return the command of a program. ``elsewhere``: another program and its words."""
+
+    group = program_group(Group, name, help)
     group.elsewhere = elsewhere
-    group = click.version_option(package_name="openipu", prog_name=name, message="%(prog)s %(version)s")(group)
     for leaf in leaves:
         verb = group.commands.get(leaf.verb)
         if not isinstance(verb, Verb):

@@ -179,7 +179,13 @@ def _check_allocation(session: Session, allocation: str) -> None:
 @command("get", "partition")
 @click.argument("id", type=PARTITION)
 @click.option("--gcd", type=click.IntRange(min=0), help="Show only the IPUoF configuration of this GCD.")
-@click.option("--ipuof-configs", is_flag=True, help="Show the IPUoF configuration as JSON, after one line of text.")
+@click.option(
+    "--ipuof-configs",
+    "--ipu-configs",
+    "ipuof_configs",
+    is_flag=True,
+    help="Show the IPUoF configuration as JSON, after one line of text.",
+)
 def get_partition(session: Session, id: str, gcd: int | None, ipuof_configs: bool) -> None:
     """Show a partition or its IPUoF configuration.
 

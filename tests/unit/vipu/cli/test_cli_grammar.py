@@ -146,6 +146,23 @@ def test_the_error_names_the_other_program(line: str, instead: str) -> None:
     assert "vipu-admin" not in run("list", "frobs", program=vipu)[1]
 
 
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("craete partition p", "No such command 'craete'. Did you mean 'create'?"),
+        ("list partion", "No such command 'partion'. Did you mean 'partitions'?"),
+        ("delete partition p", "No such command 'delete'. Did you mean 'remove'?"),
+        ("show partition p", "No such command 'show'. Did you mean 'get'?"),
+        ("ls partitions", "No such command 'ls'. Did you mean 'list'?"),
+        ("get partitionz p", "No such command 'partitionz'. Did you mean 'partition'?"),
+    ],
+)
+def test_mistyped_words_have_a_suggestion(line: str, message: str) -> None:
+    status, text = run(*line.split(), program=vipu)
+    assert status == 2 and message in text
+    assert "Did you mean" not in run("frobnicate", "partition", program=vipu)[1]
+
+
 def test_the_access_key_is_in_no_output() -> None:
     # No server listens on port 1.
     for arguments in (
