@@ -17,6 +17,8 @@ class Syntax(enum.Enum):
 
     INTEGER = "Integer32"
     GAUGE = "Gauge32"
+    COUNTER = "Counter32"
+    COUNTER64 = "Counter64"
     TEXT = "OctetString"
     OBJECT_ID = "ObjectIdentifier"
     TIME_TICKS = "TimeTicks"

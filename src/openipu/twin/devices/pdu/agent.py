@@ -40,11 +40,16 @@ class Binding:
 
 
 class Agent:
-    """SNMP agent of a PDU. Each method takes a sample of the loads first."""
+    """SNMP agent of a PDU. Each method takes a sample of the loads first.
 
-    def __init__(self, pdu: Pdu) -> None:
+    Without ``counter64``, it has no objects of this type, which SNMPv1 does not have (RFC 3584, 4.2.2.1).
+    """
+
+    def __init__(self, pdu: Pdu, *, counter64: bool = True) -> None:
         self._pdu = pdu
-        self._objects = Objects(variables(pdu))
+        self._objects = Objects(
+            variable for variable in variables(pdu) if counter64 or variable.column.syntax is not Syntax.COUNTER64
+        )
 
     def get(self, oids: Sequence[Oid]) -> list[Binding]:
         """Return the values of these names."""

@@ -9,15 +9,19 @@ from typing import Any
 from openipu.shared.pdu import mib
 from openipu.shared.pdu.smi import Column, Table
 from openipu.twin.devices.pdu.errors import SnmpError, Status
-from openipu.twin.devices.pdu.load import POWER_FACTOR, LoadState, Thresholds, hundredths_of_kilo, tenths_of_amps
+from openipu.twin.devices.pdu.identity import BOOT_MONITOR, DATE, FIRMWARE, HARDWARE
+from openipu.twin.devices.pdu.interface_objects import interfaces
+from openipu.twin.devices.pdu.legacy_mib import EMPTY_TABLE_SIZES
+from openipu.twin.devices.pdu.legacy_objects import legacy
+from openipu.twin.devices.pdu.load import POWER_FACTOR, hundredths_of_kilo, tenths_of_amps
 from openipu.twin.devices.pdu.models import VOLTAGE
 from openipu.twin.devices.pdu.objects import Variable, fixed, shared_variables
 from openipu.twin.devices.pdu.outlet_objects import switched
 from openipu.twin.devices.pdu.pdu import Draft, Pdu
+from openipu.twin.devices.pdu.setting_objects import setting, thresholds
 from openipu.twin.devices.pdu.settings import Peak, Receiver, Settings
 
 MODULES = 4  # maximum number of PDUs behind one agent, so the highest module number
-_DATE, _HARDWARE, _FIRMWARE, _BOOT_MONITOR = "06/08/2013", "07", "v6.9.6", "v1.0.9"
 
 
 def variables(pdu: Pdu) -> Iterator[Variable]:
@@ -32,31 +36,22 @@ def variables(pdu: Pdu) -> Iterator[Variable]:
         yield from switched(pdu)
     for row in range(1, len(pdu.settings.receivers) + 1):
         yield from _receiver(pdu, row)
-
-
-def _setting(pdu: Pdu, column: Column, name: str, row: int = 0, high: int | None = None) -> Variable:
-    """Return the object of a setting. Its range is 1 to ``high``, or that of the MIB without ``high``."""
-
-    def write(draft: Draft, value: Any) -> None:
-        if high is not None and not 1 <= value <= high:
-            raise SnmpError(Status.WRONG_VALUE)
-        setattr(draft.settings, name, value)
-
-    return Variable(column, row, lambda: getattr(pdu.settings, name), write)
+    yield from interfaces(pdu)
+    yield from legacy(pdu)
 
 
 def _system(pdu: Pdu) -> Iterator[Variable]:
     group, model = mib.SYSTEM_GROUP, pdu.model
     yield fixed(
         group["Descr"],
-        f"APC Web/SNMP Management Card (MB:v4.1.0 PF:{_FIRMWARE} PN:apc_hw05_aos_696.bin AF1:{_FIRMWARE} "
-        f"AN1:apc_hw05_rpdu2g_696.bin MN:{model.name} HR:{_HARDWARE} SN: {pdu.serial} MD:{_DATE})",
+        f"APC Web/SNMP Management Card (MB:v4.1.0 PF:{FIRMWARE} PN:apc_hw05_aos_696.bin AF1:{FIRMWARE} "
+        f"AN1:apc_hw05_rpdu2g_696.bin MN:{model.name} HR:{HARDWARE} SN: {pdu.serial} MD:{DATE})",
     )
     yield fixed(group["ObjectID"], mib.RPDU2_OBJECT_ID)
     yield Variable(group["UpTime"], 0, lambda: int(pdu.uptime * 100) % 2**32)
-    yield _setting(pdu, group["Contact"], "contact")
-    yield _setting(pdu, group["Name"], "name")
-    yield _setting(pdu, group["Location"], "location")
+    yield setting(pdu, group["Contact"], "contact")
+    yield setting(pdu, group["Name"], "name")
+    yield setting(pdu, group["Location"], "location")
     yield fixed(group["Services"], 72)
     for name, count in (
         ("IdentTableSize", 1),
@@ -66,6 +61,8 @@ def _system(pdu: Pdu) -> Iterator[Variable]:
         ("OutletSwitchedTableSize", len(model.outlets) if model.switched else 0),
     ):
         yield fixed(mib.TABLE_SIZES[name], count)
+    for column in EMPTY_TABLE_SIZES.values():
+        yield fixed(column, 0)
     yield fixed(mib.TRAP_RECEIVER_COUNT, len(pdu.settings.receivers))
 
 
@@ -83,12 +80,12 @@ def _identity(pdu: Pdu) -> Iterator[Variable]:
     yield Variable(ident["Location"], 1, lambda: pdu.settings.location)
     yield Variable(ident["Contact"], 1, lambda: pdu.settings.contact)
     for name, value in (
-        ("HardwareRev", _HARDWARE),
-        ("FirmwareRev", _FIRMWARE),
-        ("DateOfManufacture", _DATE),
+        ("HardwareRev", HARDWARE),
+        ("FirmwareRev", FIRMWARE),
+        ("DateOfManufacture", DATE),
         ("ModelNumber", pdu.model.name),
         ("SerialNumber", pdu.serial),
-        ("BootMonitorRev", _BOOT_MONITOR),
+        ("BootMonitorRev", BOOT_MONITOR),
         ("LongDescription", pdu.model.description),
         ("NMCSerialNumber", pdu.serial),
     ):
@@ -98,13 +95,13 @@ def _identity(pdu: Pdu) -> Iterator[Variable]:
 def _device_config(pdu: Pdu) -> Iterator[Variable]:
     config, record = mib.DEVICE_CONFIG, pdu.record
     yield from shared_variables(pdu, config)
-    yield _setting(pdu, config["Module"], "module", 1, high=MODULES)
-    yield _setting(pdu, config["Name"], "name", 1)
-    yield _setting(pdu, config["Location"], "location", 1)
-    yield _setting(pdu, config["Contact"], "contact", 1)
-    yield _setting(pdu, config["DisplayOrientation"], "orientation", 1)
-    yield _setting(pdu, config["ColdstartDelay"], "coldstart_delay", 1)
-    yield from _thresholds(pdu, config, "PowerThreshold", 1, lambda settings: settings.device, pdu.model.watts // 100)
+    yield setting(pdu, config["Module"], "module", 1, high=MODULES)
+    yield setting(pdu, config["Name"], "name", 1)
+    yield setting(pdu, config["Location"], "location", 1)
+    yield setting(pdu, config["Contact"], "contact", 1)
+    yield setting(pdu, config["DisplayOrientation"], "orientation", 1)
+    yield setting(pdu, config["ColdstartDelay"], "coldstart_delay", 1)
+    yield from thresholds(pdu, config, "PowerThreshold", 1, lambda settings: settings.device, pdu.model.watts // 100)
     yield _reset(config["DevicePeakPowerReset"], 1, lambda: pdu.reset(record.device_peak))
     yield _reset(config["DeviceEnergyReset"], 1, pdu.reset_energy)
     for name in ("OutletsEnergyReset", "OutletsPeakLoadReset"):  # outlets are not metered
@@ -161,7 +158,7 @@ def _phase(pdu: Pdu, number: int) -> Iterator[Variable]:
     config, status, record = mib.PHASE_CONFIG, mib.PHASE_STATUS, pdu.record
     for table in (config, mib.PHASE_PROPERTIES, status):
         yield from shared_variables(pdu, table, number)
-    yield from _thresholds(
+    yield from thresholds(
         pdu, config, "CurrentThreshold", number, lambda settings: settings.phases[number - 1], pdu.model.phase_amps
     )
     yield _reset(config["PhasePeakCurrentReset"], number, lambda: pdu.reset(record.phase_peaks[number - 1]))
@@ -183,7 +180,7 @@ def _bank(pdu: Pdu, number: int) -> Iterator[Variable]:
     peak = pdu.record.bank_peaks[number - 1]
     for table in (config, properties, status):
         yield from shared_variables(pdu, table, number)
-    yield from _thresholds(
+    yield from thresholds(
         pdu, config, "CurrentThreshold", number, lambda settings: settings.banks[number - 1], model.bank_amps
     )
     yield _reset(config["BankPeakCurrentReset"], number, lambda: pdu.reset(peak))
@@ -211,51 +208,6 @@ def _reset(column: Column, row: int, action: Callable[[], None]) -> Variable:
             draft.actions.append(action)
 
     return Variable(column, row, lambda: column.names["noOperation"], write)
-
-
-def _thresholds(
-    pdu: Pdu, table: Table, kind: str, row: int, find: Callable[[Settings], Thresholds], rating: int
-) -> Iterator[Variable]:
-    """Yield the objects of three thresholds and of the restriction, if any; ``rating`` is the highest threshold."""
-
-    def check(draft: Draft) -> None:
-        desired = find(draft.settings)
-        if not desired.low <= desired.near <= desired.over:
-            raise SnmpError(Status.INCONSISTENT_VALUE)
-
-    def threshold(column: Column, name: str) -> Variable:
-        def write(draft: Draft, value: Any) -> None:
-            if not 0 <= value <= rating:
-                raise SnmpError(Status.WRONG_VALUE)
-            setattr(find(draft.settings), name, value)
-
-        return Variable(column, row, lambda: int(getattr(find(pdu.settings), name)), write, check)
-
-    for text, name in (("LowLoad", "low"), ("NearOverload", "near"), ("Overload", "over")):
-        yield threshold(table[text + kind], name)
-    if "OverloadRestriction" in table:
-        yield _restriction(pdu, table["OverloadRestriction"], row, find)
-
-
-_RESTRICTIONS = {
-    "alwaysAllowTurnON": LoadState.LOW,
-    "restrictOnNearOverload": LoadState.NEAR_OVERLOAD,
-    "restrictOnOverload": LoadState.OVERLOAD,
-}
-
-
-def _restriction(pdu: Pdu, column: Column, row: int, find: Callable[[Settings], Thresholds]) -> Variable:
-    if find(pdu.settings).restriction is None:
-        return fixed(column, column.names["notSupported"], row)
-    numbers = {state: column.names[text] for text, state in _RESTRICTIONS.items()}
-
-    def write(draft: Draft, value: Any) -> None:
-        state = _RESTRICTIONS.get(column.text(value))
-        if state is None:
-            raise SnmpError(Status.WRONG_VALUE)
-        find(draft.settings).restriction = state
-
-    return Variable(column, row, lambda: numbers[find(pdu.settings).restriction or LoadState.LOW], write)
 
 
 def _receiver(pdu: Pdu, row: int) -> Iterator[Variable]:

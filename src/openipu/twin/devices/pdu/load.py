@@ -48,10 +48,10 @@ class Thresholds:
         return cls(0, round(rating * 0.8), rating, LoadState.LOW if switched else None)
 
     def state(self, value: float) -> LoadState:
-        """Return the state of a load, given in the unit of the thresholds."""
-        if value > self.over:
+        """Return the state of a load, in the unit of the thresholds: bounds as in rPDULoadStatusLoadState."""
+        if value >= self.over:
             return LoadState.OVERLOAD
-        if value > self.near:
+        if value >= self.near:
             return LoadState.NEAR_OVERLOAD
         return LoadState.LOW if value < self.low else LoadState.NORMAL
 

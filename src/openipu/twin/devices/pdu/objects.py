@@ -11,7 +11,7 @@ from typing import Any
 from openipu.shared.pdu.smi import Column, Oid, Table
 from openipu.twin.devices.pdu.pdu import Draft, Pdu
 
-Value = int | str | tuple[int, ...]
+Value = int | str | bytes | tuple[int, ...]
 Write = Callable[[Draft, Any], None]
 Check = Callable[[Draft], None]
 

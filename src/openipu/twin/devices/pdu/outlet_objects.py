@@ -10,7 +10,7 @@ from openipu.shared.pdu import mib
 from openipu.shared.pdu.smi import Column
 from openipu.twin.devices.pdu.errors import SnmpError, Status
 from openipu.twin.devices.pdu.models import Outlet
-from openipu.twin.devices.pdu.objects import Variable, Write, fixed, shared_variables
+from openipu.twin.devices.pdu.objects import Variable, fixed, shared_variables
 from openipu.twin.devices.pdu.pdu import Draft, Pdu
 
 _FIELDS = {
@@ -27,8 +27,7 @@ def switched(pdu: Pdu) -> Iterator[Variable]:
     control = mib.DEVICE_CONTROL
     yield from shared_variables(pdu, control)
     yield Variable(control["Name"], 1, lambda: pdu.settings.name)
-    none = control["Command"].names["noCommandAll"]
-    yield Variable(control["Command"], 1, lambda: none, _write_device_command(pdu, control["Command"]))
+    yield device_command(pdu, control["Command"], 1)
     for outlet in pdu.model.outlets:
         yield from _outlet(pdu, outlet)
 
@@ -42,22 +41,16 @@ def _outlet(pdu: Pdu, outlet: Outlet) -> Iterator[Variable]:
         mib.OUTLET_CONTROL,
     )
 
-    def field(column: Column, name: str) -> Variable:
-        def write(draft: Draft, value: Any) -> None:
-            setattr(draft.settings.outlets[row - 1], name, value)
-
-        return Variable(column, row, lambda: getattr(pdu.settings.outlets[row - 1], name), write)
-
     for table in (config, properties, status, control):
         yield from shared_variables(pdu, table, row)
         if not table["Name"].writable:
             yield Variable(table["Name"], row, lambda: pdu.settings.outlets[row - 1].name)
     for text, name in _FIELDS.items():
-        yield field(config[text], name)
+        yield outlet_setting(pdu, config[text], row, name)
     wiring = properties["PhaseLayout"].names[f"seqPhase{outlet.phase}ToNeutral"]
     yield fixed(properties["PhaseLayout"], wiring, row)
     yield fixed(properties["Bank"], outlet.bank, row)
-    states, pending, commands = status["State"].names, status["CommandPending"].names, control["Command"].names
+    states, pending = status["State"].names, status["CommandPending"].names
     yield Variable(status["State"], row, lambda: states["on" if pdu.outlets.is_on(row) else "off"])
     yield Variable(
         status["CommandPending"],
@@ -65,15 +58,21 @@ def _outlet(pdu: Pdu, outlet: Outlet) -> Iterator[Variable]:
         lambda: pending["commandPending" if pdu.outlets.pending(row) else "noCommandPending"],
     )
     yield Variable(status["ExternalLink"], row, lambda: pdu.settings.outlets[row - 1].link)
-    yield Variable(
-        control["Command"],
-        row,
-        lambda: commands["immediateOn" if pdu.outlets.is_on(row) else "immediateOff"],
-        _write_outlet_command(pdu, control["Command"], outlet),
-    )
+    yield outlet_command(pdu, control["Command"], outlet)
 
 
-def _write_outlet_command(pdu: Pdu, column: Column, outlet: Outlet) -> Write:
+def outlet_setting(pdu: Pdu, column: Column, outlet: int, name: str) -> Variable:
+    """Return the object of a setting of an outlet."""
+
+    def write(draft: Draft, value: Any) -> None:
+        setattr(draft.settings.outlets[outlet - 1], name, value)
+
+    return Variable(column, outlet, lambda: getattr(pdu.settings.outlets[outlet - 1], name), write)
+
+
+def outlet_command(pdu: Pdu, column: Column, outlet: Outlet) -> Variable:
+    """Return the object that runs commands of an outlet; it reads as the command that leads to its state."""
+
     def write(draft: Draft, value: Any) -> None:
         command = column.text(value)
         if command == "outletUnknown":
@@ -82,12 +81,15 @@ def _write_outlet_command(pdu: Pdu, column: Column, outlet: Outlet) -> Write:
             raise SnmpError(Status.INCONSISTENT_VALUE)
         draft.actions.append(lambda: pdu.outlets.command(outlet.number, command))
 
-    return write
+    on, off = column.names["immediateOn"], column.names["immediateOff"]
+    return Variable(column, outlet.number, lambda: on if pdu.outlets.is_on(outlet.number) else off, write)
 
 
-def _write_device_command(pdu: Pdu, column: Column) -> Write:
+def device_command(pdu: Pdu, column: Column, row: int = 0) -> Variable:
+    """Return the object that runs commands of all outlets; it reads as noCommandAll."""
+
     def write(draft: Draft, value: Any) -> None:
         command = column.text(value)
         draft.actions.append(lambda: pdu.outlets.command_all(command))
 
-    return write
+    return Variable(column, row, lambda: column.names["noCommandAll"], write)

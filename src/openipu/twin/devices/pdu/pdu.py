@@ -24,6 +24,7 @@ from openipu.twin.devices.pdu.models import find_model
 from openipu.twin.devices.pdu.outlet_timing import Clock, LoopClock
 from openipu.twin.devices.pdu.outlets import Outlets
 from openipu.twin.devices.pdu.settings import Peak, Record, Settings, Store
+from openipu.twin.devices.pdu.traffic import Traffic
 from openipu.twin.devices.pdu.users import Credentials
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger("twin.pdu")
@@ -92,6 +93,7 @@ class Pdu:
         self.credentials = credentials or Credentials()
         self.serial = serial or f"ZA{int(hashlib.sha256(name.encode()).hexdigest(), 16) % 10**10:010d}"
         self.faults = PduFaults()
+        self.traffic = Traffic()
         self.listeners: list[Callable[[Alarm], None]] = []  # called with every alarm
         self._loads = loads
         self._clock = clock or LoopClock()

@@ -21,16 +21,20 @@ from pysnmp.proto.proxy import rfc2576
 from openipu.shared.pdu.smi import Oid, Syntax
 from openipu.twin.devices.pdu.agent import AbsentValue, Agent, Binding
 from openipu.twin.devices.pdu.errors import SnmpError, Status
+from openipu.twin.devices.pdu.pdu import Pdu
 
 # Longest message, in bytes: the payload of one Ethernet frame. The envelope is part of it: engine, user, keys and
 # padding of SNMPv3.
 LONGEST_MESSAGE = 1472
 _ENVELOPE = 200
+_SNMPV1 = 1  # its security model
 _SHORT = 124  # bytes of name and value up to which each length takes one byte
 
 _WIRE: dict[Syntax, Any] = {
     Syntax.INTEGER: rfc1902.Integer32,
     Syntax.GAUGE: rfc1902.Gauge32,
+    Syntax.COUNTER: rfc1902.Counter32,
+    Syntax.COUNTER64: rfc1902.Counter64,
     Syntax.TEXT: rfc1902.OctetString,
     Syntax.OBJECT_ID: rfc1902.ObjectIdentifier,
     Syntax.TIME_TICKS: rfc1902.TimeTicks,
@@ -56,9 +60,10 @@ class Responder:
     ``may_write`` takes the version of the security model (1, 2, 3) and the security name of the sender.
     """
 
-    def __init__(self, engine: Any, agent: Agent, may_write: Callable[[int, str], bool]) -> None:
+    def __init__(self, engine: Any, pdu: Pdu, may_write: Callable[[int, str], bool]) -> None:
         """Register with the engine."""
-        self._agent = agent
+        self._agent = Agent(pdu)
+        self._agent_of_v1 = Agent(pdu, counter64=False)
         self._may_write = may_write
         self.requests: Counter[str] = Counter()  # by kind: get, get_next, get_bulk, set
         engine.message_dispatcher.register_context_engine_id(engine.snmpEngineID, tuple(_SERVED), self.process)
@@ -86,7 +91,7 @@ class Responder:
         try:
             if bytes(context_name):  # the only context is the one without a name
                 raise SnmpError(Status.NO_ACCESS, 1)
-            bindings = self._bindings(request, bindings, security_model, str(security_name), room)
+            bindings = self._bindings(request, bindings, int(security_model), str(security_name), room)
         except SnmpError as rejection:
             status, index = rejection.status, rejection.index
             if status == Status.TOO_BIG:
@@ -116,18 +121,19 @@ class Responder:
     def _bindings(
         self, pdu: Any, bindings: Sequence[tuple[Any, Any]], model: int, name: str, room: int
     ) -> list[tuple[Any, Any]]:
+        agent = self._agent_of_v1 if model == _SNMPV1 else self._agent
         space = _Space(min(int(room), LONGEST_MESSAGE - _ENVELOPE))
         oids = [_oid(oid) for oid, _value in bindings]
         if pdu.tagSet == rfc1905.SetRequestPDU.tagSet:
-            if not self._may_write(int(model), name):
+            if not self._may_write(model, name):
                 raise SnmpError(Status.NO_ACCESS, 1)
-            self._agent.set([_read(oid, value) for oid, (_name, value) in zip(oids, bindings, strict=True)])
+            agent.set([_read(oid, value) for oid, (_name, value) in zip(oids, bindings, strict=True)])
             return list(bindings)
         if pdu.tagSet == rfc1905.GetBulkRequestPDU.tagSet:
             first = max(0, int(v2c.apiBulkPDU.get_non_repeaters(pdu)))
             times = max(0, int(v2c.apiBulkPDU.get_max_repetitions(pdu)))
-            return [_write(binding) for binding in self._agent.get_bulk(oids, first, times, space.reserve)]
-        read = self._agent.get if pdu.tagSet == rfc1905.GetRequestPDU.tagSet else self._agent.get_next
+            return [_write(binding) for binding in agent.get_bulk(oids, first, times, space.reserve)]
+        read = agent.get if pdu.tagSet == rfc1905.GetRequestPDU.tagSet else agent.get_next
         found = read(oids)
         if not all(space.reserve(binding) for binding in found):
             raise SnmpError(Status.TOO_BIG)

@@ -17,7 +17,6 @@ from pysnmp.entity import config
 from pysnmp.entity.engine import SnmpEngine
 from pysnmp.proto.rfc1902 import OctetString
 
-from openipu.twin.devices.pdu.agent import Agent
 from openipu.twin.devices.pdu.pdu import Pdu
 from openipu.twin.devices.pdu.responder import LONGEST_MESSAGE, Responder
 from openipu.twin.devices.pdu.traps import Traps
@@ -74,7 +73,7 @@ class Server:
         self._transport = _Transport(self)
         self._engine = _engine(pdu)
         self._writers = {(3, user.name) for user in pdu.credentials.users if user.write}
-        self._responder = Responder(self._engine, Agent(pdu), lambda model, name: (model, name) in self._writers)
+        self._responder = Responder(self._engine, pdu, lambda model, name: (model, name) in self._writers)
         self._traps = Traps(pdu, self.host, trap_port, self._send)
         self._sampling: asyncio.Task[None] | None = None
 
@@ -144,11 +143,12 @@ class Server:
 
     def _send(self, datagram: bytes, to: tuple[str, int]) -> None:
         if self._transport.transport is not None:
+            self.pdu.traffic.sent(len(datagram))
             self._transport.transport.sendto(datagram, to)
 
 
 class _Transport(udp.UdpAsyncioTransport):  # type: ignore[misc]  # pysnmp has no types
-    """UDP transport of the engine, which drops or delays datagrams for a fault."""
+    """UDP transport of the engine. It counts datagrams, and drops or delays them for a fault."""
 
     def __init__(self, server: Server) -> None:
         super().__init__(loop=asyncio.get_running_loop())
@@ -157,12 +157,18 @@ class _Transport(udp.UdpAsyncioTransport):  # type: ignore[misc]  # pysnmp has n
     def datagram_received(self, datagram: bytes, address: Any) -> None:
         """Pass a datagram to the engine; asyncio calls this."""
         faults = self._server.pdu.faults
+        self._server.pdu.traffic.received(len(datagram))
         if faults.rejecting:
             return
         if faults.slow > 0:
             self.loop.call_later(faults.slow, self._process, datagram, address)
         else:
             self._process(datagram, address)
+
+    def send_message(self, message: bytes, address: Any) -> None:
+        """Send a datagram; the engine calls this."""
+        self._server.pdu.traffic.sent(len(message))
+        super().send_message(message, address)
 
     def _process(self, datagram: bytes, address: Any) -> None:
         if self._callback_function is not None:  # None after close

@@ -32,10 +32,10 @@ def test_phases_and_banks_add_up_to_the_device_load(model: Model, watts: dict[in
         (0, LoadState.LOW),
         (1.9, LoadState.LOW),
         (2, LoadState.NORMAL),
-        (13, LoadState.NORMAL),
-        (13.1, LoadState.NEAR_OVERLOAD),
-        (16, LoadState.NEAR_OVERLOAD),
-        (16.1, LoadState.OVERLOAD),
+        (12.9, LoadState.NORMAL),
+        (13, LoadState.NEAR_OVERLOAD),
+        (15.9, LoadState.NEAR_OVERLOAD),
+        (16, LoadState.OVERLOAD),
     ],
 )
 def test_thresholds(value: float, state: LoadState) -> None:
