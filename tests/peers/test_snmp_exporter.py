@@ -14,9 +14,11 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible_collections.openipu.pod.plugins.plugin_utils.snmp_exporter import configuration
+from ansible_collections.openipu.pod.plugins.plugin_utils import snmp_exporter
+from ansible_collections.openipu.pod.plugins.plugin_utils.snmp_exporter import Rows, configuration
 from ansible_collections.openipu.pod.plugins.plugin_utils.snmp_exporter import metrics as metric_names
 
+from openipu.twin.devices.pdu import legacy_mib
 from tests.integration.pdu_agents import (
     AUTH_KEY,
     PRIV_KEY,
@@ -88,6 +90,31 @@ def test_a_pdu(pdu: ServedPdu, tmp_path: Path, connection: dict[str, Any]) -> No
     assert {labels["phase"] for labels, _ in found["rPDU2PhaseStatusVoltage"]} == {"1", "2", "3"}
     assert found["rPDU2IdentModelNumber"][0][0]["rPDU2IdentModelNumber"] == "AP8886"
     assert found["rPDU2BankPropertiesBreakerRating"][0][1] == 16.0
+
+
+def test_the_legacy_tree_of_a_pdu(pdu: ServedPdu, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    status, ident = legacy_mib.LOAD_STATUS, legacy_mib.IDENT
+    rows = Rows(
+        ((status["Load"], "gauge"), (status["LoadState"], "gauge")),
+        "rPDULoadStatusIndex",
+        (("phase", status["PhaseNumber"]), ("bank", status["BankNumber"])),
+    )
+    power = Rows(((ident["DevicePowerWatts"], "gauge"),), "scalar")
+    monkeypatch.setitem(snmp_exporter.MODULES, "rpdu", (rows, power))
+    found = scrape(tmp_path, "rpdu", CREDENTIALS["v2c"], f"{HOST}:{pdu.port}")
+    loads = {(labels["phase"], labels["bank"]): load for labels, load in found["rPDULoadStatusLoad"]}
+    assert len(loads) == 9
+    assert (loads["1", "0"], loads["0", "1"], loads["0", "2"]) == (55.0, 44.0, 10.0)
+    assert {state for _labels, state in found["rPDULoadStatusLoadState"]} == {1.0}
+    assert [watts for _labels, watts in found["rPDUIdentDevicePowerWatts"]] == [1230.0]
+
+
+def test_the_interface_of_a_pdu(pdu: ServedPdu, tmp_path: Path) -> None:
+    found = scrape(tmp_path, "switch", CREDENTIALS["v2c"], f"{HOST}:{pdu.port}")
+    # A PDU has no processor table.
+    assert set(metric_names("switch")) - set(found) == {"hrProcessorLoad"}
+    assert [(labels["ifName"], state) for labels, state in found["ifOperStatus"]] == [("eth0", 1.0)]
+    assert found["ifHCInOctets"][0][1] > 0
 
 
 def test_invalid_credentials_return_no_metrics(pdu: ServedPdu, tmp_path: Path) -> None:
