@@ -99,8 +99,13 @@ def main() -> None:
     type=click.Path(path_type=Path, dir_okay=False),
     help="Faults to apply at the start, as for 'twin fault': a YAML list, or lines of text.",
 )
+@click.option(
+    "--snmp-community",
+    default="",
+    help="Community that may read PDUs over SNMPv1 and v2c. Omit it to accept SNMPv3 only.",
+)
 @_command
-def up(twin: Twin, inventory: Path | None, faults: Path | None, **size: Any) -> None:
+def up(twin: Twin, inventory: Path | None, faults: Path | None, snmp_community: str, **size: Any) -> None:
     """Start the twin. Processes that already run are kept.
 
     The POD comes from an inventory. With one of the options for a generated POD, the twin generates the inventory:
@@ -109,6 +114,7 @@ def up(twin: Twin, inventory: Path | None, faults: Path | None, **size: Any) -> 
     generated = {name: value for name, value in size.items() if value is not None}
     if inventory and generated:
         raise click.UsageError(f"--inventory already defines the POD: omit --{', --'.join(generated)}.")
+    twin.snmp_community = snmp_community
     lines = fault_script.read(faults) if faults else []
     if generated:
         racks = generated.get("ilds", 1) * generated.pop("clusters", 1)

@@ -12,10 +12,10 @@ from openipu.process.failures import EndpointError
 from openipu.twin.cables.wiring import Defect
 from openipu.twin.devices.defects import device_defects
 from openipu.twin.devices.logins import AUTH_KEY, PRIV_KEY, USER
-from openipu.twin.devices.pdu import Credentials, Pdu, PduFaults, Server, User, find_model, serve
+from openipu.twin.devices.pdu import Community, Credentials, Pdu, PduFaults, Server, User, find_model, serve
 
 READER = "reader"
-_USERS = Credentials([User(USER, AUTH_KEY, PRIV_KEY, write=True), User(READER, AUTH_KEY, PRIV_KEY)])
+_USERS = (User(USER, AUTH_KEY, PRIV_KEY, write=True), User(READER, AUTH_KEY, PRIV_KEY))
 # Fault verb -> settings of PduFaults, and the description of the defect.
 FAULTS: Mapping[str, tuple[dict[str, Any], str]] = {
     "reject": ({"rejecting": True}, "ignores all requests"),
@@ -43,12 +43,15 @@ class PduDevice:
         port: UDP port of its SNMP agent.
         folder: folder of its persistent state.
         loads: loads at its outlets.
+        community: community of SNMPv1 and v2c, without write access; only SNMPv3 if empty.
 
     Raises:
         ValueError: for a product that the twin does not support.
     """
 
-    def __init__(self, name: str, model: str, host: str, port: int, folder: Path, loads: OutletLoads) -> None:
+    def __init__(
+        self, name: str, model: str, host: str, port: int, folder: Path, loads: OutletLoads, community: str = ""
+    ) -> None:
         self.name = name
         self.outlets = len(find_model(model, name).outlets)
         self._model = model
@@ -56,6 +59,7 @@ class PduDevice:
         self._port = port
         self._folder = folder
         self._loads = loads
+        self._credentials = Credentials(_USERS, [Community(community)] if community else [])
         self._pdu: Pdu | None = None
         self._server: Server | None = None
 
@@ -72,7 +76,7 @@ class PduDevice:
             self.name,
             self._model,
             loads=lambda: {outlet: self._loads.watts(self.name, outlet) for outlet in range(1, self.outlets + 1)},
-            credentials=_USERS,
+            credentials=self._credentials,
             folder=self._folder,
             on_outlet=lambda outlet, on: self._loads.outlet_switched(self.name, outlet, on),
         )

@@ -88,6 +88,7 @@ class Twin:
         self.database = self.data / "vipu-server.db"
         self.devices = self.folder / DEVICES  # state of switches and PDUs
         self.pod = self.folder / "pod"  # generated inventory
+        self.snmp_community = ""  # of SNMPv1 and v2c at PDUs; empty: SNMPv3 only
         self._identity = self.folder / "twin.json"
         self._rack = self.folder / "agents.json"
 
@@ -170,7 +171,7 @@ class Twin:
         before = self.identity()
         if before and before.inventory != identity.inventory and self.running():
             raise TwinError(self._folder_in_use(before))
-        rack = json.dumps(rack_config.rack(pod), indent=1) + "\n"
+        rack = json.dumps(rack_config.rack(pod, self.snmp_community), indent=1) + "\n"
         contents = rack_config.contents(pod)
         address = f"{pod.controller_host}:{pod.controller_port}"
         agents, controller = self._agents(), self._controller(Endpoint(pod.controller_host, pod.controller_port))

@@ -16,8 +16,11 @@ _FEEDS = 2  # power supplies of a device, each at its own PDU where the rack has
 Config = dict[str, Any]
 
 
-def rack(pod: model.Pod) -> Config:
-    """Return the configuration of the rack process; a machine without a cluster gets its own."""
+def rack(pod: model.Pod, snmp_community: str = "") -> Config:
+    """Return the configuration of the rack process; a machine without a cluster gets its own.
+
+    ``snmp_community`` gives SNMPv1 and v2c read access to the PDUs; they accept SNMPv3 only if it is empty.
+    """
     clusters = [(cluster.topology, cluster.num_ilds, cluster.machines) for cluster in pod.clusters]
     clustered = {machine.name for cluster in pod.clusters for machine in cluster.machines}
     clusters += [("mesh", 1, (machine,)) for machine in pod.machines if machine.name not in clustered]
@@ -31,7 +34,7 @@ def rack(pod: model.Pod) -> Config:
         config["devices"] = {
             "agents": {machine.name: machine.agent for machine in pod.machines},
             "switches": [_switch(switch, pod) for switch in _switches(pod)],
-            "pdus": [_pdu(pdu) for pdu in _pdus(pod)],
+            "pdus": [_pdu(pdu, snmp_community) for pdu in _pdus(pod)],
             "feeds": [feed for each in pod.racks for feed in _feeds(each)],
         }
     return config
@@ -124,8 +127,9 @@ def _lldp_port(device: model.Device, connector: str) -> str:
     return connector if isinstance(device, model.Server) and connector != "idrac" else ""
 
 
-def _pdu(pdu: model.Pdu) -> Config:
-    return {"name": pdu.name, "model": pdu.model, "host": pdu.addresses["management"], "port": SNMP_PORT}
+def _pdu(pdu: model.Pdu, community: str) -> Config:
+    config = {"name": pdu.name, "model": pdu.model, "host": pdu.addresses["management"], "port": SNMP_PORT}
+    return {**config, "community": community} if community else config
 
 
 def _feeds(each: model.Rack) -> list[Config]:

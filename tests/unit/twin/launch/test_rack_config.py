@@ -70,3 +70,10 @@ def test_the_inventory_of_the_twin_has_the_credentials_of_its_devices() -> None:
     for group, expected in logins.group_vars(STATE).items():
         actual = yaml.safe_load((ROOT / f"inventory/twin/group_vars/{group}.yml").read_text())
         assert {variable: actual.get(variable) for variable in expected} == expected
+
+
+def test_a_community_of_the_pdus_is_optional(tmp_path: Path) -> None:
+    one = pod(tmp_path)
+    without, with_one = (rack_config.rack(one, name)["devices"]["pdus"] for name in ("", "monitoring"))
+    assert [pdu.pop("community") for pdu in with_one] == ["monitoring"] * len(without)
+    assert with_one == without
