@@ -21,9 +21,35 @@ pytestmark = pytest.mark.peers
 CLIENTS = Path(os.environ.get("OPENIPU_NETWORK_CLIENTS", ROOT / ".cache/network-clients"))
 MAC = "00:11:22:33:44:55"
 CABLES = Cables({"Ethernet9/1": Neighbour("b-ipum1", MAC, "eth1", macs=((MAC, None),))})
-# Getters for functions that a leaf of layer 2 does not have, and what the twin answers.
-REJECTED = ("get_bgp_neighbors", "get_bgp_neighbors_detail", "get_optics")
+# Getters that work, in addition to `get_config`.
+GETTERS = (
+    "get_facts",
+    "get_interfaces",
+    "get_interfaces_counters",
+    "get_interfaces_ip",
+    "get_lldp_neighbors",
+    "get_lldp_neighbors_detail",
+    "get_mac_address_table",
+    "get_environment",
+    "get_ntp_servers",
+    "get_ntp_stats",
+    "get_snmp_information",
+    "get_users",
+    "get_vlans",
+    "get_network_instances",
+    "get_arp_table",
+    "get_bgp_config",
+    "is_alive",
+)
 Call = tuple[str, dict[str, Any]]
+# Methods for functions that a leaf of layer 2 does not have.
+REJECTED: tuple[Call, ...] = (
+    ("get_bgp_neighbors", {}),
+    ("get_bgp_neighbors_detail", {}),
+    ("get_optics", {}),
+    ("get_route_to", {"destination": "10.0.0.0/8"}),
+    ("ping", {"destination": "10.1.3.9"}),
+)
 
 
 @pytest.fixture
@@ -77,26 +103,7 @@ def test_getters(switch: ServedSwitch) -> None:
             "username bob privilege 15 role network-admin nopassword",
         ]
     )
-    names = (
-        "get_facts",
-        "get_interfaces",
-        "get_interfaces_counters",
-        "get_interfaces_ip",
-        "get_lldp_neighbors",
-        "get_lldp_neighbors_detail",
-        "get_mac_address_table",
-        "get_environment",
-        "get_ntp_servers",
-        "get_ntp_stats",
-        "get_snmp_information",
-        "get_users",
-        "get_vlans",
-        "get_network_instances",
-        "get_arp_table",
-        "get_bgp_config",
-        "is_alive",
-    )
-    found = dict(zip(names, results(switch, *((name, {}) for name in names)), strict=True))
+    found = dict(zip(GETTERS, results(switch, *((name, {}) for name in GETTERS)), strict=True))
     assert found["get_facts"]["serial_number"] == switch.switch.hardware.serial
     assert found["get_interfaces"]["Ethernet9/1"]["is_up"] and not found["get_interfaces"]["Ethernet1/1"]["is_up"]
     assert found["get_interfaces_counters"]["Ethernet9/1"]["rx_errors"] == 0
@@ -116,9 +123,7 @@ def test_getters(switch: ServedSwitch) -> None:
 
 
 def test_getters_of_a_router_are_rejected(switch: ServedSwitch) -> None:
-    calls: list[Call] = [*((name, {}) for name in REJECTED), ("get_route_to", {"destination": "10.0.0.0/8"})]
-    calls.append(("ping", {"destination": "10.1.3.9"}))
-    for each in outcomes(switch, *calls):
+    for each in outcomes(switch, *REJECTED):
         assert "invalid command" in each.get("error", ""), each
 
 

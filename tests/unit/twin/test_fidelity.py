@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The page `fidelity.md` lists exactly what the tests of foreign clients prove, and all of our commands and methods."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import click
+import pytest
+import yaml
+
+from openipu.vipu.cli.admin import vipu_admin
+from openipu.vipu.domain.model import Operation, ReadyState
+from openipu.vipu.fleet.status import AgentState
+from tests import ROOT
+from tests.peers import test_anta, test_napalm
+
+PEERS = ROOT / "tests/peers"
+USER_API = ROOT / "proto/virmgrpc"
+PAGE = (ROOT / "docs/reference/fidelity.md").read_text()
+ORIGIN = re.compile(r"published|inferred|ours|derived|named after|observed")
+
+
+def section(heading: str, start: str = "", end: str = "") -> str:
+    """Return the text under a heading, from the line with ``start`` until the line with ``end``."""
+    found = re.search(rf"^#+ {re.escape(heading)}\n(.*?)(?=^#|\Z)", PAGE, re.MULTILINE | re.DOTALL)
+    assert found, heading
+    text = found[1]
+    text = text[text.index(start) :] if start else text
+    return text[: text.index(end)] if end else text
+
+
+def code(text: str) -> set[str]:
+    """Return all names in code format."""
+    return set(re.findall(r"`([^`]+)`", text))
+
+
+def rows(text: str) -> Iterator[list[str]]:
+    """Yield the cells of all tables, without headers and rules."""
+    for line in text.splitlines():
+        if line.startswith("| ") and not line.startswith("| ---"):
+            yield [cell.strip() for cell in line.strip("|").split(" | ")]
+
+
+def commands() -> Iterator[str]:
+    """Yield every command with its noun."""
+    context = click.Context(vipu_admin)
+    for verb in vipu_admin.list_commands(context):
+        group = vipu_admin.get_command(context, verb)
+        assert isinstance(group, click.Group)
+        yield from (f"{verb} {noun}" for noun in group.list_commands(context))
+
+
+def test_every_client_test_is_listed() -> None:
+    listed = {name for name in code(section("Clients")) if name.startswith("tests/peers/")}
+    assert listed == {f"tests/peers/{path.name}" for path in PEERS.glob("test_*.py")}
+
+
+def test_the_modules_of_arista_eos() -> None:
+    used = set(re.findall(r"arista\.eos\.(eos_\w+)", (PEERS / "test_arista_eos.py").read_text()))
+    assert {name for name in code(section("arista.eos")) if name.startswith("eos_")} == used
+
+
+def test_the_methods_of_napalm() -> None:
+    assert code(section("NAPALM", start="* `get_facts`", end="`get_arp_table` is always")) == {
+        *test_napalm.GETTERS,
+        "get_config",
+    }
+    assert code(section("NAPALM", start="Rejected:")) == {name for name, _arguments in test_napalm.REJECTED}
+
+
+def test_the_tests_of_anta() -> None:
+    catalog = yaml.safe_load(test_anta.CATALOG.read_text())
+    listed = {cells[0]: code(cells[1]) for cells in rows(section("ANTA")) if cells[0] != "Module"}
+    assert listed == {
+        module.rpartition(".")[2]: {name for test in tests for name in test} for module, tests in catalog.items()
+    }
+    rejected = {name for tests in test_anta.REJECTED.values() for test in tests for name in test}
+    assert code(section("ANTA", start="* `VerifyTransceiversTemperature`")) == rejected
+
+
+def test_every_command_has_an_origin() -> None:
+    listed = {name for cells in rows(section("Command lines")) for name in code(cells[0])}
+    nouns = {name for name in listed if re.fullmatch(r"[a-z][a-z-]* [a-z-]+", name)}
+    assert nouns == set(commands())
+
+
+def test_every_method_of_the_user_api_has_an_origin() -> None:
+    methods = {name for file in USER_API.glob("*.proto") for name in re.findall(r"rpc (\w+)\(", file.read_text())}
+    assert len(methods) == 8
+    listed = {name for cells in rows(section("API", end="| Other parts")) for name in code(cells[0])}
+    assert listed == methods
+
+
+def test_every_state_has_an_origin() -> None:
+    states = {state.name for state in (*ReadyState, *Operation)} | {state.name.capitalize() for state in AgentState}
+    assert {name for cells in rows(section("States")) for name in code(cells[0])} == states
+
+
+@pytest.mark.parametrize("heading", ["Command lines", "API", "States", "Rules"])
+def test_every_row_names_its_origin(heading: str) -> None:
+    found = [cells for cells in rows(section(heading)) if cells[0] not in {"Command", "Method", "State", "Rule"}]
+    assert len(found) >= 6
+    for cells in found:
+        if not cells[0].startswith("Other parts"):
+            assert all(ORIGIN.search(cell) for cell in cells[1:2]), cells
+            assert len(cells) == 2 or ORIGIN.search(cells[2]) or "names of attributes" in cells[2], cells
+    assert not re.search(r"published(?! \(| states)", section(heading).replace("published parts", "")), heading
