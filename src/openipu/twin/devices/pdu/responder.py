@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 from pysnmp.proto import error, rfc1902, rfc1905
@@ -62,11 +63,15 @@ class Responder:
 
     def __init__(self, engine: Any, pdu: Pdu, may_write: Callable[[int, str], bool]) -> None:
         """Register with the engine."""
+        self._pdu = pdu
         self._agent = Agent(pdu)
-        self._agent_of_v1 = Agent(pdu, counter64=False)
         self._may_write = may_write
         self.requests: Counter[str] = Counter()  # by kind: get, get_next, get_bulk, set
         engine.message_dispatcher.register_context_engine_id(engine.snmpEngineID, tuple(_SERVED), self.process)
+
+    @cached_property
+    def _agent_of_v1(self) -> Agent:
+        return Agent(self._pdu, counter64=False)
 
     def process(
         self,
