@@ -1,5 +1,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Command lines of public scripts, run by bash against a real controller and a rack twin (``script_lines.yml``)."""
+"""Command lines of the kind that public scripts contain, run by bash against a real controller and a rack twin.
+
+The files in ``script_lines`` contain them. Objects before each line:
+
+* cluster ``cl0`` with ``ag01`` to ``ag04``,
+* allocations ``a`` (``ag01``, ``ag02``) and ``c4242`` (``ag03``),
+* in ``a``, the partitions ``p1`` (4 IPUs, reconfigurable) and ``g2`` (2 IPUs, 2 GCDs).
+
+Each line leaves the same partitions and files behind. Variables are HOST and PORT of the controller, also as
+VIPU_CLI_API_HOST and VIPU_CLI_API_PORT, and SLURM_JOB_ID (4242). The working directory has a ``vipu-cli.hcl``.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +45,16 @@ SECONDS = 120.0  # detects a hanging loop only: busy machines are slow
 
 @dataclass(frozen=True)
 class Line:
-    """A command line and its effect: exact output or a pattern of it, a pattern of its errors, and the exit status."""
+    """A command line and its effect.
+
+    ``prints`` is the exact output, ``matches`` a regular expression of it, ``errors`` one of standard error.
+    ``kind`` is the origin of what the line relies on:
+
+    * script: public scripts use this command and read its output in this way,
+    * guide: Graphcore's guides show the command and its output,
+    * inferred: by the pattern of published forms,
+    * ours: our own flags, output forms, exit statuses and messages.
+    """
 
     name: str
     kind: str
@@ -46,7 +65,8 @@ class Line:
     status: int = 0
 
 
-LINES = [Line(**entry) for entry in yaml.safe_load((Path(__file__).parent / "script_lines.yml").read_text())]
+FILES = sorted((Path(__file__).parent / "script_lines").glob("*.yml"))
+LINES = [Line(**entry) for file in FILES for entry in yaml.safe_load(file.read_text())]
 
 
 class Lab:
