@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Fixtures of the command line tests: a controller with a rack twin of eight IPU-Machines."""
+"""Fixtures: a controller with a rack twin of eight IPU-Machines, and servers for the tests of the client."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.integration.agents.agents_support import RackProcess
+from tests.integration.cli import client_support
 from tests.integration.cli.cli_support import Cli
 from tests.integration.vipu_servers import Process, run
 
@@ -40,3 +42,16 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 def cli(lab: Lab, tmp_path: Path) -> Cli:
     """Return a command runner with the controller in its environment."""
     return Cli(tmp_path, lab.address)
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., int]]:
+    """Yield a function that starts a server of the public services and returns its port."""
+    with contextlib.ExitStack() as stack:
+
+        def start(respond: Any = client_support.version, credentials: Any = None) -> int:
+            port, stop = client_support.start(respond, credentials)
+            stack.callback(stop)
+            return port
+
+        yield start
