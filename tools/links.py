@@ -7,16 +7,48 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+# The text, the target and the title of a link can each be on another line. The text can be an image.
+LINK = re.compile(
+    r"""\]\(\s*<?(?P<inline>[^)\s>]+)>?(?:\s+(?:"[^"]*"|'[^']*'))?\s*\)"""
+    r"|^ {0,3}\[[^\]]+\]:\s*<?(?P<reference>[^\s>]+)",
+    re.MULTILINE,
+)
+FENCED = re.compile(r"^ *(`{3,}|~{3,}).*?^ *\1[`~]*$", re.MULTILINE | re.DOTALL)
+SPAN = re.compile(r"(`+)[^`]+\1")
+
+
+def without(pattern: re.Pattern[str], text: str) -> str:
+    """Return a page without what a pattern matches, with the same number of lines."""
+    return pattern.sub(lambda found: "\n" * found[0].count("\n"), text)
 
 
 def anchors(text: str) -> set[str]:
     """Return the anchors of the headings, in the form that GitHub generates."""
-    headings = re.findall(r"^#+\s+(.*)$", text, flags=re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
+    headings = re.findall(r"^#+\s+(.*)$", without(FENCED, text), flags=re.MULTILINE)
+    found, seen = set(), Counter[str]()
+    for heading in headings:
+        anchor = re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-")
+        found.add(f"{anchor}-{seen[anchor]}" if seen[anchor] else anchor)
+        seen[anchor] += 1
+    return found
+
+
+def broken_links(page: Path) -> Iterator[tuple[int, str]]:
+    """Yield line number and target of each link of a page to a file or heading that does not exist."""
+    text = without(SPAN, without(FENCED, page.read_text()))
+    for link in LINK.finditer(text):
+        target = link["inline"] or link["reference"]
+        if "://" in target or target.startswith("mailto:"):
+            continue
+        path, _, anchor = target.partition("#")
+        file = (page.parent / path) if path else page
+        if not file.exists() or (anchor and file.suffix == ".md" and anchor not in anchors(file.read_text())):
+            yield text.count("\n", 0, link.start("inline" if link["inline"] else "reference")) + 1, target
 
 
 def main() -> int:
@@ -28,16 +60,8 @@ def main() -> int:
         text=True,
         check=True,
     )
-    broken = []
-    for name in listing.stdout.split():
-        page = ROOT / name
-        for target in LINK.findall(page.read_text()):
-            if "://" in target or target.startswith("mailto:"):
-                continue
-            path, _, anchor = target.partition("#")
-            file = (page.parent / path) if path else page
-            if not file.exists() or (anchor and file.suffix == ".md" and anchor not in anchors(file.read_text())):
-                broken.append(f"{name}: {target}")
+    names = [name for name in listing.stdout.splitlines() if (ROOT / name).is_file()]
+    broken = [f"{name}:{line}: {target}" for name in names for line, target in broken_links(ROOT / name)]
     if broken:
         print("Broken links:", *broken, sep="\n  ", file=sys.stderr)
     return bool(broken)
