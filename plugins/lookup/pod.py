@@ -14,7 +14,8 @@ description:
   - Returns lists and configurations that grow with the POD, from the description of the POD (C(pod.yml) and C(machines.csv)).
   - The inventory plugin P(openipu.pod.pod#inventory) sets variables with this lookup, such as C(vipu_pod_agents), so that the data are not
     repeated for every host.
-  - The files are read once per process. After P(openipu.pod.pod#inventory) has read them, they are not read again.
+  - The inventory plugin reads the files once for all lookups of a run. With an inventory that was exported, Ansible starts a process for each
+    task on each host, and each of them reads the files again.
 options:
   _terms:
     description:

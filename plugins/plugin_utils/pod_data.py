@@ -4,8 +4,9 @@
 """POD-wide data that grows with the POD, such as the list of all agents.
 
 As values of variables, they would be part of the variables of every host. The inventory plugin sets templates instead
-(``TEMPLATES``), with the lookup plugin that returns the data. Both run in one process, or the lookup plugin runs in a
-fork of it, so that the files are read once.
+(``TEMPLATES``), with the lookup plugin that returns the data. The lookup plugin runs in the process of
+the inventory plugin, or in a fork of it, which inherits the data. So the files are read once. An inventory that another
+program has exported does not run the inventory plugin: then each fork, one for each task and host, reads them again.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def remember(file: str, data: Data) -> None:
 def recall(file: str, names: t.Iterable[str]) -> list[t.Any]:
     """Return a copy of the named data of the POD in a file. Raises PodError and KeyError.
 
-    An inventory that another program has exported does not run the inventory plugin. Then the files are read here.
+    Without the inventory plugin, the first call in a process reads the files.
     """
     if file not in _data:
         remember(file, describe(load(file)))
