@@ -78,7 +78,7 @@ options:
             type: list
             elements: str
           subnets:
-            description: Subnets of the port. It gets a free address from each of them, in addition to O(servers[].networks[].addresses).
+            description: Subnets of a new port. It gets a free address from each of them, in addition to O(servers[].networks[].addresses).
             type: list
             elements: str
           port_security:
@@ -89,7 +89,7 @@ options:
             type: list
             elements: str
           vnic_type:
-            description: Type of the virtual NIC, such as V(direct) for a virtual function.
+            description: Type of the virtual NIC of a server, such as V(direct) for a virtual function.
             type: str
             choices: [normal, direct, direct-physical, macvtap, baremetal, virtio-forwarder]
           hardware_offload:

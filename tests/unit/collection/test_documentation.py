@@ -214,3 +214,31 @@ def test_lists_have_no_obsolete_entries() -> None:
     assert set(UNUSED) <= named
     assert set(OPTIONS) <= set(requests())
     assert {name for name, _field in EXCEPTIONS} <= set(requests())
+
+
+# Options of a port that those of a server do not have, and the reason.
+NOT_OF_SERVERS = {
+    "mac": "Neutron chooses it",
+    "dns_name": "Nova sets it to the name of the server",
+    "description": "the name of the port contains that of the server",
+}
+SUFFIX = "name"  # of a port of a server: another meaning than the name of a port
+
+
+def test_ports_of_servers_have_the_options_of_ports() -> None:
+    fragment = importlib.import_module("ansible_collections.openipu.pod.plugins.doc_fragments.openstack_network")
+    config = yaml.safe_load(fragment.ModuleDocFragment.DOCUMENTATION)["options"]["config"]["suboptions"]
+    ports = config["ports"]["suboptions"]
+    servers = documents("openstack_pod_server", "DOCUMENTATION")["options"]["servers"]["suboptions"]
+    networks = servers["networks"]["suboptions"]
+    assert set(networks) == set(ports) - set(NOT_OF_SERVERS)
+    assert set(NOT_OF_SERVERS) <= set(ports)
+    in_ports = yaml.safe_load(yaml.safe_dump(networks).replace("servers[].networks[]", "config.ports[]"))
+    for name in set(networks) - {SUFFIX, "network"}:
+        assert in_ports[name] == ports[name], name
+
+    spec_ports = spec("openstack_pod_network")[0]["config"]["options"]["ports"]["options"]
+    spec_networks = spec("openstack_pod_server")[0]["servers"]["options"]["networks"]["options"]
+    assert set(spec_networks) == set(networks)
+    for name in set(networks) - {SUFFIX}:
+        assert spec_networks[name] == spec_ports[name], name
