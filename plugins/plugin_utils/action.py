@@ -86,15 +86,19 @@ class TaskAction(ActionBase):
 
 
 def check_pods(task: t.Any, task_vars: dict[str, t.Any]) -> None:
-    """Raise AnsibleActionFail for a task with ``run_once`` in a play with several PODs: it would skip all but one."""
+    """Raise AnsibleActionFail for a task with ``run_once`` in a play with several PODs: it would skip all but one.
+
+    Hosts without a POD do not count.
+    """
     pod_group = task_vars.get("pod_group", "all")
     if not task.run_once or pod_group == "all":
         return
-    others = set(task_vars["ansible_play_hosts_all"]).difference(task_vars["groups"].get(pod_group, ()))
-    if others:
+    candidates = set(task_vars["ansible_play_hosts_all"]).difference(task_vars["groups"].get(pod_group, ()))
+    other = next((host for host in sorted(candidates) if "pod_group" in task_vars["hostvars"][host]), None)
+    if other:
         message = (
             f"Cannot run a task once for several PODs: the play has hosts of {pod_group}, and others, such as "
-            f"{min(others)}. Limit it to one POD: --limit {pod_group}."
+            f"{other}. Limit it to one POD: --limit {pod_group}."
         )
         raise AnsibleActionFail(message, result={"error_code": TaskError.error_code})
 

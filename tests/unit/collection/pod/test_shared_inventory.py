@@ -146,6 +146,20 @@ def test_a_task_that_runs_once_needs_a_limit_to_one_pod(pods, tmp_path):
     assert "<south-s1 ok POD south:" in both
 
 
+def test_a_host_without_a_pod_is_not_another_pod(pods, tmp_path):
+    static = tmp_path / "static.yml"
+    static.write_text("controllers: {hosts: {console: {}}}\n")
+    assert "Cannot run a task once for several PODs" in play(tmp_path, pods, True, "-i", str(static))
+    one = play(tmp_path, pods, True, "-i", str(static), "--limit", "pod_north:console")
+    assert "<north-s1 ok POD north: 4 IPU-Machines" in one
+    assert "failed=1" not in one
+    kubernetes = ("ansible-playbook", *sources((*pods, static)), ROOT / "playbooks/kubernetes.yml")
+    several = run(*kubernetes)
+    assert several.returncode != 0
+    assert in_lines("for several PODs at once: south-s1 belong to others than 'north'. Nothing was", several.stdout)
+    assert run(*kubernetes, "--limit", "pod_north:console").returncode == 0
+
+
 def test_roles_use_only_the_hosts_of_their_own_pod(pods, tmp_path):
     vars_files = ("monitoring/defaults", "monitoring/vars", "log_receiver/vars", "virm_agent/vars/main/machines.yml")
     lists = {
