@@ -4,7 +4,8 @@
 
 It reads Markdown, YAML, templates, scripts, changelog fragments and, in Python files, comments, strings
 and docstrings. In Markdown, it also reports lines of more than 100 characters. On the pages for users and
-contributors, it reports sentences of more than 25 words, and placeholders.
+contributors, and in docstrings and comments of Python, it reports sentences of more than 25 words. On the
+pages, it also reports placeholders. Phrases and sentences may continue on further lines.
 
 Arguments are files or folders; the default is every tracked file. ``--count`` prints one line per file and the
 total. A line that quotes the output of another program ends with ``prose: quote``.
@@ -82,12 +83,16 @@ WORDS = {
     r"(?:all|everything) that there is": "everything",
     r"makes? (?:\w+ )?good": "restore",
     r"who asks": "the caller",
-    r"(?<!connection )refus\w+(?!`)": "reject",  # ``refused`` is a former name
+    r"(?<!connection\s)refus\w+(?!`)": "reject",  # ``refused`` is a former name
     r"also (?:when|if|after|across)": "even when, even after, or including",
     r"what (?:is|was|are|were) (?:wanted|asked|missing|there)": "name the thing",
     r"yonder|thither|henceforth|therein|whereby|wherein|hereby|save for": "a plain word",
 }
-BANNED = re.compile(r"\b(?:" + "|".join(f"(?:{pattern})" for pattern in WORDS) + r")\b", re.IGNORECASE)
+# A phrase can continue on the next line, after the mark of a comment or quotation.
+BREAK = r"(?:[ \t]+|[ \t]*\n[ \t]*(?:#+|//|>)?[ \t]*)"
+BANNED = re.compile(
+    r"\b(?:" + "|".join(f"(?:{pattern.replace(' ', BREAK)})" for pattern in WORDS) + r")\b", re.IGNORECASE
+)
 OPENERS = re.compile(
     r"(?:What|See|Who|Whom|Whose|Where|When|How|Which|That|Whether|Why|Let|Have|Be|As|If|It|The same)\b"
 )
@@ -106,28 +111,53 @@ TASK = re.compile(
 
 def advice(word: str) -> str:
     """Return what to write instead of a banned word."""
+    word = re.sub(BREAK, " ", word)
     return next(text for pattern, text in WORDS.items() if re.match(pattern, word, re.IGNORECASE))
 
 
 def python_text(source: str) -> Iterator[tuple[int, str]]:
-    """Yield comments and the lines of strings of a Python file, each with its line number."""
+    """Yield comments and strings of a Python file, each with the number of its first line."""
+    yield from comments(source)
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type in (tokenize.COMMENT, tokenize.STRING) or token.type == getattr(tokenize, "FSTRING_MIDDLE", -1):
-            for offset, line in enumerate(token.string.splitlines()):
-                yield token.start[0] + offset, line
+        if token.type in (tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", -1)):
+            yield token.start[0], token.string
+
+
+def comments(source: str) -> Iterator[tuple[int, str]]:
+    """Yield first line number and text of each comment of a Python file. Comments below each other are one."""
+    start, text, place = 0, "", (0, 0)
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type != tokenize.COMMENT:
+            continue
+        alone = not token.line[: token.start[1]].strip()
+        if text and not (alone and token.start == place):
+            yield start, text
+            text = ""
+        start = start if text else token.start[0]
+        text += token.string.lstrip("#! ") + "\n"
+        place = (token.start[0] + 1, token.start[1])
+    if text:
+        yield start, text
+
+
+def docstrings(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Yield line number and text of each docstring of a Python file."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            text = ast.get_docstring(node, clean=False)
+            if text:
+                yield node.body[0].lineno, text
 
 
 def openers(source: str) -> Iterator[tuple[int, str]]:
     """Yield docstrings that do not open with a verb in the imperative or a noun phrase."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            text = ast.get_docstring(node)
-            if text and opens_badly(text):
-                yield (
-                    node.body[0].lineno,
-                    f"docstring opens with a clause or in the third person: {text.splitlines()[0]!r}",
-                )
-        elif isinstance(node, ast.Tuple):  # a row of the catalog of metrics: name, type, help, …
+    tree = ast.parse(source)
+    for number, text in docstrings(tree):
+        if opens_badly(text.lstrip()):
+            first = text.strip().splitlines()[0]
+            yield number, f"docstring opens with a clause or in the third person: {first!r}"
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Tuple):  # a row of the catalog of metrics: name, type, help, …
             row = [each.value if isinstance(each, ast.Constant) else "" for each in node.elts]
             if len(row) > 2 and row[1] in METRIC_TYPES and opens_badly(str(row[2]).removeprefix("Whether ")):
                 yield node.elts[2].lineno, f"help of a metric is no noun phrase: {row[2]!r}"
@@ -179,7 +209,7 @@ def paragraphs(lines: list[str]) -> Iterator[tuple[int, str]]:
 def long_sentences(lines: list[str]) -> Iterator[tuple[int, str]]:
     """Yield line number and length of each sentence with too many words. A code span is one word."""
     for start, text in paragraphs(lines):
-        text = re.sub(r"`[^`]*`", lambda span: "code" + "\n" * span[0].count("\n"), text)
+        text = re.sub(r"(`+)[^`]+\1", lambda span: "code" + "\n" * span[0].count("\n"), text)
         text = re.sub(r"\]\([^)]*\)", "]", text)
         line = start
         for sentence in re.split(r"(?<=[.!?])(?=[\"')*_\]]*\s)", text):
@@ -195,13 +225,16 @@ def problems(path: Path) -> Iterator[tuple[int, str]]:
     source = path.read_text(errors="replace")
     lines = source.splitlines()
     python = path.suffix == ".py"
-    for number, text in python_text(source) if python else enumerate(lines, 1):
-        if lines[number - 1].rstrip().endswith(QUOTE):
-            continue
+    for start, text in python_text(source) if python else [(1, source)]:
         for match in BANNED.finditer(text):
-            yield number, f"{match[0].strip()!r}: write {advice(match[0])}"
+            number = start + text.count("\n", 0, match.start())
+            if not lines[number - 1].rstrip().endswith(QUOTE):
+                yield number, f"{match[0].strip()!r}: write {advice(match[0])}"
     if python:
         yield from openers(source)
+        for start, text in (*docstrings(ast.parse(source)), *comments(source)):
+            for number, message in long_sentences(text.split("\n")):
+                yield start + number - 1, message
     if path.suffix == ".md":
         yield from wide_lines(lines)
     if PAGES.fullmatch(path.relative_to(ROOT).as_posix()):

@@ -29,9 +29,10 @@ class Attempt:
 def converge_with_others(make_attempt: t.Callable[[], Attempt], diff: bool) -> tuple[list[Step], Report]:
     """Make and apply a plan. Return its steps and the report.
 
-    After a rejection, make the plan again, and apply it if it has another step for a rejected object: another client
-    created, changed or removed that object in the meantime. All other rejections remain errors. So does one whose
-    object is now different in an immutable field; the PlanError is its cause. A blocked plan is always made again.
+    After a rejection, make the plan again, and apply it if it has another step for a rejected object. Then another
+    client created, changed or removed that object in the meantime. All other rejections remain errors. So does one
+    whose object is now different in an immutable field; the PlanError is its cause. A blocked plan is always
+    made again.
     """
     done: dict[_Key, Step] = {}
     attempt = make_attempt()

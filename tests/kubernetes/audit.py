@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Observer of partitions from both sides: V-IPU controller and API server.
 
-It collects what must never be: an IPU in two partitions, a partition without a record, a job with two partitions, and
-a pod whose partition belongs to another job or to none.
+It collects what must never be: an IPU in two partitions, a partition without a record, and a job with two partitions.
+It also collects pods whose partition belongs to another job or to none.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Network node that forwards packets of the provider networks.
 
-It consists of Open vSwitch in user space, which needs no kernel module, with a bridge for each physical
-network, and the Open vSwitch, DHCP and L3 agents of Neutron. An interface that is added to a bridge with a
-VLAN tag is in that network: it gets a lease from Neutron, resolves names and reaches routed networks.
+It consists of Open vSwitch in user space, which needs no kernel module, and the Open vSwitch, DHCP and L3
+agents of Neutron. Open vSwitch has a bridge for each physical network. An interface that is added to a bridge
+with a VLAN tag is in that network. It gets a lease from Neutron, resolves names and reaches routed networks.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 """Prepared databases: migrated and filled once, copied for every new cloud.
 
 Migrations take most of a minute, a copy takes a second. The folder of the prepared databases is named by a
-fingerprint of their inputs, so a change of releases or of the catalogue creates new ones.
+fingerprint of their inputs. So a change of releases or of the catalogue creates new ones.
 """
 
 from __future__ import annotations

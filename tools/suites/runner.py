@@ -99,8 +99,8 @@ def install(suites: Sequence[Suite]) -> str:
 def execute(suite: Suite, root: Path, seconds: float | None = None) -> Outcome:
     """Run one suite and record it when it passed.
 
-    It counts as passed when its commands succeed, no test was skipped without a declared reason, no
-    filter was set, no undeclared file was read, and the inputs are the same afterwards. It is recorded
+    It counts as passed when its commands succeed, and no test was skipped without a declared reason. No
+    filter may be set, no undeclared file read, and the inputs must be the same afterwards. It is recorded
     when the checkout is clean, too. ``seconds``: the run ends then, and the suite is not verified.
     """
     folder = root / ".cache" / "suites" / suite.name

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Task of the module eos_pod: apply all differences in one configuration session, if there are any.
 
-Modules of this family: ``resources`` compares the configuration, ``config_lines`` maps its options to lines,
-``running_config`` parses what a switch prints, ``client`` sends requests, and ``cabling`` compares the POD model with
+Modules of this family: ``resources`` compares the configuration, ``config_lines`` maps its options to lines, and
+``running_config`` parses what a switch prints. ``client`` sends requests, and ``cabling`` compares the POD model with
 a switch.
 """
 

@@ -4,8 +4,8 @@
 """SNMP objects of a rack PDU: the rPDU2 tables of APC's PowerNet-MIB, its trap receivers, and the system group.
 
 Every column here was compared with PowerNet-MIB 4.3.3 (July 2020): name, number, type, access and enumeration. Units
-and scales are those that its descriptions give: currents in tenths of A, but their thresholds in A; powers in
-hundredths of kW, but their thresholds in tenths; energy in tenths of kWh.
+and scales are those of its descriptions. Currents are in tenths of A, but their thresholds in A. Powers are in
+hundredths of kW, but their thresholds in tenths. Energy is in tenths of kWh.
 """
 
 from __future__ import annotations

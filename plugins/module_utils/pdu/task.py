@@ -4,8 +4,8 @@
 """Task of the module pdu: read the managed settings of a PDU, and write those that differ.
 
 Modules of this family: ``mib`` declares the SNMP objects, ``tables`` and ``resources`` map them to objects,
-``session`` sends single requests, ``client`` combines variables into few of them, and ``writer`` writes and verifies.
-A new column of ``mib`` must match PowerNet-MIB.
+and ``session`` sends single requests. ``client`` combines variables into few of them, and ``writer`` writes and
+verifies. A new column of ``mib`` must match PowerNet-MIB.
 """
 
 from __future__ import annotations

@@ -3,10 +3,20 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Cables between the devices of a rack and the ports of its switches.
 
-The reference port map of the 100GbE switch: ports 1 to 8 for uplinks, 9 to 24 for the RNICs of units 1 to 16, 25 to
-32 for two ports of each of four servers. Of the 1GbE switch: 1 to 16 for the management cables of units 1 to 16 (BMC
-and GW share one), then p1, p2 and idrac of each of four servers, then the management ports of the data switches
-(from 37) and of the PDUs (from 41). The reference design defines the uplinks; the other ports are chosen here.
+The reference port map of the 100GbE switch:
+
+* 1 to 8: uplinks
+* 9 to 24: RNICs of units 1 to 16
+* 25 to 32: two ports of each of four servers
+
+That of the 1GbE switch:
+
+* 1 to 16: management cables of units 1 to 16 (BMC and GW share one)
+* from 17: p1, p2 and idrac of each of four servers
+* from 37: management ports of the data switches
+* from 41: management ports of the PDUs
+
+The reference design defines the uplinks; the other ports are chosen here.
 ``cables`` in pod.yml replaces any part of the map.
 """
 

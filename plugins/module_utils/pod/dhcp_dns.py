@@ -33,10 +33,15 @@ def serve(
     ``networks`` has the settings by network (``interface``; optional ``gateway``, ``mtu`` in bytes, ``dns_servers``,
     ``ntp_servers``). ``more`` are hosts outside the POD, in the same format.
 
-    The result has ``problems`` (messages; with any of them, the other values are incomplete), ``domain``, ``networks``
-    (each with ``name``, ``interface``, ``subnet``, ``start``, ``netmask``, ``address``, ``gateway`` and ``mtu`` or
-    None, ``dns_servers``, ``ntp_servers``), ``leases`` (``mac``, ``address``, ``name``), ``names`` (``address``,
-    ``names``) and ``zones`` for which the host is authoritative.
+    The result has these keys:
+
+    * ``problems``: messages; with any of them, the other values are incomplete
+    * ``domain``
+    * ``networks``: each with ``name``, ``interface``, ``subnet``, ``start``, ``netmask``, ``address``, ``gateway`` and
+      ``mtu`` or None, ``dns_servers``, ``ntp_servers``
+    * ``leases``: each with ``mac``, ``address``, ``name``
+    * ``names``: each with ``address``, ``names``
+    * ``zones`` for which the host is authoritative
     """
     problems = [] if _is_domain(domain) else ["'%s' is not a DNS domain such as pod64.example: correct it" % domain]
     served = []

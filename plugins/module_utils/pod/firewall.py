@@ -60,8 +60,8 @@ def firewall(
     in ``interfaces``, or by both. ``peers`` are the other hosts: ``dns_servers``, ``management_servers``,
     ``nfs_servers``, ``controllers``, ``poplar_servers`` (addresses or subnets), ``agent_port``, ``controller_port``.
     ``allow`` are further rules: ``ports``, and optionally ``direction`` (default in), ``protocol`` (default tcp),
-    ``network``, ``sources`` for incoming or ``destinations`` for outgoing traffic (addresses or subnets), and
-    ``comment``. ``forward`` are interfaces whose packets the host may forward; a ``*`` at the end matches any rest.
+    ``network`` and ``comment``. Incoming rules can have ``sources``, and outgoing rules ``destinations`` (addresses or
+    subnets). ``forward`` are interfaces whose packets the host may forward; a ``*`` at the end matches any rest.
     Raises ValueError with a message for users.
     """
     places = {name: _place(name, networks, interfaces) for name in NETWORKS}

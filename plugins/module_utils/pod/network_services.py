@@ -19,9 +19,9 @@ _DOMAIN = "internal"
 def network_services(pod: model.Pod) -> Config:
     """Return the domain of a POD, its networks, and its hosts: every interface with an address.
 
-    The keys are ``domain``; ``networks``, by name, each with ``subnet`` (of the form 10.1.1.0/24) and optionally
-    ``gateway`` (an address) and ``mtu`` (bytes); and ``hosts``, rack by rack, each with ``device``, ``name`` (a DNS
-    label), ``aliases`` (further labels), ``network``, ``address`` and optionally ``mac``.
+    The keys are ``domain``, ``networks`` and ``hosts``. ``networks``, by name, have ``subnet`` (such as 10.1.1.0/24)
+    and optionally ``gateway`` (an address) and ``mtu`` (bytes). ``hosts``, rack by rack, have ``device``, ``name`` (a
+    DNS label), ``aliases`` (further labels), ``network``, ``address`` and optionally ``mac``.
     """
     cloud = pod.cloud
     networks: dict[str, Config] = {}

@@ -209,8 +209,8 @@ def _address(cloud: model.Cloud, name: str) -> Config:
 def tenants(pod: model.Pod, cloud: model.Cloud) -> dict[str, Config]:
     """Return the settings of each tenant by project, and of all other projects under ``OTHERS``.
 
-    They are ``data_network``, ``shares`` (networks and security groups that it may use) and, for a tenant with its
-    own data network, the ``allocation`` with the machines of that network.
+    They are ``data_network`` and ``shares`` (networks and security groups that it may use). A tenant with its own data
+    network also has the ``allocation`` with the machines of that network.
     """
     return {OTHERS: _tenant(pod, cloud), **{each.project: _tenant(pod, cloud, each) for each in cloud.tenants}}
 

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Actions for a technician, derived from the failures of a run of cluster tests, without duplicates. No I/O.
 
-One cabling error causes several failures, so the actions address causes: two exchanged cables are one action, and so
+One cabling error causes several failures, so the actions address causes. Two exchanged cables are one action, and so
 is a cable that fails three tests. Every failure has an action; unknown failures are passed on as reported.
 """
 

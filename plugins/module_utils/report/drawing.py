@@ -4,7 +4,7 @@
 """Geometry of the drawing of a rack. Pure; lengths are in units of the drawing.
 
 Machines are drawn at their mounting height. Ports 1 to 4 are at the lower edge and 5 to 8 at the upper one, and
-Sync-Link ports likewise, so a cable between neighbours is a short line across the gap.
+Sync-Link ports likewise. So a cable between neighbours is a short line across the gap.
 """
 
 from __future__ import annotations

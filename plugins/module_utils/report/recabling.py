@@ -18,8 +18,10 @@ REMOVE, MOVE, EXCHANGE, CONNECT = "remove", "move", "exchange", "connect"
 
 
 class Step(t.NamedTuple):
-    """One step: ``remove`` the cable between two ports, ``move`` an end from one to the other, ``exchange`` the ends in
-    both, or ``connect`` them with another cable. ``cables`` are the desired cables that the step completes.
+    """One step with two ports. ``cables`` are the desired cables that the step completes.
+
+    ``remove`` the cable between the ports, ``move`` an end from one to the other, ``exchange`` the ends in both, or
+    ``connect`` them with another cable.
     """
 
     verb: str

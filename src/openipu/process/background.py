@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Background processes that outlive the command that started them, controlled by a pid file.
 
-A pid file also holds the start time of its process (in kernel ticks, with the boot id), so that a reused
+A pid file also holds the start time of its process (in kernel ticks, with the boot id). So a reused
 process id is never taken for the service.
 """
 

@@ -26,7 +26,7 @@ def reduce_collections() -> None:
     """Search for cyclic garbage less often, and never among the objects that exist now. Call it after the start.
 
     Reference counts free almost everything. A complete search visits all objects, which takes 0.1 s in a controller
-    with 1024 agents, and a busy one would start more than one per second (measured).
+    with 1024 agents. A busy one would start more than one per second (measured).
     """
     gc.collect()
     gc.freeze()

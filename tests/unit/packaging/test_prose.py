@@ -82,3 +82,52 @@ def test_all_pages_of_the_root_are_measured() -> None:
 def test_files_without_a_known_suffix_are_read() -> None:
     names = {path.relative_to(prose.ROOT).as_posix() for path in prose.files([])}
     assert {"Makefile", ".ci/run", "plugins/plugin_utils/rack_report.html.j2"} <= names
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        pytest.param(f'"""First line.\n\n{WORDS}\n{WORDS}.\n"""', [3], id="docstring"),
+        pytest.param(f'def a():\n    """{WORDS}\n    {WORDS}.\n    """', [2], id="docstring from its first line"),
+        pytest.param(f'class A:\n    """Name.\n\n    * {WORDS}\n    * {WORDS}\n    """', [], id="list in a docstring"),
+        pytest.param(f"# {WORDS}\n# {WORDS}.", [1], id="comment"),
+        pytest.param(f"a = 1\n# Short.\n# {WORDS}\n# {WORDS}.", [3], id="second sentence of a comment"),
+        pytest.param(f"# {WORDS}\n\n# {WORDS}", [], id="two comments"),
+        pytest.param(f"a = 1  # {WORDS}\nb = 2  # {WORDS}", [], id="comments after code"),
+        pytest.param(f"a = 1  # {WORDS} {WORDS}", [1], id="long comment after code"),
+        pytest.param(f'a = """{WORDS}\n{WORDS}"""', [], id="strings are no docstrings"),
+        pytest.param(f'"""{WORDS} ``a b\nc`` {WORDS[:-10]}"""', [], id="a code span is one word"),
+    ],
+)
+def test_long_sentences_of_python(
+    source: str, found: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prose, "ROOT", tmp_path)
+    file = tmp_path / "module.py"
+    file.write_text(source)
+    assert [number for number, message in prose.problems(file) if "sentence" in message] == found
+
+
+PHRASE = ("without a", "word")
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "found"),
+    [
+        ("page.md", f"Closed\n{PHRASE[0]}\n{PHRASE[1]}.", [2]),
+        ("page.md", f"> Closed {PHRASE[0]}\n> {PHRASE[1]}.", [1]),
+        ("page.md", f"Closed {PHRASE[0]}\n\n{PHRASE[1].title()}s.", []),
+        ("tasks.yml", f"# Closed {PHRASE[0]}\n# {PHRASE[1]}.", [1]),
+        ("module.py", f"# Closed {PHRASE[0]}\n# {PHRASE[1]}.", [1]),
+        ("module.py", f'"""Closed.\n\nClosed {PHRASE[0]}\n{PHRASE[1]}.\n"""', [3]),
+        ("module.py", f'"""Closed {PHRASE[0]}\n{PHRASE[1]}, {prose.QUOTE}\n"""', [1]),
+        ("module.py", f'"""Closed {PHRASE[0]} {PHRASE[1]}  # {prose.QUOTE}\n"""', []),
+    ],
+)
+def test_phrases_on_two_lines(
+    name: str, source: str, found: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prose, "ROOT", tmp_path)
+    file = tmp_path / name
+    file.write_text(source)
+    assert [number for number, _ in prose.problems(file)] == found

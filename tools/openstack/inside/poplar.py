@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Fake hypervisor of a Poplar server, a Dell R6525 with four NUMA nodes per socket.
 
-It has two EPYC of 64 cores, 512 GB, most of it in huge pages of 1 GB, an MD RAID over NVMe, and a ConnectX-5
-with 16 virtual functions. It only stores its servers and does not run them.
+It has two EPYC of 64 cores and 512 GB, most of it in huge pages of 1 GB. It has an MD RAID over NVMe, and a
+ConnectX-5 with 16 virtual functions. It only stores its servers and does not run them.
 """
 
 from __future__ import annotations

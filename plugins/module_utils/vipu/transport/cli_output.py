@@ -4,7 +4,7 @@
 """Parsers of the output of vipu-admin and vipu: result lines, tables, blocks, JSON. No I/O.
 
 Parsers use column names and never positions, because columns moved between releases. Callers create objects that
-are missing in a list, so no output is read in part: a line that is not understood raises ValueError with a clause
+are missing in a list, so no output is read in part. A line that is not understood raises ValueError with a clause
 for an error message that quotes it.
 """
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Leader election with a Lease.
 
-The election of kubernetes-asyncio is not used: it measures with the wall clock, and leaves the work of a leader
+The election of kubernetes-asyncio is not used. It measures with the wall clock, and leaves the work of a leader
 running when the API server cannot be reached.
 """
 

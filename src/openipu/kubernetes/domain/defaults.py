@@ -2,7 +2,7 @@
 """Defaults of IPUJobs, written into the specification so that ``kubectl describe`` prints them.
 
 Newer API servers take them from the schema of the custom resource. API servers before 1.20 reject or keep fields that
-are null, and a custom resource that an earlier release of the chart installed may have other defaults.
+are null. A custom resource that an earlier release of the chart installed may have other defaults.
 """
 
 from __future__ import annotations

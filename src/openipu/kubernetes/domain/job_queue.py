@@ -3,7 +3,7 @@
 
 So a small job never overtakes a large one of its namespace. Namespaces compete: the first job of each may request IPUs.
 When one of them has waited for ``PATIENCE_SECONDS``, no later job of another namespace may request IPUs before it has
-its own, so large jobs start eventually.
+its own. So large jobs start eventually.
 
 A job that cannot run at present, for example because no V-IPU controller is large enough, is not schedulable. It blocks
 no other job. It keeps its place and is tried in its turn, so it is first again when it can run.

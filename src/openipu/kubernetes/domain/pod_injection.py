@@ -2,7 +2,7 @@
 """Plain pods with IPUs: pods with the annotation ``graphcore.ai/ipu: "N"``, apart from any IPUJob.
 
 The webhook injects an init container, which waits until the operator has reserved a partition at a V-IPU controller
-of the node of the pod, and then writes its IPUoF configuration for the other containers.
+of the node of the pod. Then it writes the IPUoF configuration of the partition for the other containers.
 """
 
 from __future__ import annotations

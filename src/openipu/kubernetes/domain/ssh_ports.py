@@ -2,7 +2,7 @@
 """Ports of SSH servers in pods that use the network of their hosts, where all pods share the ports.
 
 The workers of an instance have consecutive ports. Their first port follows from the job, and from the number of its
-restarts, so that a port that another program uses does not stop the job for good. Ports of other jobs are avoided.
+restarts. So a port that another program uses does not stop the job for good. Ports of other jobs are avoided.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 A job that cannot run at present blocks no other: one that no V-IPU controller can hold, or whose pods were denied. It
 is tried again and again, before all later jobs.
 
-Each instance is a gang of its own: its pods start when it has its partition, whether or not the other instances of the
+Each instance is a gang of its own. Its pods start when it has its partition, whether or not the other instances of the
 job have theirs. So jobs never wait for each other with some of their IPUs in hand.
 """
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The objects and pods of jobs at the API server.
 
-A name may be in use by an object of an earlier job with the same name, which disappears soon, or by an object
-that has no such owner. Neither is ever changed.
+A name may be in use by an object of an earlier job with the same name, which disappears soon. It may also be in use
+by an object without such an owner. Neither is ever changed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Reservation of partitions for plain pods.
 
-A pod can only use the V-IPU controllers of its node. So pods queue for each set of controllers: in each namespace, the
-oldest one is first, and it also waits for older jobs of the namespace that wait for IPUs, for ten minutes at most.
+A pod can only use the V-IPU controllers of its node. So pods queue for each set of controllers. In each namespace, the
+oldest one is first. It also waits for older jobs of the namespace that wait for IPUs, for ten minutes at most.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """IPU-Link, GW-Link and Sync-Link cables of a rack twin, and the signals that pass through them.
 
-All machines of a rack share one ``Wiring``. It holds the actual cabling only: a machine reads the cables in its
+All machines of a rack share one ``Wiring``. It holds the actual cabling only. A machine reads the cables in its
 ports, and sends pulses and trains links with the port at the other end.
 """
 

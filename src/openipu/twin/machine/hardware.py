@@ -304,7 +304,7 @@ def create(options: Options) -> TwinHardware:
     """Return a machine without cables, for ``virm-agent --hardware twin``.
 
     Options and defaults: ``serial`` (derived from the address), ``rnic-address`` (the agent's own address),
-    ``bring-up-seconds`` (0), ``versions`` of components that differ from those of other twins
+    ``bring-up-seconds`` (0), ``versions``. The versions are those of components that differ from other twins
     (``GWSW=2.1.0,Virm=1.19.0``). Raises ValueError with a one-line message.
     """
     values = dict(options.values)

@@ -2,7 +2,7 @@
 """Fault injection for a rack twin, with one grammar for the command line, for files and for programs.
 
 A fault is a line of a verb and its arguments: ``unplug ag03:7`` or ``version ag08 Virm 1.5.1``. It changes the
-state of a cable, a machine or a device, and nothing else: diagnosis of the effects is up to the software under test.
+state of a cable, a machine or a device, and nothing else. Diagnosis of the effects is up to the software under test.
 """
 
 from __future__ import annotations

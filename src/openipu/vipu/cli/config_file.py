@@ -11,7 +11,7 @@ from typing import Any
 SYSTEM_FILE = Path("/etc/vipu/vipu-cli.hcl")
 
 # Lines of practically every such file. python-hcl2 takes 0.3 s of CPU to build its parser, several times the
-# cost of a whole command, so it reads only files with other lines.
+# cost of a whole command. So it reads only files with other lines.
 _BLANK = re.compile(r"\s*(?:(?:#|//).*)?")
 _SETTING = re.compile(r'\s*([A-Za-z_][A-Za-z0-9_-]*)\s*=\s*("[^"\\$%]*"|\d+|true|false)\s*(?:(?:#|//).*)?')
 

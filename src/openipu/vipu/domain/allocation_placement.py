@@ -27,7 +27,7 @@ def best_run(free: Sequence[bool], size: int, per_ild: int) -> int | None:
     """Return the first of ``size`` consecutive free machines, or None when there is no such run.
 
     Partitions are placed inside IPU-Link domains. So the run spans as few domains as possible and has as
-    many complete domains as possible; then the best fit wins, at an end of the smallest free run.
+    many complete domains as possible. Then the best fit wins, at an end of the smallest free run.
     """
     best: tuple[int, int, int, int] | None = None
     for start, run in free_runs(free):

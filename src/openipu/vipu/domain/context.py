@@ -14,7 +14,7 @@ class Context:
     ``unavailable``: agents that are Down; the controller never chooses them for a partition.
     ``quarantined``: agent -> one bit for each IPU in quarantine, which no partition may use.
     ``allowed``: the allocations that the caller may use, None for all. Such a caller gets NOT_FOUND for
-    other allocations and their partitions, so that their existence is not disclosed, and
+    other allocations and their partitions, so that their existence is not disclosed. It gets
     PERMISSION_DENIED for everything that is not a partition.
     ``cluster_under_test``: the cluster under test; nothing is placed in it, and it cannot change.
     ``without_users``: the controller has no TLS, so that callers need no user: the last administrator can be removed.

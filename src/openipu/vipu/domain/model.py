@@ -145,7 +145,7 @@ class PlacedIpu:
     """One IPU of a partition.
 
     ``ild`` and ``topology_id`` are its location: the IPU-Link domain in the cluster, and the IPU in
-    that domain (4 × position of the machine in the domain + number of the IPU on the machine).
+    that domain. The latter is 4 × position of the machine in the domain + number of the IPU on the machine.
     ``ild_routing_id`` and ``routing_id`` are its numbers in the partition: the IPU-Link segment, and
     the IPU in that segment.
     """

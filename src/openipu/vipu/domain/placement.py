@@ -42,8 +42,8 @@ class Block(NamedTuple):
     def placed(self) -> tuple[PlacedIpu, ...]:
         """Return its IPUs by segment and routing id.
 
-        Routing ids increase with the machine and decrease with the IPU on it, as in public listings:
-        id 0 is the highest IPU of the lowest machine.
+        Routing ids increase with the machine and decrease with the IPU on it, as in public listings.
+        So id 0 is the highest IPU of the lowest machine.
         """
         topology_ids = [
             IPUS_PER_MACHINE * machine + ipu
@@ -75,9 +75,9 @@ def place(occupancy: Occupancy, size: int, segments: int = 1) -> Block | None:
     """Return the best place for ``size`` IPUs, a power of two, or None when no fitting block is free.
 
     Below four IPUs: an aligned block of the most fragmented machine. From four IPUs: whole machines
-    inside one IPU-Link domain, at the lower end of the smallest free run that fits, which keeps the
+    inside one IPU-Link domain, at the lower end of the smallest free run that fits. This keeps the
     largest run as large as possible. With several segments (each of whole machines): the same positions
-    in consecutive domains, at the end of a common free run that leaves the largest run free.
+    in consecutive domains. They are at the end of a common free run that leaves the largest run free.
     """
     if size < IPUS_PER_MACHINE:
         return _place_in_machine(occupancy, size)

@@ -26,7 +26,7 @@ _log: structlog.stdlib.BoundLogger = structlog.get_logger("vipu-server")
 class Inbox:
     """Queue of committed changes, which are handled one by one.
 
-    When the handler raises, the error is logged, the other changes are handled, and the object is handled again
+    When the handler raises, the error is logged, and the other changes are handled. The object is handled again
     later, with its record of that time.
     """
 

@@ -3,7 +3,7 @@
 
 Nothing is placed on these IPUs. Shares that the records are known to lack are released at once: the deployment
 configured them, and its records are complete since then. Other shares may belong to running jobs, for example after
-the restore of an older backup or after a takeover, so only an administrator releases them. ``reported`` decides which
+the restore of an older backup or after a takeover. So only an administrator releases them. ``reported`` decides which
 shares the records explain.
 """
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Shares that agents report, compared with those that the records require.
 
-A share may have the id of a recorded partition and belong to another one: the record comes from a restored backup, and
-the partition was removed and created again since then. So a share that is older than the restore belongs to the record
-only after all agents of the partition have reported it as recorded, at a time without an operation. Until then nothing
-resets or releases it.
+A share may have the id of a recorded partition and belong to another one. Then the record comes from a restored backup,
+and the partition was removed and created again since then. So a share that is older than the restore does not belong to
+the record yet. It does after all agents of the partition have reported it as recorded, at a time without an operation.
+Until then nothing resets or releases it.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class ReportedShares:
     def unknown(self, agent_id: str, recorded: Mapping[str, frozenset[int]]) -> list[HeldShare]:
         """Return the shares that the records do not explain.
 
-        Their partitions have no IPUs on this machine in the records, or they may belong to other partitions, and the
+        Their partitions have no IPUs on this machine in the records. Or they may belong to other partitions, and the
         record requires a change of them.
         """
         return [share for share in self._shares(agent_id) if not self._is_explained(agent_id, share, recorded)]

@@ -5,8 +5,8 @@ Every transaction that changes an object gets the next revision. The log is part
 survives a restart and never differs from the records. Old revisions are compacted: the log has a bounded number of
 changes, in memory and in the database.
 
-A new database starts with the time in milliseconds, and a restored one continues with it, or after the revision of the
-database that it replaces. No earlier database of the deployment has reached such a revision, so a client never
+A new database starts with the time in milliseconds. A restored one continues with it, or after the revision of the
+database that it replaces. No earlier database of the deployment has reached such a revision. So a client never
 continues with a revision of another history.
 """
 

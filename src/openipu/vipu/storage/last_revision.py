@@ -3,7 +3,7 @@
 
 SQLite ends its write-ahead log at the first damaged page and drops everything after it, without an error. This file
 is written after each commit, which takes 2 us. So it survives a crash of the process. A flush would add 2.5 ms to the
-3.5 ms of a commit (measured), so the file is flushed once per second, and soon after the last commit. After a power
+3.5 ms of a commit (measured). So the file is flushed once per second, and soon after the last commit. After a power
 cut, it may lack the revisions of the last seconds, and then it detects only the loss of older ones.
 """
 

@@ -103,8 +103,8 @@ class RecordWriter:
     def submit(self, command: Command[Result]) -> Future[Result]:
         """Run a command in the writer thread; the future is done when its changes are durable.
 
-        It fails with the exception of the command, which then changes nothing; with StoreError when the
-        changes could not be written; and with StoppedError after ``stop``.
+        It fails with the exception of the command, which then changes nothing. It fails with StoreError
+        when the changes could not be written, and with StoppedError after ``stop``.
         """
         future: Future[Result] = Future()
         with self._submitting:

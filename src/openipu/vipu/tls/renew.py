@@ -2,8 +2,8 @@
 """Renewal of certificates of ``issue.create`` before they expire.
 
 Keys are kept. So files are replaced one at a time, and they match each other at every moment. Clients
-that trust the old certificate of the authority also trust certificates of the new one while the old one
-is valid, because both have the same key.
+that trust the old certificate of the authority also trust certificates of the new one. They do while the
+old one is valid, because both have the same key.
 """
 
 from __future__ import annotations

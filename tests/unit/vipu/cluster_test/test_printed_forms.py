@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Figures and printed blocks of section 6.4 of Graphcore's V-IPU administrator guide, except for spaces.
 
-Durations are omitted, because they are those of real racks. Two mistakes of the guide are corrected: it
+Durations are omitted, because they are those of real racks. Two mistakes of the guide are corrected. It
 mentions four agents and prints the figures of eight, and it gives 838 as the sum of 327 and 521.
 """
 

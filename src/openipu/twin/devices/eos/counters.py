@@ -2,8 +2,8 @@
 """Counters of interfaces. The twin carries no traffic of users, but the protocols of an idle switch.
 
 Frames on each link that is up: LLDP in both directions, BPDUs of the root bridge, and LACP in port-channels.
-The counters are integrals of these rates over time, so `Counters.settle` must be called before each change of
-links or configuration, and before the counters are read.
+The counters are integrals of these rates over time. So call `Counters.settle` before each change of links or
+configuration, and before the counters are read.
 """
 
 from __future__ import annotations
