@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Environment of commands during an upgrade of the controller: its settings, without secrets of vipu_server_environment.
+"""Environment of commands during an upgrade of the controller: without secrets of ``vipu_server_environment``.
 
 Ansible passes environments on command lines, which all users of the host can read, and shows them with ``-vvv``.
 """
