@@ -91,7 +91,7 @@ class Connection:
             )
 
     def of_users(self, endpoint: t.Any) -> Connection:
-        """Return the connection for users. ``endpoint``: an UserEndpoint; without a port, it is the same one."""
+        """Return the connection for users. ``endpoint``: a UserEndpoint; without a port, it is the same one."""
         return replace(self, host=endpoint.host or self.host, port=endpoint.port) if endpoint.port else self
 
 
