@@ -37,12 +37,13 @@ class JobController:
         client: Client,
         proxy: ProxyClient,
         options: PodOptions,
+        *,
         namespaces: Iterable[str] = ("",),
         back_off_scale: float = 1.0,
         watch_seconds: float = 5.0,
         retry_seconds: float = 5.0,
-        meters: Meters | None = None,
         check_seconds: float = CHECK_SECONDS,
+        meters: Meters | None = None,
     ) -> None:
         """``watch_seconds``: between readings of partition states. ``retry_seconds``: between attempts to reserve.
 

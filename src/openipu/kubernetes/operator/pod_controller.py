@@ -57,6 +57,7 @@ class PodController:
         proxy: ProxyClient,
         jobs: Informer,
         events: EventRecorder,
+        *,
         namespaces: Iterable[str] = ("",),
         excluded: Set[str] = frozenset(),
         watch_seconds: float = 5.0,

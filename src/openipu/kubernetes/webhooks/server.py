@@ -23,7 +23,7 @@ from openipu.kubernetes.webhooks.rotation import Names, Rotation
 _log = structlog.get_logger("openipu.kubernetes.webhooks")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookOptions:
     """Settings of the webhook server. ``certificates``: folder of mounted files, None for the Secret of the operator.
 
