@@ -67,6 +67,7 @@ class ControllerClient:
         self._cluster = cluster
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix=f"vipu-{controller.address}")
         self._public_only = False  # the controller has no call that lists allocations
+        self._most_ipus = 0  # that such a controller has had
 
     def close(self) -> None:
         """Close the connection. Calls in progress end in their threads."""
@@ -160,14 +161,17 @@ class ControllerClient:
         allocations = self._allocations()
         if allocations is None:
             inventory = self._inventory([size])
-            return Fit(inventory.fits[size], max(each for each in (0, *SIZES) if each <= inventory.total))
+            self._most_ipus = max(self._most_ipus, inventory.total)  # IPUs of agents that are down are not listed
+            return Fit(inventory.fits[size], _largest_size(self._most_ipus))
         now, largest = 0, 0
         for each in allocations:
             fits, total = self._count_fits([each], SIZES), each.spec.size * IPUS_PER_MACHINE
-            if each.free_ipus == total:  # partitions need neighbouring machines, so there may be less room than IPUs
-                possible = max((each for each, count in fits.items() if count), default=0)
-            else:
-                possible = max(each for each in (0, *SIZES) if each <= total)
+            # The room of an allocation is exact only if all its machines are free, and none of their agents is down.
+            # It may have less room than IPUs, because partitions need neighbouring machines.
+            is_exact = fits[IPUS_PER_MACHINE] * IPUS_PER_MACHINE == total
+            possible = (
+                max((size for size, count in fits.items() if count), default=0) if is_exact else _largest_size(total)
+            )
             now, largest = now + fits[size], max(largest, possible)
         return Fit(now, largest)
 
@@ -224,6 +228,11 @@ class ControllerClient:
 
     async def _run(self, function: Callable[[], _Result]) -> _Result:
         return await asyncio.get_running_loop().run_in_executor(self._threads, function)
+
+
+def _largest_size(ipus: int) -> int:
+    """Return the size of the largest partition with at most this number of IPUs."""
+    return max(each for each in (0, *SIZES) if each <= ipus)
 
 
 def _state_name(state: int) -> str:
