@@ -197,11 +197,28 @@ def test_mistakes_are_rejected(settings: str, sentence: str) -> None:
     assert sentence in rejection("--set", settings)
 
 
+@pytest.mark.parametrize(
+    ("settings", "name"),
+    [
+        ("vipuProxi={}", "vipuProxi"),
+        ('controler={"image":{}}', "controler.image"),
+        ("global.vipuController={}", "global.vipuController"),
+        ("tolerations_=[]", "tolerations_"),
+        ("a:1:k={}", "a:1:k"),
+    ],
+)
+def test_unknown_values_without_content_are_rejected(settings: str, name: str) -> None:
+    assert f"Unknown value '{name}'" in rejection("--set-json", settings)
+
+
 def test_another_chart_may_have_global_values_of_its_own(tmp_path: Path) -> None:
     (tmp_path / "charts").mkdir()
     (tmp_path / "charts/ipu-operator").symlink_to(helm.CHART)
     (tmp_path / "Chart.yaml").write_text("apiVersion: v2\nname: parent\nversion: 0.1.0\n")
-    values = {"global": {"storageClass": "fast"}, "ipu-operator": {"enabled": True, "vipuControllers": "a:1:k=v"}}
+    values = {
+        "global": {"storageClass": "fast", "labels": {}},
+        "ipu-operator": {"enabled": True, "vipuControllers": "a:1:k=v"},
+    }
     (tmp_path / "values.yaml").write_text(yaml.safe_dump(values))
     done = helm.run("template", RELEASE, tmp_path)
     assert done.returncode == 0, done.stderr

@@ -48,13 +48,13 @@ and its condition.
 {{- $value := index . 1 -}}
 {{- $prefix := index . 2 -}}
 {{- $strict := index . 3 -}}
-{{- if kindIs "map" $value -}}
+{{- if and $value (kindIs "map" $value) -}}
 {{- range $key, $each := $value -}}
 {{- include "ipu-operator.rest" (list (printf "%s.%s" $path $key) $each $prefix $strict) -}}
 {{- end -}}
 {{- else -}}
 {{- $entry := printf "%s=%v" $path $value -}}
-{{- if regexMatch "^[^:]+:[0-9]{1,5}:[^:=]+=[^:=]*$" $entry -}}
+{{- if and (not (kindIs "map" $value)) (regexMatch "^[^:]+:[0-9]{1,5}:[^:=]+=[^:=]*$" $entry) -}}
 {{- printf "%s\n" $entry -}}
 {{- else if $strict -}}
 {{- fail (printf "Unknown value '%s%s'. See the list of values in README.md of the chart." $prefix $path) -}}
