@@ -58,7 +58,7 @@ def add_route(app: FastAPI, rooms: Callable[[], Mapping[Controller, Room]], labe
         summary="Filter nodes with room for a pod, for kube-scheduler",
         tags=["open"],
         responses={200: {"model": ExtenderFilterResult}},
-        openapi_extra={"requestBody": {"content": {"application/json": {"schema": ExtenderArgs.model_json_schema()}}}},
+        openapi_extra={"requestBody": {"content": {"application/json": {"schema": _arguments_schema()}}}},
     )
     async def filter_nodes(request: Request) -> Response:
         # Without FastAPI's conversions: for thousands of node objects, they take seconds, and copies of all objects.
@@ -86,6 +86,13 @@ def answer(request: ExtenderArgs, rooms: Mapping[Controller, Room], labels: Node
     nodes = [(each, _labels(objects[each]) if each in objects else labels(each) or {}) for each in names]
     found = scheduling.select(nodes, size, rooms)
     return _result(request, list(found.suitable), objects, found.rejected)
+
+
+def _arguments_schema() -> dict[str, Any]:
+    """Return the schema of a request. Its nodes have the same component of the description as those of the answer."""
+    schema = ExtenderArgs.model_json_schema(ref_template="#/components/schemas/{model}")
+    del schema["$defs"]
+    return schema
 
 
 def _labels(node: Mapping[str, Any]) -> Mapping[str, str]:
