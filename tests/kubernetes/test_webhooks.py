@@ -289,7 +289,7 @@ def test_invalid_bodies_are_one_sentence(site: Site) -> None:
         "The body is Pod v1. Send an AdmissionReview admission.k8s.io/v1 or v1beta1.",
     )
     assert call(b"[" * 100_000)[0] == 400
-    too_large = (413, "The body has more than 8388608 bytes. Send a smaller object.")
+    too_large = (413, "The body has more than 8388608 bytes. Send a smaller one.")
     assert call(b" " * (8 * MEBIBYTE + 1)) == too_large
     assert "Traceback" not in site.operator.log
 

@@ -26,7 +26,7 @@ from openipu.kubernetes.operator.metrics_certificate import MetricsCertificate
 from openipu.kubernetes.operator.pod_controller import PodController
 from openipu.kubernetes.operator.proxy_client import ProxyClient
 from openipu.kubernetes.operator.replica import Replica
-from openipu.kubernetes.serving import https, serve
+from openipu.kubernetes.serving.servers import https, serve
 from openipu.kubernetes.webhooks import registration
 from openipu.kubernetes.webhooks.server import WebhookOptions, WebhookServer
 from openipu.process import log

@@ -25,7 +25,7 @@ from openipu.kubernetes.proxy.reservations import Reservations
 from openipu.kubernetes.proxy.survey import Survey
 from openipu.kubernetes.proxy.sweep import Sweep
 from openipu.kubernetes.proxy.tracker import Tracker, TrackerError
-from openipu.kubernetes.serving import serve
+from openipu.kubernetes.serving.servers import serve
 from openipu.process import log
 from openipu.process.failures import program_error
 

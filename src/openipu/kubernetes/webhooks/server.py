@@ -12,7 +12,7 @@ import structlog
 
 from openipu.kubernetes.cluster.client import ApiError, Client
 from openipu.kubernetes.domain.pods import PodOptions
-from openipu.kubernetes.serving import https
+from openipu.kubernetes.serving.servers import https
 from openipu.kubernetes.tls.mounted import MountedCertificate
 from openipu.kubernetes.tls.serving_certificate import ServingCertificate
 from openipu.kubernetes.webhooks import app, registration
