@@ -99,6 +99,16 @@ class Admission:
         return self._queue.unschedulable
 
     @property
+    def rejected(self) -> set[_Demand]:
+        """Demands of waiting jobs that cannot run at present."""
+        return set(self._rejections)
+
+    @property
+    def unserved(self) -> set[Name]:
+        """Waiting jobs whose V-IPU controllers, or the proxy, do not respond."""
+        return set(self._unserved)
+
+    @property
     def longest_wait(self) -> float:
         """Seconds for which a job that can run has waited longest for its partitions since this operator leads."""
         return self._queue.longest_wait(time.monotonic())
@@ -128,11 +138,12 @@ class Admission:
         pending = self._pending.setdefault(job.name, _PendingReservation(job, set()))
         if pending.job.uid != job.uid:
             pending = self._pending[job.name] = _PendingReservation(job, set())
-        pending.job, pending.denied = job, denied
-        if instance not in pending.instances:
+        former, pending.job, pending.denied = pending.demand, job, denied
+        if instance not in pending.instances or pending.demand != former:
             pending.instances.add(instance)
             self._queue.add(job.name, created, time.monotonic())
             self._sort(pending)
+            self._discard_rejection(former)
             if job.name in self._queue.candidates(job.name[0]):
                 self._namespaces.add(job.name[0])
 
@@ -182,6 +193,11 @@ class Admission:
             self._namespaces.add(namespace)
         return done
 
+    async def discard(self, job: Name, uid: str) -> None:
+        """Discard the state of a job that no longer exists."""
+        await self.withdraw(job)
+        self._grants.pop(uid, None)
+
     async def withdraw(self, job: Name, instance: int | None = None) -> None:
         """Remove a job, or one instance of it, from the queue.
 
@@ -227,6 +243,7 @@ class Admission:
             if blocking is not None:
                 self._report_wait(pending, f"Job {'/'.join(blocking)} has waited for a long time and comes first.")
                 return False
+            demand = pending.demand
             try:
                 for instance in sorted(pending.instances):
                     if instance in pending.instances:  # not withdrawn meanwhile
@@ -237,7 +254,10 @@ class Admission:
             except ProxyError as error:
                 if error.reason != NO_CAPACITY and str(error) != pending.reason:
                     _log.warning("partition not reserved", job="/".join(name), error=str(error))
-                self._rejected(pending, error)
+                if (
+                    self._pending.get(name) is pending and pending.demand == demand
+                ):  # not withdrawn or changed meanwhile
+                    self._rejected(pending, error)
                 return False
         return True
 
@@ -261,8 +281,11 @@ class Admission:
         for each in [each for each in self._pending.values() if each.demand == demand]:
             self._sort(each)
             self._changed(each.job.name)
-        present = {each.demand for each in self._pending.values()}
-        self._rejections = {each: rejection for each, rejection in self._rejections.items() if each in present}
+
+    def _discard_rejection(self, demand: _Demand) -> None:
+        """Discard the rejection of a demand that no job has any more."""
+        if demand in self._rejections and all(each.demand != demand for each in self._pending.values()):
+            del self._rejections[demand]
 
     def _sort(self, pending: _PendingReservation) -> None:
         """Mark a job as schedulable exactly if it can run as far as is known."""
@@ -299,4 +322,5 @@ class Admission:
             del self._pending[name]
             self._queue.remove(name)
             self._unserved.discard(name)
+            self._discard_rejection(pending.demand)
             self._namespaces.add(name[0])

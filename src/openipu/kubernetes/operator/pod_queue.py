@@ -7,12 +7,12 @@ oldest one is first. It also waits for older jobs of the namespace that wait for
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from openipu.kubernetes.cluster.keyed_locks import KeyedLocks
 from openipu.kubernetes.cluster.work_queue import WorkQueue
 from openipu.kubernetes.domain.job_queue import PATIENCE_SECONDS, JobQueue
 from openipu.kubernetes.domain.names import Name
@@ -57,7 +57,7 @@ class PodQueue:
         self._retry_seconds = retry_seconds
         self._pods: dict[Name, WaitingPod] = {}
         self._queues: defaultdict[Group, JobQueue] = defaultdict(JobQueue)
-        self._locks: defaultdict[Name, asyncio.Lock] = defaultdict(asyncio.Lock)  # held during requests to the proxy
+        self._locks: KeyedLocks[Name] = KeyedLocks()  # held during requests to the proxy
         self._turns: WorkQueue[tuple[Group, str]] = WorkQueue(self._serve)
 
     def __contains__(self, name: object) -> bool:
@@ -84,9 +84,8 @@ class PodQueue:
         pod = self._pods.get(name)
         if pod is not None:
             self._leave(pod)
-        async with self._locks[name]:
+        async with self._locks.hold(name):
             pass
-        self._locks.pop(name, None)
 
     def retry(self) -> None:
         """Try again, because IPUs were released."""
@@ -112,7 +111,7 @@ class PodQueue:
 
     async def _request(self, queue: JobQueue, name: Name, impossible: dict[int, str]) -> bool:
         """Request the partition of a pod. Return whether it has received it, or has left the queue."""
-        async with self._locks[name]:
+        async with self._locks.hold(name):
             pod = self._pods.get(name)
             if pod is None:
                 return True

@@ -84,7 +84,7 @@ class Reconciler:
         self._jobs.discard(name)
         self._children.discard(name, uid)
         self._denied = {key: until for key, until in self._denied.items() if key[0] != uid}
-        await self._admission.withdraw(name)
+        await self._admission.discard(name, uid)
 
     async def _reconcile(self, name: Key, thing: Object) -> float | None:
         uid = thing["metadata"]["uid"]

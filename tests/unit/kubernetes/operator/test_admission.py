@@ -30,10 +30,13 @@ class Site:
         self.silent: set[str] = set()
         self.reserved: list[str] = []
         self.requests: list[str] = []
+        self.gate = asyncio.Event()  # requests wait for it
+        self.gate.set()
         self.admission = Admission(self, lambda name: None, retry_seconds=0.01)  # type: ignore[arg-type]
 
     async def reserve(self, job: Job, instance: int) -> Partition:
         self.requests.append(job.name[1])
+        await self.gate.wait()
         await asyncio.sleep(0)
         pool = job.node_selector.get("pool", "")
         if pool not in self.total:
@@ -103,6 +106,52 @@ async def _too_large() -> None:
         await site.until(lambda: site.reserved == ["b", "a"])
 
 
+async def _forgotten() -> None:
+    site = Site(total=32)
+    names = [f"job{ipus}" for ipus in (64, 128, 256)]
+    for name, ipus in zip(names, (64, 128, 256), strict=True):
+        site.add(name, ipus)
+    site.add("other", 64)
+    async with site.running():
+        await site.until(lambda: len(site.admission.rejected) == 3)
+        await site.admission.withdraw(("ns", "job64"))
+        assert len(site.admission.rejected) == 3  # another job has the same demand
+        for name in ("other", *names[1:]):
+            await site.admission.withdraw(("ns", name))
+        assert site.admission.rejected == set()
+
+
+async def _withdrawn_during_a_request() -> None:
+    site = Site(total=32)
+    site.silent.add("silent")
+    for name, ipus, pool in (("a", 64, ""), ("b", 4, "silent")):
+        site.gate.clear()
+        site.add(name, ipus, pool=pool)
+        async with site.running():
+            await site.until(lambda name=name: name in site.requests)
+            withdrawal = asyncio.create_task(site.admission.withdraw(("ns", name)))
+            await asyncio.sleep(0)
+            site.gate.set()
+            await withdrawal
+        assert site.admission.rejected == set()
+    assert ("ns", "b") not in site.admission.unserved
+
+
+async def _changed() -> None:
+    site = Site(total=32)
+    site.free[""] = 4
+    site.add("a", 8, pool="unknown")
+    async with site.running():
+        await site.until(lambda: site.reason("a") == UNSCHEDULABLE)
+        site.add("a", 8)  # its node selector was changed
+        assert site.reason("a") == ""
+        assert site.admission.unschedulable == len(site.admission.rejected) == 0
+        site.add("b", 4)
+        await site.until(lambda: site.text("b").startswith("Position 2"))
+        site.free[""] = 12
+        await site.until(lambda: site.reserved == ["a", "b"])
+
+
 async def _wrong_nodes() -> None:
     site = Site(total=32)
     site.add("a", 4, pool="unknown")
@@ -148,6 +197,18 @@ async def _other_namespaces(clock: list[float], *, pool: str, silent: bool) -> l
 
 def test_a_job_that_is_too_large_blocks_nobody_until_it_can_run() -> None:
     asyncio.run(_too_large())
+
+
+def test_rejections_end_with_the_jobs_that_have_the_demand() -> None:
+    asyncio.run(_forgotten())
+
+
+def test_a_withdrawn_job_leaves_no_rejection() -> None:
+    asyncio.run(_withdrawn_during_a_request())
+
+
+def test_a_job_with_a_changed_demand_keeps_its_place() -> None:
+    asyncio.run(_changed())
 
 
 def test_a_job_for_nodes_without_a_controller_blocks_nobody() -> None:
