@@ -17,6 +17,12 @@ _Key = TypeVar("_Key", bound=Hashable)
 _FIRST_RETRY, _LAST_RETRY = 0.1, 60.0  # seconds
 
 
+class RetryLaterError(Exception):
+    """Raised by a handler whose key must be handled again after a pause, although nothing has failed."""
+
+    error_code = "OPU900"
+
+
 class WorkQueue(Generic[_Key]):
     """Keys to handle. ``handle`` returns seconds after which the key is due again, or None.
 
@@ -92,8 +98,10 @@ class WorkQueue(Generic[_Key]):
             except Exception as error:  # noqa: BLE001 - one key must not stop the others
                 failures = self._failures[key] = self._failures.get(key, 0) + 1
                 due = min(_FIRST_RETRY * 2 ** min(failures - 1, 16), _LAST_RETRY)
-                name = "/".join(key) if isinstance(key, tuple) else str(key)
-                _log.warning("handler failed", key=name, error=str(error) or type(error).__name__, retry_seconds=due)
+                if not isinstance(error, RetryLaterError):
+                    name = "/".join(key) if isinstance(key, tuple) else str(key)
+                    text = str(error) or type(error).__name__
+                    _log.warning("handler failed", key=name, error=text, retry_seconds=due)
             finally:
                 del self._active[key]
                 self._moved = time.monotonic()

@@ -16,6 +16,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from openipu.kubernetes.cluster.client import Object
+from openipu.kubernetes.cluster.work_queue import RetryLaterError
 
 _Key = TypeVar("_Key")
 
@@ -73,6 +74,8 @@ class Meters(Collector):
             begun = time.perf_counter()
             try:
                 return await handle(key)
+            except RetryLaterError:
+                raise
             except Exception:
                 self._errors.inc()
                 raise

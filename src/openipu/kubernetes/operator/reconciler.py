@@ -15,6 +15,7 @@ import structlog
 from openipu.kubernetes.cluster.client import ApiError, Object
 from openipu.kubernetes.cluster.events import EventRecorder
 from openipu.kubernetes.cluster.informer import Key
+from openipu.kubernetes.cluster.work_queue import RetryLaterError
 from openipu.kubernetes.domain import job as ipujob
 from openipu.kubernetes.domain import plan, progress, reserved, validation
 from openipu.kubernetes.domain import status as statuses
@@ -31,7 +32,6 @@ from openipu.kubernetes.operator.proxy_client import ProxyClient, ProxyError
 
 _log = structlog.get_logger("openipu.kubernetes.operator.reconciler")
 
-_TEMPORARY_SECONDS = 0.5  # until the API server has what it waits for
 _CONFLICT_SECONDS = 0.1  # until the cache has the change that caused a conflict
 _DENIED_SECONDS = 30.0  # until pods that a quota has denied are tried again
 _RETRY_SECONDS = 2.0  # after an error that disappears without a change of the job
@@ -76,7 +76,7 @@ class Reconciler:
                 return _RETRY_SECONDS
             if error.is_temporary:
                 _log.info("API server requests to try again", job="/".join(name), reason=str(error))
-                return _TEMPORARY_SECONDS
+                raise RetryLaterError(str(error)) from None
             raise
 
     async def removed(self, name: Key, uid: str) -> None:
