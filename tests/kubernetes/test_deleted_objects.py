@@ -56,3 +56,25 @@ def test_objects_of_a_running_job_are_checked(operator: Operator) -> None:
     until(lambda: job.cluster.get("role", "job-launcher")["rules"], SECONDS, lambda: operator.log[-3000:])
     assert {name: each["metadata"]["uid"] for name, each in job.pods().items()} == uids
     assert job.status["restartCount"] == 0
+
+
+def test_a_job_whose_objects_cannot_be_written_goes_on(operator: Operator) -> None:
+    operator.kill()
+    operator.options = ("--check-seconds", "0.5")
+    operator.start()
+    job, cluster = submit(operator, first_form(workers=workers(2))), operator.cluster
+    job.wait("Running")
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "none", "namespace": cluster.namespace}}
+    cluster.apply({**quota, "spec": {"hard": {"count/configmaps": "0"}}})
+    until(lambda: cluster.get("resourcequota", "none").get("status", {}).get("hard"), SECONDS)
+    delete(job, "configmap/job-config")
+    until(
+        lambda: any(reason == "ObjectsNotWritten" and "exceeded quota" in text for reason, text in job.events()),
+        SECONDS,
+        lambda: operator.log[-3000:],
+    )
+    job.end("job-worker-1", 1)  # a running launcher notices this itself, so only the counts change
+    until(lambda: job.status["workersStatus"] == {"active": 1, "failed": 1}, SECONDS, lambda: operator.log[-3000:])
+    cluster.kubectl("delete", "resourcequota", "none")
+    until(lambda: exists(job, "configmap/job-config"), SECONDS, lambda: operator.log[-3000:])
+    assert "handler failed" not in operator.log

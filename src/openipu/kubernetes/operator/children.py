@@ -142,6 +142,10 @@ class Children:
         last = self._checked.setdefault(job.uid, now - spread)
         return max(0.0, last + self._check_seconds - now)
 
+    def postpone_check(self, job: Job, seconds: float) -> None:
+        """Check the objects of a job after ``seconds``, or at the usual time if that is earlier."""
+        self._checked[job.uid] = time.monotonic() + min(seconds - self._check_seconds, 0.0)
+
     async def write_objects(self, job: Job, attempt: int, *, check: bool = False) -> bool:
         """Create or correct the ConfigMaps of a job and the rights of its launchers. Raises NameInUseError.
 

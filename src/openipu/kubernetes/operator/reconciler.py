@@ -33,9 +33,11 @@ from openipu.kubernetes.operator.proxy_client import ProxyClient, ProxyError
 _log = structlog.get_logger("openipu.kubernetes.operator.reconciler")
 
 _CONFLICT_SECONDS = 0.1  # until the cache has the change that caused a conflict
-_DENIED_SECONDS = 30.0  # until pods that a quota has denied are tried again
+_DENIED_SECONDS = 30.0  # until pods or other objects that were denied are tried again
 _RETRY_SECONDS = 2.0  # after an error that disappears without a change of the job
 _STUCK_SECONDS = 5.0  # between checks of pods that do not end
+_INVALID = frozenset({http.HTTPStatus.BAD_REQUEST, http.HTTPStatus.UNPROCESSABLE_ENTITY})
+_REJECTED = _INVALID | {http.HTTPStatus.FORBIDDEN}  # statuses of requests that need a change by someone
 
 
 class Reconciler:
@@ -206,14 +208,21 @@ class Reconciler:
         job = view.job
         if not job.has_launcher or not any(each.pods for each in view.instances):
             return None
-        if self._children.until_check(job) <= 0:
-            try:
-                await self._children.write_objects(job, view.restarts, check=True)
-            except NameInUseError as error:
-                view.add_event("NameInUse", str(error), warning=True)
-                return _RETRY_SECONDS
+        if self._children.until_check(job) > 0:
+            return self._children.until_check(job)
+        try:
+            await self._children.write_objects(job, view.restarts, check=True)
             if await self._replace_ssh_keys(view):
                 return _RETRY_SECONDS
+        except NameInUseError as error:
+            view.add_event("NameInUse", str(error), warning=True)
+            self._children.postpone_check(job, _DENIED_SECONDS)
+        except ApiError as error:
+            if error.code not in _REJECTED:
+                raise
+            # Pods that exist may not need the objects, so the job goes on.
+            view.add_event("ObjectsNotWritten", f"Cannot write the objects of the job: {error}", warning=True)
+            self._children.postpone_check(job, _DENIED_SECONDS)
         return self._children.until_check(job)
 
     async def _replace_ssh_keys(self, view: JobView) -> bool:
@@ -231,7 +240,7 @@ class Reconciler:
     async def _pods_rejected(self, view: JobView, instance: int, error: ApiError) -> float | None:
         """Handle pods that the API server has rejected: wait for a quota, or fail."""
         job = view.job
-        if error.code in (http.HTTPStatus.BAD_REQUEST, http.HTTPStatus.UNPROCESSABLE_ENTITY):
+        if error.code in _INVALID:
             view.enter(State.FAILED, f"its pods are invalid: {error}")
             return None
         if error.code != http.HTTPStatus.FORBIDDEN:
