@@ -231,6 +231,7 @@ EFFECTS: list[tuple[str, Any, Field, Any]] = [
     ("ipuVisibility.enabled", False, option(PROXY, "--advertise"), False),
     ("ipuVisibility.advertiseOnMaster", True, option(PROXY, "--advertise-on-control-plane"), True),
     ("extendedScheduler.enabled", True, option(PROXY, "--scheduler-extender"), True),
+    ("extendedScheduler.maxRequestMiB", 48, option(PROXY, "--extender-max-mib"), "48"),
     ("extendedScheduler.enabled", True, exists("ConfigMap", f"{FULLNAME}-scheduler"), True),
     ("admissionWebhooks.enabled", False, exists("MutatingWebhookConfiguration", FULLNAME), False),
     ("admissionWebhooks.enabled", False, exists("ValidatingWebhookConfiguration", FULLNAME), False),

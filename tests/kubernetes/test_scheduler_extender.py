@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -180,6 +181,37 @@ def test_a_controller_that_does_not_respond_has_no_room(
     expected = "V-IPU controller of node does not respond"
     until(lambda: expected in obstacle(scheduler.cluster, "waiting"), SECONDS)
     assert node_of(scheduler.cluster, "waiting") == ""
+
+
+def test_requests_of_large_clusters_do_not_fill_the_memory(proxy: Proxy) -> None:
+    proxy.kill()
+    proxy.forked = False  # a forked process has the memory of the tests
+    proxy.start()
+    process = proxy.process
+    assert process is not None
+
+    def most_memory() -> int:
+        """Return the highest memory of the proxy in MiB."""
+        lines = Path(f"/proc/{process.pid}/status").read_text().splitlines()
+        return int(next(each for each in lines if each.startswith("VmHWM:")).split()[1]) // 1024
+
+    names = [f"node-{number:05}.{'x' * 40}.example.org" for number in range(5000)]
+    request: dict[str, Any] = {"Pod": pod(proxy.cluster, "pod", 4)}
+    before = most_memory()
+    status, answer = proxy.call("POST", "/scheduler/filter", {**request, "NodeNames": names})
+    assert (status, answer["NodeNames"], len(answer["FailedNodes"])) == (200, [], 5000)
+    items = [{"metadata": {"name": each}, "status": {"images": "x" * 14_000}} for each in names]
+    for count in (100, 5000):  # the larger one is rejected before it has arrived
+        nodes = {"metadata": {}, "items": items[:count]}
+        with contextlib.suppress(OSError):
+            assert proxy.call("POST", "/scheduler/filter", {**request, "Nodes": nodes})[0] == 413
+    assert proxy.serves()
+    assert most_memory() < before + 24
+    proxy.kill()
+    proxy.options = (*proxy.options, "--extender-max-mib", "2")
+    proxy.start()
+    nodes = {"metadata": {}, "items": items[:100]}
+    assert proxy.call("POST", "/scheduler/filter", {**request, "Nodes": nodes})[0] == 200
 
 
 def test_without_the_option_there_is_no_such_call(proxy: Proxy) -> None:

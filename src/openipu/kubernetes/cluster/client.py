@@ -171,13 +171,22 @@ class Client:
                 return None
             raise
 
-    async def list(self, resource: Resource, namespace: str = "", selector: str = "") -> tuple[list[Object], str]:
-        """Return all objects with the labels of a selector, and their revision. Raises ApiError."""
+    async def list(
+        self,
+        resource: Resource,
+        namespace: str = "",
+        selector: str = "",
+        keep: Callable[[Object], Object] = lambda thing: thing,
+    ) -> tuple[list[Object], str]:
+        """Return all objects with the labels of a selector, and their revision. Raises ApiError.
+
+        ``keep``: returns the part of an object that is needed, so that large objects are in memory page by page only.
+        """
         query = {"limit": str(_PAGE), **({"labelSelector": selector} if selector else {})}
         objects: list[Object] = []
         while True:
             page = await self.request("GET", resource.path(namespace), query)
-            objects += page["items"]
+            objects += map(keep, page.pop("items"))
             query["continue"] = page["metadata"].get("continue", "")
             if not query["continue"]:
                 return objects, page["metadata"]["resourceVersion"]

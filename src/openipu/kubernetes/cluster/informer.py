@@ -88,7 +88,7 @@ class Informer:
                     if kind == "DELETED":
                         self._remove(thing)
                     elif kind != "BOOKMARK":
-                        self._put(thing)
+                        self._store(self._keep(thing))
                     pause = _SHORTEST_PAUSE
             except ApiError as error:
                 if error.code:  # rejected, for example because the revision is no longer stored
@@ -99,12 +99,12 @@ class Informer:
                 pause = min(2 * pause, _LONGEST_PAUSE)
 
     async def _list(self, namespace: str) -> str:
-        objects, revision = await self._client.list(self._resource, namespace, self._selector)
+        objects, revision = await self._client.list(self._resource, namespace, self._selector, self._keep)
         found = {key(each) for each in objects}
         for each in objects:
             cached = self._objects.get(key(each))
             if cached is None or cached["metadata"]["resourceVersion"] != each["metadata"]["resourceVersion"]:
-                self._put(each)
+                self._store(each)
         for gone in [each for each in self._objects if each not in found and namespace in ("", each[0])]:
             self._remove(self._objects[gone])
         self._pending.discard(namespace)
@@ -112,8 +112,7 @@ class Informer:
             self.synced.set()
         return revision
 
-    def _put(self, thing: Object) -> None:
-        thing = self._keep(thing)
+    def _store(self, thing: Object) -> None:
         name = key(thing)
         self._objects[name] = thing
         owner = self._group(thing)

@@ -12,6 +12,7 @@ from openipu.kubernetes.cluster.client import NODES, ApiError, Client, Object
 from openipu.kubernetes.domain import reserved, visibility
 from openipu.kubernetes.domain.controllers import Controller
 from openipu.kubernetes.domain.visibility import Policy
+from openipu.kubernetes.proxy.nodes import needed
 
 _log = structlog.get_logger("openipu.kubernetes.proxy.advertisement")
 
@@ -101,7 +102,7 @@ class Withdrawal:
 
     async def _remove(self) -> bool:
         try:
-            nodes, _ = await self._client.list(NODES)
+            nodes, _ = await self._client.list(NODES, keep=needed)
             for node in nodes:
                 change = visibility.change(node, {}, self._policy)
                 if change is not None:

@@ -19,7 +19,7 @@ from openipu.kubernetes.domain.controllers import Controller
 from openipu.kubernetes.domain.scheduling import Room
 
 PATH = "/scheduler/filter"
-MAX_BYTES = 32 * 1024 * 1024  # of a request: 2,000 node objects with 50 images each take 28 MB
+MAX_MIB = 1  # of a request; 5,000 names of nodes take at most 0.4 MiB
 
 NodeLabels = Callable[[str], Mapping[str, str] | None]
 """Returns the labels of a node, None for an unknown one."""

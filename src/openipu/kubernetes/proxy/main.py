@@ -31,6 +31,8 @@ from openipu.process.failures import program_error
 
 _log = structlog.get_logger("openipu.kubernetes.proxy")
 
+_MIB = 1024 * 1024
+
 
 @click.command(context_settings={"show_default": True, "auto_envvar_prefix": "GC_PROXY"})
 @options.KUBECONFIG
@@ -90,6 +92,12 @@ _log = structlog.get_logger("openipu.kubernetes.proxy")
     default=False,
     help=f"Whether kube-scheduler can filter nodes with {extender.PATH}.",
 )
+@click.option(
+    "--extender-max-mib",
+    default=extender.MAX_MIB,
+    type=click.IntRange(1, 256),
+    help=f"Largest request to {extender.PATH} in MiB. An extender without nodeCacheCapable needs more.",
+)
 @options.LOG_FORMAT
 @options.LOG_LEVEL
 def main(**values: object) -> None:
@@ -121,6 +129,7 @@ async def _serve(
     advertise_on_control_plane: bool,
     advertise_keep_seconds: float,
     scheduler_extender: bool,
+    extender_max_mib: int,
     **_: object,
 ) -> None:
     async with await open_client(kubeconfig) as client:
@@ -137,7 +146,7 @@ async def _serve(
         survey = Survey(pool, records, survey_seconds, advertise_keep_seconds, sizes)
         sweep = Sweep(client, records, reservations, sweep_seconds)
         served = app.create(reservations, records, survey, Accounts(client), (namespace, operator_account))
-        large = {extender.PATH: extender.MAX_BYTES} if scheduler_extender else {}
+        large = {extender.PATH: extender_max_mib * _MIB} if scheduler_extender else {}
         config = uvicorn.Config(
             RequestLimits(served, read_timeout, write_timeout, large),
             host,

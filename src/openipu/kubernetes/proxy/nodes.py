@@ -15,7 +15,7 @@ class Nodes:
 
     def __init__(self, client: Client) -> None:
         self._listeners: list[Callable[[], None]] = []
-        self._cache = Informer(client, NODES, self._changed, keep=_needed)
+        self._cache = Informer(client, NODES, self._changed, keep=needed)
 
     def listen(self, listener: Callable[[], None]) -> None:
         """Call ``listener`` after each change of a node."""
@@ -39,7 +39,8 @@ class Nodes:
             each()
 
 
-def _needed(node: Object) -> Object:
+def needed(node: Object) -> Object:
+    """Return the part of a node that the proxy needs."""
     metadata, status = node["metadata"], node.get("status") or {}
     fields = ("name", "resourceVersion", "labels", "annotations")
     return {

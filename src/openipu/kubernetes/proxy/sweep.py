@@ -7,7 +7,7 @@ import asyncio
 
 import structlog
 
-from openipu.kubernetes.cluster.client import IPUJOBS, PODS, ApiError, Client, Resource
+from openipu.kubernetes.cluster.client import IPUJOBS, PODS, ApiError, Client, Object, Resource
 from openipu.kubernetes.domain.tracking import Phase
 from openipu.kubernetes.proxy.reservations import Reservations
 from openipu.kubernetes.proxy.tracker import Tracker, TrackerError
@@ -53,9 +53,10 @@ class Sweep:
         self._missing = set(gone)
 
     async def _uids(self, resource: Resource) -> set[str]:
-        objects, _ = await self._client.list(resource)
-        return {
-            each["metadata"]["uid"]
-            for each in objects
-            if resource is not PODS or (each.get("status") or {}).get("phase") not in _ENDED
-        }
+        objects, _ = await self._client.list(resource, keep=_needed)
+        return {each["uid"] for each in objects if resource is not PODS or each["phase"] not in _ENDED}
+
+
+def _needed(owner: Object) -> Object:
+    """Return UID and phase of an object. All pods of a cluster would fill the memory of the proxy."""
+    return {"uid": owner["metadata"]["uid"], "phase": (owner.get("status") or {}).get("phase", "")}

@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import weakref
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 from aiohttp import web
 from kubernetes_asyncio.client import Configuration
 
-from openipu.kubernetes.cluster.client import IPUJOBS, ApiError, Client
+from openipu.kubernetes.cluster.client import IPUJOBS, NODES, ApiError, Client
 
 STATUS = {"kind": "Status", "status": "Failure", "message": "not found", "reason": "NotFound", "code": 404}
 
@@ -56,5 +58,29 @@ def test_no_object_is_missing_while_the_api_server_starts() -> None:
                 with pytest.raises(ApiError, match="404 page not found") as raised:
                     await request(IPUJOBS, "default", "job")
                 assert not raised.value.is_missing
+
+    asyncio.run(run())
+
+
+def test_a_long_list_is_in_memory_page_by_page_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Node(dict[str, Any]):
+        """A dictionary that can be observed."""
+
+    listed: list[weakref.ref[Node]] = []
+
+    async def request(method: str, path: str, query: dict[str, str]) -> dict[str, Any]:
+        assert [each() for each in listed if each() is not None] == []
+        page = int(query.get("continue") or 0)
+        nodes = [Node(name=f"{page}-{number}") for number in range(3)]
+        listed.extend(map(weakref.ref, nodes))
+        metadata = {"continue": str(page + 1) if page < 3 else "", "resourceVersion": "7"}
+        return {"items": nodes, "metadata": metadata}
+
+    async def run() -> None:
+        async with client(is_starting=False) as found:
+            monkeypatch.setattr(found, "request", request)
+            names, revision = await found.list(NODES, keep=lambda node: {"name": node["name"]})
+        assert revision == "7"
+        assert len(names) == len(listed) == 12
 
     asyncio.run(run())
