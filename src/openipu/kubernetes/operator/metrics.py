@@ -8,9 +8,9 @@ import hashlib
 import http
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib import metadata
-from typing import Annotated
+from typing import Annotated, Any
 
 import prometheus_client
 from fastapi import FastAPI, Header
@@ -22,6 +22,7 @@ from prometheus_client.registry import Collector
 
 from openipu.kubernetes.cluster import identity
 from openipu.kubernetes.cluster.client import ApiError, Client
+from openipu.kubernetes.cluster.work_queue import WorkQueue
 from openipu.kubernetes.domain import status as statuses
 from openipu.kubernetes.domain.status import State
 from openipu.kubernetes.operator.controller import JobController
@@ -67,6 +68,19 @@ class ReplicaCollector(Collector):
             "Waiting jobs that cannot run at present: no V-IPU controller can have their partition, or their pods are "
             "denied.",
         )
+        waiting_pods = GaugeMetricFamily(
+            "ipu_operator_waiting_pods", "Plain pods on a node of a V-IPU controller that wait for partitions."
+        )
+        oldest_pod = GaugeMetricFamily(
+            "ipu_operator_oldest_pod_wait_seconds",
+            "Time for which a plain pod that can run has waited longest for its partition; 0 for none. A new leader "
+            "starts at 0.",
+        )
+        unschedulable_pods = GaugeMetricFamily(
+            "ipu_operator_unschedulable_pods",
+            "Waiting plain pods that cannot run at present: no V-IPU controller of their node can have their "
+            "partition.",
+        )
         partitions = GaugeMetricFamily(
             "ipu_operator_partitions",
             "Partitions of jobs by state: active, pending, error, removed (lost), unknown (no response).",
@@ -74,7 +88,8 @@ class ReplicaCollector(Collector):
         )
         depth = GaugeMetricFamily(
             "ipu_operator_queue_depth",
-            "Keys of a work queue that wait or are handled. Queue: jobs, reservations (namespaces with waiting jobs).",
+            "Keys of a work queue that wait or are handled. Queue: jobs, reservations (namespaces with waiting jobs), "
+            "pods, pod_reservations (controllers and namespaces with waiting pods).",
             labels=["queue"],
         )
         longest = GaugeMetricFamily(
@@ -91,10 +106,22 @@ class ReplicaCollector(Collector):
             found = controller.partitions.counts()
             for each in _PARTITION_STATES:
                 partitions.add_metric([each.lower() or "unknown"], found[each])
-            for name, queue in controller.queues.items():
-                depth.add_metric([name], len(queue))
-                longest.add_metric([name], queue.longest_seconds)
-        yield from (build, leader, jobs, waiting, oldest, unschedulable, partitions, depth, longest)
+            _add_queues(controller.queues, depth, longest)
+        pods = self._replica.pods
+        if pods is not None and pods.synced:
+            waiting_pods.add_metric([], len(pods.waiting))
+            oldest_pod.add_metric([], pods.waiting.longest_wait)
+            unschedulable_pods.add_metric([], pods.waiting.unschedulable)
+            _add_queues(pods.queues, depth, longest)
+        yield from (build, leader, jobs, waiting, oldest, unschedulable, waiting_pods, oldest_pod, unschedulable_pods)
+        yield from (partitions, depth, longest)
+
+
+def _add_queues(queues: Mapping[str, WorkQueue[Any]], depth: GaugeMetricFamily, longest: GaugeMetricFamily) -> None:
+    """Add the samples of work queues."""
+    for name, queue in queues.items():
+        depth.add_metric([name], len(queue))
+        longest.add_metric([name], queue.longest_seconds)
 
 
 def registry(meters: Meters, replica: Replica) -> CollectorRegistry:

@@ -71,7 +71,7 @@ class PodController:
         self._excluded = excluded
         self._seconds = watch_seconds
         self._queue: WorkQueue[Key] = WorkQueue(self._handle)
-        self._waiting = PodQueue(proxy, self._reserved, self._refused, self._older_job, retry_seconds)
+        self.waiting = PodQueue(proxy, self._reserved, self._refused, self._older_job, retry_seconds)
         self._pods = Informer(
             client,
             PODS,
@@ -85,19 +85,21 @@ class PodController:
         self._messages: dict[Key, tuple[str, str]] = {}  # UID of a waiting pod, and the last reason why it waits
         self._notes: asyncio.Queue[tuple[Object, str, str, bool]] = asyncio.Queue()  # events to write
         self._controllers: tuple[float, Controllers] | None = None
+        self.synced = False  # whether the caches are complete
 
     @property
     def queues(self) -> dict[str, WorkQueue[Any]]:
         """Name -> work queue."""
-        return {"pods": self._queue, "reservations of pods": self._waiting.queue}
+        return {"pods": self._queue, "pod_reservations": self.waiting.queue}
 
     async def run(self) -> None:
         """Serve pods until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._pods.run())
             await asyncio.gather(self._pods.synced.wait(), self._jobs.synced.wait())
+            self.synced = True
             tasks.create_task(self._watch())
-            tasks.create_task(self._waiting.run())
+            tasks.create_task(self.waiting.run())
             tasks.create_task(self._queue.run())
             tasks.create_task(self._write_events())
 
@@ -111,7 +113,7 @@ class PodController:
             await self._release(name, each.uid)
         ipus = None if pod is None else pod_injection.ipus(pod)
         if pod is None or ipus is None or name[0] in self._excluded or progress.phase(pod) in _ENDED:
-            await self._waiting.withdraw(name)
+            await self.waiting.withdraw(name)
             if uid in self._partitions:
                 await self._release(name, uid)
             self._messages.pop(name, None)
@@ -120,14 +122,14 @@ class PodController:
             return None
         # A pod that has passed its init container and has no partition has lost it.
         if progress.phase(pod) != "Pending" or pod["metadata"].get("deletionTimestamp") or not pod["spec"]["nodeName"]:
-            await self._waiting.withdraw(name)
+            await self.waiting.withdraw(name)
             return None
         return await self._enqueue(pod, ipus)
 
     async def _enqueue(self, pod: Object, ipus: int) -> float | None:
         """Queue a pod on a node for its partition."""
         name, metadata = key(pod), pod["metadata"]
-        if name in self._waiting:
+        if name in self.waiting:
             return None
         node = pod["spec"]["nodeName"]
         labels = await self._node_labels(node)
@@ -141,7 +143,7 @@ class PodController:
             self._report_wait(name, metadata["uid"], ipus, f"Node {node} has the label of no V-IPU controller.")
             return _NO_CONTROLLER_SECONDS
         created = metadata["creationTimestamp"]
-        self._waiting.add(WaitingPod(name, metadata["uid"], created, ipus, group, labels, time.monotonic()))
+        self.waiting.add(WaitingPod(name, metadata["uid"], created, ipus, group, labels, time.monotonic()))
         return None
 
     async def _node_labels(self, node: str) -> Mapping[str, str]:
@@ -159,11 +161,11 @@ class PodController:
 
     async def _release(self, name: Key, uid: str) -> None:
         """Release the partition of a pod. If its controller does not respond, the proxy does so later."""
-        await self._waiting.withdraw(name)
+        await self.waiting.withdraw(name)
         await self._proxy.release_of_pod(name, uid)
         self._partitions.pop(uid, None)
         self._since.pop(uid, None)
-        self._waiting.retry()
+        self.waiting.retry()
 
     def _reserved(self, pod: WaitingPod, partition: str) -> None:
         self._partitions[pod.uid] = PartitionState(pod.uid, 0, partition, "", pod.name)

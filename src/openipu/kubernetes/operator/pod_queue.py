@@ -63,6 +63,20 @@ class PodQueue:
     def __contains__(self, name: object) -> bool:
         return name in self._pods
 
+    def __len__(self) -> int:
+        return len(self._pods)
+
+    @property
+    def unschedulable(self) -> int:
+        """Number of pods that cannot run at present."""
+        return sum(each.unschedulable for each in self._queues.values())
+
+    @property
+    def longest_wait(self) -> float:
+        """Seconds for which a pod that can run has waited longest. 0 if none waits."""
+        now = time.monotonic()
+        return max((each.longest_wait(now) for each in self._queues.values()), default=0.0)
+
     @property
     def queue(self) -> WorkQueue[tuple[Group, str]]:
         """Queue of groups and namespaces with waiting pods."""

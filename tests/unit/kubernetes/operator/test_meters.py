@@ -5,14 +5,18 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import sentinel
 
 import pytest
 from prometheus_client import CollectorRegistry
 
 from openipu.kubernetes.operator import metrics
 from openipu.kubernetes.operator.meters import Meters, RestartCounter
+from openipu.kubernetes.operator.pod_queue import PodQueue, WaitingPod
 from openipu.kubernetes.operator.replica import Replica
 
 PAGE = Path(__file__).parents[4] / "docs/reference/kubernetes.md"
@@ -68,6 +72,23 @@ def test_requests_without_an_answer_have_no_code() -> None:
     for code in ("none", "404"):
         labels = {"method": "GET", "code": code}
         assert found.get_sample_value("ipu_operator_api_requests_total", labels) == 1
+
+
+def test_waiting_pods_and_their_queues_have_metrics() -> None:
+    queue = PodQueue(sentinel.proxy, sentinel.reserved, sentinel.refused, sentinel.older_job)
+    for number, name in enumerate("ab"):
+        queue.add(WaitingPod(("ns", name), name, name, 4, ("pod001:8090",), {}, time.monotonic() - 60 * number))
+    pods: Any = SimpleNamespace(synced=True, waiting=queue, queues={"pod_reservations": queue.queue})
+    election: Any = None
+    found = CollectorRegistry()
+    found.register(metrics.ReplicaCollector(Replica(election, pods=pods)))
+    assert found.get_sample_value("ipu_operator_waiting_pods") == 2
+    assert found.get_sample_value("ipu_operator_unschedulable_pods") == 0
+    oldest = found.get_sample_value("ipu_operator_oldest_pod_wait_seconds")
+    assert oldest is not None and oldest >= 60
+    assert found.get_sample_value("ipu_operator_queue_depth", {"queue": "pod_reservations"}) == 1
+    pods.synced = False
+    assert found.get_sample_value("ipu_operator_waiting_pods") is None
 
 
 def test_the_documentation_lists_all_metrics() -> None:

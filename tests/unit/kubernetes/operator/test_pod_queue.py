@@ -36,6 +36,8 @@ class Site:
 
     async def reserve_for_pod(self, pod: Name, uid: str, ipus: int, node_labels: Mapping[str, str]) -> str:
         await self.gate.wait()
+        if ipus > 32:
+            raise ProxyError("At most 32.", "TooLarge")
         if ipus > self.free:
             raise ProxyError(f"No {ipus} free IPUs.", NO_CAPACITY)
         self.free -= ipus
@@ -58,6 +60,21 @@ class Site:
         async with asyncio.timeout(20):
             while sorted(self.reserved) != sorted(reserved):
                 await asyncio.sleep(0)
+
+
+async def _counts() -> None:
+    site = Site(free=4)
+    assert (len(site.queue), site.queue.unschedulable, site.queue.longest_wait) == (0, 0, 0.0)
+    site.add("a", 8, waited=30.0)
+    site.add("b", 64, ("pod002:8090",), waited=60.0)
+    async with site.running(), asyncio.timeout(20):
+        while len(site.refused) < 2:
+            await asyncio.sleep(0)
+        assert (len(site.queue), site.queue.unschedulable) == (2, 1)
+        assert 30.0 <= site.queue.longest_wait < 60.0  # of a pod that can run
+        site.free = 8
+        await site.until("a")
+        assert (len(site.queue), site.queue.unschedulable, site.queue.longest_wait) == (1, 1, 0.0)
 
 
 async def _order() -> None:
@@ -103,6 +120,10 @@ async def _older_jobs(waited: float) -> Site:
             site.older_job = None
             await site.until("a")
     return site
+
+
+def test_waiting_pods_are_counted() -> None:
+    asyncio.run(_counts())
 
 
 def test_a_small_pod_never_overtakes_a_large_one_of_its_controller() -> None:
