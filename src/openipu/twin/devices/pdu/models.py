@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """PDU models: phases, breakers and outlets of each. No I/O.
 
-Ratings and numbers of outlets are APC's. The banks of outlets follow the layouts of rPDU2DevicePropertiesOutletLayout
-in PowerNet-MIB. The numbering of the AP8886's outlets is ours, since APC labels them by bank.
+Ratings and numbers of outlets are APC's. The banks of outlets follow PowerNet-MIB (rPDU2DevicePropertiesOutletLayout).
+The numbering of the AP8886's outlets is ours, since APC labels them by bank.
 
-AP8886: a phase of 32 A needs two breakers of 16 A, and rPDULoadDevNumBanks counts outlets with their own breaker. So it
-has six banks, as in the layout seqPhToN2xGrouped. NetBox's library of device types lists three banks of 14 outlets
-(10 C13, 4 C19): these are the phases, each with two of the six banks.
+AP8886: a phase of 32 A needs two breakers of 16 A. rPDULoadDevNumBanks counts groups of outlets with their own breaker.
+So it has six banks, as in the layout seqPhToN2xGrouped. NetBox's library of device types lists three banks of 14
+outlets (10 C13, 4 C19). These are the phases. Each has two of the six banks.
 """
 
 from __future__ import annotations
