@@ -69,9 +69,9 @@ class Release:
 
 
 @contextmanager
-def uninstalled(cluster: Cluster) -> Iterator[Release]:
+def uninstalled(cluster: Cluster, name: str = "gc") -> Iterator[Release]:
     """Yield a release that is uninstalled at the end, if it is installed."""
-    release = Release(cluster)
+    release = Release(cluster, name)
     try:
         yield release
     finally:

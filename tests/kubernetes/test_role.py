@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from tests.kubernetes.cluster import CRD, ROOT, Cluster
-from tests.kubernetes.releases import CompletingNode
+from tests.kubernetes.releases import NO_WEBHOOK_CALLS, CompletingNode, uninstalled
 from tests.kubernetes.roles import ACCESS_KEY, Role
 from tests.ports import free_port
 
@@ -67,16 +67,26 @@ def idle(control_plane: Cluster, tmp_path: Path) -> Role:
 
 @pytest.fixture
 def role(idle: Role) -> Iterator[Role]:
-    """Yield the role, and remove at the end what it has installed."""
-    for each in idle.cluster.get("ipujobs", everywhere=True)["items"] if idle.has_crd() else ():
-        # Left by tests that have stopped their operator.
-        name, here = each["metadata"]["name"], f"--namespace={each['metadata']['namespace']}"
-        idle.cluster.kubectl(
-            "patch", "ipujob", name, here, "--type=merge", '--patch={"metadata": {"finalizers": null}}'
-        )
-        idle.cluster.kubectl("delete", "ipujob", name, here, "--ignore-not-found")
+    """Yield the role without a custom resource, and remove at the end what it has installed."""
+    remove_crd(idle)
     yield idle
+    remove_jobs(idle)
     idle.apply(ipu_operator_state="absent", ipu_operator_force=True)
+
+
+def remove_crd(role: Role) -> None:
+    """Remove the custom resource and all jobs."""
+    remove_jobs(role)
+    role.cluster.kubectl("delete", "crd", "ipujobs.graphcore.ai", "--ignore-not-found")
+
+
+def remove_jobs(role: Role) -> None:
+    """Remove all jobs, such as those of tests that have stopped their operator."""
+    cluster = role.cluster
+    for each in cluster.get("ipujobs", everywhere=True)["items"] if role.has_crd() else ():
+        name, here = each["metadata"]["name"], f"--namespace={each['metadata']['namespace']}"
+        cluster.kubectl("patch", "ipujob", name, here, "--type=merge", '--patch={"metadata": {"finalizers": null}}')
+        cluster.kubectl("delete", "ipujob", name, here, "--ignore-not-found")
 
 
 def controller(*nodes: str, **options: Any) -> dict[str, Any]:
@@ -169,6 +179,54 @@ def test_live_jobs_prevent_the_removal(role: Role) -> None:
     assert "Nothing was changed" in role.rejection("--check", ipu_operator_state="absent")
     role.apply(ipu_operator_state="absent", ipu_operator_force=True)
     assert not role.has_crd()
+
+
+FINALIZERS = ["ipu.finalizers.graphcore.ai"]
+
+
+def existing_job(cluster: Cluster, name: str, namespace: str, state: str) -> None:
+    """Create a job in the state that an operator has left it."""
+    job = {**JOB, "metadata": {"name": name, "namespace": namespace, "finalizers": ["example.org/first", *FINALIZERS]}}
+    path = f"/apis/graphcore.ai/v1alpha1/namespaces/{namespace}/ipujobs"
+    made = cluster.request("POST", path, job)
+    cluster.request("PUT", f"{path}/{name}/status", {**made, "status": {"launcherStatus": state}})
+
+
+def jobs(cluster: Cluster) -> dict[str, list[str]]:
+    """Return the finalizers of all jobs by name."""
+    found = cluster.get("ipujobs", everywhere=True)["items"]
+    return {each["metadata"]["name"]: each["metadata"].get("finalizers", []) for each in found}
+
+
+def test_ended_jobs_stay_with_the_custom_resource_of_others(role: Role) -> None:
+    cluster = role.cluster
+    cluster.kubectl("apply", "--server-side", "--field-manager=others", "--filename", CRD)
+    role.apply()
+    existing_job(cluster, "ended", "default", "Succeeded")
+    before = role.versions()
+    assert role.apply("--check", ipu_operator_state="absent") > 0
+    assert role.versions() == before
+    role.apply(ipu_operator_state="absent")
+    assert role.has_crd()
+    assert jobs(cluster) == {"ended": ["example.org/first"]}  # which no operator would remove
+    assert role.apply(ipu_operator_state="absent") == 0
+
+
+def test_jobs_of_other_releases_stay(role: Role, cluster: Cluster) -> None:
+    """The release of the role watches all namespaces, and the other one that of the test."""
+    role.apply()
+    with uninstalled(cluster, "other") as other:
+        other.install("--skip-crds", *NO_WEBHOOK_CALLS, "--set", f"controller.watchNamespaces={cluster.namespace}")
+        for name, state in (("live-there", "Running"), ("ended-there", "Failed")):
+            existing_job(cluster, name, cluster.namespace, state)
+        existing_job(cluster, "ended-here", "default", "Succeeded")
+        role.apply(ipu_operator_state="absent", ipu_operator_force=True)
+        assert jobs(cluster) == {
+            "live-there": ["example.org/first", *FINALIZERS],
+            "ended-there": ["example.org/first", *FINALIZERS],
+            "ended-here": ["example.org/first"],
+        }
+        assert other.objects()
 
 
 def test_a_namespace_and_objects_of_others_stay(role: Role) -> None:

@@ -37,6 +37,7 @@ def role(node: Cluster, vipu: InProcess, tmp_path: Path) -> Iterator[Role]:
         until(lambda: advertised(node) == "", SECONDS)
         other.helm("uninstall", other.name, "--wait")
         node.kubectl("delete", "namespace", NAMESPACE, "--timeout=50s")
+    node.kubectl("delete", "crd", "ipujobs.graphcore.ai", "--ignore-not-found", "--timeout=50s")  # which Helm has left
     made = Role(node, tmp_path, "ipu-operator", {"ipu_operator_controllers": [controller(VIPU_PORT)]})
     yield made
     made.apply(ipu_operator_state="absent", ipu_operator_force=True)
