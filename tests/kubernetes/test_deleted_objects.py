@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import pytest
 
+from openipu.kubernetes.domain import reserved
+from tests.kubernetes.hollow import HollowNode
 from tests.kubernetes.operators import SECONDS, Operator, RunningJob, submit
 from tests.unit.kubernetes.domain.ipujobs import first_form, workers
 from tests.waiting import until
@@ -78,3 +80,36 @@ def test_a_job_whose_objects_cannot_be_written_goes_on(operator: Operator) -> No
     cluster.kubectl("delete", "resourcequota", "none")
     until(lambda: exists(job, "configmap/job-config"), SECONDS, lambda: operator.log[-3000:])
     assert "handler failed" not in operator.log
+
+
+def test_a_new_service_account_replaces_the_pods_of_a_job_that_starts(operator: Operator, node: HollowNode) -> None:
+    """The token of a pod is valid for one service account only, even when another one has the same name."""
+    operator.kill()
+    operator.options = ("--check-seconds", "0.5")
+    operator.start()
+    running = submit(operator, first_form(workers=workers(1)), "running")
+    running.wait("Running")
+    kept = uids(running)
+    node.init_containers.add(reserved.INIT_CONTAINER)
+    try:
+        job = submit(operator, first_form(workers=workers(2)))
+        names = {"job-launcher", "job-worker-0", "job-worker-1"}
+        former = until(
+            lambda: found if (found := uids(job)).keys() == names else None, SECONDS, lambda: operator.log[-3000:]
+        )
+        delete(job, "serviceaccount/job-launcher", "serviceaccount/running-launcher")
+        until(
+            lambda: (found := uids(job)).keys() == names and not set(found.values()) & set(former.values()),
+            SECONDS,
+            lambda: operator.log[-3000:],
+        )
+        until(lambda: exists(job, "serviceaccount/running-launcher"), SECONDS)
+    finally:
+        node.init_containers.discard(reserved.INIT_CONTAINER)
+    assert uids(running) == kept
+    assert job.status["restartCount"] == 0
+
+
+def uids(job: RunningJob) -> dict[str, str]:
+    """Return name -> UID of the pods of a job."""
+    return {name: each["metadata"]["uid"] for name, each in job.pods().items()}

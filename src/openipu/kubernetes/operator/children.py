@@ -93,6 +93,7 @@ class Children:
         self._check_seconds = check_seconds
         self._written: dict[str, _Written] = {}  # by UID of a job
         self._checked: dict[str, float] = {}  # UID -> when its other objects were checked
+        self._new_accounts: set[str] = set()  # UIDs of jobs whose service account was created
         self._ports: ssh_ports.PortBook | None = None
 
     def pods(self, job: Key, uid: str) -> list[Object]:
@@ -129,6 +130,7 @@ class Children:
         self._deleted.pop(job, None)
         self._written.pop(uid, None)
         self._checked.pop(uid, None)
+        self._new_accounts.discard(uid)
         if self._ports is not None:
             self._ports.discard(uid)
 
@@ -161,6 +163,16 @@ class Children:
         await asyncio.gather(*(write(each, job.uid) for each in (*maps, *manifests.launcher_rights(job))))
         self._written[job.uid], self._checked[job.uid] = state, time.monotonic()
         return True
+
+    async def renew_credentials(self, job: Job) -> bool:
+        """Create the SSH keys of a job, if it has none. Return whether its pods need the keys or a token again.
+
+        Tokens of pods are valid for the service account with the same UID only.
+        """
+        has_new_keys = await self.create_ssh_keys(job)
+        has_new_account = job.uid in self._new_accounts
+        self._new_accounts.discard(job.uid)
+        return has_new_keys or has_new_account
 
     async def create_ssh_keys(self, job: Job) -> bool:
         """Create the SSH keys of a job that uses SSH, unless it has keys: their name shows whose they are.
@@ -248,18 +260,23 @@ class Children:
     async def _write(self, desired: Object, uid: str) -> None:
         resource: Resource = _RESOURCES[desired["kind"]]
         try:
-            await self._client.create(resource, desired)
+            await self._create(resource, desired, uid)
         except ApiError as error:
             if not error.already_exists:
                 raise
             await self._correct(desired, uid)
+
+    async def _create(self, resource: Resource, desired: Object, uid: str) -> None:
+        await self._client.create(resource, desired)
+        if resource is SERVICE_ACCOUNTS:
+            self._new_accounts.add(uid)
 
     async def _correct(self, desired: Object, uid: str) -> None:
         """Correct an object that should exist, or create it."""
         resource, metadata = _RESOURCES[desired["kind"]], desired["metadata"]
         found = await self._client.find(resource, metadata["namespace"], metadata["name"])
         if found is None:
-            await self._client.create(resource, desired)
+            await self._create(resource, desired, uid)
         else:
             _check_owner(found, uid)
             changed = {name: desired[name] for name in ("data", "rules") if found.get(name) != desired.get(name)}

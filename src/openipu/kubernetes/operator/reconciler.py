@@ -187,7 +187,7 @@ class Reconciler:
             view.add_event("PartitionNotReady", str(error), warning=True)
             return _RETRY_SECONDS
         try:
-            if await self._children.write_objects(job, view.restarts) and await self._replace_ssh_keys(view):
+            if await self._children.write_objects(job, view.restarts) and await self._renew_credentials(view):
                 return _RETRY_SECONDS
             before = bool(instance.pods) or bool(self._children.pending(job.name))
             done = await self._children.create_pods(job, number, instance.missing, partition, view.restarts)
@@ -212,7 +212,7 @@ class Reconciler:
             return self._children.until_check(job)
         try:
             await self._children.write_objects(job, view.restarts, check=True)
-            if await self._replace_ssh_keys(view):
+            if await self._renew_credentials(view):
                 return _RETRY_SECONDS
         except NameInUseError as error:
             view.add_event("NameInUse", str(error), warning=True)
@@ -225,13 +225,13 @@ class Reconciler:
             self._children.postpone_check(job, _DENIED_SECONDS)
         return self._children.until_check(job)
 
-    async def _replace_ssh_keys(self, view: JobView) -> bool:
-        """Create the SSH keys of a job that starts, if it has none. Return whether pods with former keys are deleted.
+    async def _renew_credentials(self, view: JobView) -> bool:
+        """Renew the SSH keys of a job that starts, if it has none. Return whether pods with former ones are deleted.
 
-        A running launcher keeps its connections, and needs no keys until the next attempt.
+        So are pods with the token of a former service account. A running launcher keeps its connections until it ends.
         """
         starting = [each for each in view.instances if each.progress.stage is Stage.STARTING]
-        if not starting or not await self._children.create_ssh_keys(view.job):
+        if not starting or not await self._children.renew_credentials(view.job):
             return False
         outdated = [pod for each in starting for pod in each.pods]
         await self._children.delete_pods(view.job.name, outdated)
