@@ -16,7 +16,7 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible_collections.openipu.pod.plugins.module_utils.pod import model
 from ansible_collections.openipu.pod.plugins.module_utils.pod.load import PodError, load
-from ansible_collections.openipu.pod.plugins.module_utils.report import runs, vipu_info
+from ansible_collections.openipu.pod.plugins.module_utils.report import actions, runs, vipu_info
 from ansible_collections.openipu.pod.plugins.plugin_utils.rack_report import render
 from ansible_collections.openipu.pod.plugins.plugin_utils.action import check_pods, plain_args
 from ansible_collections.openipu.pod.plugins.plugin_utils.builtin import run_builtin
@@ -46,7 +46,9 @@ class ActionModule(ActionBase):
         check_pods(self._task, task_vars or {})
         _checked, args = self.validate_argument_spec(self.argument_spec, **self.constraints)
         args = plain_args(args)
-        page = render(self._pod(args["pod"]), self._info(args["info"]), self._test_run(args["test_run"]))
+        run = self._test_run(args["test_run"])
+        page = render(self._pod(args["pod"]), self._info(args["info"]), run)
+        result["actions"] = [action.text for action in actions.actions(run)]
         folder = Path(tempfile.mkdtemp(dir=constants.DEFAULT_LOCAL_TMP))
         try:
             file = folder / "report.html"

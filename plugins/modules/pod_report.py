@@ -93,4 +93,10 @@ dest:
   type: str
   returned: success
   sample: /srv/www/rack.html
+actions:
+  description: Actions for a technician from the test results, in the recommended order.
+  type: list
+  elements: str
+  returned: always
+  sample: ["Connect ag03:7 and ag04:3 with a cable."]
 """
