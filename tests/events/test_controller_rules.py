@@ -111,7 +111,8 @@ def test_rules_heal_a_partition_and_write_a_ticket(
     assert ready(client, "vision") == virmgrpc.PS_ERROR
     assert not (dry / "tickets").exists()
 
-    rules = rulebook("openipu.pod.controller", real, healed.inventory.parent, healed.state, **variables(healed, real))
+    given = variables(healed, real, event_cluster_test=True)
+    rules = rulebook("openipu.pod.controller", real, healed.inventory.parent, healed.state, **given)
     rules.until(lambda: ready(client, "vision") == virmgrpc.PS_ACTIVE, "vision ACTIVE")
     [ticket] = rules.until(lambda: list((real / "tickets").glob("ticket-*.txt")), "a ticket")
     text = until(ticket.read_text)
@@ -119,6 +120,7 @@ def test_rules_heal_a_partition_and_write_a_ticket(
     assert "Place: rack1, rack unit 10" in text
     assert "Serial number: 8203921-0008" in text
     assert "Replace the machine if it does not start." in text
+    assert "Find out why ag08 does not respond" in text  # an action of the rack report, from the cluster test
     assert (real / "tickets" / "rack-report.html").stat().st_size > 10_000
     healed.twin("heal")
     rules.until(lambda: state(real / "state.json")["agents"]["ag08"]["state"] == "Up", "ag08 Up")
