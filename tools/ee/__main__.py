@@ -12,7 +12,7 @@ import click
 
 from ..commandline import Group
 from ..hosts.site import install_packages
-from .image import NAME, ensure_image
+from .image import NAME, USER, ensure_image
 from .podman import Podman
 from .site import CACHE, missing
 
@@ -42,7 +42,9 @@ def save(archive: Path) -> None:
     archive.unlink(missing_ok=True)
     with tempfile.TemporaryDirectory(dir=CACHE) as scratch:
         Podman(Path(scratch), image.store)("save", "--quiet", f"--output={archive.absolute()}", NAME)
-    click.echo(f"Wrote {archive}: {archive.stat().st_size / 1_000_000:.0f} MB. To load it: podman load --input {archive}")
+    click.echo(
+        f"Wrote {archive}: {archive.stat().st_size / 1_000_000:.0f} MB. To load it: podman load --input {archive}"
+    )
 
 
 @main.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -52,7 +54,9 @@ def run(command: tuple[str, ...]) -> None:
     image = ensure_image(lambda message: click.echo(message, err=True))
     with tempfile.TemporaryDirectory(dir=CACHE) as scratch:
         podman = Podman(Path(scratch), image.store)
-        line = podman.command_line("podman", "run", "--rm", "--interactive", "--network=host", "--user=1000:0", NAME, *command)
+        line = podman.command_line(
+            "podman", "run", "--rm", "--interactive", "--network=host", f"--user={USER}", NAME, *command
+        )
         status = subprocess.run(line, env=podman.environment, check=False).returncode  # noqa: S603
     sys.exit(status)
 

@@ -19,7 +19,7 @@ _PACKED = ("src/openipu", "charts", "pyproject.toml")
 
 
 def files() -> Iterator[Path]:
-    """Return the files of the checkout, with uncommitted ones, and without those that git ignores. Raises ProcessError."""
+    """Yield the files of the checkout that git does not ignore. Raises ProcessError."""
     command = ["git", "-C", str(CHECKOUT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = run(command, "list the files of the checkout").split("\0")
     yield from (path for path in sorted(CHECKOUT / name for name in names if name) if path.is_file())

@@ -22,13 +22,17 @@ from ..kubernetes.roots import Root, ensure_root
 from ..locks import folder_lock
 from . import collection
 from .podman import Podman
-from .site import BIN, CACHE, DEFINITION, check_requirements, ensure_tools
+from .site import BIN, CACHE, DEFINITION, check_requirements
+from .tools import ensure_tools
 from .wheels import ensure_wheels
 
 NAME = "localhost/openipu/pod-ee"
+USER = "1000:0"  # user and group of jobs
+_WHEELS = "/mnt"  # exists in the base image
 LOG = CACHE / "ee-build.log"
 _BASE = "localhost/openipu/ee-base"
 _FOLDER = DEFINITION.parent
+_CODE = ("collection.py", "image.py", "podman.py", "wheels.py")
 _PACKAGES = _FOLDER / "packages.txt"
 _MEGABYTE = 1_000_000
 
@@ -63,8 +67,8 @@ def ensure_image(report: Callable[[str], None]) -> Image:
     with folder_lock(CACHE):
         base = ensure_root(Root("ee", packages(), installed=True), report)
         wheels, tools = ensure_wheels(report), ensure_tools()
-        own = [*sorted(Path(__file__).parent.glob("*.py")), *sorted(path for path in _FOLDER.iterdir() if path.is_file())]
-        inputs = [base.name, wheels.name, tools.name, *own, *collection.inputs()]
+        code = [Path(__file__).with_name(name) for name in _CODE]
+        inputs = [base.name, wheels.name, tools.name, *code, *collection.inputs()]
 
         def create(folder: Path) -> None:
             report("Building the execution environment …")
@@ -86,16 +90,19 @@ def _build(image: Image, base: Path, wheels: Path, tools: Path) -> None:
     definition = scratch / "definition"
     shutil.copytree(_FOLDER, definition)
     collection.write_archive(definition / "openipu-pod.tar.gz")
-    settings = scratch / "pip.conf"
-    settings.write_text("[global]\nno-index = true\nfind-links = /tmp/wheels\ndisable-pip-version-check = true\n")
-    # One layer on top of the base image; no layer keeps files that a later step removes.
+    # The home directory of the build is not part of the image.
+    settings = scratch / "home" / ".config" / "pip" / "pip.conf"
+    settings.parent.mkdir(parents=True)
+    settings.write_text(f"[global]\nno-index = true\nfind-links = {_WHEELS}\ndisable-pip-version-check = true\n")
+    # Without cached layers, no layer keeps files that a later step of its stage removes.
     options = ["--pull=never", "--layers=false", "--quiet"]
-    options += [f"--volume={settings}:/etc/pip.conf:ro", f"--volume={wheels}:/tmp/wheels:ro"]
+    options += [f"--volume={scratch / 'home'}:/root", f"--volume={wheels}:{_WHEELS}:ro"]
     command = [str(BIN / "python"), "-m", "ansible_builder", "build", f"--file={definition / DEFINITION.name}"]
     command += [f"--context={scratch / 'context'}", f"--tag={NAME}", f"--build-arg=EE_BASE_IMAGE={_BASE}"]
     command += ["--container-runtime=podman", f"--extra-build-cli-args={' '.join(options)}", "--verbosity=3"]
     with LOG.open("wb") as log:
-        line, environment = podman.command_line(*command, network=False), {**podman.environment, "PYTHONPATH": str(tools)}
+        line = podman.command_line(*command, network=False)
+        environment = {**podman.environment, "PYTHONPATH": str(tools)}
         done = subprocess.run(line, env=environment, stdout=log, stderr=log, check=False)  # noqa: S603
     if done.returncode:
         raise ProcessError(f"Cannot build the execution environment: ansible-builder failed (log: {LOG}).")

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from ..hosts.site import run, system_environment
 
-# Podman has one folder for the locks of all stores. Private mounts prevent locks of this store in it. runc requires a tree
-# of control groups of one version, which the machine may not have.
+# Podman has one folder for the locks of all stores. Private mounts prevent locks of this store in it. runc requires a
+# single tree of control groups, which the machine may not have.
 _ISOLATE = """
 set -e
 mount -t tmpfs tmpfs /run
@@ -51,7 +51,9 @@ class Podman:
         wrapper.chmod(0o755)
         settings = self._folder / "containers.conf"
         limits = [f"{name}={_limit(kind)}" for name, kind in _LIMITS.items()]
-        settings.write_text(f'[containers]\ndefault_ulimits = {json.dumps(limits)}\npids_limit = 0\ncgroups = "no-conmon"\n')
+        settings.write_text(
+            f'[containers]\ndefault_ulimits = {json.dumps(limits)}\npids_limit = 0\ncgroups = "no-conmon"\n'
+        )
         base = system_environment()
         return {
             **base,
@@ -69,7 +71,6 @@ class Podman:
     def __call__(self, *arguments: str) -> str:
         """Run podman and return its output. Raises ProcessError."""
         return run(self.command_line("podman", *arguments), f"run podman {arguments[0]}", self.environment)
-
 
 
 def _limit(kind: int) -> str:

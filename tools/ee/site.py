@@ -5,20 +5,16 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
-from pathlib import Path
 
 from openipu.process.background import ProcessError
 
-from ..hosts.site import CHECKOUT, run, system_environment
-from ..kubernetes.cache import ensure
+from ..hosts.site import CHECKOUT, system_environment
 from ..kubernetes.site import CACHE
 
-__all__ = ["BIN", "CACHE", "CHECKOUT", "DEFINITION", "check_requirements", "client_environment", "ensure_tools", "missing"]
+__all__ = ["BIN", "CACHE", "CHECKOUT", "DEFINITION", "check_requirements", "client_environment", "missing"]
 
 DEFINITION = CHECKOUT / "extensions" / "ee" / "execution-environment.yml"
 BIN = CHECKOUT / ".venv" / "bin"
-_TOOLS = CHECKOUT / "requirements" / "ee-tools.txt"
 
 # Program to Debian package.
 PROGRAMS = {"mmdebstrap": "mmdebstrap", "podman": "podman", "runc": "runc", "unshare": "util-linux"}
@@ -48,17 +44,3 @@ def client_environment() -> dict[str, str]:
     """Return the environment of uv and pip: the settings of the package index belong to the caller."""
     settings = {name: value for name, value in os.environ.items() if name.startswith(("UV_", "PIP_", "SSL_"))}
     return {**system_environment(), **settings}
-
-
-def ensure_tools() -> Path:
-    """Return the folder with the Python packages ansible-builder and ansible-runner. Raises ProcessError.
-
-    The caller must hold the lock of the cache.
-    """
-
-    def create(folder: Path) -> None:
-        command = [str(BIN / "uv"), "pip", "install", "--quiet", "--no-deps", "--require-hashes"]
-        command += [f"--python={BIN / 'python'}", f"--target={folder}", f"--requirement={_TOOLS}"]
-        run(command, "install ansible-builder and ansible-runner", client_environment())
-
-    return ensure("ee-tools", [_TOOLS, str(Path(sys.executable).resolve())], create)

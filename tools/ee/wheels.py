@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Wheels and source packages for the build of the image, which has no network."""
+"""Python packages for the build of the image, which has no network."""
 
 from __future__ import annotations
 
@@ -9,24 +9,22 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from packaging.requirements import Requirement
+
 from ..hosts.site import run
 from ..kubernetes.cache import ensure
-from .site import BIN, DEFINITION, client_environment
+from .site import DEFINITION, client_environment
 
 LOCK = DEFINITION.with_name("requirements.txt")
 BUILDER_LOCK = DEFINITION.parents[2] / "requirements" / "ee-tools.txt"
 PYTHON = "3.11"  # of Debian bookworm
 _OLDEST_GLIBC, _GLIBC = 17, 36  # minor versions: of the oldest platform with wheels, and of Debian bookworm
 _SOURCE_ONLY = ("pyeapi",)  # packages without a wheel
-# Programs of ansible-builder in the image that resolves the requirements of the collection.
-_BUILDER = ("bindep", "packaging", "pyyaml")
 _PINNED = re.compile(r"^([A-Za-z0-9._-]+)==(\S+)")
 
 
 def locked(lock: Path) -> dict[str, str]:
     """Return the packages of a lock with their versions, for the Python of the image."""
-    from packaging.requirements import Requirement
-
     environment = {"python_version": PYTHON, "python_full_version": f"{PYTHON}.0"}
     found = {}
     for line in lock.read_text().splitlines():
@@ -56,7 +54,8 @@ def ensure_wheels(report: Callable[[str], None]) -> Path:
 
 def _download(lock: Path, platforms: Sequence[str], folder: Path) -> None:
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-input"]
-    command += ["--no-deps", "--require-hashes", "--only-binary=:all:", *(f"--no-binary={name}" for name in _SOURCE_ONLY)]
+    command += ["--no-deps", "--require-hashes", "--only-binary=:all:"]
+    command += [f"--no-binary={name}" for name in _SOURCE_ONLY]
     command += [f"--python-version={PYTHON}", *(f"--platform={each}" for each in platforms)]
     command += [f"--dest={folder}", f"--requirement={lock}"]
     run(command, f"download the packages of {lock.name}", client_environment())
