@@ -24,6 +24,13 @@ def inventory(controller: Controller) -> dict[str, Any]:
     return controller.update_inventory(SOURCE)
 
 
+def plain(node: Any) -> Any:
+    """Return data without the marks of strings that Ansible does not render."""
+    if isinstance(node, dict):
+        return node["__ansible_unsafe"] if "__ansible_unsafe" in node else {k: plain(v) for k, v in node.items()}
+    return [plain(each) for each in node] if isinstance(node, list) else node
+
+
 def texts(node: Any) -> Iterator[str]:
     if isinstance(node, dict):
         for each in node.values():
@@ -37,7 +44,7 @@ def texts(node: Any) -> Iterator[str]:
 
 def test_an_inventory_source_has_no_paths_outside_of_the_project(inventory):
     assert len(inventory["machines"]["hosts"]) == 16
-    assert inventory["all"]["vars"]["pod_file"] == f"/runner/project/{SOURCE}"
+    assert plain(inventory["all"]["vars"]["pod_file"]) == f"/runner/project/{SOURCE}"
     paths = [text for text in texts(inventory) if text.startswith("/")]
     assert [path for path in paths if not path.startswith("/runner/project/")] == []
 
@@ -62,7 +69,7 @@ def test_an_inventory_source_can_have_several_pods(controller, project):
     found = controller.update_inventory("inventory/pods")
     assert len(found["machines"]["hosts"]) == 32
     assert len(found["pod_north"]["vars"]["pod_group"]) > 0
-    assert {"north-ipum01", "south-ipum01"} <= set(found["machines"]["hosts"])
+    assert {"north-ag01", "south-ag01"} <= set(found["machines"]["hosts"])
     shutil.rmtree(folder)
 
 

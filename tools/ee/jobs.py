@@ -34,7 +34,7 @@ _IDENT = "job"
 _PROJECT = f"{RUNNER}/project"
 _PRIVATE_FILE = stat.S_IRUSR | stat.S_IWUSR
 _ENVIRONMENT = {
-    "ANSIBLE_FORCE_COLOR": "false",
+    "ANSIBLE_NOCOLOR": "true",
     "ANSIBLE_HOST_KEY_CHECKING": "False",
     "ANSIBLE_INVENTORY_UNPARSED_FAILED": "True",
     "ANSIBLE_RETRY_FILES_ENABLED": "False",
@@ -183,22 +183,20 @@ class Controller:
         result.mkdir(mode=0o700)
         scratch.mkdir(mode=0o700)
         runner = [sys.executable, "-m", "ansible_runner"]
-        _pipe(
-            [*runner, "transmit", str(data), f"--playbook={playbook}", f"--ident={_IDENT}"],
-            None,
-            request,
-            "send the job",
-        )
+        transmit = [*runner, "transmit", str(data), f"--playbook={playbook}", f"--ident={_IDENT}"]
+        if error := _pipe(transmit, None, request):
+            raise ProcessError(f"Cannot send a job: {error}")
         podman = Podman(scratch, self.image.store)
         worker = ["podman", "run", "--rm", "--interactive", "--network=host", f"--user={USER}", NAME]
         worker += ["ansible-runner", "worker", f"--private-data-dir={RUNNER}"]
-        _pipe(podman.command_line(*worker), request, response, "run the container", podman.environment)
+        # It fails with the job.
+        error = _pipe(podman.command_line(*worker), request, response, podman.environment)
         process = [*runner, "process", str(result), f"--ident={_IDENT}"]
-        _pipe(process, response, scratch / "log", "receive the results", fail=False)  # fails with the job
+        error = _pipe(process, response, scratch / "log") or error
         shutil.rmtree(data)
         shutil.rmtree(scratch)
         if not (result / "artifacts" / _IDENT / "status").exists():
-            raise ProcessError("Cannot receive the results of a job: ansible-runner returned none.")
+            raise ProcessError(f"Cannot receive the results of a job: {error or 'ansible-runner returned none'}")
         return Job(result, ignored or {})
 
 
@@ -221,14 +219,9 @@ def arguments(template: Mapping[str, Any], launch: Launch) -> list[str]:
 
 
 def _pipe(
-    command: Sequence[str],
-    source: Path | None,
-    target: Path,
-    purpose: str,
-    environment: Mapping[str, str] | None = None,
-    fail: bool = True,
-) -> None:
-    """Run a program with files as input and output. Raises ProcessError with its last line of errors."""
+    command: Sequence[str], source: Path | None, target: Path, environment: Mapping[str, str] | None = None
+) -> str:
+    """Run a program with files as input and output. Return its last line of errors if it fails."""
     with (source or Path("/dev/null")).open("rb") as reader, target.open("wb") as writer:
         done = subprocess.run(  # noqa: S603  command of this tool
             command,
@@ -238,9 +231,8 @@ def _pipe(
             env=environment or runner_environment(),
             check=False,
         )
-    if fail and done.returncode:
-        last = (done.stderr.decode(errors="replace").strip().splitlines() or ["no output"])[-1]
-        raise ProcessError(f"Cannot {purpose}: {last}")
+    lines = done.stderr.decode(errors="replace").strip().splitlines()
+    return (lines or ["no output"])[-1] if done.returncode else ""
 
 
 def _write(path: Path, content: str, mode: int = _PRIVATE_FILE) -> None:
