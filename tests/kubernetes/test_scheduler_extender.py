@@ -183,6 +183,21 @@ def test_a_controller_that_does_not_respond_has_no_room(
     assert node_of(scheduler.cluster, "waiting") == ""
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"Pod": {}, "NodeNames": ["a"]},
+        {"Pod": {"metadata": 1, "spec": {}}, "NodeNames": ["a"]},
+        {"Pod": {"metadata": {}, "spec": {}}, "Nodes": {"items": [{}]}},
+    ],
+)
+def test_incomplete_objects_are_one_sentence(proxy: Proxy, body: dict[str, Any]) -> None:
+    status, answer = proxy.call("POST", "/scheduler/filter", body)
+    assert (status, answer["reason"]) == (422, "Invalid")
+    assert "incomplete" in answer["message"]
+    assert "Traceback" not in proxy.log
+
+
 def test_requests_of_large_clusters_do_not_fill_the_memory(proxy: Proxy) -> None:
     proxy.kill()
     proxy.forked = False  # a forked process has the memory of the tests

@@ -68,7 +68,14 @@ def add_route(app: FastAPI, rooms: Callable[[], Mapping[Controller, Room]], labe
             first = error.errors(include_url=False, include_input=False)[0]
             text = f"The body is no ExtenderArgs: {'.'.join(map(str, first['loc']))}: {first['msg']}."
             return JSONResponse({"reason": "Invalid", "message": text}, 422)
-        return Response(answer(arguments, rooms(), labels).model_dump_json(), media_type="application/json")
+        try:
+            found = answer(arguments, rooms(), labels)
+        except (AttributeError, KeyError, TypeError) as error:
+            text = (
+                f"The pod or a node is incomplete: {type(error).__name__} {error}. Only schedulers call this address."
+            )
+            return JSONResponse({"reason": "Invalid", "message": text}, 422)
+        return Response(found.model_dump_json(), media_type="application/json")
 
 
 def answer(request: ExtenderArgs, rooms: Mapping[Controller, Room], labels: NodeLabels) -> ExtenderFilterResult:
