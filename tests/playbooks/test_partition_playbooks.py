@@ -83,6 +83,8 @@ def test_a_partition_is_created_reset_and_removed(deployed: OwnTwin) -> None:
         ("partition_remove.yml", {"partition_id": ""}, "Cannot remove a partition: partition_id is required"),
         ("allocation_create.yml", {"allocation_id": "a"}, "allocation_id and allocation_size"),
         ("allocation_remove.yml", {}, "Cannot remove an allocation: allocation_id is required"),
+        ("user_create.yml", {"user_id": "../x"}, "Cannot create a user: user_id"),
+        ("user_remove.yml", {"user_id": "../x"}, "Cannot remove a user: user_id"),
     ],
 )
 def test_missing_settings_give_one_message(
