@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Tests of the AWX content: no check has a finding, and each check finds the defect of a broken copy."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.collection.awx import check_credentials, check_variables, checks
+from tests.unit.collection.awx.broken_copies import BROKEN, question
+from tests.unit.collection.awx.checks import Check
+from tests.unit.collection.awx.content import Content, load
+
+# Templates of Ansible have escapes such as '\\s', which Jinja passes on.
+pytestmark = pytest.mark.filterwarnings("ignore:invalid escape sequence:DeprecationWarning")
+CHECKS: list[Check] = [
+    checks.options_of_modules,
+    checks.references,
+    checks.playbooks,
+    checks.slices,
+    checks.unattended_tenants,
+    checks.workflow_nodes,
+    check_credentials.injectors,
+    check_credentials.secrets,
+    check_credentials.use,
+    check_variables.supplied,
+    check_variables.used,
+    check_variables.surveys,
+    check_variables.options,
+    check_variables.pod_limits,
+    check_variables.prompts,
+    check_variables.schedules,
+]
+PLAYBOOKS_WITHOUT_TEMPLATE = {
+    "deployed_clients.yml": "part of site.yml",
+    "openipu_wheelhouse.yml": "needs a package index and a folder on the control node",
+    "rack_report.yml": "writes to the control node; rack_report_publish.yml copies the report",
+    "users.yml": "writes keys to the control node; user_create.yml copies them",
+    "awx.yml": "configures AWX",
+}
+
+
+@pytest.fixture(scope="module")
+def content() -> Content:
+    return load()
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: str(check.__name__))
+def test_the_content_is_correct(content: Content, check: Check) -> None:
+    assert list(check(content)) == []
+
+
+def test_each_playbook_has_a_template(content: Content) -> None:
+    used = {template["playbook"].removeprefix("playbooks/") for template in content.templates}
+    existing = {path.name for path in (checks.ROOT / "playbooks").glob("*.yml")}
+    assert existing - used - set(PLAYBOOKS_WITHOUT_TEMPLATE) == set()
+    assert not used & set(PLAYBOOKS_WITHOUT_TEMPLATE)
+
+
+def test_settings_are_rendered(content: Content) -> None:
+    other = load(awx_organization="ours", awx_partition_sizes=["1", "2"])
+    assert other.organizations[0]["name"] == "ours"
+    assert question(other, "Create a partition", "partition_size")["choices"] == ["1", "2"]
+    assert "{{" in content.credential_types[0]["injectors"]["env"]["VIPU_CLI_CA_PATH"]
+
+
+def test_keys_that_are_set_twice_are_rejected(tmp_path: Path) -> None:
+    (tmp_path / "teams.yml").write_text("awx_team: &team {name: a}\ncontroller_teams: [{<<: *team, name: b}]")
+    with pytest.raises(ValueError, match="'name' is set twice"):
+        load(tmp_path)
+
+
+def test_each_check_has_a_broken_copy() -> None:
+    assert {check for check, _change, _finding in BROKEN} == set(CHECKS)
+
+
+@pytest.mark.parametrize(
+    ("check", "change", "finding"), BROKEN, ids=[f"{check.__name__}-{text}" for check, _change, text in BROKEN]
+)
+def test_a_broken_copy_has_a_finding(
+    content: Content, check: Check, change: Callable[[Content], Any], finding: str
+) -> None:
+    broken = Content(copy.deepcopy(content.kinds), content.settings)
+    change(broken)
+    findings = list(check(broken))
+    assert any(finding in each for each in findings), findings
