@@ -262,6 +262,13 @@ BROKEN: list[tuple[Check, Callable[[Content], Any], str]] = [
         lambda c: question(c, NEW, "partition_gcds").update(type="text"),
         "of type text is no int",
     ),
+    (
+        variables.options,
+        lambda c: item(c, "templates", "Drift check").update(
+            survey_spec={"spec": [{"variable": "drift_found", "type": "multiplechoice", "choices": ["true", "false"]}]}
+        ),
+        "uses it as a condition without the filter bool",
+    ),
     (variables.pod_limits, lambda c: question(c, NEW, "partition_size").update(choices=["12"]), "size is 12"),
     (
         variables.pod_limits,

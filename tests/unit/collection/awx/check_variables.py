@@ -147,6 +147,8 @@ def options(content: Content) -> Iterator[str]:
             place = f"{label('templates', item)}: question '{name}'"
             answers = set(question.get("choices") or ())
             allowed = playbook.allowed.get(name, answers)
+            if answers & BOOLEANS and name in playbook.truths:
+                yield f"{place}: an answer is text, and the playbook uses it as a condition without the filter bool"
             yield from (f"{place}: the playbook rejects '{answer}'" for answer in sorted(answers - allowed))
             for owner, spec in playbook.options.get(name, []):
                 yield from (f"{place}: {problem} ({owner})" for problem in _answers(question, answers, spec))

@@ -38,6 +38,7 @@ class Names:
     tested: set[str] = field(default_factory=set)
     allowed: dict[str, set[Any]] = field(default_factory=dict)
     environment: set[str] = field(default_factory=set)
+    truths: set[str] = field(default_factory=set)  # used as a condition without the filter bool
 
     def add(self, other: Names) -> None:
         self.used |= other.used
@@ -45,6 +46,7 @@ class Names:
         self.tested |= other.tested
         self.allowed.update(other.allowed)
         self.environment |= other.environment
+        self.truths |= other.truths
 
 
 @cache
@@ -72,12 +74,13 @@ def names(template: str) -> Names:
             found.used.add(name)
             found.required.update(() if optional else (name,))
     found.allowed = dict(_memberships(tree))
+    found.truths = set(_truths(tree))
     return found
 
 
 def expression_names(expression: Any) -> Names:
     """Return the variables of a condition, which Ansible evaluates without braces."""
-    return names(f"{{{{ ({expression}) }}}}") if isinstance(expression, str) else Names()
+    return names(f"{{{{ 1 if ({expression}) else 0 }}}}") if isinstance(expression, str) else Names()
 
 
 def value_names(value: Any) -> Names:
@@ -148,6 +151,20 @@ def _lookups(tree: nodes.Node) -> Iterator[tuple[str, str, bool]]:
             optional = any(argument.key == "default" for argument in call.kwargs)
             name = str(plugin).removeprefix("ansible.builtin.")
             yield from ((name, term, optional) for term in terms if isinstance(term, str))
+
+
+def _truths(tree: nodes.Node) -> Iterator[str]:
+    """Yield variables whose value is a condition, or an operand of one. The text "false" is true there."""
+    for node in tree.find_all((nodes.CondExpr, nodes.If, nodes.And, nodes.Or, nodes.Not)):
+        if isinstance(node, nodes.CondExpr | nodes.If):
+            operands = [node.test]
+        else:
+            operands = list(node.iter_child_nodes())
+        for operand in operands:
+            while isinstance(operand, nodes.Filter) and operand.name in _DEFAULTS and operand.node is not None:
+                operand = operand.node
+            if isinstance(operand, nodes.Name):
+                yield operand.name
 
 
 def _memberships(tree: nodes.Node) -> Iterator[tuple[str, set[Any]]]:

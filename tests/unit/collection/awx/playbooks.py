@@ -52,6 +52,7 @@ class Playbook:
     modules: set[str] = field(default_factory=set)
     stats: set[str] = field(default_factory=set)
     read: set[str] = field(default_factory=set)  # environment variables in templates
+    truths: set[str] = field(default_factory=set)  # variables that are conditions without the filter bool
     become: bool = False
     ssh: bool = False
     run_once: bool = False
@@ -195,10 +196,12 @@ class _Scan:
         for name, value in variables.items():
             found = value_names(value)
             self.found.used |= found.used
+            self.found.truths |= found.truths
             self.found.templates.setdefault(name, set()).update(found.required - {name})
 
     def _use(self, found: Names, place: str, guards: set[str]) -> None:
         self.found.used |= found.used
+        self.found.truths |= found.truths
         for name in sorted(found.required - guards):
             self.found.required.append((name, place, frozenset(guards)))
 
@@ -233,9 +236,13 @@ class _Scan:
         seen.add(path)
         for task in _flat(yaml.safe_load(path.read_text()) or []):
             self._inside(task)
-            for key in _CONDITIONS:
-                for each in _list(task.get(key)):
-                    self.found.used |= expression_names(each).used
+            conditions = [each for key in _CONDITIONS for each in _list(task.get(key))]
+            for module in ("assert", "ansible.builtin.assert"):
+                conditions += _list(task.get(module, {}).get("that"))
+            for each in conditions:
+                found = expression_names(each)
+                self.found.used |= found.used
+                self.found.truths |= found.truths
             for module in task:
                 if module in _KEYWORDS or module.startswith("with_"):
                     continue
@@ -250,6 +257,7 @@ class _Scan:
     def _inside(self, value: Any) -> None:
         found = value_names(value)
         self.found.used |= found.used
+        self.found.truths |= found.truths
         self.found.read |= found.environment
 
 

@@ -57,6 +57,30 @@ def test_templates_that_pass_one_variable_on(template: str, variable: str | None
     assert only_variable(template) == variable
 
 
+@pytest.mark.parametrize(
+    ("template", "truths"),
+    [
+        ("{{ 1 if a else 2 }}", {"a"}),
+        ("{{ 1 if a | default(false) else 2 }}", {"a"}),
+        ("{{ 1 if a | bool else 2 }}", set()),
+        ("{{ a is defined and not b }}", {"b"}),
+        ("{% if a or b.c %}x{% endif %}", {"a"}),
+        ("{{ a if b == 1 else c }}", set()),
+    ],
+)
+def test_variables_that_are_conditions(template: str, truths: set[str]) -> None:
+    assert names(template).truths == truths
+
+
+def test_conditions_of_tasks(tmp_path: Path) -> None:
+    found = of(
+        tmp_path,
+        {DEBUG: {"msg": 1}, "when": "a"},
+        {"ansible.builtin.assert": {"that": ["b | default(false)", "c | bool"]}},
+    )
+    assert found.truths == {"a", "b"}
+
+
 def test_conditions_and_definitions(tmp_path: Path) -> None:
     found = of(
         tmp_path,
