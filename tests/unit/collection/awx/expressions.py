@@ -156,11 +156,8 @@ def _lookups(tree: nodes.Node) -> Iterator[tuple[str, str, bool]]:
 def _truths(tree: nodes.Node) -> Iterator[str]:
     """Yield variables whose value is a condition, or an operand of one. The text "false" is true there."""
     for node in tree.find_all((nodes.CondExpr, nodes.If, nodes.And, nodes.Or, nodes.Not)):
-        if isinstance(node, nodes.CondExpr | nodes.If):
-            operands = [node.test]
-        else:
-            operands = list(node.iter_child_nodes())
-        for operand in operands:
+        has_test = isinstance(node, nodes.CondExpr | nodes.If)
+        for operand in [node.test] if has_test else node.iter_child_nodes():
             while isinstance(operand, nodes.Filter) and operand.name in _DEFAULTS and operand.node is not None:
                 operand = operand.node
             if isinstance(operand, nodes.Name):
