@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -125,3 +126,11 @@ def test_drift_is_reported_and_not_repaired(deployed: OwnTwin) -> None:
     assert stats(done)["pod_drift"] == ["server1: partitions language"]
     failed = run(deployed, "drift_report.yml", check=False)
     assert "Cannot report drift: the drift check failed before it compared all devices." in message(failed)
+
+
+def test_the_rack_report_is_copied_to_a_host(deployed: OwnTwin, tmp_path: Path) -> None:
+    folder = tmp_path / "reports"
+    options = {"ansible_become": False, "rack_report_folder": str(folder)}
+    done = run(deployed, "rack_report_publish.yml", **options)
+    assert stats(done)["rack_report_file"] == f"server1:{folder}/twin.html"
+    assert "<html" in (folder / "twin.html").read_text()
