@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import yaml
+from ansible.plugins.filter.core import to_bool
 from jinja2.nativetypes import NativeEnvironment
 
 from tests import ROOT
@@ -25,7 +26,7 @@ def commands(tasks: list[dict[str, Any]]) -> list[str]:
     return found
 
 
-def argv(file: str, **settings: bool) -> list[str]:
+def argv(file: str, **settings: bool | str) -> list[str]:
     (template,) = commands(yaml.safe_load((ROLE / "tasks" / file).read_text()))
     defaults = yaml.safe_load((ROLE / "defaults/main.yml").read_text())
     variables = {
@@ -39,13 +40,23 @@ def argv(file: str, **settings: bool) -> list[str]:
         "vipu_server_secure": True,
         "vipu_server_authority": SimpleNamespace(rc=0),
     }
-    rendered: list[str] = NativeEnvironment().from_string(template).render({**variables, **settings})
+    environment = NativeEnvironment()
+    environment.filters["bool"] = to_bool
+    rendered: list[str] = environment.from_string(template).render({**variables, **settings})
     return rendered
 
 
 def test_partitions_lose_their_records_only_on_request() -> None:
     assert "--yes" not in argv("restore.yml", vipu_server_restore_overwrite=True)
     assert "--yes" in argv("restore.yml", vipu_server_restore_overwrite=True, vipu_server_restore_lose_partitions=True)
+
+
+def test_options_given_as_text_are_not_requests() -> None:
+    """Extra variables such as ``-e vipu_server_restore_overwrite=false`` are text, as are the answers of a survey."""
+    options = {"vipu_server_restore_overwrite": "false", "vipu_server_restore_lose_partitions": "false"}
+    assert argv("restore.yml", **options) == ["vipu-server", "restore", "backup"]
+    options = dict.fromkeys(options, "true")
+    assert {"--overwrite", "--yes"} <= set(argv("restore.yml", **options))
 
 
 def test_a_rollback_never_asks() -> None:
