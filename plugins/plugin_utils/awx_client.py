@@ -46,7 +46,7 @@ def resolve(options: t.Mapping[str, t.Any], environment: t.Mapping[str, str]) ->
     found.setdefault("request_timeout", 30)
     if "controller_host" not in found:
         raise TaskError("Cannot connect to AWX: no address is set. Set controller_host, or CONTROLLER_HOST.")
-    if not re_match_scheme(found["controller_host"]):
+    if not has_scheme(found["controller_host"]):
         found["controller_host"] = "https://{}".format(found["controller_host"])
     if "controller_oauthtoken" not in found and not {"controller_username", "controller_password"} <= set(found):
         raise TaskError(
@@ -56,7 +56,7 @@ def resolve(options: t.Mapping[str, t.Any], environment: t.Mapping[str, str]) ->
     return found
 
 
-def re_match_scheme(host: str) -> bool:
+def has_scheme(host: str) -> bool:
     """Return whether an address starts with http:// or https://."""
     return urlparse(str(host)).scheme in ("http", "https")
 
@@ -67,7 +67,6 @@ class Client:
     def __init__(self, connection: t.Mapping[str, t.Any], prefix: str = "/api/") -> None:
         self._base = str(connection["controller_host"]).rstrip("/")
         self._prefix = prefix
-        self._host = self._base
         token = connection.get("controller_oauthtoken")
         if isinstance(token, dict):
             token = token.get("token")
@@ -93,12 +92,12 @@ class Client:
                 cause = "the user may not read it"
             else:
                 cause = f"HTTP status {error.code}"
-            raise TaskError(f"Cannot read {path} from AWX at {self._host}: {cause}. {_REMEDY}.") from None
+            raise TaskError(f"Cannot read {path} from AWX at {self._base}: {cause}. {_REMEDY}.") from None
         except (SSLValidationError, TlsError, URLError, OSError) as error:
             cause = str(error).rstrip(".")
-            raise TaskError(f"Cannot reach AWX at {self._host}: {cause}. {_REMEDY}.") from None
+            raise TaskError(f"Cannot reach AWX at {self._base}: {cause}. {_REMEDY}.") from None
         except ValueError:
-            raise TaskError(f"Cannot read {path} from AWX at {self._host}: no JSON. {_REMEDY}.") from None
+            raise TaskError(f"Cannot read {path} from AWX at {self._base}: no JSON. {_REMEDY}.") from None
 
     def all(self, endpoint: str, **filters: t.Any) -> list[Object]:
         """Return all objects of a list that match the filters."""
