@@ -49,6 +49,11 @@ class Change(t.NamedTuple):
     object: str
 
 
+def _created(entry: Entry, result: Object) -> bool:
+    """Return whether a module created the object: its result then has the name, and otherwise the ID."""
+    return entry.kind.variable == "controller_roles" or "name" in result or "id" not in result
+
+
 class Applier:
     """Brings one AWX to a description, object by object."""
 
@@ -84,11 +89,11 @@ class Applier:
             action = "updated" if entry.kind.variable != "controller_roles" and self._find(entry) else "created"
             self._note(entry, action)
             return
+        # The result of the module for workflows also has the names of new nodes.
+        existed = entry.kind.variable == "controller_workflows" and self._find(entry) is not None
         result = self._run(entry, self._adjusted(entry, values))
         if result.get("changed"):
-            # The modules return the ID of an object that existed before, and the name of a new one.
-            created = entry.kind.variable == "controller_roles" or "name" in result or "id" not in result
-            self._note(entry, "created" if created else "updated")
+            self._note(entry, "updated" if existed or not _created(entry, result) else "created")
         self.done += 1
 
     def _note(self, entry: Entry, action: str) -> None:

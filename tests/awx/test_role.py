@@ -153,7 +153,7 @@ def test_rejected_object_is_named_without_secrets(start: Callable[[], Server], t
         "Cannot apply credential 'Controller of the lab' (controller_credentials[1]): Unable to create credential"
     )
     assert "'pin' was unexpected" in rejected.message
-    assert rejected.message.endswith("4 objects before it are done; later ones are unchanged.")
+    assert rejected.message.endswith("5 objects before it are done; later ones are unchanged.")
     assert rejected.result["error_code"] == "OPU100"
     for secret in SECRETS:
         assert secret not in rejected.output
