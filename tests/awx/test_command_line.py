@@ -21,7 +21,7 @@ def _awx(applied: Applied, folder: Path, *arguments: str) -> Any:
         folder.joinpath("token").write_text(token["token"])
     token = next(item["_token"] for item in store.all("tokens") if item["description"] == "command line")
     completed = subprocess.run(
-        [CLIENTS / "bin/awx", *arguments, "-f", "json"],
+        [CLIENTS / "bin/awx", "--conf.color", "false", *arguments, "-f", "json"],
         env={
             **environment(applied.server, folder, CONTROLLER_OAUTH_TOKEN=token),
             "REQUESTS_CA_BUNDLE": str(applied.server.ca),

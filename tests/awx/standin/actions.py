@@ -257,6 +257,8 @@ def act(store: Store, item: Object, name: str, method: str, body: Any) -> Respon
 
 
 def _survey(item: Object, method: str, body: Any) -> Response:
+    if method == "OPTIONS":
+        return JSONResponse({"actions": {"GET": {}, "POST": {}}}, headers={"Allow": "GET, POST, DELETE, HEAD, OPTIONS"})
     if method == "POST":
         item["_survey"] = surveys.checked(body, item.get("_survey") or {})
         return Response(status_code=200)
@@ -282,7 +284,7 @@ def _launch(store: Store, item: Object, method: str, body: Any) -> Response:
 def _approval(store: Store, node: Object, method: str, body: Any) -> Response:
     resource = RESOURCES["workflow_approval_templates"]
     if method == "OPTIONS":
-        return JSONResponse(views.options(resource.name))
+        return JSONResponse(views.options(resource.name), headers={"Allow": "GET, POST, HEAD, OPTIONS"})
     if method != "POST":
         return JSONResponse({})
     values = store.convert(resource, body, None)

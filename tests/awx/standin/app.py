@@ -52,7 +52,7 @@ class StandIn:
         """Return the ASGI application."""
         routes = [
             Route("/api/", self._guard(self._root, public=True), methods=_METHODS),
-            Route("/api/v2/", self._guard(self._endpoints), methods=_METHODS),
+            Route("/api/v2/", self._guard(self._endpoints, public=True), methods=_METHODS),
             Route("/api/v2/{resource}/", self._guard(self._list), methods=_METHODS),
             Route("/api/v2/roles/{key}/{name}/", self._guard(self._role_members), methods=_METHODS),
             Route("/api/v2/{resource}/{key}/", self._guard(self._detail), methods=_METHODS),
@@ -214,7 +214,7 @@ class StandIn:
             if request.method == "OPTIONS":
                 described = views.options(resource.lists[name])
                 described["actions"]["POST"]["id"] = {"type": "integer", "required": False, "label": "id"}
-                return JSONResponse(described)
+                return JSONResponse(described, headers={"Allow": "GET, POST, HEAD, OPTIONS"})
             if request.method == "POST":
                 return actions.change_list(self.store, item, name, resource.lists[name], body)
             items = [self.store.objects[resource.lists[name]][key] for key in item["_lists"][name]]
@@ -222,7 +222,7 @@ class StandIn:
         if name in resource.children:
             kind, field = resource.children[name]
             if request.method == "OPTIONS":
-                return JSONResponse(views.options(kind))
+                return JSONResponse(views.options(kind), headers={"Allow": "GET, POST, HEAD, OPTIONS"})
             return self._page(request, [found for found in self.store.all(kind) if found.get(field) == item["id"]])
         if name in ("object_roles", "roles"):
             return self._roles_of(request, item, name)

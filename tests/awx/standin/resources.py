@@ -363,6 +363,7 @@ RESOURCES = {
             named_url=("name", "organization"),
             label="Notification template",
         ),
+        Resource("applications", "o_auth2_application", {"name": NAME, **_ORGANIZATION}),
         Resource("instance_groups", "instance_group", {"name": NAME}, roles=("admin", "use", "read")),
         Resource(
             "project_updates",
