@@ -216,4 +216,7 @@ def test_connection_from_variables_without_verification(start: Callable[[], Serv
 
 def test_user_without_rights(start: Callable[[], Server], tmp_path: Path) -> None:
     refused = run_playbook(start(), tmp_path, variables=VARIABLES, CONTROLLER_USERNAME="reader")
-    assert "Give the user of the role the right" in refused.message or "token" in refused.message
+    assert refused.message.startswith(
+        "Cannot apply organization 'Lab' (objects.yml, entry 1): You don't have permission"
+    )
+    assert "Give the user of the role the right to change it" in refused.message
