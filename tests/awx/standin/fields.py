@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Fields of the API's objects and their conversion, as the REST framework of AWX does it.
 
-Source: the serializers of AWX 24.6.1: ``null`` for a text or a Boolean is the empty value, unknown fields and
-read-only fields are ignored, and every error is listed under the name of its field.
+Source: the serializers of AWX 24.6.1. ``null`` for a text or a Boolean is the empty value. Unknown fields and
+read-only fields are ignored. Every error is listed under the name of its field.
 """
 
 from __future__ import annotations

@@ -41,6 +41,9 @@ PLAYBOOKS_WITHOUT_TEMPLATE = {
     "rack_report.yml": "writes to the control node; rack_report_publish.yml copies the report",
     "users.yml": "writes keys to the control node; user_create.yml copies them",
     "awx.yml": "configures AWX",
+    "event_notify.yml": "started by a rule",
+    "event_reset.yml": "started by a rule",
+    "event_ticket.yml": "started by a rule",
 }
 
 
