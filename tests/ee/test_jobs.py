@@ -81,14 +81,18 @@ def test_a_job_brings_up_the_pod_and_a_second_one_changes_nothing(controller, in
     assert {each["id"]: each["state"] for each in twin.status()["partitions"]} == dict.fromkeys(
         ("language", "notebook", "vision"), "ACTIVE"
     )
-    check = controller.run_template(BRING_UP, inventory, credentials, Launch(job_type="check"))
+    without_report = {**BRING_UP, "skip_tags": "report"}
+    check = controller.run_template(without_report, inventory, credentials, Launch(job_type="check"))
     assert (check.status, check.changed) == ("successful", 0), check.stdout
-    second = controller.run_template(BRING_UP, inventory, credentials)
+    second = controller.run_template(without_report, inventory, credentials)
     assert (second.status, second.changed) == ("successful", 0), second.stdout
+    # The report is a file on the control node, and each job has a new container.
+    third = controller.run_template(BRING_UP, inventory, credentials)
+    assert (third.status, third.changed_tasks) == ("successful", {"Write the rack report"}), third.stdout
     secrets = [
         value for each in credentials for name, value in each["inputs"].items() if name.endswith(("key", "word"))
     ]
-    for job in (first, check, second):
+    for job in (first, check, second, third):
         returned = "".join(path.read_text(errors="replace") for path in job.folder.rglob("*") if path.is_file())
         assert [secret for secret in secrets if secret in returned] == []
 

@@ -14,7 +14,7 @@ import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -69,6 +69,12 @@ class Job:
         return (self._artifacts / "stdout").read_text()
 
     @property
+    def changed_tasks(self) -> set[str]:
+        """Names of the tasks that changed something."""
+        events = (event["event_data"] for event in self._events if event["event"] == "runner_on_ok")
+        return {data["task"] for data in events if data["res"].get("changed")}
+
+    @property
     def changed(self) -> int:
         """Number of changed tasks over all hosts."""
         return sum(self._stats["changed"].values())
@@ -84,9 +90,13 @@ class Job:
         return self.folder / "artifacts" / _IDENT
 
     @property
-    def _stats(self) -> dict[str, Any]:
+    def _events(self) -> Iterator[dict[str, Any]]:
         for path in (self._artifacts / "job_events").glob("*.json"):
-            event = json.loads(path.read_text())
+            yield json.loads(path.read_text())
+
+    @property
+    def _stats(self) -> dict[str, Any]:
+        for event in self._events:
             if event["event"] == "playbook_on_stats":
                 found: dict[str, Any] = event["event_data"]
                 return found
