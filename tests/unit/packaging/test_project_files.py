@@ -23,6 +23,7 @@ from packaging.utils import canonicalize_name
 from tests import ROOT
 from tools import contract, prose
 from tools.suites import declarations
+from tools.suites.suite import Suite
 
 MAKEFILE = (ROOT / "Makefile").read_text()
 TARGETS = set(re.findall(r"^([a-z][a-z-]*):", MAKEFILE, flags=re.MULTILINE))
@@ -68,7 +69,7 @@ def expand(word: str, matrix: dict[str, list[str]]) -> list[str]:
     return matrix[reference[1]] if reference else [word]
 
 
-def commands(suite: declarations.Suite) -> list[str]:
+def commands(suite: Suite) -> list[str]:
     """Return the commands of a suite's target and of its prerequisites, and the lines of their scripts."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
     line = [*suite.command, "--dry-run", "--always-make"]
