@@ -26,7 +26,9 @@ ADDRESS = {"tor1": "10.1.3.111", "mgmt1": "10.1.3.121"}
 @st.composite
 def pods(draw: st.DrawFn) -> dict[str, Any]:
     """Draw a POD of one rack in the form of pod.yml, with the rack units of its machines in `units`."""
-    vlans = draw(st.lists(st.integers(1, 4094), min_size=5, max_size=5))
+    vlans = draw(st.lists(st.integers(1, 4094), min_size=5, max_size=5, unique=True))
+    if draw(st.booleans()):
+        vlans[1] = vlans[0]  # BMC and GW may share a VLAN
     tor = {"name": "tor1", "kind": "data", "model": DATA, "address": ADDRESS["tor1"]}
     if draw(st.booleans()):
         tor["uplinks"] = draw(st.lists(st.sampled_from(UPLINKS), min_size=1, unique=True))
