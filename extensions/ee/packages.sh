@@ -4,7 +4,8 @@
 #   packages.sh LIST
 set -eu
 missing=
-for package in $(sed 's/#.*//' "$1"); do
+packages=$(sed 's/#.*//' "$1")
+for package in $packages; do
     dpkg-query --show --showformat='${db:Status-Abbrev}\n' "$package" 2>/dev/null | grep -q '^ii' || missing="$missing $package"
 done
 [ -n "$missing" ] || exit 0
