@@ -19,25 +19,22 @@ _PACKED = ("src/openipu", "charts", "pyproject.toml")
 
 
 def files() -> Iterator[Path]:
-    """Yield the files of the checkout that git does not ignore. Raises ProcessError."""
+    """Yield the files of the checkout that the archive depends on, without ignored ones. Raises ProcessError."""
+    excluded = set(yaml.safe_load((CHECKOUT / "galaxy.yml").read_text())["build_ignore"])
     command = ["git", "-C", str(CHECKOUT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    names = run(command, "list the files of the checkout").split("\0")
-    yield from (path for path in sorted(CHECKOUT / name for name in names if name) if path.is_file())
+    for name in map(Path, sorted(run(command, "list the files of the checkout").split("\0"))):
+        packed = any(name.is_relative_to(source) for source in _PACKED)
+        if name.parts and (packed or name.parts[0] not in excluded) and (CHECKOUT / name).is_file():
+            yield CHECKOUT / name
 
 
 def inputs() -> list[str | Path]:
     """Return what the archive depends on: paths and files. Raises ProcessError."""
-    excluded = set(yaml.safe_load((CHECKOUT / "galaxy.yml").read_text())["build_ignore"])
-    found: list[str | Path] = []
-    for path in files():
-        name = path.relative_to(CHECKOUT)
-        if name.parts[0] not in excluded or name.is_relative_to(_PACKED[0]) or name.parts[0] in _PACKED[1:]:
-            found += [name.as_posix(), path]
-    return found
+    return [part for path in files() for part in (path.relative_to(CHECKOUT).as_posix(), path)]
 
 
 def copy_checkout(target: Path) -> None:
-    """Copy the files of the checkout. Raises ProcessError."""
+    """Copy the files that the archive depends on. Raises ProcessError."""
     for path in files():
         copy = target / path.relative_to(CHECKOUT)
         copy.parent.mkdir(parents=True, exist_ok=True)
