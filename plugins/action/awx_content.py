@@ -26,7 +26,7 @@ _PLAIN_INPUTS = (
     *("become_method", "become_username", "vault_id", "ca", "certificate"),
 )
 _SECRET_OPTIONS_OF_NOTIFICATIONS = ("password", "token", "account_token", "grafana_key", "headers")
-_SHORTEST_SECRET = 4  # shorter values, such as "true", also occur in other text
+_SHORTEST_SECRET = 5  # shorter values, such as "true", also occur in other text
 
 
 class ActionModule(ActionBase):
@@ -103,6 +103,11 @@ def _secrets(entries: list[Entry], connection: dict[str, t.Any]) -> set[str]:
         for name, value in (values.get("notification_configuration") or {}).items():
             if name in _SECRET_OPTIONS_OF_NOTIFICATIONS:
                 found |= _texts(value)
+        # Answers to password questions are among the variables of schedules and nodes.
+        found |= _texts(values.get("extra_data"))
+        for node in values.get("workflow_nodes") or []:
+            if isinstance(node, dict):
+                found |= _texts(node.get("extra_data"))
         for question in (values.get("survey_spec") or {}).get("spec") or []:
             if isinstance(question, dict) and question.get("type") == "password":
                 found |= _texts(question.get("default"))

@@ -13,12 +13,16 @@ import re
 import typing as t
 
 _DELIMITER = re.compile(r"\{(?=[{%#])")
+_OTHER_DELIMITERS = "#jinja2:"  # start of a text that defines delimiters of its own
 
 
 def untemplated(value: t.Any) -> t.Any:
-    """Return the value with a space inside of each delimiter that starts a template, in all texts and keys."""
+    """Return the value with a space inside of each delimiter that starts a template, in all texts and keys.
+
+    A text that defines other delimiters starts with a space.
+    """
     if isinstance(value, str):
-        return _DELIMITER.sub("{ ", value)
+        return (" " if value.startswith(_OTHER_DELIMITERS) else "") + _DELIMITER.sub("{ ", value)
     if isinstance(value, dict):
         return {untemplated(key): untemplated(each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):

@@ -87,6 +87,13 @@ def test_texts_of_requests_are_no_templates() -> None:
     assert not re.search(r"\{[{%#]", str(drift))
 
 
+def test_texts_of_requests_define_no_delimiters() -> None:
+    evil = "#jinja2: variable_start_string:'[['\n[[ lookup('pipe', 'id') ]]"
+    drift = FILTER["main"]({"payload": {"kind": "drift", "summary": [evil]}})
+    assert f"' {evil[:8]}" in str(drift) or f'" {evil[:8]}' in str(drift)
+    assert f"'{evil[:8]}" not in str(drift) and f'"{evil[:8]}' not in str(drift)
+
+
 @pytest.mark.parametrize("path", RULEBOOKS, ids=lambda path: path.stem)
 def test_rules_run_existing_playbooks_with_limits(path: Any) -> None:
     [ruleset] = yaml.safe_load(path.read_text())
