@@ -244,7 +244,8 @@ def test_hostile_requests_get_a_status_code(vipu_process: Start) -> None:
     for id in HOSTILE:
         calls += [
             lambda id=id: server.user.CreatePartition(partition(id), timeout=10),
-            lambda id=id: server.user.CreatePartition(partition("ok", 1, id), timeout=10),
+            # Without an allocation, the controller chooses one.
+            lambda id=id: server.user.CreatePartition(partition("ok", 1, id or "/"), timeout=10),
             lambda id=id: server.user.RemovePartition(virmgrpc.RemovePartitionRequest(partition_id=id), timeout=10),
             lambda id=id: server.user.ResetPartition(virmgrpc.ResetPartitionRequest(partition_id=id), timeout=10),
             lambda id=id: server.user.GetPartitionStatus(
