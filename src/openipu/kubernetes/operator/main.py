@@ -10,7 +10,6 @@ from pathlib import Path
 
 import click
 import structlog
-import uvicorn
 
 from openipu.kubernetes import options
 from openipu.kubernetes.cluster.client import ApiError, open_client
@@ -26,7 +25,7 @@ from openipu.kubernetes.operator.metrics_certificate import MetricsCertificate
 from openipu.kubernetes.operator.pod_controller import PodController
 from openipu.kubernetes.operator.proxy_client import ProxyClient
 from openipu.kubernetes.operator.replica import Replica
-from openipu.kubernetes.serving.servers import https, serve
+from openipu.kubernetes.serving.servers import http, https, serve
 from openipu.kubernetes.webhooks import registration
 from openipu.kubernetes.webhooks.server import WebhookOptions, WebhookServer
 from openipu.process import log
@@ -233,7 +232,7 @@ async def _serve(
         )
         ready = {"replica": replica.unready, **({"webhooks": webhooks.unready} if webhook_port else {})}
         health = probes.create({"replica": replica.stuck}, ready)
-        servers = [uvicorn.Config(health, host, health_port, log_config=None, access_log=False, lifespan="off")]
+        servers = [http(health, host, health_port)]
         background = [replica.election.run(lead)]
         if certificate is not None:
             scrapes = metrics.create(metrics.registry(meters, replica), metrics.Access(client))

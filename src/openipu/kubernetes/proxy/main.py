@@ -9,7 +9,6 @@ from typing import Protocol
 
 import click
 import structlog
-import uvicorn
 
 from openipu.kubernetes import options
 from openipu.kubernetes.cluster.client import CONFIG_MAPS, NAMESPACES, ApiError, Client, open_client
@@ -25,7 +24,7 @@ from openipu.kubernetes.proxy.reservations import Reservations
 from openipu.kubernetes.proxy.survey import Survey
 from openipu.kubernetes.proxy.sweep import Sweep
 from openipu.kubernetes.proxy.tracker import Tracker, TrackerError
-from openipu.kubernetes.serving.servers import serve
+from openipu.kubernetes.serving.servers import http, serve
 from openipu.process import log
 from openipu.process.failures import program_error
 
@@ -147,15 +146,8 @@ async def _serve(
         sweep = Sweep(client, records, reservations, sweep_seconds)
         served = app.create(reservations, records, survey, Accounts(client), (namespace, operator_account))
         large = {extender.PATH: extender_max_mib * _MIB} if scheduler_extender else {}
-        config = uvicorn.Config(
-            RequestLimits(served, read_timeout, write_timeout, large),
-            host,
-            port,
-            log_config=None,
-            access_log=False,
-            timeout_keep_alive=idle_timeout,
-            lifespan="off",
-        )
+        limited = RequestLimits(served, read_timeout, write_timeout, large)
+        config = http(limited, host, port, read_seconds=read_timeout, idle_seconds=idle_timeout)
         nodes = Nodes(client)
         runners: list[Runner] = [pool, reservations, survey, sweep]
         if advertise or scheduler_extender:

@@ -9,9 +9,13 @@ import ssl
 from collections.abc import Coroutine, Iterable, Iterator
 from typing import Any
 
+import h11
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from openipu.process.signals import stop_signal
+
+READ_SECONDS = 30  # time limit for the headers of a request
 
 
 class _Server(uvicorn.Server):
@@ -20,22 +24,83 @@ class _Server(uvicorn.Server):
         yield  # ``serve`` handles them
 
 
+class _Config(uvicorn.Config):
+    """Settings of a server, with a time limit for the headers of requests."""
+
+    def __init__(
+        self,
+        application: Any,
+        host: str,
+        port: int,
+        *,
+        read_seconds: float = READ_SECONDS,
+        timeout_keep_alive: int = 5,
+        limit_concurrency: int | None = None,
+    ) -> None:
+        super().__init__(
+            application,
+            host,
+            port,
+            http=_Connection,
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            timeout_keep_alive=timeout_keep_alive,
+            limit_concurrency=limit_concurrency,
+        )
+        self.read_seconds = read_seconds
+
+
+class _Connection(H11Protocol):
+    """A connection that is closed when the headers of a request do not arrive in time.
+
+    uvicorn limits the time between two requests only.
+    """
+
+    _limit: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._set_limit()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._set_limit()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        if self._limit is not None:
+            self._limit.cancel()
+
+    def _set_limit(self) -> None:
+        waits = self.conn.their_state is h11.IDLE
+        if waits and self._limit is None:
+            assert isinstance(self.config, _Config)
+            self._limit = self.loop.call_later(self.config.read_seconds, self.transport.close)
+        elif not waits and self._limit is not None:
+            self._limit.cancel()
+            self._limit = None
+
+
+def http(
+    application: Any, host: str, port: int, *, read_seconds: float = READ_SECONDS, idle_seconds: int = 5
+) -> uvicorn.Config:
+    """Return an HTTP server.
+
+    It closes a connection when the headers of a request do not arrive in ``read_seconds``, or when no request
+    starts for ``idle_seconds``.
+    """
+    return _Config(application, host, port, read_seconds=read_seconds, timeout_keep_alive=idle_seconds)
+
+
 def https(
     application: Any, host: str, port: int, context: ssl.SSLContext, max_connections: int | None = None
 ) -> uvicorn.Config:
     """Return an HTTPS server. Changes of the context apply to the next connection.
 
-    Requests on connections beyond ``max_connections`` receive status 503.
+    Requests on connections beyond ``max_connections`` receive status 503. Headers must arrive in 30 seconds.
     """
-    config = uvicorn.Config(
-        application,
-        host,
-        port,
-        log_config=None,
-        access_log=False,
-        lifespan="off",
-        limit_concurrency=max_connections,
-    )
+    config = _Config(application, host, port, limit_concurrency=max_connections)
     config.load()
     config.ssl = context
     return config
