@@ -240,6 +240,7 @@ format: venv ## format the sources
 	ruff check --fix .
 	ruff format .
 
+NO_DATABASE := alembic mako markupsafe sqlalchemy # only the controller uses them
 lock: ## upgrade the locked requirements
 	.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 	  --custom-compile-command "make lock" requirements/bootstrap.in -o requirements/bootstrap.txt
@@ -250,7 +251,8 @@ lock: ## upgrade the locked requirements
 	.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 	  --custom-compile-command "make lock" --constraint requirements/dev.txt pyproject.toml -o roles/openipu/files/requirements.txt
 	.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
-	  --custom-compile-command "make lock" --extra kubernetes --constraint requirements/dev.txt pyproject.toml -o images/requirements.txt
+	  --custom-compile-command "make lock" --extra kubernetes --constraint requirements/dev.txt \
+	  $(NO_DATABASE:%=--no-emit-package %) pyproject.toml -o images/requirements.txt
 	.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 	  --custom-compile-command "make lock" requirements/browser.in -o requirements/browser.txt
 	.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
