@@ -22,7 +22,7 @@ PUBLIC = hostile.methods(virmgrpc.service("VersionService"))
 TENANT = hostile.methods(virmgrpc.service("UserService"), admin.service("TenantService"))
 ADMIN = hostile.methods(admin.service("AdminService"))
 REJECTED = {grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED}
-OWN, FOREIGN, ABSENT = "own", "foreign", "nothing"
+OWN, FOREIGN, SPARE, ABSENT = "own", "foreign", "spare", "nothing"
 
 Metadata = tuple[tuple[str, str | bytes], ...]
 Outcome = tuple[grpc.StatusCode, str]
@@ -33,7 +33,10 @@ def credentials(user: str, key: str) -> Metadata:
 
 
 class SecurePod:
-    """Secure controller with two tenants. The objects of each have the id ``own`` or ``foreign``."""
+    """Secure controller with two tenants. The objects of each have the id ``own`` or ``foreign``.
+
+    The machine of agent and cluster ``spare`` is in no allocation. User ``everywhere`` may use all allocations.
+    """
 
     def __init__(self, server: InProcess, machines: Machines) -> None:
         self.server = server
@@ -43,13 +46,14 @@ class SecurePod:
         request = admin.ApplyRequest(
             agents=[
                 admin.AgentSpec(id=id, host=agent.host, port=agent.port, take_over=True)
-                for id, agent in zip((OWN, FOREIGN), machines.agents, strict=False)
+                for id, agent in zip((OWN, FOREIGN, SPARE), machines.agents, strict=False)
             ],
-            clusters=[admin.ClusterSpec(id=id, agent_ids=[id]) for id in (OWN, FOREIGN)],
+            clusters=[admin.ClusterSpec(id=id, agent_ids=[id]) for id in (OWN, FOREIGN, SPARE)],
             allocations=[admin.AllocationSpec(id=id, cluster_id=id, size=1) for id in (OWN, FOREIGN)],
             users=[
                 *(admin.UserSpec(id=id, allocation_ids=[id]) for id in (OWN, FOREIGN)),
                 admin.UserSpec(id="homeless"),
+                admin.UserSpec(id="everywhere", all_allocations=True),
                 admin.UserSpec(id="removed", allocation_ids=[OWN]),
             ],
         )
@@ -57,6 +61,7 @@ class SecurePod:
         release_shares(server, metadata=self.root)
         self.tenant = credentials(OWN, keys[OWN])
         self.homeless = credentials("homeless", keys["homeless"])
+        self.everywhere = credentials("everywhere", keys["everywhere"])
         for id in (OWN, FOREIGN):
             server.user.CreatePartition(partition(id, 1, id), metadata=credentials(id, keys[id]), timeout=10)
             wait_active(server, id, metadata=self.root)
@@ -127,7 +132,7 @@ def all_rights(user: Any) -> auth.Caller:
 @pytest.mark.defence("openipu.vipu.api.auth._caller", all_rights)
 def test_tenants_cannot_administer(secure_pod: SecurePod) -> None:
     before = secure_pod.records()
-    for metadata in (secure_pod.tenant, secure_pod.homeless):
+    for metadata in (secure_pod.tenant, secure_pod.homeless, secure_pod.everywhere):
         for method in ADMIN:
             for request in requests(method, OWN):
                 code, _ = secure_pod.call(method, metadata, request)
@@ -177,6 +182,78 @@ def test_tenants_get_no_ipus_outside_of_their_allocations(secure_pod: SecurePod)
     assert secure_pod.records() == before
     assert secure_pod.call(create, secure_pod.tenant, small)[0] is grpc.StatusCode.OK
     assert secure_pod.server.server.controller.state.partitions["new"].allocation == OWN
+
+
+def administrators_of_all(user: Any) -> auth.Caller:
+    """Give users of all allocations the rights of an administrator."""
+    every = user.all_allocations or user.role is Role.ADMIN
+    return auth.Caller(user.id, None if every else frozenset(user.allocations))
+
+
+@pytest.mark.defence("openipu.vipu.api.auth._caller", administrators_of_all)
+def test_users_of_all_allocations_get_nothing_outside_of_allocations(secure_pod: SecurePod) -> None:
+    before = secure_pod.records()
+    for method in TENANT:
+        responses = []
+        for id in (SPARE, ABSENT):
+            request = hostile.plausible(method.request, id)
+            if method.path.endswith("/CreatePartition"):
+                request.requirements.allocation_id = ""
+            code, details = secure_pod.call(method, secure_pod.everywhere, request)
+            responses.append((code, details.replace(id, "")))
+        assert responses[0] == responses[1], method.path
+    listed = secure_pod.server.user.ListIPUAttributes(
+        virmgrpc.ListIPUAttributesRequest(), metadata=secure_pod.everywhere, timeout=10
+    )
+    assert [entry.agent for entry in listed.entries] == [FOREIGN, OWN]
+    assert secure_pod.records() == before
+
+
+def test_users_of_all_allocations_use_them_like_their_tenants(secure_pod: SecurePod) -> None:
+    """They get the same response as the tenant of each allocation, also of one that is created later."""
+    server, root = secure_pod.server, secure_pod.root
+    later = admin.AllocationSpec(id=SPARE, cluster_id=SPARE, size=1)
+    server.admin.CreateAllocation(admin.CreateAllocationRequest(spec=later), metadata=root, timeout=10)
+    server.user.CreatePartition(partition(SPARE, 1, SPARE), metadata=secure_pod.everywhere, timeout=10)
+    wait_active(server, SPARE, metadata=root)
+    for metadata, found in (
+        (secure_pod.everywhere, [FOREIGN, OWN, SPARE]),
+        (secure_pod.tenant, [OWN]),
+        (secure_pod.homeless, []),
+    ):
+        allocations = server.tenant.ListAllocations(admin.ListAllocationsRequest(), metadata=metadata, timeout=10)
+        partitions = server.user.ListPartitions(virmgrpc.ListPartitionsRequest(), metadata=metadata, timeout=10)
+        assert [each.spec.id for each in allocations.allocations] == found
+        assert [each.id for each in partitions.partitions] == found
+    for method in TENANT:
+        if method.path.rpartition("/")[2].startswith(("Get", "CountFits", "ListIPUAttributes")):
+            request = hostile.plausible(method.request, OWN)
+            responses = [secure_pod.call(method, who, request) for who in (secure_pod.everywhere, secure_pod.tenant)]
+            assert responses[0] == responses[1], method.path
+            assert responses[0][0] not in REJECTED | {grpc.StatusCode.NOT_FOUND}, method.path
+
+
+@pytest.mark.parametrize(
+    ("rights", "visible"),
+    [
+        ({}, []),
+        ({"allocation_ids": [FOREIGN]}, [FOREIGN]),
+        ({"all_allocations": True}, [FOREIGN, OWN]),
+    ],
+    ids=["none", "one", "all"],
+)
+@pytest.mark.parametrize("id", [OWN, "homeless", "everywhere", "new"])
+def test_changed_rights_apply_to_the_next_call(
+    secure_pod: SecurePod, id: str, rights: dict[str, Any], visible: list[str]
+) -> None:
+    """A list that is empty is never a user of all allocations, neither on creation nor after a change."""
+    request = admin.ApplyRequest(users=[admin.UserSpec(id=id, **rights)])
+    keys = secure_pod.server.admin.Apply(request, metadata=secure_pod.root, timeout=10).access_keys
+    known = {OWN: secure_pod.tenant, "homeless": secure_pod.homeless, "everywhere": secure_pod.everywhere}
+    metadata = known.get(id) or credentials(id, keys[id])
+    list_partitions = secure_pod.server.user.ListPartitions
+    found = list_partitions(virmgrpc.ListPartitionsRequest(), metadata=metadata, timeout=10)
+    assert [each.id for each in found.partitions] == visible
 
 
 @pytest.mark.long

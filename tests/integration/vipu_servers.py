@@ -21,7 +21,7 @@ from openipu.twin.machine.machine import MachineSpec
 from openipu.twin.rack.rack import Rack
 from openipu.vipu.api.endpoints import ListenAddress
 from openipu.vipu.domain import rules
-from openipu.vipu.domain.context import Context
+from openipu.vipu.domain.context import Allowed, Context
 from openipu.vipu.domain.model import Change, Device, Kind, Operation, Partition, Put, ReadyState, Topology
 from openipu.vipu.domain.specs import Removal
 from openipu.vipu.domain.state import State
@@ -66,6 +66,12 @@ class InstantLife:
     def cluster_under_test(self) -> str:
         return ""
 
+    def cluster_test(self) -> None:
+        return None
+
+    def cluster_test_results(self) -> dict[str, Any]:
+        return {}
+
     def take_over(self, agent_ids: Any) -> Future[dict[str, Any]]:
         done: Future[dict[str, Any]] = Future()
         done.set_result({})
@@ -85,13 +91,13 @@ class InstantLife:
     def release_quarantine(self, agent_id: str, partition_id: str) -> Future[list[Any]]:
         return self.quarantine()
 
-    def remove_partition(self, id: str, force: bool, allowed: frozenset[str] | None = None) -> Future[None]:
+    def remove_partition(self, id: str, force: bool, allowed: Allowed | None = None) -> Future[None]:
         def command(state: State) -> tuple[Sequence[Change], None]:
             return rules.remove(state, Removal(Kind.PARTITION, id, force), Context(self.down, allowed)), None
 
         return self.records.submit(command)
 
-    def reset_partition(self, id: str, relocatable: bool, allowed: frozenset[str] | None = None) -> Future[None]:
+    def reset_partition(self, id: str, relocatable: bool, allowed: Allowed | None = None) -> Future[None]:
         def command(state: State) -> tuple[Sequence[Change], None]:
             record = replace(state.partitions[id], ready=ReadyState.PENDING, operation=Operation.RESETTING)
             return [Put(record)], None

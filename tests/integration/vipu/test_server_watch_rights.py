@@ -135,6 +135,25 @@ def test_an_allocation_that_is_taken_away_is_removed_from_the_view(
     until(lambda: found.objects == {})
 
 
+def test_a_user_of_all_allocations_sees_new_ones(tenants: Tenants, start: Callable[..., Watcher]) -> None:
+    root, alice, bob = tenants
+    found = start(alice).wait(settle(root))
+    found.wait(set_user(root, "alice", allocations=(), all_allocations=True))
+    assert found.ids("partition") == ["pa", "pb"]
+    spec = admin.AllocationSpec(id="a3", cluster_id="cl0", size=1)
+    root("admin", "CreateAllocation", admin.CreateAllocationRequest(spec=spec))
+    alice.create("pc", "a3")
+    found.wait(settle(root))
+    assert found.objects == listed_by_tenant(root.client, metadata=alice.metadata)
+    assert found.ids("allocation") == ["a1", "a2", "a3"]
+    found.stop()
+    set_user(root, "alice", allocations=("a1",), all_allocations=False)
+    bob.create("pb2", "a2")
+    resumed = start(alice, after=found).wait(settle(root))
+    assert resumed.objects == listed_by_tenant(root.client, metadata=alice.metadata)
+    assert resumed.ids("allocation") == ["a1"]
+
+
 def test_a_user_continues_across_a_change_of_its_rights(tenants: Tenants, start: Callable[..., Watcher]) -> None:
     root, alice, bob = tenants
     first = start(alice).wait(settle(root))

@@ -118,7 +118,10 @@ OPTIONS = {
     "AddCertificateRequest": ("vipu_user", {"user_id": "id", "signing_request": "certificate"}),
     "ListCertificatesRequest": ("vipu_user", {"user_id": "id"}),
     "RevokeCertificateRequest": ("vipu_user", {"user_id": "id", "key": "revoked_certificates"}),
-    "UserSpec": ("vipu_user", {"id": "id", "role": "role", "allocation_ids": "allocations"}),
+    "UserSpec": (
+        "vipu_user",
+        {"id": "id", "role": "role", "allocation_ids": "allocations", "all_allocations": "allocations"},
+    ),
     "ApplyRequest": (
         "vipu_pod",
         {

@@ -281,7 +281,13 @@ class AdminService:
 
     def _new_user(self, message: Message) -> tuple[User, str]:
         spec = messages.user_spec(message)
-        return auth.new_user(spec.id, spec.role, spec.allocations, shared_certificate=self._shared_certificates)
+        return auth.new_user(
+            spec.id,
+            spec.role,
+            spec.allocations,
+            all_allocations=spec.all_allocations,
+            shared_certificate=self._shared_certificates,
+        )
 
     def _agent(self, state: State, agent: Agent, *, facts: bool) -> Message:
         return messages.agent_message(

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from openipu.shared.vipu.client import ACCESS_KEY_METADATA, USER_ID_METADATA
 from openipu.vipu.domain import certificates
+from openipu.vipu.domain.context import ALL_ALLOCATIONS, Allowed
 from openipu.vipu.domain.model import Role, User
 from openipu.vipu.domain.state import State
 from openipu.vipu.tls import user_certificates
@@ -37,12 +38,17 @@ class AuthError(Exception):
 class Caller:
     """Authenticated caller.
 
-    ``allowed``: ids of the allocations that it may use; None for an administrator, who may use all.
+    ``allowed``: allocations that it may use, None for an administrator, who may manage all objects too.
     ``user`` is empty on a controller without ``--secure``, which has no users.
     """
 
     user: str = ""
-    allowed: frozenset[str] | None = None
+    allowed: Allowed | None = None
+
+    @property
+    def administrator(self) -> bool:
+        """Return whether it has all rights. A user of all allocations has not."""
+        return self.allowed is None
 
 
 UNAUTHENTICATED_ADMINISTRATOR = Caller()
@@ -50,12 +56,26 @@ UNAUTHENTICATED_ADMINISTRATOR = Caller()
 
 
 def new_user(
-    id: str, role: Role, allocations: tuple[str, ...], *, shared_certificate: bool = False
+    id: str,
+    role: Role,
+    allocations: tuple[str, ...],
+    *,
+    all_allocations: bool = False,
+    shared_certificate: bool = False,
 ) -> tuple[User, str]:
     """Return a user with a new access key, and the key itself, which is not stored."""
     key = "".join(secrets.choice(_KEY_ALPHABET) for _ in range(_KEY_LENGTH))
     salt = secrets.token_hex(16)
-    return User(id, role, allocations, hash_key(salt, key), salt, shared_certificate=shared_certificate), key
+    user = User(
+        id,
+        role,
+        allocations,
+        hash_key(salt, key),
+        salt,
+        shared_certificate=shared_certificate,
+        all_allocations=all_allocations,
+    )
+    return user, key
 
 
 def hash_key(salt: str, key: str) -> str:
@@ -145,4 +165,6 @@ class Authenticator:
 
 
 def _caller(user: User) -> Caller:
-    return Caller(user.id, None if user.role is Role.ADMIN else frozenset(user.allocations))
+    if user.role is Role.ADMIN:
+        return Caller(user.id)
+    return Caller(user.id, ALL_ALLOCATIONS if user.all_allocations else frozenset(user.allocations))

@@ -286,12 +286,22 @@ def allocation_message(
 
 def user_spec(message: Message) -> UserSpec:
     """Return the spec in a ``UserSpec``."""
-    return UserSpec(message.id, _ROLES.get(message.role, cast(Role, str(message.role))), tuple(message.allocation_ids))
+    return UserSpec(
+        message.id,
+        _ROLES.get(message.role, cast(Role, str(message.role))),
+        tuple(message.allocation_ids),
+        message.all_allocations,
+    )
 
 
 def user_message(user: User) -> Message:
     """Return a ``UserSpec`` message. Keys and their hashes never leave the controller."""
-    return admin.UserSpec(id=user.id, role=2 if user.role is Role.ADMIN else 1, allocation_ids=user.allocations)
+    return admin.UserSpec(
+        id=user.id,
+        role=2 if user.role is Role.ADMIN else 1,
+        allocation_ids=user.allocations,
+        all_allocations=user.all_allocations,
+    )
 
 
 def certificate_message(certificate: Certificate) -> Message:

@@ -81,7 +81,7 @@ class RequestGuard(grpc.GenericRpcHandler):  # type: ignore[misc]
             if not method.unauthenticated:
                 raise
             return Group.ANONYMOUS, UNAUTHENTICATED_ADMINISTRATOR
-        return Group.ADMINISTRATORS if caller.allowed is None else Group.USERS, caller
+        return Group.ADMINISTRATORS if caller.administrator else Group.USERS, caller
 
     def _find(self, details: grpc.HandlerCallDetails) -> Method | None:
         path = details.method

@@ -79,7 +79,7 @@ class Method:
 
     def check(self, caller: Caller) -> None:
         """Raise RuleError when the caller may not use this method."""
-        if self.admin_only and caller.allowed is not None:
+        if self.admin_only and not caller.administrator:
             raise RuleError(
                 Code.PERMISSION_DENIED,
                 f"Cannot call {self.name}: only administrators may do this. Use the key of an administrator.",

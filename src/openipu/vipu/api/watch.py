@@ -23,8 +23,9 @@ from openipu.vipu.api import watch_messages
 from openipu.vipu.api.auth import Caller
 from openipu.vipu.api.convert import KINDS, Message
 from openipu.vipu.api.reply_stream import ReplyStream
+from openipu.vipu.domain.context import Allowed
 from openipu.vipu.domain.errors import Code, RuleError
-from openipu.vipu.domain.history import EVERYTHING, Event, Key, Merged, View, snapshot, transition
+from openipu.vipu.domain.history import Event, Key, Merged, View, rights_of, snapshot, transition
 from openipu.vipu.domain.model import Kind
 from openipu.vipu.domain.state import State
 from openipu.vipu.metrics.catalog import CONTROLLER
@@ -70,14 +71,14 @@ class _Watcher:
     position: int  # revision of the last events; 0 before the snapshot
     synced: bool = False  # whether a reply with a revision was sent
     verified: int = 0  # revision at which ``allowed`` was read
-    allowed: frozenset[str] | None = frozenset()
+    allowed: Allowed | None = frozenset()
     pending: deque[Event | Message] = field(default_factory=deque)  # up to ``position``
     sending: bool = False
     last: float = 0.0  # time of the last reply
     checked: float = 0.0  # time at which ``allowed`` was read
     failure: Exception | None = None
 
-    def visible(self, allowed: frozenset[str] | None) -> frozenset[str] | None:
+    def visible(self, allowed: Allowed | None) -> Allowed | None:
         """Return the visible allocations of a caller with these rights."""
         if not self.allocation:
             return allowed
@@ -130,7 +131,7 @@ class Watches(Collector):
         watcher = _Watcher(
             stream,
             caller.user,
-            caller.allowed is None,
+            caller.administrator,
             request.allocation_id,
             View(frozenset(), kinds, frozenset(request.ids)),
             request.since_revision,
@@ -246,12 +247,12 @@ class Watches(Collector):
         watcher.pending.extend(watch_messages.prepare(state, event) for event in events)
         watcher.view, watcher.position = new, revision
 
-    def _former_rights(self, watcher: _Watcher, merged: dict[Key, Merged]) -> frozenset[str] | None:
+    def _former_rights(self, watcher: _Watcher, merged: dict[Key, Merged]) -> Allowed | None:
         """Return the rights that the user had at its position. Raises CompactedError when its role has changed."""
         own = merged.get((Kind.USER, watcher.user))
         if own is None:
             return watcher.allowed
-        former = None if own.before == EVERYTHING else frozenset(own.before or ())
+        former = rights_of(own.before or ())
         if own.before is None or (former is None) != (watcher.allowed is None):
             raise _RightsChangedError(watcher.position)
         return former

@@ -76,7 +76,7 @@ def missing(kind: Kind, id: str) -> RuleViolation:
 
 def missing_or_hidden(kind: Kind, id: str, context: Context) -> RuleViolation:
     """Return the violation by a missing object, the same for one that is hidden from the caller."""
-    if context.allowed is None:
+    if context.administrator:
         return missing(kind, id)
     return RuleViolation(Code.NOT_FOUND, f"{kind} {quoted(id)} does not exist, or you may not use it")
 

@@ -20,12 +20,12 @@ def locate(state: State, spec: PartitionSpec, context: Context) -> tuple[Allocat
     """
     if not spec.cluster:
         raise invalid("a list of IPUs needs a cluster")
-    if context.allowed is not None:
+    if not context.administrator:
         _check_usable(state, spec, context)
     cluster = state.clusters.get(spec.cluster)
     if cluster is None:
         raise missing(Kind.CLUSTER, spec.cluster)
-    if context.allowed is None and len(spec.ipus) > IPUS_PER_MACHINE * len(cluster.agents):
+    if context.administrator and len(spec.ipus) > IPUS_PER_MACHINE * len(cluster.agents):
         raise invalid(
             f"it lists {len(spec.ipus)} IPUs, but cluster {quoted(cluster.id)} has only "
             f"{IPUS_PER_MACHINE * len(cluster.agents)}"

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from openipu.vipu.domain.context import ALL_ALLOCATIONS, Allowed
 from openipu.vipu.domain.model import Allocation, Change, Cluster, Delete, Kind, Partition, Record, Role, User
 from openipu.vipu.domain.state import State
 
@@ -22,6 +23,9 @@ Changed = dict[Key, Scopes | None]
 
 EVERYTHING: Scopes = ("*",)
 """Scopes of an administrator. No allocation has this id."""
+
+ALL_ALLOCATIONS_SCOPES: Scopes = ("+",)
+"""Scopes of a user of all allocations. No allocation has this id."""
 
 _ORDER = {kind: position for position, kind in enumerate(Kind)}
 
@@ -41,7 +45,7 @@ class View:
     ``allowed``: allocations whose objects are visible, None for all objects. ``ids``: empty for all ids.
     """
 
-    allowed: frozenset[str] | None
+    allowed: Allowed | None
     kinds: frozenset[Kind]
     ids: frozenset[str] = frozenset()
 
@@ -72,8 +76,17 @@ def scopes_of(record: Record | None) -> Scopes | None:
     if isinstance(record, Allocation):
         return (record.id,)
     if isinstance(record, User):
-        return EVERYTHING if record.role is Role.ADMIN else record.allocations
+        if record.role is Role.ADMIN:
+            return EVERYTHING
+        return ALL_ALLOCATIONS_SCOPES if record.all_allocations else record.allocations
     return ()
+
+
+def rights_of(scopes: Scopes) -> Allowed | None:
+    """Return the rights of a user whose record has these scopes: the inverse of ``scopes_of``."""
+    if scopes == EVERYTHING:
+        return None
+    return ALL_ALLOCATIONS if scopes == ALL_ALLOCATIONS_SCOPES else frozenset(scopes)
 
 
 def changed_objects(old: State, new: State, changes: Iterable[Change]) -> Changed:
@@ -146,7 +159,7 @@ def transition(state: State, merged: Mapping[Key, Merged], old: View, new: View,
         elif old.shows(change.before):
             removed.append(Event(key, None, change.revision))
     if old.allowed != new.allowed:
-        before, after = old.allowed or frozenset(), new.allowed or frozenset()
+        before, after = _existing(state, old.allowed), _existing(state, new.allowed)
         present += [
             Event(key, state.table(key[0])[key[1]], revision)
             for key in _objects_in(state, after - before)
@@ -162,12 +175,16 @@ def transition(state: State, merged: Mapping[Key, Merged], old: View, new: View,
     return removed + present
 
 
+def _existing(state: State, allowed: Allowed | None) -> frozenset[str]:
+    """Return the existing allocations of a user."""
+    return frozenset(id for id in state.allocations if allowed is not None and id in allowed)
+
+
 def _objects_in(state: State, allocations: Iterable[str]) -> Iterator[Key]:
     for id in allocations:
-        if id in state.allocations:
-            yield Kind.ALLOCATION, id
-            for partition in state.partitions_in.get(id, ()):
-                yield Kind.PARTITION, partition
+        yield Kind.ALLOCATION, id
+        for partition in state.partitions_in.get(id, ()):
+            yield Kind.PARTITION, partition
 
 
 def _rank(event: Event) -> tuple[int, str]:

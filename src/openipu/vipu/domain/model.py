@@ -232,6 +232,7 @@ class User:
     """User of a secure controller; the access key is stored as a salted hash only.
 
     ``shared_certificate``: until it has certificates of its own, the user may call with any that is not another's.
+    ``all_allocations``: the user may use present and future allocations; ``allocations`` is then empty.
     """
 
     id: str
@@ -241,6 +242,7 @@ class User:
     key_salt: str
     certificates: tuple[Certificate, ...] = ()
     shared_certificate: bool = False
+    all_allocations: bool = False
 
     kind = Kind.USER
 

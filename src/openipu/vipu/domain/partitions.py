@@ -186,7 +186,8 @@ def _segments(spec: PartitionSpec, cluster: Cluster) -> int:
             f"with at least one IPU-Machine ({IPUS_PER_MACHINE} IPUs) in each"
         )
     if not 1 <= segments <= cluster.num_ilds:
-        raise invalid(f"cluster {quoted(cluster.id)} has {cluster.num_ilds} IPU-Link domains, not {segments}")
+        number = f"{cluster.num_ilds} IPU-Link domain{'' if cluster.num_ilds == 1 else 's'}"
+        raise invalid(f"cluster {quoted(cluster.id)} has {number}, not {segments}")
     least = placement.segments_for(spec.size, cluster.machines_per_ild)
     if segments < least:
         ipus = IPUS_PER_MACHINE * cluster.machines_per_ild
@@ -256,7 +257,7 @@ def _candidates_in_all_clusters(state: State, spec: PartitionSpec, context: Cont
         return found
     if violations:
         raise violations[0]
-    if context.allowed is not None:
+    if not context.administrator:
         raise RuleViolation(Code.NOT_FOUND, "there is no allocation that you may use")
     raise RuleViolation(Code.FAILED_PRECONDITION, "there is no allocation. Create one first")
 
@@ -264,7 +265,7 @@ def _candidates_in_all_clusters(state: State, spec: PartitionSpec, context: Cont
 def _usable(state: State, cluster: str, context: Context) -> list[Allocation]:
     ids = sorted(id for id in state.allocations_in.get(cluster, ()) if context.may_use(id))
     if not ids:
-        if cluster not in state.clusters or context.allowed is not None:
+        if cluster not in state.clusters or not context.administrator:
             raise missing_or_hidden(Kind.CLUSTER, cluster, context)
         raise RuleViolation(Code.FAILED_PRECONDITION, f"cluster {quoted(cluster)} has no allocation. Create one first")
     return [state.allocations[id] for id in ids]

@@ -163,7 +163,7 @@ def _removals(state: State, record: Record, recreated: Collection[str]) -> list[
 
 
 def _may_manage(kind: Kind, context: Context) -> None:
-    if kind is not Kind.PARTITION and context.allowed is not None:
+    if kind is not Kind.PARTITION and not context.administrator:
         raise RuleViolation(Code.PERMISSION_DENIED, "only administrators may do this")
 
 

@@ -62,6 +62,7 @@ class UserSpec:
     id: str
     role: Role
     allocations: tuple[str, ...] = ()
+    all_allocations: bool = False
 
     kind = Kind.USER
 

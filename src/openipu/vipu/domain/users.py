@@ -27,11 +27,12 @@ def make_user(state: State, spec: UserSpec | User, context: Context) -> User:
 def change_user(state: State, current: User, spec: UserSpec | User, context: Context) -> User:
     """Return the user with another role or other allocations; the access key is kept."""
     role, allocations = _role(spec), _rights(state, spec)
-    if role == current.role and set(allocations) == set(current.allocations):
+    kept = set(allocations) == set(current.allocations) and spec.all_allocations == current.all_allocations
+    if role == current.role and kept:
         return current
     if role is not Role.ADMIN:
         check_admin_stays(state, current, context)
-    return replace(current, role=role, allocations=allocations)
+    return replace(current, role=role, allocations=allocations, all_allocations=spec.all_allocations)
 
 
 def check_admin_stays(state: State, user: User, context: Context) -> None:
@@ -62,6 +63,8 @@ def _role(spec: UserSpec | User) -> Role:
 
 
 def _rights(state: State, spec: UserSpec | User) -> tuple[str, ...]:
+    if spec.all_allocations and spec.allocations:
+        raise invalid("it lists allocations, and also requests all of them. Choose one")
     if len(spec.allocations) > MAX_ALLOCATIONS_PER_USER:
         raise invalid(f"a user can have at most {MAX_ALLOCATIONS_PER_USER} allocations, not {len(spec.allocations)}")
     check_distinct("allocation", spec.allocations)

@@ -16,6 +16,7 @@ from openipu.vipu.tls.load import ClientCredentials
 if TYPE_CHECKING:
     from openipu.vipu.cluster_test.model import Test
     from openipu.vipu.cluster_test.results import Results, Run
+    from openipu.vipu.domain.context import Allowed
     from openipu.vipu.domain.errors import RuleError
     from openipu.vipu.metrics.meters import Meters
 
@@ -95,7 +96,7 @@ class Lifecycle(Protocol):
     def stop_cluster_test(self, run_id: str = "") -> Future[Run | None]:
         """Stop the run in progress, if its id is ``run_id`` or that is empty. Return the last run once it has ended."""
 
-    def remove_partition(self, id: str, force: bool, allowed: frozenset[str] | None = None) -> Future[None]:
+    def remove_partition(self, id: str, force: bool, allowed: Allowed | None = None) -> Future[None]:
         """Remove a partition. The future completes when its IPUs are free and its record is deleted.
 
         With ``force`` it completes when the record is deleted; agents that are up release the partition
@@ -103,7 +104,7 @@ class Lifecycle(Protocol):
         NOT_FOUND for this caller.
         """
 
-    def reset_partition(self, id: str, relocatable: bool, allowed: frozenset[str] | None = None) -> Future[None]:
+    def reset_partition(self, id: str, relocatable: bool, allowed: Allowed | None = None) -> Future[None]:
         """Reset a partition. The future completes when the state RESETTING is durable.
 
         With ``relocatable`` the partition moves when one of its machines is Down and other IPUs are free.

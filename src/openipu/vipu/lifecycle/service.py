@@ -17,7 +17,7 @@ from openipu.vipu.cluster_test.model import Test
 from openipu.vipu.cluster_test.results import Results, Run
 from openipu.vipu.cluster_test.runs import Runs
 from openipu.vipu.domain import partition_state, rules
-from openipu.vipu.domain.context import Context
+from openipu.vipu.domain.context import Allowed, Context
 from openipu.vipu.domain.errors import RuleError, RuleViolation, missing_or_hidden, quoted
 from openipu.vipu.domain.model import Agent, Allocation, Change, Cluster, Delete, Kind, Partition, Put, Record
 from openipu.vipu.domain.specs import Removal
@@ -137,7 +137,7 @@ class LifecycleService:
         """Stop the run in progress and return the last run."""
         return self._calls.submit(self._tests.stop(run_id))
 
-    def remove_partition(self, id: str, force: bool, allowed: frozenset[str] | None = None) -> Future[None]:
+    def remove_partition(self, id: str, force: bool, allowed: Allowed | None = None) -> Future[None]:
         """Remove a partition. With ``force``, agents that are up release it afterwards."""
 
         def command(state: State) -> tuple[Sequence[Change], Partition | None]:
@@ -164,7 +164,7 @@ class LifecycleService:
         self._records.submit(command).add_done_callback(durable)
         return done
 
-    def reset_partition(self, id: str, relocatable: bool, allowed: frozenset[str] | None = None) -> Future[None]:
+    def reset_partition(self, id: str, relocatable: bool, allowed: Allowed | None = None) -> Future[None]:
         """Reset a partition. With ``relocatable``, move it when one of its machines is Down and IPUs are free."""
 
         def command(state: State) -> tuple[Sequence[Change], None]:

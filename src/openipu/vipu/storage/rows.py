@@ -65,7 +65,7 @@ _PUT_PARTITION = _upsert("partitions", *_PARTITION_COLUMNS, "checksum")
 _PUT_ERROR = _insert("partition_errors", "partition", "position", "message")
 _PUT_IPU = _insert("partition_ipus", "agent", "ipu", "partition", "segment", "routing_id")
 _PUT_DEVICE = _insert("devices", "agent", "ipu", *_DEVICE_COLUMNS)
-_PUT_USER = _upsert("users", "role", "key_hash", "key_salt", "shared_certificate", "checksum")
+_PUT_USER = _upsert("users", "role", "key_hash", "key_salt", "shared_certificate", "all_allocations", "checksum")
 _PUT_CERTIFICATE = _insert("user_certificates", "key", "user", "position", "serial", "not_after", "revoked")
 _PUT_REVOKED_KEY = _upsert("revoked_keys", "user", "serial", "not_after", "checksum")
 _PUT_USER_ALLOCATION = _insert("user_allocations", "user", "position", "allocation")
@@ -125,8 +125,8 @@ def put_users(connection: sqlite3.Connection, users: Sequence[User], checksums: 
     connection.executemany(
         _PUT_USER,
         [
-            (user.id, user.role, user.key_hash, user.key_salt, user.shared_certificate, checksums[user.id])
-            for user in users
+            (u.id, u.role, u.key_hash, u.key_salt, u.shared_certificate, u.all_allocations, checksums[u.id])
+            for u in users
         ],
     )
     connection.executemany(
@@ -260,10 +260,19 @@ def read(connection: sqlite3.Connection) -> Iterator[Record]:
         "SELECT user, key, serial, not_after, revoked FROM user_certificates ORDER BY user, position"
     ):
         certificates[user].append(Certificate(key, serial, not_after, bool(revoked)))
-    for id, role, key_hash, key_salt, shared in connection.execute(
-        "SELECT id, role, key_hash, key_salt, shared_certificate FROM users"
+    for id, role, key_hash, key_salt, shared, all_allocations in connection.execute(
+        "SELECT id, role, key_hash, key_salt, shared_certificate, all_allocations FROM users"
     ):
-        yield User(id, Role(role), tuple(rights[id]), key_hash, key_salt, tuple(certificates[id]), bool(shared))
+        yield User(
+            id,
+            Role(role),
+            tuple(rights[id]),
+            key_hash,
+            key_salt,
+            tuple(certificates[id]),
+            bool(shared),
+            bool(all_allocations),
+        )
     for id, user, serial, not_after in connection.execute("SELECT id, user, serial, not_after FROM revoked_keys"):
         yield RevokedKey(id, user, serial, not_after)
 

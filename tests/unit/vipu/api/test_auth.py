@@ -7,6 +7,7 @@ import pytest
 
 from openipu.vipu.api import auth
 from openipu.vipu.api.auth import ACCESS_KEY_METADATA, USER_ID_METADATA, Authenticator, AuthError, Caller
+from openipu.vipu.domain.context import ALL_ALLOCATIONS
 from openipu.vipu.domain.model import Put, Role
 from openipu.vipu.domain.state import State
 
@@ -34,10 +35,14 @@ def test_a_key_is_random_and_not_stored() -> None:
 
 def test_the_right_key_gives_role_and_rights() -> None:
     alice, alices = auth.new_user("alice", Role.USER, ("a1", "a2"))
+    bob, bobs = auth.new_user("bob", Role.USER, (), all_allocations=True)
     root, roots = auth.new_user("root", Role.ADMIN, ("a1",))
-    authenticate = Authenticator(lambda: state_with(alice, root))
+    authenticate = Authenticator(lambda: state_with(alice, bob, root))
     assert authenticate(credentials("alice", alices)) == Caller("alice", frozenset({"a1", "a2"}))
+    assert authenticate(credentials("bob", bobs)) == Caller("bob", ALL_ALLOCATIONS)
     assert authenticate(credentials("root", roots)) == Caller("root", None)
+    users = {"alice": alices, "bob": bobs, "root": roots}
+    assert [id for id, key in users.items() if authenticate(credentials(id, key)).administrator] == ["root"]
 
 
 @pytest.mark.parametrize("id", ["alice", "bob", "", "\x00", "x" * 10_000])

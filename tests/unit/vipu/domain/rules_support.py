@@ -62,8 +62,8 @@ def partition(state: State, id: str, size: int, allocation: str = "a1", **fields
     return state.partitions[id]
 
 
-def user(id: str, *allocations: str, role: Role = Role.USER) -> User:
-    return User(id, role, allocations, "hash", "salt")
+def user(id: str, *allocations: str, role: Role = Role.USER, **fields: bool) -> User:
+    return User(id, role, allocations, "hash", "salt", **fields)
 
 
 def rejection(act: Callable[[], object]) -> tuple[Code, str]:

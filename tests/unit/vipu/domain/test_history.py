@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from openipu.vipu.domain import rules
 from openipu.vipu.domain.batch import apply_batch
-from openipu.vipu.domain.context import Context
+from openipu.vipu.domain.context import ALL_ALLOCATIONS, Context
 from openipu.vipu.domain.errors import RuleError
 from openipu.vipu.domain.history import (
     Changed,
@@ -21,6 +21,7 @@ from openipu.vipu.domain.history import (
     View,
     changed_objects,
     merge,
+    rights_of,
     scopes_of,
     snapshot,
     transition,
@@ -68,13 +69,6 @@ def step(state: State, changes: Sequence[Change]) -> tuple[State, Changed]:
     return new, changed_objects(state, new, changes)
 
 
-def rights(state: State, id: str) -> frozenset[str] | None:
-    user = state.users.get(id)
-    if user is None:
-        return frozenset()
-    return None if user.role is Role.ADMIN else frozenset(user.allocations)
-
-
 filters = st.builds(
     lambda kinds, ids: (frozenset(kinds), frozenset(ids)),
     st.one_of(st.just(list(Kind)), st.lists(st.sampled_from(Kind), min_size=1)),
@@ -103,6 +97,10 @@ def test_events_applied_to_a_snapshot_give_the_list(histories: list, chosen: tup
         (frozenset({"a0"}), frozenset({"a0"})),
         (frozenset({"a0"}), frozenset({"a1"})),
         (frozenset({"a0", "a1"}), frozenset({"a0"})),
+        (ALL_ALLOCATIONS, ALL_ALLOCATIONS),
+        (frozenset({"a0"}), ALL_ALLOCATIONS),
+        (ALL_ALLOCATIONS, frozenset({"a1"})),
+        (ALL_ALLOCATIONS, frozenset()),
     ):
         before, after = View(allowed_before, kinds, ids), View(allowed_after, kinds, ids)
         events = transition(state, merged, before, after, len(past))
@@ -156,10 +154,25 @@ def test_objects_created_after_the_loss_of_a_right_are_invisible() -> None:
 
 
 @pytest.mark.parametrize(
-    ("role", "scopes"), [(Role.ADMIN, ("*",)), (Role.USER, ("a1",))], ids=["administrator", "user"]
+    ("user", "scopes", "rights"),
+    [
+        (User("u", Role.ADMIN, ("a1",), "", ""), ("*",), None),
+        (User("u", Role.ADMIN, (), "", "", all_allocations=True), ("*",), None),
+        (User("u", Role.USER, ("a1",), "", ""), ("a1",), frozenset({"a1"})),
+        (User("u", Role.USER, (), "", ""), (), frozenset()),
+        (User("u", Role.USER, (), "", "", all_allocations=True), ("+",), ALL_ALLOCATIONS),
+    ],
+    ids=["administrator", "administrator of all allocations", "user", "no allocation", "all allocations"],
 )
-def test_scopes_of_users(role: Role, scopes: tuple[str, ...]) -> None:
-    assert scopes_of(User("u", role, ("a1",), "", "")) == scopes
+def test_the_scopes_of_a_user_contain_its_rights(user: User, scopes: tuple[str, ...], rights: object) -> None:
+    assert scopes_of(user) == scopes
+    assert rights_of(scopes) == rights
+
+
+def test_a_user_of_all_allocations_sees_nothing_outside_of_allocations() -> None:
+    state = pod(2, allocations={"a1": 1})
+    view = View(ALL_ALLOCATIONS, frozenset(Kind))
+    assert [event.key for event in snapshot(state, view, 1)] == [(Kind.ALLOCATION, "a1")]
 
 
 def test_the_order_of_events_is_the_order_of_dependency() -> None:

@@ -106,7 +106,7 @@ def test_clusters_that_cannot_have_the_partition_are_skipped(size: int, fields: 
 def test_the_rejection_has_the_reason_of_the_first_allocation() -> None:
     assert rejected(pods({"a": 2}), PartitionSpec("p", 8, num_segments=2)) == (
         Code.INVALID_ARGUMENT,
-        "Cannot create partition 'p': cluster 'c-a' has 1 IPU-Link domains, not 2.",
+        "Cannot create partition 'p': cluster 'c-a' has 1 IPU-Link domain, not 2.",
     )
 
 

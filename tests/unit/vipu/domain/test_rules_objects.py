@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from openipu.vipu.domain.model import Agent, Cluster, GwTopology, Kind, Role, Topology
+from openipu.vipu.domain.context import ALL_ALLOCATIONS
+from openipu.vipu.domain.model import Agent, Cluster, GwTopology, Kind, PlacedIpu, Role, Topology
 from openipu.vipu.domain.rules import Code, Context
 from openipu.vipu.domain.specs import AllocationSpec, Outcome, PartitionSpec, Spec, UserSpec
 from openipu.vipu.domain.state import State
@@ -311,6 +312,36 @@ def test_users_have_rights_to_existing_allocations() -> None:
     assert upsert(state, UserSpec("alice", Role.ADMIN, ("a1", "a2"))) is Outcome.UNCHANGED  # a set
     assert upsert(state, replace(user("alice", "a2"), key_hash="other")) is Outcome.CHANGED
     assert state.users["alice"] == user("alice", "a2")  # with its previous key
+
+
+def test_a_user_of_all_allocations_is_restricted_again() -> None:
+    state = pod(4, allocations={"a1": 2, "a2": 2})
+    create(state, user("alice", all_allocations=True))
+    both = UserSpec("alice", Role.USER, ("a1",), all_allocations=True)
+    assert rejected_change(state, both) == (
+        Code.INVALID_ARGUMENT,
+        "Cannot change user 'alice': it lists allocations, and also requests all of them. Choose one.",
+    )
+    assert upsert(state, UserSpec("alice", Role.USER, all_allocations=True)) is Outcome.UNCHANGED
+    assert upsert(state, UserSpec("alice", Role.USER)) is Outcome.CHANGED
+    assert state.users["alice"] == user("alice")
+    assert upsert(state, UserSpec("alice", Role.USER, all_allocations=True)) is Outcome.CHANGED
+    assert state.users["alice"] == user("alice", all_allocations=True)
+
+
+def test_a_user_of_all_allocations_is_no_administrator() -> None:
+    state = pod(4, allocations={"a1": 2})
+    everywhere = Context(allowed=ALL_ALLOCATIONS)
+    for spec in (Agent("ag09", "h"), Cluster("c", ("ag01",)), AllocationSpec("a2", "cl0", 1), user("bob")):
+        assert rejected(state, spec, everywhere)[0] is Code.PERMISSION_DENIED
+    outside = PartitionSpec("p1", 4, cluster="cl0", ipus=tuple(PlacedIpu(0, 0, 8 + n, 0) for n in range(4)))
+    assert rejected(state, outside, everywhere) == (
+        Code.NOT_FOUND,
+        "Cannot create partition 'p1': IPU 8 of IPU-Link domain 0 (index 0 of the list) is in no allocation that you "
+        "may use.",
+    )
+    create(state, PartitionSpec("p1", 4), everywhere)
+    assert state.partitions["p1"].allocation == "a1"
 
 
 def test_the_last_administrator_keeps_its_role() -> None:

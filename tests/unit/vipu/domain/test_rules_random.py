@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from openipu.vipu.domain import rules
 from openipu.vipu.domain.batch import Batch, apply_batch
+from openipu.vipu.domain.context import ALL_ALLOCATIONS
 from openipu.vipu.domain.invariants import violations
 from openipu.vipu.domain.model import (
     Agent,
@@ -73,7 +74,13 @@ listed = st.builds(
 by_cluster = st.builds(PartitionSpec, some("p4 p5 p6"), st.sampled_from([1, 2, 4]), cluster=some("c0 c1"))
 partition_specs = st.one_of(chosen, chosen, listed, by_cluster)
 user_specs = st.builds(
-    User, some("u0 u1"), st.sampled_from(Role), st.lists(some("a0 a1 a2"), max_size=2).map(tuple), some("h"), some("s")
+    User,
+    some("u0 u1"),
+    st.sampled_from(Role),
+    st.lists(some("a0 a1 a2"), max_size=2).map(tuple),
+    some("h"),
+    some("s"),
+    all_allocations=st.booleans(),
 )
 specs = st.one_of(agent_specs, cluster_specs, allocation_specs, partition_specs, partition_specs, user_specs)
 removals = st.one_of(
@@ -98,7 +105,7 @@ batches = st.builds(
 contexts = st.builds(
     Context,
     unavailable=st.frozensets(st.sampled_from(AGENTS), max_size=2),
-    allowed=st.sampled_from([None] * 5 + [frozenset({"a0"}), frozenset({"a1", "a2"})]),
+    allowed=st.sampled_from([None] * 6 + [frozenset({"a0"}), frozenset({"a1", "a2"}), ALL_ALLOCATIONS]),
 )
 
 

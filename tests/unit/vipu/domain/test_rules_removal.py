@@ -90,6 +90,14 @@ def test_a_controller_without_tls_needs_no_administrator(state: State) -> None:
     assert not state.users
 
 
+def test_a_removed_allocation_leaves_its_users_without_rights(state: State) -> None:
+    """A user whose last allocation is removed must not become a user of all allocations."""
+    create(state, user("alice", "a1"))
+    create(state, user("bob", all_allocations=True))
+    remove(state, Kind.ALLOCATION, "a1", force=True)
+    assert state.users == {"alice": user("alice"), "bob": user("bob", all_allocations=True)}
+
+
 def test_force_removes_dependents(state: State) -> None:
     down = Context(unavailable=frozenset(names(1, 2)))
     removed = remove(state, Kind.ALLOCATION, "a1", force=True, context=down)

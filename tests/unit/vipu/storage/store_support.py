@@ -60,6 +60,7 @@ def rack() -> State:
     state.apply(
         [
             Put(user("alice", "a2", "a1")),
+            Put(user("bob", all_allocations=True)),
             Put(user("root", role=Role.ADMIN)),
             Put(
                 replace(

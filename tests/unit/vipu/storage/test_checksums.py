@@ -138,6 +138,26 @@ def test_users_of_earlier_releases_keep_the_shared_certificate(tmp_path: Path) -
         assert (alice.shared_certificate, needs_own(alice)) == (True, False)
 
 
+def test_users_of_earlier_releases_keep_their_allocations(tmp_path: Path) -> None:
+    """A user without allocations must not become a user of all allocations."""
+    path = tmp_path / "old.db"
+    first_version.create(path)
+    spoil(
+        path,
+        "INSERT INTO users VALUES ('alice', 'user', 'hash', 'salt'), ('bob', 'user', 'hash', 'salt')",
+        "INSERT INTO clusters VALUES ('cl0', 1, 'mesh', 'looped')",
+        "INSERT INTO cluster_agents VALUES ('ag01', 'cl0', 0)",
+        "INSERT INTO allocations VALUES ('a1', 'cl0')",
+        "INSERT INTO allocation_agents VALUES ('ag01', 'a1')",
+        "INSERT INTO user_allocations VALUES ('bob', 0, 'a1')",
+    )
+    store = Store(path)
+    users = store.load().users
+    store.close()
+    rights = {id: (user.allocations, user.all_allocations) for id, user in users.items()}
+    assert rights == {"alice": ((), False), "bob": (("a1",), False)}
+
+
 def test_a_failed_migration_is_reported(store: Store) -> None:
     """A damaged version may repeat a migration."""
     store.close()

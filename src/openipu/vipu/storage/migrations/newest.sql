@@ -95,7 +95,7 @@ CREATE TABLE users (
         role TEXT NOT NULL,
         key_hash TEXT NOT NULL,
         key_salt TEXT NOT NULL
-    , checksum INTEGER NOT NULL DEFAULT 0, shared_certificate INTEGER NOT NULL DEFAULT 1) STRICT, WITHOUT ROWID
+    , checksum INTEGER NOT NULL DEFAULT 0, shared_certificate INTEGER NOT NULL DEFAULT 1, all_allocations INTEGER NOT NULL DEFAULT 0) STRICT, WITHOUT ROWID
     ;
 CREATE TABLE user_allocations (
         user TEXT NOT NULL REFERENCES users DEFERRABLE INITIALLY DEFERRED,
@@ -132,6 +132,6 @@ CREATE TABLE revoked_keys (
             checksum INTEGER NOT NULL DEFAULT 0
         ) STRICT, WITHOUT ROWID
         ;
-INSERT INTO alembic_version VALUES ('0007');
+INSERT INTO alembic_version VALUES ('0008');
 INSERT INTO revisions VALUES (CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER), '[]');
 INSERT INTO deployment VALUES (lower(hex(randomblob(8))), 0, 0);
