@@ -36,11 +36,15 @@ _T = t.TypeVar("_T")
 
 
 def converge_object(
-    run: Run, family: Family, prepare: t.Callable[[Step], None] | None = None
+    run: Run,
+    family: Family,
+    prepare: t.Callable[[Step], None] | None = None,
+    complete: t.Callable[[Step], Step] | None = None,
 ) -> tuple[Step | None, Report]:
     """Plan and converge the one object that a module's options describe.
 
-    The step is None for an object that is already absent. ``prepare`` runs before anything is written.
+    The step is None for an object that is already absent. ``complete`` adds defaults to the plan. ``prepare`` runs
+    before anything is written.
     """
     params = run.params
     desired: Object = {name: params[name] for name in (family.key, *(f.name for f in family.fields))}
@@ -52,6 +56,7 @@ def converge_object(
             return plan(family, [], actual, absent=[key])
         actual = with_details(run, family, [desired], actual)
         steps = plan(family, [desired], actual, recreate=params.get("recreate", False))
+        steps = [complete(step) for step in steps] if complete else steps
         if prepare and not run.check_mode:
             for step in steps:
                 prepare(step)

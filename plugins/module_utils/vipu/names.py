@@ -73,3 +73,9 @@ TEST_FAILURE = Names(
     },
 )
 TEST_RUN = Names("state", {"none": 0, "running": 1, "finished": 2, "stopped": 3, "aborted": 4})
+
+ALL_ALLOCATIONS = "*"
+"""Only item of the list of a user that may use present and future allocations. No allocation has this id."""
+
+NO_ALLOCATIONS = "none"
+"""Value of ``--allocations`` for a user without allocations. Without the flag, a new user may use all."""

@@ -12,6 +12,7 @@ from ..reconcile import Object
 from .contract import virmgrpc
 from .names import (
     AGENT_STATE,
+    ALL_ALLOCATIONS,
     CABLE_KIND,
     CLUSTER_TEST,
     CLUSTER_TOPOLOGY,
@@ -86,7 +87,20 @@ def partition_options(item: t.Any) -> Object:
 
 def user(item: t.Any) -> Object:
     """Return an openipu.vipu.admin.v1.UserSpec message as an object."""
-    return {"id": item.id, "role": ROLE.text(item.role or 1), "allocations": list(item.allocation_ids)}
+    allocations = [ALL_ALLOCATIONS] if item.all_allocations else list(item.allocation_ids)
+    return {"id": item.id, "role": ROLE.text(item.role or 1), "allocations": allocations}
+
+
+def user_fields(desired: Object) -> dict[str, t.Any]:
+    """Return the fields of an openipu.vipu.admin.v1.UserSpec message. Raises ValueError for an unknown role."""
+    allocations = desired.get("allocations") or []
+    every = allocations == [ALL_ALLOCATIONS]
+    return {
+        "id": desired["id"],
+        "role": ROLE.number(desired.get("role")),
+        "allocation_ids": [] if every else allocations,
+        "all_allocations": every,
+    }
 
 
 def certificate(item: t.Any) -> Object:

@@ -24,7 +24,7 @@ def test_life_of_a_certificate(vipu_process: Callable[..., Process], tmp_path: P
     server = vipu_process("--secure", "--certs", str(certs), channel=grpc.ssl_channel_credentials())
     cli = Cli(tmp_path, server.address)
 
-    cli.out(f"{ADMIN} create user alice")
+    cli.out(f"{ADMIN} create user alice --allocations none")
     key, certificate = tmp_path / "alice.key", tmp_path / "alice.crt"
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
     cli.out(ALICE)
@@ -53,7 +53,7 @@ def test_life_of_a_certificate(vipu_process: Callable[..., Process], tmp_path: P
     assert [row[0] for row in all_users[1:]] == ["admin", "alice", "alice"]
 
     # A user without a certificate cannot call, until one is registered. No other user can have it too.
-    made = cli(f"{ADMIN} create user bob --no-certificate")
+    made = cli(f"{ADMIN} create user bob --allocations none --no-certificate")
     assert made.stderr == "Note: the user cannot log in until 'create certificate bob'.\n"
     file = (tmp_path / "bob.vipu-cli.hcl").read_text()
     assert ("ca-path" in file, "client-" in file) == (True, False)
@@ -119,12 +119,12 @@ def test_a_shared_certificate(vipu_process: Callable[..., Process], tmp_path: Pa
     assert made.returncode == 0, made.stderr
     server = vipu_process("--secure", "--certs", str(certs), shared, channel=grpc.ssl_channel_credentials())
     cli = Cli(tmp_path, server.address)
-    cli.out(f"{ADMIN} create user alice")
+    cli.out(f"{ADMIN} create user alice --allocations none")
     assert not (tmp_path / "alice.crt").exists()
     cli.out(ALICE)
     # From its own certificate on, the administrator has no shared one to put into the files of users.
     cli.out(f"{ADMIN} create certificate admin")
-    note = cli(f"{ADMIN} create user dave").stderr
+    note = cli(f"{ADMIN} create user dave --allocations none").stderr
     assert note.startswith("Note: set client-cert and client-key in 'dave.vipu-cli.hcl' to the shared certificate")
     dave = tmp_path / "dave.vipu-cli.hcl"
     assert "client-" not in dave.read_text()
@@ -139,7 +139,7 @@ def test_a_shared_certificate(vipu_process: Callable[..., Process], tmp_path: Pa
     cli = Cli(tmp_path, again.address)
     at = ("--api-port", again.address.rpartition(":")[2])
     cli.out(ALICE, *at)
-    cli.out(f"{ADMIN} create user bob", *at)
+    cli.out(f"{ADMIN} create user bob --allocations none", *at)
     cli.out("vipu --config bob.vipu-cli.hcl list partitions", *at)
     before = (tmp_path / "alice.vipu-cli.hcl").read_text()
     assert "Configuration updated: alice.vipu-cli.hcl" in cli.out(f"{ADMIN} create certificate alice", *at)

@@ -11,7 +11,7 @@ from typing import Any
 import grpc
 import pytest
 
-from tests.integration.cli.cli_support import Cli
+from tests.integration.cli.cli_support import Cli, cells
 from tests.integration.vipu_servers import Process, run
 from tests.waiting import until
 
@@ -79,6 +79,29 @@ def test_administrator_and_user(secure_cli: Cli, lab: Any) -> None:
     assert message.startswith("list (partitions): failed: ") and key not in message
 
 
+def test_a_user_of_all_allocations(secure_cli: Cli, lab: Any) -> None:
+    """Graphcore's guide: --allocations restricts a user. Without it, the user may use all, also later ones."""
+    cli, admin = secure_cli, "vipu-admin --config admin.vipu-cli.hcl"
+    for agent in lab.rack.agents[2:4]:
+        cli.out(f"{admin} create agent {agent.id} --host {agent.host} --port {agent.port}")
+    cli.out(f"{admin} create cluster cl0 --agents ag03,ag04")
+    cli.out(f"{admin} create allocation early --cluster cl0 --size 1")
+    made = cli(f"{admin} create user alice")
+    assert made.stderr == "Note: user 'alice' may use all allocations. Option --allocations restricts a user.\n"
+    made = cli.json(f"{admin} create user bob --allocations none")
+    assert made["allocations"] == []
+    cli.out(f"{admin} create user root2 --role admin")
+    cli.out(f"{admin} create allocation late --cluster cl0 --size 1")
+    plain = Cli(cli.home)  # the files of users are sufficient
+    seen = {id: plain.json(f"vipu --config {id}.vipu-cli.hcl list allocations") for id in ("alice", "bob")}
+    assert {id: [each["id"] for each in found] for id, found in seen.items()} == {"alice": ["early", "late"], "bob": []}
+    assert "only administrators may do this" in plain.failed("vipu-admin --config alice.vipu-cli.hcl list agents")
+    table = cells(cli.out(f"{admin} list users"))
+    assert table[1:] == [["admin", "admin", ""], ["alice", "user", "*"], ["bob", "user", ""], ["root2", "admin", ""]]
+    users = {each["id"]: each["allocations"] for each in cli.json(f"{admin} list users")}
+    assert users == {"admin": [], "alice": ["*"], "bob": [], "root2": []}
+
+
 def test_calls_without_valid_credentials(secure_cli: Cli, secure: Process) -> None:
     wrong = "n0tTheKey42"
     message = secure_cli.failed("vipu list partitions")
@@ -99,7 +122,7 @@ def test_a_controller_with_other_metadata_keys(
     )
     admin = "vipu-admin --config admin.vipu-cli.hcl"
     assert "failed" in cli.failed(f"{admin} list users", "--api-port", server.address.rpartition(":")[2])
-    cli.out(f"{admin} create user alice", *flags)
+    cli.out(f"{admin} create user alice --allocations none", *flags)
     # The file of the new user contains these keys.
     assert Cli(tmp_path).json("vipu --config alice.vipu-cli.hcl list partitions") == []
 

@@ -69,6 +69,8 @@ POD = [
     step("partition", "vision", allocation="team-a", size=8, num_gcds=2, reconfigurable=True),
     step("partition", "notebook", allocation="team-a", size=1),
     step("user", "alice", allocations=["team-a"]),
+    step("user", "bob", allocations=["*"]),
+    step("user", "carol", allocations=[]),
 ]
 
 

@@ -51,6 +51,61 @@ def test_omitted_options_stay_unchanged(perform: Perform, tmp_path: Path) -> Non
     assert without_allocations["user"] == {"id": "alice", "role": "admin", "allocations": []}
 
 
+@pytest.mark.parametrize("check", [False, True])
+@pytest.mark.parametrize(
+    ("options", "allocations"),
+    [
+        ({}, ["*"]),
+        ({"allocations": ["*"]}, ["*"]),
+        ({"allocations": []}, []),
+        ({"allocations": ["team-a"]}, ["team-a"]),
+        ({"role": "admin"}, []),
+    ],
+)
+def test_omitted_allocations_of_a_new_user_are_all(
+    perform: Perform, tmp_path: Path, options: dict[str, Any], allocations: list[str], check: bool
+) -> None:
+    given = {"id": "bob", "config_dest": str(tmp_path / "bob.hcl"), **options}
+    made = perform("vipu_user", **given, check=check)
+    expected = allocations if not check or "role" not in options else None
+    assert (made["changed"], made["user"].get("allocations")) == (True, expected)
+    warning = "User 'bob' may use all allocations, because allocations is omitted."
+    assert [each.startswith(warning) for each in made.get("warnings", [])] == ([] if options else [True])
+    if not check:
+        again = perform("vipu_user", **given, check=True)
+        assert (again["changed"], again["user"]["allocations"]) == (False, allocations)
+        assert "warnings" not in perform("vipu_user", **given)
+
+
+@pytest.mark.parametrize("before", [["*"], [], ["team-a"]])
+@pytest.mark.parametrize("after", [None, ["*"], [], ["team-a"]])
+def test_rights_of_an_existing_user(
+    perform: Perform, tmp_path: Path, before: list[str], after: list[str] | None
+) -> None:
+    given = {"id": "bob", "config_dest": str(tmp_path / "bob.hcl")}
+    perform("vipu_user", **given, allocations=before)
+    options = {**given, "allocations": after}
+    expected = before if after is None else after
+    for check in (True, False):
+        changed = perform("vipu_user", **options, check=check)
+        assert (changed["changed"], changed["user"]["allocations"]) == (expected != before, expected)
+    again = perform("vipu_user", **options)
+    assert (again["changed"], again["user"]["allocations"]) == (False, expected)
+
+
+def test_a_promoted_and_demoted_user_keeps_its_allocations(perform: Perform, tmp_path: Path) -> None:
+    given = {"id": "bob", "config_dest": str(tmp_path / "bob.hcl")}
+    perform("vipu_user", id="root", role="admin", config_dest=str(tmp_path / "root.hcl"))
+    for allocations in (["*"], [], ["team-a"]):
+        perform("vipu_user", **given, allocations=allocations)
+        for role in ("admin", "user"):
+            assert perform("vipu_user", **given, role=role)["user"] == {
+                "id": "bob",
+                "role": role,
+                "allocations": allocations,
+            }
+
+
 def test_an_allocation_changes_by_size_and_by_agents(perform: Perform) -> None:
     smaller = perform("vipu_allocation", id="team-a", cluster="cl0", size=1)
     assert (smaller["changed"], smaller["allocation"]["agents"]) == (True, ["ag01"])

@@ -5,9 +5,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+
 from ...reconcile import Action, Object, Step
 from ...runner import Task
 from ..convergence import STATE, call_after_write, converge_object, single_result
+from ..names import ALL_ALLOCATIONS
 from ..options import VIPU, Run
 from ..resources import OPTIONS, USER
 from ..user_certificates import OPTIONS as CERTIFICATE_OPTIONS
@@ -24,7 +28,7 @@ def _user(run: Run) -> Object:
         if step.action is Action.CREATE and file:
             check_writable(file)
 
-    step, report = converge_object(run, USER, prepare)
+    step, report = converge_object(run, USER, prepare, partial(_with_all_allocations, run))
     if step and step.action is Action.CREATE and file and not run.check_mode:
         key = run.transport.access_key(step.key)
         base = without_foreign_certificate(run, file)
@@ -40,6 +44,22 @@ def _user(run: Run) -> Object:
         if found:
             _add(result, found, run.params["id"])
     return result
+
+
+def _with_all_allocations(run: Run, step: Step) -> Step:
+    """Add the default of the option allocations to the creation of a user: all, as on Graphcore's command line."""
+    desired = step.desired
+    if step.action is not Action.CREATE or not desired or desired["role"] == "admin":
+        return step
+    if desired["allocations"] is not None:
+        return step
+    message = (
+        "User '%s' may use all allocations, because allocations is omitted. Set it to a list of allocations, or to [] "
+        "for none." % step.key
+    )
+    if message not in run.warnings:  # another plan of the same task has the same warning
+        run.warnings.append(message)
+    return replace(step, desired={**desired, "allocations": [ALL_ALLOCATIONS]})
 
 
 def _add(result: Object, found: Outcome, user: str) -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from ...reconcile import Object
 from ..client import VipuError
-from ..names import CLUSTER_TOPOLOGY, OPERATION, TOPOLOGY, Names
+from ..names import ALL_ALLOCATIONS, CLUSTER_TOPOLOGY, NO_ALLOCATIONS, OPERATION, TOPOLOGY, Names
 from ..partition_fields import IPU_FIELDS, PARTITION_FIELDS, PartitionField
 from ..ports import AGENT_PORT
 from .cli_output import Row, pick, quoted, seconds
@@ -201,6 +201,8 @@ def _check_values(kind: str, desired: Object) -> None:
     of = "%s '%s'" % (kind, desired["id"])
     for field, other in _REFERENCES.get(kind, {}).items():
         value = desired.get(field) or ()
+        if value == [ALL_ALLOCATIONS]:
+            continue
         for id in (value,) if isinstance(value, str) else value:
             name(other, id, of)
     if desired.get("host"):
@@ -256,6 +258,19 @@ def _partition(desired: Object) -> list[str]:
     return words
 
 
+def _user(desired: Object) -> list[str]:
+    allocations = desired.get("allocations")
+    if allocations == [ALL_ALLOCATIONS]:
+        return []
+    if allocations == [NO_ALLOCATIONS]:
+        raise VipuError(
+            "Cannot create user '%s' over the command line: --allocations %s means no allocations. Use transport grpc "
+            "for the allocation of this name." % (desired["id"], NO_ALLOCATIONS),
+            "UNIMPLEMENTED",
+        )
+    return ["--allocations", ",".join(allocations or [NO_ALLOCATIONS])]
+
+
 _FLAGS: dict[str, t.Callable[[Object], list[str]]] = {
     "agent": lambda desired: [
         *_flags({"--host": desired.get("host"), "--port": desired.get("port") or AGENT_PORT}),
@@ -264,5 +279,5 @@ _FLAGS: dict[str, t.Callable[[Object], list[str]]] = {
     "cluster": _cluster,
     "allocation": lambda desired: _flags({"--cluster": desired.get("cluster"), "--size": desired.get("size")}),
     "partition": _partition,
-    "user": lambda desired: _flags({"--allocations": ",".join(desired.get("allocations") or ())}),
+    "user": _user,
 }

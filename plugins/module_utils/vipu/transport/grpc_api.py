@@ -12,7 +12,7 @@ from ...reconcile import OBJECTS_NOT_WRITTEN, Action, Failure, ItemError, Object
 from .. import ipuof, objects
 from ..client import REMOVAL_SECONDS, Client, Connection, VipuError, partition_status
 from ..contract import admin, virmgrpc
-from ..names import CLUSTER_TEST, CLUSTER_TOPOLOGY, KIND, ROLE, TOPOLOGY
+from ..names import CLUSTER_TEST, CLUSTER_TOPOLOGY, KIND, TOPOLOGY
 
 # Only administrators may apply batches, and Graphcore's controller does not support them.
 # Both cases still allow single partitions.
@@ -326,7 +326,5 @@ _ADD: dict[str, t.Callable[[t.Any, Object], t.Any]] = {
         agent_ids=desired.get("agents") or (),
     ),
     "partition": lambda request, desired: request.partitions.add(**objects.partition_creation(desired)),
-    "user": lambda request, desired: request.users.add(
-        id=desired["id"], role=ROLE.number(desired.get("role")), allocation_ids=desired.get("allocations") or ()
-    ),
+    "user": lambda request, desired: request.users.add(**objects.user_fields(desired)),
 }

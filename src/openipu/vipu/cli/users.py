@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
-from openipu.shared.vipu.names import ROLE
+from openipu.shared.vipu.names import ALL_ALLOCATIONS, NO_ALLOCATIONS, ROLE
 from openipu.vipu.cli import listing, output
 from openipu.vipu.cli.certificates import check_secure, issue, needs_own
 from openipu.vipu.cli.grammar import EnumName, Id, Ids, command
@@ -16,9 +17,24 @@ from openipu.vipu.cli.removal import removal
 from openipu.vipu.cli.session import Session, VipuCommandError
 
 
+class _Allocations(Ids):
+    """Parameter type of the allocations of a user."""
+
+    name = "id,id,…|none"
+
+    def __init__(self) -> None:
+        super().__init__("allocation")
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the ids as a tuple, which is empty for ``none``."""
+        return () if value == NO_ALLOCATIONS else super().convert(value, param, ctx)
+
+
 @command("create", "user")
 @click.argument("id", metavar="NAME", type=Id("user", existing=False))
-@click.option("--allocations", type=Ids("allocation"), help="Allocations that the user may use.")
+@click.option(
+    "--allocations", type=_Allocations(), help="Allocations that the user may use, or 'none'.  [default: all]"
+)
 @click.option("--role", type=EnumName(ROLE), help="Role of the user; role admin has all rights.  [default: user]")
 @click.option(
     "--certificate/--no-certificate",
@@ -30,12 +46,14 @@ def create_user(
 ) -> None:
     """Create a user.
 
-    Print its access key, which cannot be read again, and write NAME.vipu-cli.hcl in the current folder. From its
-    first certificate on, the user can call only with certificates of its own. With --no-certificate, a user that
-    needs one cannot log in until 'create certificate'.
+    Print its access key, which cannot be read again, and write NAME.vipu-cli.hcl in the current folder. Without
+    --allocations, the user may use all allocations, also later ones. From its first certificate on, the user can call
+    only with certificates of its own. With --no-certificate, a user that needs one cannot log in until
+    'create certificate'.
     """
     from openipu.shared.vipu.client import VipuError
     from openipu.shared.vipu.contract import admin
+    from openipu.shared.vipu.objects import user_fields
     from openipu.shared.vipu.userfile import write_config
 
     if certificate:
@@ -46,7 +64,9 @@ def create_user(
             f"The file {path!r} exists, and may be the only copy of an access key. "
             "Move it away, or use another folder. Nothing was changed."
         )
-    spec = admin.UserSpec(id=id, role=ROLE.number(role), allocation_ids=allocations or ())
+    everywhere = allocations is None and role != "admin"
+    granted = [ALL_ALLOCATIONS] if everywhere else list(allocations or ())
+    spec = admin.UserSpec(**user_fields({"id": id, "role": role, "allocations": granted}))
     reply = session.call("admin", "CreateUser", admin.CreateUserRequest(spec=spec))
     key, failure = reply.access_key, None
     connection = session.client.connection.of_users(reply.user_endpoint)
@@ -73,6 +93,8 @@ def create_user(
             f"The user exists, and its file {path!r} was written. Its certificate was not: {error}"
             + ("" if remedy in str(error) else f" Repeat '{remedy}'.")
         ) from None
+    if everywhere:
+        click.echo(f"Note: user {id!r} may use all allocations. Option --allocations restricts a user.", err=True)
     if note:
         click.echo(f"Note: {note}", err=True)
     session.succeed(
@@ -81,6 +103,7 @@ def create_user(
         f"Use 'vipu --config {path}' to switch to the user context.",
         access_key=key,
         file=path,
+        allocations=granted,
     )
 
 

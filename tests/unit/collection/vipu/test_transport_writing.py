@@ -130,6 +130,8 @@ def test_removed_but_not_recreated_is_half_done(recorded: Recorded, transport: C
         (step("partition", "p", size=1, allocation="--force"), "'--force' is not a valid allocation id"),
         (step("partition", "p", size=1, cluster="c d"), "'c d' is not a valid cluster id"),
         (step("user", "eve", allocations=["a1", "-f"]), "Cannot create user 'eve': '-f' is not a valid allocation id"),
+        (step("user", "eve", allocations=["a1", "*"]), "Cannot create user 'eve': '*' is not a valid allocation id"),
+        (step("user", "eve", allocations=["none"]), "--allocations none means no allocations"),
     ],
 )
 def test_impossible_step_is_rejected_before_the_first_command(
@@ -157,7 +159,7 @@ def test_missing_result_line_is_an_error(
     recorded: Recorded, transport: CliTransport, printed: str, quoted: str
 ) -> None:
     recorded.prints("create user alice", printed)
-    (error,) = transport.write([step("user", "alice")], force=False)
+    (error,) = transport.write([step("user", "alice", allocations=["*"])], force=False)
     assert error.message == (
         f"Cannot read the result of command 'vipu-admin create user alice': it printed no result line, but {quoted}. "
         "Check whether it changed anything."
@@ -189,7 +191,7 @@ def test_reset(recorded: Recorded, transport: CliTransport) -> None:
 
 
 def test_missing_access_key_is_an_error(recorded: Recorded, transport: CliTransport) -> None:
-    recorded.prints("create user alice", "create user (alice): success.\n")
+    recorded.prints("create user alice --allocations none", "create user (alice): success.\n")
     (error,) = transport.write([step("user", "alice")], force=False)
     assert "printed no access key" in error.message
 
