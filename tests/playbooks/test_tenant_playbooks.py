@@ -222,6 +222,20 @@ def test_a_tenant_orders_and_returns_ipus_within_the_quota(secure: Pod) -> None:
     assert secure.controller("users")["alice"]["allocations"] == ["research.more"]
 
 
+def test_only_an_administrator_grants_all_allocations(secure: Pod) -> None:
+    def allocations() -> list[str]:
+        granted: list[str] = secure.controller("users")["alice"]["allocations"]
+        return granted
+
+    secure.run("user_create.yml", user_id="alice")
+    assert allocations() == []
+    secure.run("user_create.yml", user_id="alice", user_allocations="*")
+    assert allocations() == ["*"]
+    assert changed_of(secure.run("user_create.yml", user_id="alice")) == 0
+    secure.run("ipu_order.yml", **ORDER)
+    assert allocations() == ["*"]
+
+
 def test_a_failed_order_leaves_nothing(secure: Pod) -> None:
     output = secure.run("ipu_order.yml", **{**ORDER, "order_ipus": "3"}, check=False)
     assert "Cannot create order 'nlp':" in output
