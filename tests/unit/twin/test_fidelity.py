@@ -10,6 +10,8 @@ import click
 import pytest
 import yaml
 
+from openipu.shared.vipu.cluster_tests import FLAGS
+from openipu.vipu.cli import cluster_test_output
 from openipu.vipu.cli.admin import vipu_admin
 from openipu.vipu.domain.model import Operation, ReadyState
 from openipu.vipu.fleet.status import AgentState
@@ -84,6 +86,18 @@ def test_every_command_has_an_origin() -> None:
     listed = {name for cells in rows(section("Command lines")) for name in code(cells[0])}
     nouns = {name for name in listed if re.fullmatch(r"[a-z][a-z-]* [a-z-]+", name)}
     assert nouns == set(commands())
+
+
+def test_the_last_lines_of_failed_cluster_tests() -> None:
+    tests = {flag: name for name, flag in FLAGS.items()}
+    found: dict[str, int] = {}
+    for selected, _, last in rows(section("Output of cluster tests", end="| Part of the guide")):
+        for flag in code(selected) & set(tests):
+            run = {"requested": [tests[flag]], "ok": "passed" in selected, "results": [], "cluster": "ID"}
+            subject = cluster_test_output.layout(run).failed_subject
+            assert code(last) == ({f"{subject}: failed: …"} if subject else set()), selected
+            found[flag] = found.get(flag, 0) + 1
+    assert found == dict.fromkeys(tests, 1) | {"--traffic": 2}
 
 
 def test_every_method_of_the_user_api_has_an_origin() -> None:

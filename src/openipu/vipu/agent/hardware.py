@@ -176,7 +176,7 @@ class Hardware(abc.ABC):
 
     @abc.abstractmethod
     async def pfc_classes(self) -> Mapping[str, Sequence[int]]:
-        """Return interface of the RNIC -> classes with priority flow control, 0 to 7."""
+        """Return interface of the RNIC -> classes with priority flow control, from 0."""
 
     @abc.abstractmethod
     def on_fault(self, callback: Callable[[PartitionFault], None]) -> None:

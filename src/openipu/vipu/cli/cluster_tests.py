@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from openipu.shared.vipu.cluster_tests import FLAGS
-from openipu.vipu.cli import output
+from openipu.vipu.cli import cluster_test_output
 from openipu.vipu.cli.grammar import Id, command
 from openipu.vipu.cli.session import Session, VipuCommandError
 
@@ -60,7 +60,7 @@ def test_cluster(session: Session, /, id: str | None, start: bool, status: bool,
         last = session.call("admin", "GetClusterTest", admin.GetClusterTestRequest()).run
         if id and last.state and last.cluster.id != id:
             raise VipuCommandError(f"No results available. The last test was of cluster {last.cluster.id}")
-        _show_last(session, last)
+        _show_last(session, last, status=True)
         return
     if stop:
         _stop(session, id)
@@ -71,7 +71,8 @@ def test_cluster(session: Session, /, id: str | None, start: bool, status: bool,
     run = session.call("admin", "StartClusterTest", request).run
     if start:
         session.set_subject("start")
-        session.succeed(run_id=run.run_id)
+        if session.json:
+            session.succeed(run_id=run.run_id)
         return
     try:
         while run.state == admin.ClusterTestRun.RUNNING:
@@ -95,11 +96,12 @@ def _stop(session: Session, id: str | None) -> None:
         raise VipuCommandError(f"The test in progress is of cluster {last.cluster.id}")
     request = admin.StopClusterTestRequest(run_id=last.run_id)
     session.call("admin", "StopClusterTest", request)
-    session.succeed()
+    if session.json:
+        session.succeed()
 
 
-def _show_last(session: Session, run: Any) -> None:
-    """Show the results, or the reason why there are none."""
+def _show_last(session: Session, run: Any, *, status: bool = False) -> None:
+    """Show the results, or the reason why there are none. ``status``: the command did not start the run."""
     from openipu.shared.vipu import objects
 
     item = objects.test_run(run)
@@ -109,20 +111,11 @@ def _show_last(session: Session, run: Any) -> None:
         "stopped": f"No results available. Last test in cluster {item['cluster']} was stopped",
         "aborted": f"No results available. {item['error']}",
     }
-    finished = item["state"] not in unfinished
-    if session.json or finished:
-        session.show(item, results(item))
+    if item["state"] in unfinished:
+        if session.json:
+            session.show(item, "")
+        session.fail_after_output(unfinished[item["state"]])
+    form = cluster_test_output.status_layout(item) if status else cluster_test_output.layout(item)
+    session.show(item, cluster_test_output.results(item, form))
     if not item["ok"]:
-        reason = unfinished.get(item["state"], "Some tests failed")
-        session.fail_after_output(reason)
-
-
-def results(item: dict[str, Any]) -> str:
-    """Return the table of a run, without rules as in Graphcore's output."""
-    rows: list[tuple[output.Cell, ...]] = [("Test Type", "Duration", "Passed", "Summary")]
-    rows += [
-        (result["test"], f"{result['duration']:.2f}s", f"{result['passed']}/{result['total']}", result["summary"])
-        for result in item["results"]
-    ]
-    lines = output.block(rows).splitlines()[1:-1]
-    return "\n".join([f"Showing test results for cluster {item['cluster']}", *(f"  {line}" for line in lines)])
+        session.fail_after_output("Some tests failed", None if session.json else form.failed_subject)

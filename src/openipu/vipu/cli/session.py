@@ -72,9 +72,14 @@ class Session:
         """Set the subject of result lines, when it is not the id in the command."""
         self._id = id
 
-    def fail_after_output(self, reason: str) -> NoReturn:
-        """Print a failure line and exit with status 1. The JSON output was printed before."""
-        click.echo(output.failure(self._subject, reason), err=True)
+    def fail_after_output(self, reason: str, subject: str | None = None) -> NoReturn:
+        """Print a failure line and exit with status 1. The JSON output was printed before.
+
+        ``subject`` replaces the subject of the command; if it is empty, no line is printed.
+        """
+        subject = self._subject if subject is None else subject
+        if subject:
+            click.echo(output.failure(subject, reason), err=True)
         raise click.exceptions.Exit(1)
 
     def succeed(self, line: str = "", addition: str = "", **more: Any) -> None:

@@ -27,7 +27,7 @@ MAX_VALUE = 256  # characters of the value of a fact or an attribute
 MAX_NAME = 128  # characters of names, versions and serial ids
 MAX_ENTRIES = 64  # facts, versions, ports, links or interfaces of one machine; facts or attributes of one IPU
 MAX_COUNT = 2**48  # calls or errors; no machine reaches it
-MAX_PFC_CLASS = 7
+MAX_PFC_CLASS = 15  # more than the eight of IEEE 802.1Qbb: Graphcore's guide prints the class 11
 _MAX_ADDRESS = 64  # characters of an IP address
 _MAX_SMALL = 2**16 - 1  # device ids, architectures and ports
 

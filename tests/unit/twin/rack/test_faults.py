@@ -57,6 +57,7 @@ def test_every_fault_is_reported_and_healed(running: Running) -> None:
         "version ag02 'IPU firmware' 2.4.3": "ag02: IPU firmware has the version 2.4.3 instead of 2.4.4.",
         "pfc ag02 eth1 0,2": "ag02: the PFC classes of eth1 are [0, 2].",
         "pfc ag03 eth1 none": "ag03: the PFC classes of eth1 are [].",
+        "pfc ag01 if-1 9,10,11": "ag01: the PFC classes of if-1 are [9, 10, 11].",
         "versions ag03 Agent=1.5.1 Virm=1.18.0": "ag03: GWSW 2.0.5 is missing.",
         "slow ag01 0.5": "ag01: responds 0.5 s late.",
         "hot ag01 30": "ag01: is 30 °C warmer than normal.",
@@ -97,7 +98,6 @@ def test_every_fault_is_reported_and_healed(running: Running) -> None:
             "versions ag01 Virm",
             "Cannot set versions of 'ag01': a component has no version. Write each as COMPONENT=VERSION,",
         ),
-        ("pfc ag01 eth9 0,2", "Cannot find RNIC interface 'eth9': machine 'ag01' does not have it. Choose from eth1."),
         (
             "errors ag01:sync6 400",
             "Cannot apply 'errors ag01:sync6 400': only IPU-Links run traffic. Name an IPU-Link port, like ag03:5.",
@@ -108,8 +108,11 @@ def test_every_fault_is_reported_and_healed(running: Running) -> None:
         ),
         (
             "pfc ag01 eth1 all",
-            "Cannot apply 'pfc ag01 eth1 all': the classes are invalid. Write classes from 0 to 7, like 0,2, or none.",
+            "Cannot apply 'pfc ag01 eth1 all': the classes are invalid. "
+            "Write different classes from 0 to 15, like 0,2, or none.",
         ),
+        ("pfc ag01 eth1 0,16", "Cannot apply 'pfc ag01 eth1 0,16': the classes are invalid."),
+        ("pfc ag01 eth1 2,2", "Cannot apply 'pfc ag01 eth1 2,2': the classes are invalid."),
         ("slow ag01 soon", "Cannot apply 'slow ag01 soon': the time is invalid. Write seconds from 0 to 3600."),
         ("slow ag01 nan", "Cannot apply 'slow ag01 nan': the time is invalid. Write seconds from 0 to 3600."),
         ("hot ag01 -1", "Cannot apply 'hot ag01 -1': the temperature is invalid. Write degrees Celsius from 0 to 200."),

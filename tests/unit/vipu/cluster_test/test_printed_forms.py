@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Figures and printed blocks of section 6.4 of Graphcore's V-IPU administrator guide, except for spaces.
+"""Figures and cells of section 6.4 of Graphcore's V-IPU administrator guide, without spaces and durations.
 
-Durations are omitted, because they are those of real racks. Two mistakes of the guide are corrected. It
-mentions four agents and prints the figures of eight, and it gives 838 as the sum of 327 and 521.
+Two mistakes of the guide are corrected. It mentions four agents and prints the figures of eight, and it gives 838 as
+the sum of 327 and 521. ``tests/integration/cli/test_printed_cluster_tests.py`` compares complete outputs.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ import pytest
 from openipu.shared.pod.topology import CableKind
 from openipu.shared.vipu import objects
 from openipu.vipu.api import cluster_test_messages
-from openipu.vipu.cli.cluster_tests import results
+from openipu.vipu.cli.cluster_test_output import Layout, results
 from openipu.vipu.cluster_test import cable_verdicts, link_verdicts, machine_verdicts
 from openipu.vipu.cluster_test.model import Test, Verdict
 from openipu.vipu.cluster_test.readings import Unreachable
@@ -31,7 +31,7 @@ VERSIONS = {"Agent": "1.6.0", "Runtime": "1.0", "HDF": "1.4.1", "GWSW": "2.0.5"}
 def printed(of: Cluster, *found: Verdict) -> list[str]:
     """Return the table that the command prints for a message, without durations and runs of spaces."""
     run = Run("1", of, tuple(verdict.test for verdict in found), (), 0.0, RunState.FINISHED, found)
-    lines = results(objects.test_run(cluster_test_messages.run(run))).splitlines()
+    lines = results(objects.test_run(cluster_test_messages.run(run)), Layout()).splitlines()
     assert lines[0] == f"Showing test results for cluster {of.id}"
     cells = [[cell.strip() for cell in line.split("|")] for line in lines[1:]]
     assert cells[0] == ["Test Type", "Duration", "Passed", "Summary"]
@@ -69,10 +69,10 @@ def test_all_six_pass_with_the_figures_of_eight_machines() -> None:
 def test_the_columns_and_the_duration() -> None:
     run = Run("1", EIGHT, (Test.CABLING,), (), 0.0, RunState.FINISHED, (cable_verdicts.cabling(EIGHT, cables(EIGHT)),))
     run.verdicts[0].with_duration(12.0234)
-    text = results(objects.test_run(cluster_test_messages.run(run)))
+    text = results(objects.test_run(cluster_test_messages.run(run)), Layout())
     assert text.splitlines()[1].split() == ["Test", "Type", "|", "Duration", "|", "Passed", "|", "Summary"]
     lasting = Run("1", EIGHT, run.requested, (), 0.0, RunState.FINISHED, (run.verdicts[0].with_duration(12.0234),))
-    assert "| 12.02s   |" in results(objects.test_run(cluster_test_messages.run(lasting)))
+    assert "| 12.02s   |" in results(objects.test_run(cluster_test_messages.run(lasting)), Layout())
 
 
 def test_failed_sync_links() -> None:
