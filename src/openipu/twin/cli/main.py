@@ -21,6 +21,7 @@ from openipu.shared.vipu.ports import AGENT_PORT, CONTROLLER_PORT
 from openipu.twin.cli import summary
 from openipu.twin.launch.generate import PodSize
 from openipu.twin.launch.launcher import Twin, TwinError
+from openipu.twin.launch.rack_config import Options
 from openipu.twin.rack import fault_script
 from openipu.twin.rack import faults as fault_lines
 from openipu.twin.rack.contract import twin as api
@@ -104,8 +105,15 @@ def main() -> None:
     default="",
     help="Community that may read PDUs over SNMPv1 and v2c. Omit it to accept SNMPv3 only.",
 )
+@click.option(
+    "--discovery",
+    is_flag=True,
+    help="Make agents announce themselves on loopback, for 'vipu-admin discover agent'.",
+)
 @_command
-def up(twin: Twin, inventory: Path | None, faults: Path | None, snmp_community: str, **size: Any) -> None:
+def up(
+    twin: Twin, inventory: Path | None, faults: Path | None, snmp_community: str, discovery: bool, **size: Any
+) -> None:
     """Start the twin. Processes that already run are kept.
 
     The POD comes from an inventory. With one of the options for a generated POD, the twin generates the inventory:
@@ -114,7 +122,7 @@ def up(twin: Twin, inventory: Path | None, faults: Path | None, snmp_community: 
     generated = {name: value for name, value in size.items() if value is not None}
     if inventory and generated:
         raise click.UsageError(f"--inventory already defines the POD: omit --{', --'.join(generated)}.")
-    twin.snmp_community = snmp_community
+    twin.options = Options(snmp_community, discovery)
     lines = fault_script.read(faults) if faults else []
     if generated:
         racks = generated.get("ilds", 1) * generated.pop("clusters", 1)

@@ -70,11 +70,12 @@ class RejectedError(TwinError):
 
 @dataclass(frozen=True)
 class Identity:
-    """Content of ``twin.json``: the POD of a started twin."""
+    """Content of ``twin.json``: the POD of a started twin, and whether its controller discovers agents."""
 
     inventory: str
     controller_host: str
     controller_port: int
+    discovery: bool = False
 
 
 class Twin:
@@ -88,22 +89,15 @@ class Twin:
         self.database = self.data / "vipu-server.db"
         self.devices = self.folder / DEVICES  # state of switches and PDUs
         self.pod = self.folder / "pod"  # generated inventory
-        self.snmp_community = ""  # of SNMPv1 and v2c at PDUs; empty: SNMPv3 only
+        self.options = rack_config.Options()
         self._identity = self.folder / "twin.json"
         self._rack = self.folder / "agents.json"
 
     # Services
 
     def _agents(self) -> Service:
-        command = [
-            sys.executable,
-            "-m",
-            "openipu.twin.rack.main",
-            "--config",
-            str(self._rack),
-            "--socket",
-            str(self.socket),
-        ]
+        command = [sys.executable, "-m", "openipu.twin.rack.main"]
+        command += ["--config", str(self._rack), "--socket", str(self.socket)]
         return self._service("the rack's agents", "agents", command)
 
     def _controller(self, endpoint: Endpoint | None = None) -> Service:
@@ -111,6 +105,8 @@ class Twin:
         if endpoint:
             command += ["--host", endpoint.host, "--port", str(endpoint.port)]
             command += ["--metrics-host", endpoint.host, "--metrics-port", str(METRICS_PORT)]
+        if self.options.discovery:
+            command += ["--autodiscovery-listen-interfaces", rack_config.LOOPBACK]
         return self._service("the V-IPU controller", "controller", command)
 
     def _service(self, title: str, name: str, command: list[str]) -> Service:
@@ -167,11 +163,11 @@ class Twin:
         )
 
     def _start(self, pod: model.Pod, inventory: Path, report: Report, faults: Sequence[Entry]) -> None:
-        identity = Identity(str(inventory.absolute()), pod.controller_host, pod.controller_port)
+        identity = Identity(str(inventory.absolute()), pod.controller_host, pod.controller_port, self.options.discovery)
         before = self.identity()
         if before and before.inventory != identity.inventory and self.running():
             raise TwinError(self._folder_in_use(before))
-        rack = json.dumps(rack_config.rack(pod, self.snmp_community), indent=1) + "\n"
+        rack = json.dumps(rack_config.rack(pod, self.options), indent=1) + "\n"
         contents = rack_config.contents(pod)
         address = f"{pod.controller_host}:{pod.controller_port}"
         agents, controller = self._agents(), self._controller(Endpoint(pod.controller_host, pod.controller_port))
@@ -179,7 +175,7 @@ class Twin:
             report("The machines of the POD have changed: stopping the agents …")
             agents.stop()
         if controller.running() and before != identity:
-            report("The address of the controller has changed: stopping the controller …")
+            report("The options of the controller have changed: stopping the controller …")
             controller.stop()
         missing = [service for service in (agents, controller) if not service.running()]
         if faults and agents not in missing:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from openipu.process.background import Endpoint
@@ -11,16 +12,25 @@ from openipu.shared.pod.cabling import bonded, cable_macs
 from openipu.twin.devices.logins import EAPI_PORT, SNMP_PORT
 from openipu.vipu.metrics.exporter import PORT as METRICS_PORT
 
+LOOPBACK = "lo"  # network interface of the twin
 _FEEDS = 2  # power supplies of a device, each at its own PDU where the rack has two
 
 Config = dict[str, Any]
 
 
-def rack(pod: model.Pod, snmp_community: str = "") -> Config:
-    """Return the configuration of the rack process; a machine without a cluster gets its own.
+@dataclass(frozen=True)
+class Options:
+    """Options of a twin that the POD does not define."""
 
-    ``snmp_community`` gives SNMPv1 and v2c read access to the PDUs; they accept SNMPv3 only if it is empty.
-    """
+    snmp_community: str = ""  # with read access to PDUs over SNMPv1 and v2c; empty: SNMPv3 only
+    discovery: bool = False  # agents announce themselves, and the controller discovers them
+
+
+_DEFAULT = Options()
+
+
+def rack(pod: model.Pod, options: Options = _DEFAULT) -> Config:
+    """Return the configuration of the rack process; a machine without a cluster gets its own."""
     clusters = [(cluster.topology, cluster.num_ilds, cluster.machines) for cluster in pod.clusters]
     clustered = {machine.name for cluster in pod.clusters for machine in cluster.machines}
     clusters += [("mesh", 1, (machine,)) for machine in pod.machines if machine.name not in clustered]
@@ -30,11 +40,13 @@ def rack(pod: model.Pod, snmp_community: str = "") -> Config:
             for topology, ilds, machines in clusters
         ]
     }
+    if options.discovery:
+        config["announce_interfaces"] = [LOOPBACK]
     if _switches(pod) or _pdus(pod):
         config["devices"] = {
             "agents": {machine.name: machine.agent for machine in pod.machines},
             "switches": [_switch(switch, pod) for switch in _switches(pod)],
-            "pdus": [_pdu(pdu, snmp_community) for pdu in _pdus(pod)],
+            "pdus": [_pdu(pdu, options.snmp_community) for pdu in _pdus(pod)],
             "feeds": [feed for each in pod.racks for feed in _feeds(each)],
         }
     return config

@@ -74,6 +74,7 @@ def test_the_inventory_of_the_twin_has_the_credentials_of_its_devices() -> None:
 
 def test_a_community_of_the_pdus_is_optional(tmp_path: Path) -> None:
     one = pod(tmp_path)
-    without, with_one = (rack_config.rack(one, name)["devices"]["pdus"] for name in ("", "monitoring"))
+    options = (rack_config.Options(), rack_config.Options(snmp_community="monitoring"))
+    without, with_one = (rack_config.rack(one, each)["devices"]["pdus"] for each in options)
     assert [pdu.pop("community") for pdu in with_one] == ["monitoring"] * len(without)
     assert with_one == without
