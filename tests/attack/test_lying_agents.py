@@ -251,7 +251,7 @@ READINGS: dict[str, tuple[Test, str, Lie, str]] = {
     "PFC classes": (
         Test.PFC_SETTINGS,
         "ReadPfcReply",
-        lambda reply: reply.interfaces["a"].classes.extend([9]),
+        lambda reply: reply.interfaces["a"].classes.extend([99]),
         "PFC classes other",
     ),
 }
