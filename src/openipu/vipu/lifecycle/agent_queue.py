@@ -50,7 +50,7 @@ class PartitionOperation:
         self.record = record
         self.indices = indices
         self.waiting = set(indices)  # agents without a successful response
-        self.rejected: set[str] = set()  # agents that rejected its release, with a scheduled retry
+        self.rejected: dict[str, asyncio.TimerHandle] = {}  # next retries, by agent that rejected its release
         self.released: set[str] = set()  # agents whose next event must confirm the release
         self.devices: dict[str, tuple[Device, ...]] = {}  # by agent
         self._revisions: dict[str, Revision] = {}  # of the replies of agents that have configured their shares

@@ -131,6 +131,8 @@ class Operations:
             if operation and not operation.done and record.id not in self.removals:
                 self._set_timer(operation)  # it may have been running for long
             self.removals.add(record.id, done)
+            for agent_id in list(operation.rejected) if operation else ():
+                self._retry_release(operation, agent_id)  # this call waits for the reason, or for its success
             down = [
                 connection.unreachable_error()
                 for connection in (self._awaited(operation) if operation else ())
@@ -232,11 +234,11 @@ class Operations:
     def _reject_release(self, operation: PartitionOperation, agent_id: str, reason: str) -> None:
         self.block_removal(operation, f"Agent '{agent_id}' {reason}.")
         if agent_id not in operation.rejected:
-            operation.rejected.add(agent_id)
-            self._loop.call_later(RELEASE_RETRY, self._retry_release, operation, agent_id)
+            retry = self._loop.call_later(RELEASE_RETRY, self._retry_release, operation, agent_id)
+            operation.rejected[agent_id] = retry
 
     def _retry_release(self, operation: PartitionOperation, agent_id: str) -> None:
-        operation.rejected.discard(agent_id)
+        operation.rejected.pop(agent_id).cancel()
         if not operation.done and agent_id in operation.waiting:
             self.send(operation, agent_id)
 

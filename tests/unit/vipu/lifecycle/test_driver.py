@@ -12,8 +12,9 @@ from typing import Any
 import grpc
 import pytest
 
+from openipu.vipu.domain import partition_state
 from openipu.vipu.domain.deployment import Deployment
-from openipu.vipu.domain.model import Delete, Kind, Operation, Partition, ReadyState
+from openipu.vipu.domain.model import Delete, Kind, Operation, Partition, Put, ReadyState
 from openipu.vipu.domain.state import State
 from openipu.vipu.fleet.agent_messages import AgentEvent, Fault, HeldShare, Revision, ShareResult
 from openipu.vipu.fleet.connection import AgentConnection
@@ -280,3 +281,26 @@ def test_releases_of_a_removed_agent_are_repeated_while_there_is_time() -> None:
         finishing.cancel()
 
     run(scenario, 1, 1)
+
+
+def test_a_removal_whose_release_was_rejected_already_retries_it_at_once() -> None:
+    async def scenario(fleet: Fleet) -> None:
+        fleet.up("ag01", share())
+        stub: Any = fleet.connection("ag01").stub
+        stub.failure = failure(grpc.StatusCode.INTERNAL)
+        record = partition_state.removing(fleet.record)
+        fleet.state.apply([Put(record)])
+        fleet.begin()
+        await settle()
+        assert stub.releases == 1
+        for releases in (2, 3):
+            done: Future[None] = Future()
+            fleet.driver.await_removal(record, done)
+            await settle()
+            assert "Agent 'ag01' rejected the release: no connection" in str(done.exception(0))
+            assert stub.releases == releases
+        operation = fleet.driver._operations.get("p")
+        assert operation is not None
+        assert len(operation.rejected) == 1
+
+    run(scenario, machines=1, size=4)
