@@ -9,7 +9,7 @@ import datetime
 import typing as t
 
 from ..reconcile import Object
-from .contract import virmgrpc
+from .contract import admin, virmgrpc
 from .names import (
     AGENT_STATE,
     ALL_ALLOCATIONS,
@@ -43,7 +43,21 @@ def agent(item: t.Any) -> Object:
         "cluster": item.cluster_id or None,
         "allocation": item.allocation_id or None,
         "versions": dict(sorted(item.versions.items())),
+        "in_service": item.spec.service != admin.SERVICE_STATE_OUT_OF_SERVICE,
+        "service_reason": item.spec.service_reason or None,
         **({"take_over": False} if item.rejects else {}),
+    }
+
+
+def drained(item: t.Any) -> Object:
+    """Return an openipu.vipu.admin.v1.DrainedPartition message as an object."""
+    return {
+        "id": item.partition_id,
+        "allocation": item.allocation_id,
+        "users": list(item.user_ids),
+        "moves": item.moves,
+        "agents": list(item.agent_ids),
+        "reason": item.reason or None,
     }
 
 

@@ -45,9 +45,9 @@ def no_partitions(pod: Cli) -> Iterator[None]:
 def test_agents(cli: Cli, lab: Any) -> None:
     first = lab.rack.agents[0]
     header, *rows = cells(cli.out("vipu-admin list agents"))
-    assert header == ["Agent ID", "Host", "Port", "Status", "Cluster", "Allocation"]
-    assert rows[0] == ["ag01", first.host, str(first.port), "Up", "cl0", "a"]
-    assert [row[0] for row in rows] == AGENTS and rows[-1][-1] == ""
+    assert header == ["Agent ID", "Host", "Port", "Status", "Cluster", "Allocation", "Service"]
+    assert rows[0] == ["ag01", first.host, str(first.port), "Up", "cl0", "a", "In service"]
+    assert [row[0] for row in rows] == AGENTS and rows[-1][-2] == ""
     block = cells(cli.out("vipu-admin get agent ag01"))
     assert [row[0] for row in block[:17]] == [
         "Agent ID",
@@ -264,3 +264,27 @@ def test_ids_are_completed_from_the_controller(cli: Cli) -> None:
 def test_an_agent_without_quarantine_is_named(cli: Cli) -> None:
     assert cli.json("vipu-admin list quarantine") == []
     assert "it holds no IPUs that are in quarantine" in cli.failed("vipu-admin release quarantine ag01")
+
+
+def test_agents_out_of_service(cli: Cli) -> None:
+    out = "vipu-admin update agent ag07 --out-of-service"
+    assert cli.out(f"{out} --reason fan") == "update agent (ag07): success.\n"
+    assert [cli.json(out)["changed"], cli.json(f"{out} --reason pump")["changed"]] == [False, True]
+    assert cells(cli.out("vipu-admin list agents"))[7][-1] == "Out of service"
+    assert ["Service Reason", "pump"] in cells(cli.out("vipu-admin get agent ag07"))
+    assert "Omit the reason" in cli.failed("vipu-admin update agent ag07 --in-service --reason pump")
+    assert cli.json("vipu-admin update agent ag07 --in-service")["changed"]
+    assert "Missing option" in cli("vipu-admin update agent ag07", status=2).stderr
+
+
+def test_drains(cli: Cli) -> None:
+    cli.out("vipu create partition p --allocation b --size 4 --relocatable")
+    ipus = cli.json("vipu list ipu-attrs --agents ag05,ag06")
+    (agent,) = {ipu["agent"] for ipu in ipus if ipu["attributes"]["partition id"] == "p"}
+    assert cli.out(f"vipu-admin drain agent {agent} --dry-run --force").count("moves to") == 1
+    kept = cli.out(f"vipu-admin drain agent {agent} --reason fan")
+    assert "stays: a job may use it" in kept and kept.endswith(f"drain agent ({agent}): success.\n")
+    moved = cli.json(f"vipu-admin drain agent {agent} --force")
+    assert [(item["id"], item["moves"], item["users"]) for item in moved["partitions"]] == [("p", True, [])]
+    assert cli.json(f"vipu-admin drain agent {agent} --force")["changed"] is False
+    cli.out(f"vipu-admin update agent {agent} --in-service")

@@ -26,7 +26,8 @@ from openipu.vipu.domain.batch import Batch, BatchResult, apply_batch, check_len
 from openipu.vipu.domain.context import Context
 from openipu.vipu.domain.errors import Code, RuleError
 from openipu.vipu.domain.model import Agent, Certificate, Change, Kind, Put, Role, User, sorted_by_id
-from openipu.vipu.domain.specs import Outcome, Removal, Spec
+from openipu.vipu.domain.service import drain, set_service
+from openipu.vipu.domain.specs import AgentSpec, Outcome, Removal, Spec
 from openipu.vipu.domain.state import State
 from openipu.vipu.fleet import auto_add
 from openipu.vipu.lifecycle.interface import Lifecycle
@@ -111,6 +112,26 @@ class AdminService:
             raise error
         return admin.CreateAgentReply()
 
+    def SetAgentService(self, request: Message, caller: Caller) -> Message:
+        """Take an agent out of service, or put it into service. Its partitions stay."""
+        out = messages.out_of_service(request.service, request.id)
+
+        def command(state: State) -> tuple[list[Change], bool]:
+            changes = set_service(state, request.id, out, request.service_reason)
+            return changes, bool(changes)
+
+        return admin.SetAgentServiceReply(changed=self._controller.submit(command).result())
+
+    def DrainAgent(self, request: Message, caller: Caller) -> Message:
+        """Take an agent out of service and move its partitions, as far as that is allowed and possible."""
+
+        def command(state: State) -> tuple[list[Change], Message]:
+            changes, drained = drain(state, request.id, request.service_reason, self._context(), force=request.force)
+            reply = admin.DrainAgentReply(changed=bool(changes), partitions=map(messages.drained_message, drained))
+            return [] if request.validate_only else changes, reply
+
+        return self._controller.submit(command).result()
+
     @waits_for_agents
     def TakeOverAgent(self, request: Message, caller: Caller) -> Message:
         """Make this deployment the owner of an agent."""
@@ -154,7 +175,7 @@ class AdminService:
             rejected = [each for each in new if auto_add.conflict(state, each)]
             added = [each for each in new if each not in rejected]
             auto_add.check_number(added)
-            agents = tuple(Agent(each.auto_id, each.host, each.port) for each in added)
+            agents = tuple(AgentSpec(each.auto_id, each.host, each.port) for each in added)
             result = apply_batch(state, Batch(agents=agents), self._context())
             for item in result.results:
                 if item.code is not None:

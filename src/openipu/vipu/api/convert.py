@@ -29,7 +29,8 @@ from openipu.vipu.domain.model import (
     Topology,
     User,
 )
-from openipu.vipu.domain.specs import AllocationSpec, Outcome, PartitionSpec, Removal, UserSpec
+from openipu.vipu.domain.service import DrainedPartition
+from openipu.vipu.domain.specs import AgentSpec, AllocationSpec, Outcome, PartitionSpec, Removal, UserSpec
 from openipu.vipu.domain.state import State
 from openipu.vipu.fleet import auto_add
 from openipu.vipu.fleet.status import AgentState, AgentStatus, DiscoveredAgent, QuarantinedShare
@@ -40,6 +41,7 @@ Message = Any
 # Open enums accept any number. Unknown numbers become values that the rules reject.
 _TOPOLOGIES = {0: Topology.MESH, 1: Topology.MESH, 2: Topology.TORUS}
 _GW_TOPOLOGIES = {0: GwTopology.LOOPED, 1: GwTopology.LOOPED}
+_OUT_OF_SERVICE = {0: None, 1: False, 2: True}
 _ROLES = {0: Role.USER, 1: Role.USER, 2: Role.ADMIN}
 KINDS = {1: Kind.AGENT, 2: Kind.CLUSTER, 3: Kind.ALLOCATION, 4: Kind.PARTITION, 5: Kind.USER}
 KIND_NUMBERS = {kind: number for number, kind in KINDS.items()}
@@ -184,15 +186,31 @@ def _gcd_attributes(partition: Partition, gcd: int) -> dict[str, str]:
     return attributes
 
 
-def agent_spec(message: Message) -> Agent:
-    """Return the record of an ``AgentSpec``."""
-    return Agent(message.id, message.host, message.port or AGENT_PORT)
+def agent_spec(message: Message) -> AgentSpec:
+    """Return the spec in an ``AgentSpec``. Raises RuleError."""
+    service = out_of_service(message.service, message.id)
+    return AgentSpec(message.id, message.host, message.port or AGENT_PORT, service, message.service_reason)
+
+
+def out_of_service(number: int, agent: str) -> bool | None:
+    """Return the requested state of service of an agent, None to keep it. Raises RuleError for an unknown number."""
+    if number not in _OUT_OF_SERVICE:
+        raise RuleError(
+            Code.INVALID_ARGUMENT, f"Cannot change agent {quoted(agent)}: {number} is not a valid state of service."
+        )
+    return _OUT_OF_SERVICE[number]
 
 
 def agent_message(agent: Agent, status: AgentStatus, cluster: str, allocation: str, *, facts: bool) -> Message:
     """Return an ``Agent`` message. ``facts``: include the facts about its machine."""
     message = admin.Agent(
-        spec=admin.AgentSpec(id=agent.id, host=agent.host, port=agent.port),
+        spec=admin.AgentSpec(
+            id=agent.id,
+            host=agent.host,
+            port=agent.port,
+            service=admin.SERVICE_STATE_OUT_OF_SERVICE if agent.out_of_service else admin.SERVICE_STATE_IN_SERVICE,
+            service_reason=agent.service_reason,
+        ),
         state=_AGENT_STATES[status.state],
         reason=status.reason,
         rejects=status.rejects,
@@ -222,6 +240,18 @@ def discovered_message(state: State, found: DiscoveredAgent) -> Message:
         auto_add_id=found.auto_id,
         agent_id=state.endpoints.get((found.host, found.port), ""),
         conflict=auto_add.conflict(state, found),
+    )
+
+
+def drained_message(item: DrainedPartition) -> Message:
+    """Return a ``DrainedPartition`` message."""
+    return admin.DrainedPartition(
+        partition_id=item.id,
+        allocation_id=item.allocation,
+        user_ids=item.users,
+        moves=not item.reason,
+        reason=item.reason,
+        agent_ids=item.agents,
     )
 
 

@@ -131,6 +131,7 @@ class UserService:
                 for id in sorted(state.agents)
                 if caller.allowed is None or state.allocation_of.get(id) in caller.allowed
             )
+            out_of_service = set(state.out_of_service)
         agents = list(dict.fromkeys(request.agents) or usable)
         for id in agents:
             if id not in usable:
@@ -142,7 +143,8 @@ class UserService:
             if id in reported:
                 entry = reply.entries.add(agent=id)
                 for ipu, attributes in reported[id].items():
-                    entry.ipu_attributes[ipu].attributes.update(attributes)
+                    service = {"service state": "out of service"} if id in out_of_service else {}
+                    entry.ipu_attributes[ipu].attributes.update({**attributes, **service})
         return reply
 
     def _partition(self, verb: str, id: str, caller: Caller) -> Partition:

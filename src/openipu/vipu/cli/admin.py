@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from openipu.vipu.cli import user
+from openipu.vipu.cli.agent_service import drain_agent, update_agent
 from openipu.vipu.cli.agents import (
     create_agent,
     discover_agents,
@@ -23,6 +24,8 @@ from openipu.vipu.cli.watch import watch_agents, watch_all, watch_clusters, watc
 
 LEAVES = (
     create_agent,
+    update_agent,
+    drain_agent,
     take_over_agent,
     discover_agents,
     get_agent,

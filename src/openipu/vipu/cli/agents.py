@@ -47,10 +47,18 @@ def list_agents(session: Session) -> None:
     """Show all agents."""
     found = listing.read(session, "agent")
     rows = [
-        (item["id"], item["host"], item["port"], item["state"], item["cluster"] or "", item["allocation"] or "")
+        (
+            item["id"],
+            item["host"],
+            item["port"],
+            item["state"],
+            item["cluster"] or "",
+            item["allocation"] or "",
+            service(item),
+        )
         for item in found
     ]
-    session.show(found, output.table(("Agent ID", "Host", "Port", "Status", "Cluster", "Allocation"), rows))
+    session.show(found, output.table(("Agent ID", "Host", "Port", "Status", "Cluster", "Allocation", "Service"), rows))
 
 
 @command("get", "agent")
@@ -122,11 +130,18 @@ def full(item: dict[str, Any]) -> str:
     pairs = [("Agent ID", item["id"]), ("Host", item["host"]), ("Port", item["port"]), ("Status", item["state"])]
     if item["reason"]:
         pairs.append(("Reason", item["reason"]))
+    if not item["in_service"]:
+        pairs += [("Service", service(item)), ("Service Reason", item["service_reason"] or "")]
     parts = [output.block([*pairs, *item["facts"].items()])]
     if item["ipus"]:
         header = list(dict.fromkeys(name for ipu in item["ipus"] for name in ipu))
         parts.append(output.table(header, [[ipu.get(name, "") for name in header] for ipu in item["ipus"]]))
     return "\n".join(parts)
+
+
+def service(item: dict[str, Any]) -> str:
+    """Return the state of service of an agent in text form."""
+    return "In service" if item["in_service"] else "Out of service"
 
 
 def attribute_rows(found: list[dict[str, Any]]) -> list[tuple[output.Cell, ...]]:

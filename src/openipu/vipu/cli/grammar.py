@@ -22,6 +22,8 @@ VERBS = {
     "get": "Show one object in full.",
     "list": "Show all objects, one per line.",
     "remove": "Remove an object.",
+    "update": "Change an object.",
+    "drain": "Move partitions off an IPU-Machine.",
     "reset": "Reset a partition.",
     "release": "Release IPUs in quarantine.",
     "test": "Test a cluster.",

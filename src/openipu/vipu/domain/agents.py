@@ -6,14 +6,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from openipu.vipu.domain.context import Context
 from openipu.vipu.domain.errors import Code, RuleViolation, invalid, quoted
 from openipu.vipu.domain.model import Agent
+from openipu.vipu.domain.specs import AgentSpec
 from openipu.vipu.domain.state import State
 from openipu.vipu.domain.validation import check_host
 
+MAX_REASON = 200  # characters
 
-def make_agent(state: State, spec: Agent, context: Context) -> Agent:
+
+def make_agent(state: State, spec: AgentSpec | Agent, context: Context) -> Agent:
     """Return an agent; its endpoint must be valid and unused."""
     check_host(spec.host)
     if not 1 <= spec.port <= 65535:
@@ -21,12 +26,32 @@ def make_agent(state: State, spec: Agent, context: Context) -> Agent:
     other = state.endpoints.get((spec.host.lower(), spec.port), spec.id)
     if other != spec.id:
         raise RuleViolation(Code.ALREADY_EXISTS, f"agent {quoted(other)} already uses {spec.host}:{spec.port}")
-    return spec
+    return with_service(Agent(spec.id, spec.host, spec.port), spec.out_of_service, spec.service_reason)
 
 
-def change_agent(state: State, current: Agent, spec: Agent, context: Context) -> Agent:
+def change_agent(state: State, current: Agent, spec: AgentSpec | Agent, context: Context) -> Agent:
     """Return the changed agent.
 
-    The endpoint may change at any time, because the machine keeps its position in its cluster.
+    The endpoint may change at any time, because the machine keeps its position in its cluster. A machine may go out
+    of service at any time, because its partitions stay.
     """
-    return current if spec == current else make_agent(state, spec, context)
+    changed = with_service(current, spec.out_of_service, spec.service_reason)
+    if (spec.host, spec.port) == (current.host, current.port):
+        return changed
+    return make_agent(state, replace(changed, host=spec.host, port=spec.port), context)
+
+
+def with_service(current: Agent, out_of_service: bool | None, reason: str) -> Agent:
+    """Return the agent in this state of service; the identical record when nothing changes.
+
+    None keeps the state. An empty reason keeps that of an agent that stays out of service.
+    """
+    out = current.out_of_service if out_of_service is None else out_of_service
+    if reason and not out:
+        raise invalid("a reason is for an agent that is out of service. Omit the reason")
+    if len(reason) > MAX_REASON or not reason.isprintable():
+        raise invalid(f"the reason must be one line of at most {MAX_REASON} printable characters")
+    kept = current.service_reason if out else ""
+    if (out, reason or kept) == (current.out_of_service, current.service_reason):
+        return current
+    return replace(current, out_of_service=out, service_reason=reason or kept)

@@ -11,7 +11,7 @@ from openipu.vipu.domain import rules
 from openipu.vipu.domain.context import Context
 from openipu.vipu.domain.errors import Code, RuleError, quoted
 from openipu.vipu.domain.model import Agent, Change, Cluster, Kind, Role, User
-from openipu.vipu.domain.specs import AllocationSpec, Outcome, PartitionSpec, Removal, Spec, UserSpec
+from openipu.vipu.domain.specs import AgentSpec, AllocationSpec, Outcome, PartitionSpec, Removal, Spec, UserSpec
 from openipu.vipu.domain.state import State
 from openipu.vipu.domain.validation import MAX_BATCH_ITEMS
 
@@ -28,7 +28,7 @@ class Batch:
     An object in both is removed and created again. Users that may be new are given as ``model.User``.
     """
 
-    agents: tuple[Agent, ...] = ()
+    agents: tuple[AgentSpec | Agent, ...] = ()
     clusters: tuple[Cluster, ...] = ()
     allocations: tuple[AllocationSpec, ...] = ()
     partitions: tuple[PartitionSpec, ...] = ()

@@ -18,16 +18,19 @@ def occupancy_of(
     allocation: Allocation,
     unavailable: frozenset[str] = frozenset(),
     quarantined: Mapping[str, int] | None = None,
+    *,
+    in_service: bool = True,
 ) -> placement.Occupancy:
     """Return the machines of an allocation with their used IPUs.
 
-    Machines of unavailable agents count as full, IPUs in quarantine as used (see ``Context``).
+    Machines of unavailable agents count as full, IPUs in quarantine as used (see ``Context``). With ``in_service``,
+    machines that are out of service count as full too.
     """
     first = state.position_of[allocation.agents[0]]
     occupied = state.occupied[allocation.cluster][first : first + len(allocation.agents)]
     if len(unavailable) > len(allocation.agents):
         unavailable = unavailable.intersection(allocation.agents)
-    for agent in unavailable:
+    for agent in unavailable.union(state.out_of_service) if in_service else unavailable:
         if state.allocation_of.get(agent) == allocation.id:
             occupied[state.position_of[agent] - first] = placement.FULL
     for agent, ipus in (quarantined or {}).items():
@@ -39,8 +42,8 @@ def occupancy_of(
 def free_summary(state: State, allocation: str) -> tuple[int, list[int], int]:
     """Return the free IPUs, the lengths of runs of free machines (longest first), and the largest partition size.
 
-    Runs end at the boundary of an IPU-Link domain. Machines whose agents are down, and IPUs in
-    quarantine, count like others. The allocation must exist.
+    Runs end at the boundary of an IPU-Link domain. Machines that are out of service count as full. Machines whose
+    agents are down, and IPUs in quarantine, count like others. The allocation must exist.
     """
     occupancy = occupancy_of(state, state.allocations[allocation])
     runs = sorted(placement.free_runs(occupancy), reverse=True)
@@ -48,8 +51,8 @@ def free_summary(state: State, allocation: str) -> tuple[int, list[int], int]:
 
 
 def fits(state: State, allocation: str, size: int, context: Context) -> int:
-    """Return the number of further partitions of ``size`` IPUs that fit, without machines that are down
-    and IPUs in quarantine.
+    """Return the number of further partitions of ``size`` IPUs that fit, without machines that are down or out of
+    service, and IPUs in quarantine.
 
     Raises RuleError: NOT_FOUND for an allocation that is missing or hidden from the caller,
     INVALID_ARGUMENT for a size that no partition can have.

@@ -41,6 +41,7 @@ class Context:
     PERMISSION_DENIED for everything that is not a partition.
     ``cluster_under_test``: the cluster under test; nothing is placed in it, and it cannot change.
     ``without_users``: the controller has no TLS, so that callers need no user: the last administrator can be removed.
+    ``is_placed``: the partition exists already, so its machines may be out of service.
     ``keeps_admin``: the same transaction leaves an administrator in any case.
     """
 
@@ -51,6 +52,7 @@ class Context:
     without_users: bool = False
     cluster_under_test: str = ""
     quarantined: Mapping[str, int] = field(default_factory=dict)
+    is_placed: bool = False
 
     @property
     def administrator(self) -> bool:

@@ -39,6 +39,11 @@ def locate(state: State, spec: PartitionSpec, context: Context) -> tuple[Allocat
             raise RuleViolation(
                 Code.FAILED_PRECONDITION, f"IPU {ipu.ipu} of agent {quoted(agent)} is in partition {quoted(holder)}"
             )
+        if agent in state.out_of_service and not context.is_placed:
+            raise RuleViolation(
+                Code.FAILED_PRECONDITION,
+                f"agent {quoted(agent)} is out of service. Choose IPUs of other agents, or ask an administrator",
+            )
         if context.quarantined.get(agent, 0) >> ipu.ipu & 1:
             raise RuleViolation(
                 Code.FAILED_PRECONDITION,

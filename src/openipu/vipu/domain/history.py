@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from openipu.vipu.domain.context import ALL_ALLOCATIONS, Allowed
-from openipu.vipu.domain.model import Allocation, Change, Cluster, Delete, Kind, Partition, Record, Role, User
+from openipu.vipu.domain.model import Agent, Allocation, Change, Cluster, Delete, Kind, Partition, Record, Role, User
 from openipu.vipu.domain.state import State
 
 Key = tuple[Kind, str]
@@ -101,7 +101,11 @@ def changed_objects(old: State, new: State, changes: Iterable[Change]) -> Change
         if before is after:
             continue  # created and deleted in the same transaction
         found[key] = scopes_of(before)
-        for other in _dependent(before, after):
+        dependent = [*_dependent(before, after)]
+        if isinstance(before, Agent) and isinstance(after, Agent) and before.out_of_service != after.out_of_service:
+            allocation = new.allocation_of.get(key[1])  # its free IPUs
+            dependent += [(Kind.ALLOCATION, allocation)] if allocation else []
+        for other in dependent:
             if other not in found:
                 record = old.table(other[0]).get(other[1])
                 if record is not None or other[1] in new.table(other[0]):

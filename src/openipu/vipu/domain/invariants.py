@@ -19,6 +19,7 @@ from openipu.vipu.domain.users import make_user
 from openipu.vipu.domain.validation import check_id
 
 _UNRESTRICTED = Context()
+_PLACED = Context(is_placed=True)
 
 
 def violations(state: State) -> list[str]:
@@ -90,7 +91,7 @@ def _recreate_partition(state: State, record: Partition) -> Partition:
         reconfigurable=record.reconfigurable,
         ipus=record.ipus,
     )
-    made = make_partition(state, spec, _UNRESTRICTED)
+    made = make_partition(state, spec, _PLACED)
     if len(record.devices) not in (0, record.size):
         raise invalid(f"it has {record.size} IPUs but {len(record.devices)} devices")
     # The rules do not decide the other fields: they describe the progress of the partition.

@@ -102,11 +102,16 @@ class Operation(enum.IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """V-IPU agent: the endpoint of one IPU-Machine."""
+    """V-IPU agent: the endpoint of one IPU-Machine.
+
+    Nothing new is placed on a machine that is out of service. ``service_reason`` is the reason for administrators.
+    """
 
     id: str
     host: str
     port: int = AGENT_PORT
+    out_of_service: bool = False
+    service_reason: str = ""  # empty for a machine in service
 
     kind = Kind.AGENT
 

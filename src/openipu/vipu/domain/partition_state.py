@@ -126,14 +126,14 @@ def find_relocation(
 ) -> tuple[PlacedIpu, ...] | None:
     """Return IPUs of the same shape in its allocation; may include its own.
 
-    Agents that are down and IPUs in quarantine are excluded (see ``Context``).
+    Agents that are down or out of service, and IPUs in quarantine, are excluded (see ``Context``).
 
     Returns None when no place is free. The partition must be in the state.
     """
     occupancy = occupancy_of(state, state.allocations[current.allocation], unavailable, quarantined)
     occupied = bytearray(occupancy.occupied)
     for agent, ipu in state.machines_of(current):
-        if agent not in unavailable and not quarantined.get(agent, 0) >> ipu & 1:
+        if agent not in unavailable and agent not in state.out_of_service and not quarantined.get(agent, 0) >> ipu & 1:
             occupied[state.position_of[agent] - occupancy.first] &= ~(1 << ipu)
     block = placement.place(occupancy._replace(occupied=occupied), current.size, current.num_segments)
     return block and block.placed()

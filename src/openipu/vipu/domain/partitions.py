@@ -274,7 +274,7 @@ def _usable(state: State, cluster: str, context: Context) -> list[Allocation]:
 def _placement_violation(
     state: State, spec: PartitionSpec, context: Context, candidates: list[tuple[Allocation, int]]
 ) -> RuleViolation:
-    """Return the violation by a lack of free IPUs: how many are free, and which machines are down or in quarantine."""
+    """Return the violation by a lack of free IPUs: how many are free, and which machines cannot be used."""
     allocations = [allocation for allocation, _ in candidates]
     occupancies = [
         occupancy_of(state, allocation, context.unavailable, context.quarantined) for allocation in allocations
@@ -291,19 +291,22 @@ def _placement_violation(
         reason += f", but not {spec.size // segments} at the same positions of {segments} consecutive IPU-Link domains"
     elif free:
         reason += f" in blocks of at most {largest}. Request at most {largest}, or remove a partition"
-    for allocation, segments in candidates if context.unavailable or context.quarantined else ():
-        block = placement.place(occupancy_of(state, allocation), spec.size, segments)
+    unusable = context.unavailable or context.quarantined or state.out_of_service
+    for allocation, segments in candidates if unusable else ():
+        block = placement.place(occupancy_of(state, allocation, in_service=False), spec.size, segments)
         if block:
             cluster = state.clusters[allocation.cluster]
             agents = {cluster.agents[position] for position in block.positions(cluster.machines_per_ild)}
-            reason += f". A block that would fit is on {_obstacles(agents, context)}"
+            reason += f". A block that would fit is on {_obstacles(state, agents, context)}"
             break
     return RuleViolation(Code.RESOURCE_EXHAUSTED, reason)
 
 
-def _obstacles(agents: set[str], context: Context) -> str:
-    """Return which of these agents are down, or else have IPUs in quarantine."""
-    down = agents.intersection(context.unavailable)
-    found = down or agents.intersection(context.quarantined)
-    verb = ("are" if len(found) > 1 else "is") if down else ("have" if len(found) > 1 else "has")
-    return f"{listing(found)}, which {verb} {'down' if down else 'IPUs in quarantine'}"
+def _obstacles(state: State, agents: set[str], context: Context) -> str:
+    """Return which of these agents are down, or else are out of service, or else have IPUs in quarantine."""
+    if found := agents.intersection(context.unavailable):
+        return f"{listing(found)}, which {'are' if len(found) > 1 else 'is'} down"
+    if found := agents & state.out_of_service:
+        return f"{listing(found)}, which {'are' if len(found) > 1 else 'is'} out of service"
+    found = agents.intersection(context.quarantined)
+    return f"{listing(found)}, which {'have' if len(found) > 1 else 'has'} IPUs in quarantine"

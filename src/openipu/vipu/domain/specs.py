@@ -6,15 +6,32 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from openipu.shared.vipu.ports import AGENT_PORT
 from openipu.vipu.domain import model
 from openipu.vipu.domain.model import GwRouting, Kind, PlacedIpu, Role, Routing, SyncType
 
-AgentSpec = model.Agent
 ClusterSpec = model.Cluster
 
 # Command lines call the sync type of reconfigurable partitions "c2-compatible". The public API has
 # no value of that name; this value represents it everywhere.
 C2_COMPATIBLE = SyncType.GS2_DEFAULT
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSpec:
+    """Requested agent.
+
+    ``out_of_service``: None keeps the state of an existing agent; new agents are in service. An empty
+    ``service_reason`` keeps the reason of an agent that stays out of service.
+    """
+
+    id: str
+    host: str
+    port: int = AGENT_PORT
+    out_of_service: bool | None = None
+    service_reason: str = ""
+
+    kind = Kind.AGENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +84,7 @@ class UserSpec:
     kind = Kind.USER
 
 
-Spec = model.Agent | model.Cluster | AllocationSpec | PartitionSpec | UserSpec | model.User
+Spec = AgentSpec | model.Agent | model.Cluster | AllocationSpec | PartitionSpec | UserSpec | model.User
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,8 @@ class State:
     revoked_keys: dict[str, RevokedKey] = field(default_factory=dict)
     # (host in lower case, port) -> agent id
     endpoints: dict[tuple[str, int], str] = field(default_factory=dict)
+    # ids of the agents that are out of service
+    out_of_service: set[str] = field(default_factory=set)
     # agent id -> cluster id, position in that cluster, allocation id, {IPU number -> partition id}
     cluster_of: dict[str, str] = field(default_factory=dict)
     position_of: dict[str, int] = field(default_factory=dict)
@@ -102,6 +104,8 @@ class State:
     def _index(self, record: Record) -> None:
         if isinstance(record, Agent):
             self.endpoints[record.host.lower(), record.port] = record.id
+            if record.out_of_service:
+                self.out_of_service.add(record.id)
         elif isinstance(record, Cluster):
             for position, agent in enumerate(record.agents):
                 self.cluster_of[agent] = record.id
@@ -126,6 +130,7 @@ class State:
     def _unindex(self, record: Record) -> None:
         if isinstance(record, Agent):
             _drop(self.endpoints, (record.host.lower(), record.port), record.id)
+            self.out_of_service.discard(record.id)
         elif isinstance(record, Cluster):
             for agent in record.agents:
                 if _drop(self.cluster_of, agent, record.id):

@@ -79,7 +79,7 @@ class Driver:
     def add_agent(self, agent: Agent) -> None:
         """Supervise an agent. Connect again when its endpoint has changed."""
         connection = self.supervisor.connections.get(agent.id)
-        if connection and connection.agent == agent:
+        if connection and (connection.agent.host, connection.agent.port) == (agent.host, agent.port):
             return
         if connection:
             self.drop_agent(agent.id)

@@ -107,7 +107,8 @@ class Lifecycle(Protocol):
     def reset_partition(self, id: str, relocatable: bool, allowed: Allowed | None = None) -> Future[None]:
         """Reset a partition. The future completes when the state RESETTING is durable.
 
-        With ``relocatable`` the partition moves when one of its machines is Down and other IPUs are free.
+        With ``relocatable`` the partition moves when one of its machines is Down or out of service, and other IPUs are
+        free.
         """
 
     def ipu_attributes(self, agent_ids: Iterable[str]) -> Future[dict[str, dict[int, dict[str, str]]]]:

@@ -165,7 +165,7 @@ class LifecycleService:
         return done
 
     def reset_partition(self, id: str, relocatable: bool, allowed: Allowed | None = None) -> Future[None]:
-        """Reset a partition. With ``relocatable``, move it when one of its machines is Down and IPUs are free."""
+        """Reset a partition. With ``relocatable``, move it to free IPUs if a machine is Down or out of service."""
 
         def command(state: State) -> tuple[Sequence[Change], None]:
             record = state.partitions.get(id)
@@ -174,7 +174,8 @@ class LifecycleService:
                 if record is None or not context.may_use(record.allocation):
                     raise missing_or_hidden(Kind.PARTITION, id, context)
                 ipus = None
-                if relocatable and any(agent in context.unavailable for agent, _ in state.machines_of(record)):
+                unusable = context.unavailable | state.out_of_service
+                if relocatable and any(agent in unusable for agent, _ in state.machines_of(record)):
                     ipus = partition_state.find_relocation(state, record, context.unavailable, context.quarantined)
                 return [Put(partition_state.reset(record, ipus))], None
             except RuleViolation as violation:
@@ -226,6 +227,7 @@ class LifecycleService:
             self._meters.put(change.record, committed)
         elif isinstance(change.record, Agent):
             self._driver.add_agent(change.record)
+            self._driver.capacity_changed()
         elif isinstance(change.record, Allocation | Cluster):
             self._driver.capacity_changed()
 

@@ -68,6 +68,11 @@ CONTROLLER = _table(
         "Changes of an agent from up to down.",
     ),
     (
+        "vipu_agent_in_service{agent}",
+        "gauge",
+        "1 for an agent that is in service, 0 for one that receives no new partitions.",
+    ),
+    (
         "vipu_agent_quarantined_ipus{agent}",
         "gauge",
         "IPUs of an agent in quarantine: shares that the records do not explain.",
@@ -86,7 +91,12 @@ CONTROLLER = _table(
     ("vipu_cluster_unreachable_ipus{cluster}", "gauge", "IPUs of a cluster whose agents are not up."),
     ("vipu_allocation_ipus{cluster,allocation}", "gauge", "IPUs of an allocation."),
     ("vipu_allocation_used_ipus{cluster,allocation}", "gauge", "IPUs of an allocation that are in partitions."),
-    ("vipu_allocation_free_ipus{cluster,allocation}", "gauge", "IPUs of an allocation that are in no partition."),
+    ("vipu_allocation_free_ipus{cluster,allocation}", "gauge", "IPUs of an allocation for new partitions."),
+    (
+        "vipu_allocation_out_of_service_ipus{cluster,allocation}",
+        "gauge",
+        "IPUs of an allocation that are in no partition, on machines out of service.",
+    ),
     (
         "vipu_allocation_unreachable_ipus{cluster,allocation}",
         "gauge",

@@ -45,6 +45,7 @@ _METRICS = (
     "vipu_agent_up",
     "vipu_agent_info",
     "vipu_agent_losses_total",
+    "vipu_agent_in_service",
     "vipu_agent_quarantined_ipus",
     "vipu_discovered_agents",
     "vipu_cluster_ipus",
@@ -54,6 +55,7 @@ _METRICS = (
     "vipu_allocation_ipus",
     "vipu_allocation_used_ipus",
     "vipu_allocation_free_ipus",
+    "vipu_allocation_out_of_service_ipus",
     "vipu_allocation_unreachable_ipus",
     "vipu_allocation_largest_partition_ipus",
     "vipu_allocation_partitions",
@@ -179,6 +181,7 @@ def _add_agents(samples: Samples, records: Records, statuses: Mapping[str, Agent
         status = statuses[agent.id]
         cluster = places.cluster.get(agent.id)
         samples.add("vipu_agent_up", status.state is AgentState.UP, agent.id)
+        samples.add("vipu_agent_in_service", not agent.out_of_service, agent.id)
         samples.add("vipu_agent_losses_total", status.losses, agent.id)
         samples.add(
             "vipu_agent_info",
@@ -205,15 +208,21 @@ def _add_clusters(samples: Samples, records: Records, up: set[str]) -> None:
 
 def _add_allocations(samples: Samples, records: Records, up: set[str], places: _Places) -> None:
     partitions = Counter(partition.allocation for partition in records.partitions)
+    out_of_service = {agent.id for agent in records.agents if agent.out_of_service}
     for allocation in records.allocations:
         labels = allocation.cluster, allocation.id
         first, count = places.position[allocation.agents[0]], len(allocation.agents)
         occupied = bytearray(records.occupied[allocation.cluster][first : first + count])
         occupancy = placement.Occupancy(occupied, first, places.cluster[allocation.agents[0]].machines_per_ild)
-        total, free = count * IPUS_PER_MACHINE, placement.free_ipus(occupancy)
+        total, unused = count * IPUS_PER_MACHINE, placement.free_ipus(occupancy)
+        for position, agent in enumerate(allocation.agents):
+            if agent in out_of_service:
+                occupied[position] = placement.FULL
+        free = placement.free_ipus(occupancy)
         samples.add("vipu_allocation_ipus", total, *labels)
-        samples.add("vipu_allocation_used_ipus", total - free, *labels)
+        samples.add("vipu_allocation_used_ipus", total - unused, *labels)
         samples.add("vipu_allocation_free_ipus", free, *labels)
+        samples.add("vipu_allocation_out_of_service_ipus", unused - free, *labels)
         samples.add("vipu_allocation_unreachable_ipus", _unreachable(allocation.agents, up), *labels)
         samples.add("vipu_allocation_largest_partition_ipus", placement.largest_block(occupancy), *labels)
         samples.add("vipu_allocation_partitions", partitions[allocation.id], *labels)

@@ -56,7 +56,7 @@ def _insert(table: str, *columns: str) -> str:
     return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"  # noqa: S608
 
 
-_PUT_AGENT = _upsert("agents", "host", "port", "checksum")
+_PUT_AGENT = _upsert("agents", "host", "port", "out_of_service", "service_reason", "checksum")
 _PUT_CLUSTER = _upsert("clusters", "num_ilds", "topology", "gw_topology", "checksum")
 _PUT_CLUSTER_AGENT = _insert("cluster_agents", "agent", "cluster", "position")
 _PUT_ALLOCATION = _upsert("allocations", "cluster", "checksum")
@@ -94,7 +94,9 @@ def _delete_parts(connection: sqlite3.Connection, kind: Kind, ids: Sequence[str]
 
 def put_agents(connection: sqlite3.Connection, agents: Sequence[Agent], checksums: Checksums) -> None:
     """Insert or update agents."""
-    connection.executemany(_PUT_AGENT, [(agent.id, agent.host, agent.port, checksums[agent.id]) for agent in agents])
+    connection.executemany(
+        _PUT_AGENT, [(a.id, a.host, a.port, a.out_of_service, a.service_reason, checksums[a.id]) for a in agents]
+    )
 
 
 def put_clusters(connection: sqlite3.Connection, clusters: Sequence[Cluster], checksums: Checksums) -> None:
@@ -230,8 +232,10 @@ def _partition_row(partition: Partition) -> tuple[object, ...]:
 
 def read(connection: sqlite3.Connection) -> Iterator[Record]:
     """Yield all records. Raises KeyError, ValueError or IndexError for inconsistent rows."""
-    for id, host, port in connection.execute("SELECT id, host, port FROM agents"):
-        yield Agent(id, host, port)
+    for id, host, port, out, reason in connection.execute(
+        "SELECT id, host, port, out_of_service, service_reason FROM agents"
+    ):
+        yield Agent(id, host, port, bool(out), reason)
     position_of, clusters = {}, {}
     agents_of = defaultdict(list)
     for agent, cluster, position in connection.execute(

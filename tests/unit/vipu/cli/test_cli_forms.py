@@ -141,7 +141,9 @@ def test_a_partition_in_full() -> None:
 
 def test_an_agent_that_is_down_has_a_reason_and_no_ipus() -> None:
     item = {"id": "ag1", "host": "h", "port": 8080, "state": "Down", "reason": "no response", "facts": {}, "ipus": []}
+    item |= {"in_service": False, "service_reason": "fan"}
     facts = {"agent id": "ag1", "host": "h", "port": "8080", "status": "Down", "reason": "no response"}
+    facts |= {"service": "Out of service", "service reason": "fan"}
     lines = agents.full(item).splitlines()[1:-1]
     assert {name.strip().lower(): value.strip() for name, value in (line.split("|") for line in lines)} == facts
 

@@ -27,6 +27,7 @@ USER = {
 ADMIN = {
     "create": ["agent", "allocation", "certificate", "cluster", "partition", "user"],
     "discover": ["agent"],
+    "drain": ["agent"],
     "get": ["agent", "allocation", "cluster", "partition"],
     "list": ["agents", "allocations", "certificates", "clusters", "ipu-attrs", "partitions", "quarantine", "users"],
     "remove": ["agent", "allocation", "certificate", "cluster", "partition", "user"],
@@ -34,6 +35,7 @@ ADMIN = {
     "release": ["quarantine"],
     "take-over": ["agent"],
     "test": ["cluster"],
+    "update": ["agent"],
     "watch": ["agents", "all", "allocations", "clusters", "partitions", "users"],
 }
 

@@ -25,7 +25,7 @@ from openipu.vipu.domain.model import (
     User,
 )
 from openipu.vipu.domain.rules import Context, RuleError
-from openipu.vipu.domain.specs import AllocationSpec, Outcome, PartitionSpec, Removal, Spec
+from openipu.vipu.domain.specs import AgentSpec, AllocationSpec, Outcome, PartitionSpec, Removal, Spec
 from openipu.vipu.domain.state import State
 
 # Few names and small numbers, so that requests conflict.
@@ -36,7 +36,13 @@ def some(names: str) -> st.SearchStrategy[str]:
     return st.sampled_from(names.split())
 
 
-agent_specs = st.builds(Agent, st.sampled_from(AGENTS), some("h0 h1 h2 h3 h4 h5 h6 h7 h8"), st.just(8080))
+agent_specs = st.builds(
+    AgentSpec,
+    st.sampled_from(AGENTS),
+    some("h0 h1 h2 h3 h4 h5 h6 h7 h8"),
+    st.just(8080),
+    st.sampled_from([None, None, False, True]),
+)
 runs = st.builds(lambda first, count: tuple(AGENTS[first : first + count]), st.integers(0, 7), st.integers(1, 8))
 lists = st.one_of(runs, runs, st.lists(st.sampled_from(AGENTS), max_size=3).map(tuple))
 cluster_specs = st.builds(Cluster, some("c0 c1"), lists, st.integers(1, 3), st.sampled_from(Topology))
@@ -92,7 +98,7 @@ removals = st.one_of(
 )
 batches = st.builds(
     lambda desired, removed: Batch(
-        agents=tuple(spec for spec in desired if isinstance(spec, Agent)),
+        agents=tuple(spec for spec in desired if isinstance(spec, AgentSpec)),
         clusters=tuple(spec for spec in desired if isinstance(spec, Cluster)),
         allocations=tuple(spec for spec in desired if isinstance(spec, AllocationSpec)),
         partitions=tuple(spec for spec in desired if isinstance(spec, PartitionSpec)),

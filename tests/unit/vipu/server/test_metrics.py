@@ -8,6 +8,7 @@ from typing import Any
 
 from openipu.vipu.cluster_test.model import Failure, FailureKind, Test, Verdict
 from openipu.vipu.cluster_test.results import Results, Run, RunState
+from openipu.vipu.domain import service
 from openipu.vipu.domain.model import Certificate, Cluster, Put, ReadyState, Role, User
 from openipu.vipu.domain.state import State
 from openipu.vipu.fleet.status import AgentState, AgentStatus
@@ -44,6 +45,21 @@ def test_an_empty_controller_exports_zeros() -> None:
     assert found["vipu_agents"] == {("up",): 0, ("down",): 0, ("unknown",): 0}
     assert found["vipu_partitions"] == {("active",): 0, ("pending",): 0, ("error",): 0}
     assert "vipu_cluster_ipus" not in found
+
+
+def test_machines_out_of_service_are_not_free() -> None:
+    state = pod(4, allocations={"a1": 4})
+    partition(state, "p1", 2)
+    state.apply(service.set_service(state, "ag01", True, "fan"))
+    state.apply(service.set_service(state, "ag04", True, ""))
+    found = records(state)
+    assert found["vipu_agent_in_service"] == {("ag01",): 0, ("ag02",): 1, ("ag03",): 1, ("ag04",): 0}
+    of = ("cl0", "a1")
+    assert found["vipu_allocation_ipus"] == {of: 16}
+    assert found["vipu_allocation_used_ipus"] == {of: 2}
+    assert found["vipu_allocation_free_ipus"] == {of: 8}
+    assert found["vipu_allocation_out_of_service_ipus"] == {of: 6}
+    assert found["vipu_allocation_largest_partition_ipus"] == {of: 8}
 
 
 def test_ipus_of_clusters_and_allocations() -> None:

@@ -55,7 +55,7 @@ def test_every_field_of_a_part_counts(sort: type[PlacedIpu] | type[Device]) -> N
 
 
 def test_checksums_do_not_depend_on_the_process() -> None:
-    assert checksum(agents(1)[0]) == -3160690926455503487
+    assert checksum(agents(1)[0]) == 2351954717865069736
     assert checksum(Partition("p", "a", "c", (PlacedIpu(0, 0, 1, 0),))) == -7200332645595444261
 
 
@@ -156,6 +156,14 @@ def test_users_of_earlier_releases_keep_their_allocations(tmp_path: Path) -> Non
     store.close()
     rights = {id: (user.allocations, user.all_allocations) for id, user in users.items()}
     assert rights == {"alice": ((), False), "bob": (("a1",), False)}
+
+
+def test_agents_of_earlier_releases_are_in_service(tmp_path: Path) -> None:
+    first_version.create(tmp_path / "old.db")
+    store = Store(tmp_path / "old.db")
+    (agent,) = store.load().agents.values()
+    store.close()
+    assert (agent.out_of_service, agent.service_reason) == (False, "")
 
 
 def test_a_failed_migration_is_reported(store: Store) -> None:

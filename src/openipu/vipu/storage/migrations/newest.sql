@@ -8,7 +8,7 @@ CREATE TABLE agents (
         id TEXT PRIMARY KEY,
         host TEXT NOT NULL,
         port INTEGER NOT NULL CHECK (port BETWEEN 1 AND 65535)
-    , checksum INTEGER NOT NULL DEFAULT 0) STRICT, WITHOUT ROWID
+    , checksum INTEGER NOT NULL DEFAULT 0, out_of_service INTEGER NOT NULL DEFAULT 0, service_reason TEXT NOT NULL DEFAULT '') STRICT, WITHOUT ROWID
     ;
 CREATE UNIQUE INDEX agents_endpoint ON agents (lower(host), port);
 CREATE TABLE clusters (
@@ -132,6 +132,6 @@ CREATE TABLE revoked_keys (
             checksum INTEGER NOT NULL DEFAULT 0
         ) STRICT, WITHOUT ROWID
         ;
-INSERT INTO alembic_version VALUES ('0008');
+INSERT INTO alembic_version VALUES ('0009');
 INSERT INTO revisions VALUES (CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER), '[]');
 INSERT INTO deployment VALUES (lower(hex(randomblob(8))), 0, 0);
