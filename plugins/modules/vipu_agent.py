@@ -36,6 +36,20 @@ options:
       - With O(transport=cli), this applies only when the task registers or changes the agent.
       - Omit to register the agent without a takeover. If another deployment owns it, it is Down until that deployment removes it.
     type: bool
+  in_service:
+    description:
+      - V(false) takes the IPU-Machine out of service. No new partitions are placed on it. Its partitions stay. See
+        M(openipu.pod.vipu_agent_drain) to move them.
+      - V(true) puts it into service.
+      - Omit to leave the state unchanged. New agents are in service.
+      - With O(transport=cli), this requires C(vipu-admin) of the open controller, and applies to registered agents only.
+    type: bool
+  service_reason:
+    description:
+      - Reason for administrators why the agent is out of service, one line of at most 200 characters.
+      - Omit to leave it unchanged. It ends with O(in_service=true).
+      - With O(transport=cli), this applies only when the task takes the agent out of service.
+    type: str
   state:
     description:
       - V(present) makes sure that the agent exists with these options.
@@ -56,6 +70,14 @@ EXAMPLES = r"""
     id: ag01
     host: 10.2.1.1
 
+- name: Take an IPU-Machine out of service
+  openipu.pod.vipu_agent:
+    api_host: 10.3.1.101
+    id: ag03
+    host: 10.2.1.3
+    in_service: false
+    service_reason: fan 2 fails
+
 - name: Remove an agent
   openipu.pod.vipu_agent:
     api_host: 10.3.1.101
@@ -68,7 +90,7 @@ agent:
   description: The agent after the task, in check mode the predicted agent; null after a removal.
   type: dict
   returned: success
-  sample: {id: ag01, host: 10.2.1.1, port: 8080, state: Up, cluster: cl0, allocation: team-a}
+  sample: {id: ag01, host: 10.2.1.1, port: 8080, state: Up, cluster: cl0, allocation: team-a, in_service: true, service_reason: null}
 """
 
 from ansible_collections.openipu.pod.plugins.module_utils.runner import run_module

@@ -47,6 +47,20 @@ options:
           - With O(transport=cli), this applies only when the task registers or changes the agent.
           - Omit to register the agent without a takeover. If another deployment owns it, it is Down until that deployment removes it.
         type: bool
+      in_service:
+        description:
+          - V(false) takes the IPU-Machine out of service. No new partitions are placed on it. Its partitions stay. See
+            M(openipu.pod.vipu_agent_drain) to move them.
+          - V(true) puts it into service.
+          - Omit to leave the state unchanged. New agents are in service.
+          - With O(transport=cli), this requires C(vipu-admin) of the open controller, and applies to registered agents only.
+        type: bool
+      service_reason:
+        description:
+          - Reason for administrators why the agent is out of service, one line of at most 200 characters.
+          - Omit to leave it unchanged. It ends with O(agents[].in_service=true).
+          - With O(transport=cli), this applies only when the task takes the agent out of service.
+        type: str
   clusters:
     description: Desired clusters.
     type: list

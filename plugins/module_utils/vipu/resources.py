@@ -17,7 +17,16 @@ from .names import CLUSTER_TOPOLOGY, ROLE, TOPOLOGY
 from .partition_fields import PARTITION_FIELDS
 
 # The controller reports take_over only as false, for an agent that has another owner.
-AGENT = Family("agent", (Field("host"), Field("port", Mode.SERVER_DEFAULTED), Field("take_over")))
+AGENT = Family(
+    "agent",
+    (
+        Field("host"),
+        Field("port", Mode.SERVER_DEFAULTED),
+        Field("take_over"),
+        Field("in_service", replaces="service_reason"),
+        Field("service_reason", Mode.SERVER_DEFAULTED),
+    ),
+)
 CLUSTER = Family(
     "cluster",
     (Field("agents"), Field("num_ilds", Mode.SERVER_DEFAULTED), Field("topology"), Field("cluster_topology")),
@@ -75,6 +84,8 @@ AGENT_OPTIONS: dict[str, t.Any] = {
     "host": {"type": "str"},
     "port": {"type": "int"},
     "take_over": {"type": "bool"},
+    "in_service": {"type": "bool"},
+    "service_reason": {"type": "str"},
 }
 CLUSTER_OPTIONS: dict[str, t.Any] = {
     "id": {"type": "str", "required": True},

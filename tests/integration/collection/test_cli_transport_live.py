@@ -24,7 +24,7 @@ BIN = Path(sys.executable).parent
 KINDS = [family.kind for family in resources.FAMILIES]
 # Fields that the commands do not print, or print differently.
 UNREPORTED = {
-    "agent": {"reason", "versions"},
+    "agent": {"reason", "versions", "service_reason"},
     "cluster": set[str](),
     "allocation": {"cluster", "partitions", "free_ipus", "free_machines"},
     "partition": {"num_replicas", "num_segments", "gw_routing", "sync_type", "reconfigurable", "ipus"},

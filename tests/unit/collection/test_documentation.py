@@ -76,6 +76,7 @@ def test_documentation_of_every_module(name: str) -> None:
 EXCEPTIONS = {
     ("ApplyRequest", "users"): "a bulk task has no file for the key; vipu_user writes it to a file",
     ("GetPartitionIpuofConfigRequest", "gcd_id"): "one call returns all GCDs, and the option gcd selects one",
+    ("DrainAgentRequest", "validate_only"): "check mode sets it",
     ("AddCertificateRequest", "certificate"): "vipu-admin registers certificates of other authorities",
     ("ListPartitionsRequest", "allocation_id"): "all partitions are read in one call",
     ("ListIPUAttributesRequest", "agents"): "one call returns those of all agents",
@@ -91,6 +92,7 @@ UNUSED = {
     "GetAgentRequest": "all agents are read in one call",
     "GetClusterRequest": "all clusters are read in one call",
     "GetAllocationRequest": "all allocations are read in one call",
+    "SetAgentServiceRequest": "vipu_agent sets the state with the spec",
     "TakeOverAgentRequest": "vipu_agent takes agents over with the spec",
     "ListQuarantineRequest": "administrators list IPUs in quarantine with vipu-admin",
     "ReleaseQuarantineRequest": "administrators release IPUs with vipu-admin",
@@ -100,7 +102,21 @@ UNUSED = {
 }
 # Fields of requests and the options that set them.
 OPTIONS = {
-    "AgentSpec": ("vipu_agent", {"id": "id", "host": "host", "port": "port", "take_over": "take_over"}),
+    "AgentSpec": (
+        "vipu_agent",
+        {
+            "id": "id",
+            "host": "host",
+            "port": "port",
+            "take_over": "take_over",
+            "service": "in_service",
+            "service_reason": "service_reason",
+        },
+    ),
+    "DrainAgentRequest": (
+        "vipu_agent_drain",
+        {"id": "id", "service_reason": "service_reason", "force": "force"},
+    ),
     "ClusterSpec": (
         "vipu_cluster",
         {

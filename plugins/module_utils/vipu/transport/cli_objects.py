@@ -82,6 +82,8 @@ def _partition_column(field: PartitionField) -> _Column:
     return _Column(field.columns, _choice(field.names) if field.names else _READERS[field.option["type"]])
 
 
+_SERVICE_COLUMN = ("service",)
+
 _FIELDS: dict[str, dict[str, _Column]] = {
     "agent": {
         "host": _Column(("host",), str),
@@ -89,6 +91,7 @@ _FIELDS: dict[str, dict[str, _Column]] = {
         "state": _Column(("status", "state"), str),
         "cluster": _Column(("cluster", "cluster id"), str, None),
         "allocation": _Column(("allocation", "allocation id"), str, None),
+        "in_service": _Column(_SERVICE_COLUMN, lambda cell: cell.lower() != "out of service"),
     },
     "cluster": {
         "agents": _Column(("agents",), _words),
@@ -117,7 +120,15 @@ _FIELDS: dict[str, dict[str, _Column]] = {
 def item(kind: str, row: Row) -> Object:
     """Return the object of a row. Raises ValueError for an unreadable cell."""
     fields = {name: column(row) for name, column in _FIELDS[kind].items()}
-    return {"id": pick(row, *KEYS[kind]), **{name: value for name, value in fields.items() if value is not ...}}
+    # Agents of Graphcore's controller are always in service.
+    defaults = {"in_service": True} if kind == "agent" else {}
+    known = {name: value for name, value in fields.items() if value is not ...}
+    return {"id": pick(row, *KEYS[kind]), **defaults, **known}
+
+
+def has_service(row: Row) -> bool:
+    """Return whether a row of the list of agents has the state of service."""
+    return any(name in row for name in _SERVICE_COLUMN)
 
 
 def partition(id: str, facts: Row, ipus: t.Sequence[Row]) -> Object:
@@ -216,6 +227,8 @@ def flags(kind: str, desired: Object) -> list[str]:
     """
     _check_values(kind, desired)
     beyond = [name for name in _NO_FLAG.get(kind, ()) if desired.get(name) not in _UNSET]
+    if kind == "agent" and desired.get("in_service") is False:
+        beyond.append("in_service false")
     if beyond or (kind == "user" and desired.get("role") == "admin"):
         raise VipuError(
             "Cannot create %s '%s' over the command line: it has no flag for %s. Omit it or use transport grpc."
@@ -223,6 +236,13 @@ def flags(kind: str, desired: Object) -> list[str]:
             "UNIMPLEMENTED",
         )
     return _FLAGS[kind](desired)
+
+
+def service_flags(desired: Object) -> list[str]:
+    """Return the flags of ``update agent`` that set the state of service of an agent."""
+    if desired["in_service"]:
+        return ["--in-service"]
+    return ["--out-of-service", *_flags({"--reason": desired.get("service_reason")})]
 
 
 _UNSET: tuple[t.Any, ...] = (None, False, [], "")

@@ -30,6 +30,7 @@ _TENANT_KINDS = ("partition", "allocation")
 
 _PAUSE = 1.0  # seconds between two polls of a test; each is a process
 _EXISTS = "already exists"  # part of the error of a command that creates an existing object
+_SERVICE = {"in_service", "service_reason"}
 _T = t.TypeVar("_T")
 
 
@@ -47,6 +48,7 @@ class CliTransport:
         self._commands = Commands(connection, vipu_admin, vipu)
         self._access_keys: dict[str, str] = {}
         self._issued: dict[str, tuple[str, str]] = {}
+        self._has_service = False  # vipu-admin has commands for the state of service of agents
 
     def close(self) -> None:
         self._commands.close()
@@ -58,6 +60,8 @@ class CliTransport:
         rows = self._list(kind)
         if kind == "agent" and any("host" not in row for row in rows):
             rows = self._commands.parallel(*(partial(self._facts, row) for row in rows))
+        if kind == "agent" and rows:
+            self._has_service = cli_objects.has_service(rows[0])
         subject = "the list of %ss" % kind
         return [_read(partial(cli_objects.item, kind), row, subject) for row in rows]
 
@@ -84,7 +88,7 @@ class CliTransport:
             try:
                 cli_objects.name(step.family.title, step.key)
                 if step.desired is not None:
-                    creations.append(_Work(step, _creation(step)))
+                    creations.append(_Work(step, self._flags(step)))
             except VipuError as error:
                 errors.append(ItemError.of(step, error.message, error_code=error.error_code))
         if errors:
@@ -94,6 +98,25 @@ class CliTransport:
     def validate(self, steps: list[Step], force: bool) -> list[ItemError]:
         """Return no errors, because no command validates."""
         return []
+
+    def _flags(self, step: Step) -> list[str]:
+        """Return the flags of the command that creates or changes the object of a step. Raises VipuError."""
+        if step.action is not Action.CHANGE:
+            return cli_objects.flags(step.family.kind, step.full_object)
+        changed = {field.name for field in step.changed_fields}
+        if step.family.kind != "agent" or not changed or not changed <= _SERVICE:
+            raise VipuError(
+                "Cannot change %s '%s' over the command line: it has no such command. Remove the object first, or use "
+                "transport grpc." % (step.family.title, step.key),
+                "UNIMPLEMENTED",
+            )
+        if not self._has_service:
+            raise VipuError(
+                "Cannot change in_service of agent '%s' over the command line: Graphcore's vipu-admin has no such "
+                "command. Omit in_service or use transport grpc." % step.key,
+                "UNIMPLEMENTED",
+            )
+        return cli_objects.service_flags(step.full_object)
 
     def _run_commands(self, batch: list[_Work], force: bool) -> list[ItemError]:
         for index, (step, flags) in enumerate(batch):
@@ -118,6 +141,9 @@ class CliTransport:
 
     def _create(self, step: Step, flags: list[str]) -> None:
         kind, key = step.family.kind, step.key
+        if step.action is Action.CHANGE:
+            self._commands.change("vipu-admin", "update", kind, key, *flags)
+            return
         if kind == "partition":
             try:
                 self._commands.change("vipu", "create", "partition", key, *flags)
@@ -241,6 +267,13 @@ class CliTransport:
             if not _is_behind(self._partition(id)):
                 raise
 
+    def drain_agent(self, id: str, reason: str, force: bool, validate_only: bool) -> Object:
+        raise VipuError(
+            "Cannot drain agent '%s' over the command line: Graphcore's vipu-admin has no such command. Use transport "
+            "grpc." % id,
+            "UNIMPLEMENTED",
+        )
+
     def ipuof_config(self, id: str) -> list[Object]:
         found = next((item for item in self.read("partition") if item["id"] == id), None)
         if found is None:
@@ -325,17 +358,6 @@ def _read(reader: t.Callable[[t.Any], _T], printed: t.Any, subject: str) -> _T:
 def _is_behind(partition: Object | None) -> bool:
     """Return whether a partition exists in another state than ACTIVE."""
     return partition is not None and partition.get("state") not in (None, "ACTIVE")
-
-
-def _creation(step: Step) -> list[str]:
-    """Return the flags that create the object of a step. Raises VipuError."""
-    if step.action is Action.CHANGE:
-        raise VipuError(
-            "Cannot change %s '%s' over the command line: it has no such command. Remove the object first, or use "
-            "transport grpc." % (step.family.title, step.key),
-            "UNIMPLEMENTED",
-        )
-    return cli_objects.flags(step.family.kind, step.full_object)
 
 
 def _key(step: Step) -> tuple[str, str]:

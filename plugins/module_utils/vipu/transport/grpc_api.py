@@ -213,6 +213,11 @@ class GrpcTransport:
         request = virmgrpc.ResetPartitionRequest(partition_id=id, relocatable=relocatable)
         self._client.call(self._client.user.ResetPartition, request, "reset partition '%s'" % id)
 
+    def drain_agent(self, id: str, reason: str, force: bool, validate_only: bool) -> Object:
+        request = admin.DrainAgentRequest(id=id, service_reason=reason, force=force, validate_only=validate_only)
+        reply = self._client.call(self._client.admin.DrainAgent, request, "drain agent '%s'" % id)
+        return {"changed": reply.changed, "partitions": [objects.drained(item) for item in reply.partitions]}
+
     def ipuof_config(self, id: str) -> list[Object]:
         request = virmgrpc.GetPartitionIpuofConfigRequest(partition_id=id)
         action = "get the IPUoF configuration of partition '%s'" % id
@@ -305,12 +310,19 @@ def _not_tried(steps: list[Step], message: str, error_code: str) -> list[ItemErr
     return [ItemError.of(step, message, Failure.NOT_TRIED, error_code) for step in steps]
 
 
+_SERVICE = {
+    None: admin.SERVICE_STATE_UNSPECIFIED,
+    True: admin.SERVICE_STATE_IN_SERVICE,
+    False: admin.SERVICE_STATE_OUT_OF_SERVICE,
+}
 _ADD: dict[str, t.Callable[[t.Any, Object], t.Any]] = {
     "agent": lambda request, desired: request.agents.add(
         id=desired["id"],
         host=desired.get("host") or "",
         port=desired.get("port") or 0,
         take_over=bool(desired.get("take_over")),
+        service=_SERVICE[desired.get("in_service")],
+        service_reason=desired.get("service_reason") or "",
     ),
     "cluster": lambda request, desired: request.clusters.add(
         id=desired["id"],

@@ -54,6 +54,12 @@ class Transport(t.Protocol):
     def reset_partition(self, id: str, relocatable: bool) -> None:
         """Start the reset of a partition. Its status reports the end."""
 
+    def drain_agent(self, id: str, reason: str, force: bool, validate_only: bool) -> Object:
+        """Take an agent out of service and start to move its partitions. An empty reason keeps the present one.
+
+        Returns ``changed`` and ``partitions``, each in the form of ``objects.drained``.
+        """
+
     def ipuof_config(self, id: str) -> list[Object]:
         """Return the IPUoF configuration of a partition: one JSON object per GCD."""
 

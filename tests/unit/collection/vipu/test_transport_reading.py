@@ -27,7 +27,7 @@ def test_agents_listed_by_name_only_are_read_one_by_one(recorded: Recorded, tran
     for n in (1, 2, 3):
         recorded.prints(f"get agent ag{n}", AGENT_1.replace("ag1", f"ag{n}").replace("10.1.5.1", f"10.1.5.{n}"))
     assert transport.read("agent") == [
-        {"id": f"ag{n}", "host": f"10.1.5.{n}", "port": 8081, "state": "Up"} for n in (1, 2, 3)
+        {"id": f"ag{n}", "host": f"10.1.5.{n}", "port": 8081, "state": "Up", "in_service": True} for n in (1, 2, 3)
     ]
     assert sorted(recorded.calls) == [
         *(f"vipu-admin get agent ag{n}" for n in (1, 2, 3)),
@@ -38,7 +38,7 @@ def test_agents_listed_by_name_only_are_read_one_by_one(recorded: Recorded, tran
 def test_agents_listed_in_full_need_one_command(recorded: Recorded, transport: CliTransport) -> None:
     recorded.prints("list agents", " Agent ID | Host | Port | Status | Cluster\n ag1 | 10.1.5.1 | 8080 | Down | \n")
     assert transport.read("agent") == [
-        {"id": "ag1", "host": "10.1.5.1", "port": 8080, "state": "Down", "cluster": None}
+        {"id": "ag1", "host": "10.1.5.1", "port": 8080, "state": "Down", "cluster": None, "in_service": True}
     ]
     assert recorded.calls == ["vipu-admin list agents"]
 

@@ -105,6 +105,7 @@ def test_removed_but_not_recreated_is_half_done(recorded: Recorded, transport: C
             step("agent", "ag1", Action.CHANGE, host="h2"),
             "Cannot change agent 'ag1' over the command line: it has no such command",
         ),
+        (step("agent", "ag1", host="h", in_service=False), "it has no flag for in_service false"),
         (step("allocation", "a1", cluster="c", agents=["ag1"]), "it has no flag for agents"),
         (step("user", "root", role="admin"), "it has no flag for role admin"),
         (
