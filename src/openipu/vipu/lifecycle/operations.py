@@ -131,8 +131,9 @@ class Operations:
             if operation and not operation.done and record.id not in self.removals:
                 self._set_timer(operation)  # it may have been running for long
             self.removals.add(record.id, done)
-            for agent_id in list(operation.rejected) if operation else ():
-                self._retry_release(operation, agent_id)  # this call waits for the reason, or for its success
+            if operation:
+                for agent_id in list(operation.rejected):
+                    self._retry_release(operation, agent_id)  # this call waits for the reason, or for its success
             down = [
                 connection.unreachable_error()
                 for connection in (self._awaited(operation) if operation else ())
