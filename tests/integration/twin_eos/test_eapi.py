@@ -205,3 +205,14 @@ def test_a_persistent_connection(rack: Rack) -> None:
         ends.add(channel.sock.getsockname())
     channel.close()
     assert len(ends) == 1
+
+
+@pytest.mark.parametrize(("path", "password", "status"), [("", PASSWORD, 200), ("", "x", 401), ("/x", PASSWORD, 404)])
+def test_head_requests(rack: Rack, path: str, password: str, status: int) -> None:
+    """Clients such as ANTA test with HEAD whether eAPI responds."""
+    channel = http.client.HTTPConnection("127.0.0.1", rack.switch(secure=False).port, timeout=10)
+    login = base64.b64encode(f"{USER}:{password}".encode()).decode()
+    channel.request("HEAD", f"/command-api{path}", headers={"Authorization": f"Basic {login}"})
+    response = channel.getresponse()
+    channel.close()
+    assert (response.status, response.read()) == (status, b"")

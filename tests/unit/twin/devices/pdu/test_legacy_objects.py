@@ -247,3 +247,12 @@ def test_interface_counters_count_frames() -> None:
     pdu.traffic.in_octets += 2**32
     assert (read(agent, low["InOctets"], 1), read(agent, high["HCInOctets"], 1)) == (210, 2**32 + 210)
     assert len(read(agent, low["PhysAddress"], 1)) == 6
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_tables_without_rows_have_the_size_0(model: str) -> None:
+    agent = Agent(Rack(model).pdu)
+    sizes = legacy_mib.EMPTY_TABLE_SIZES
+    assert [read(agent, size) for size in sizes.values()] == [0, 0, 0, 0]
+    sensors = [oid for oid in walk(agent) if oid[: len(mib.RPDU2) + 1] == (*mib.RPDU2, 10)]
+    assert sensors == [sizes[f"Sensor{kind}TableSize"].at(0) for kind in ("TempHumidity", "Discrete")]
