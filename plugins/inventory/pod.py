@@ -118,6 +118,7 @@ options:
   users:
     description:
       - The users of a secure controller, each with C(id), and optionally C(role) (default V(user)) and C(allocations).
+        A user without C(allocations) may use none.
       - Omit for a POD without users.
     type: list
     elements: dict

@@ -99,7 +99,7 @@ partitions:
   returned: when selected by O(gather_subset)
   sample: [{id: vision, allocation: team-a, cluster: cl0, size: 4, num_gcds: 1, routing: dnc, reconfigurable: true, state: ACTIVE}]
 users:
-  description: The users.
+  description: The users. The allocations of a user that may use all of them are V(['*']).
   type: list
   elements: dict
   returned: when selected by O(gather_subset)

@@ -31,7 +31,10 @@ options:
     type: str
     choices: [user, admin]
   allocations:
-    description: Allocations of the user. Omit to leave them unchanged.
+    description:
+      - Allocations that the user may use. V([]) means none, V(['*']) means all present and future ones.
+      - Omit to leave them unchanged. A new user then may use all allocations, as in Graphcore's guide, and the task returns a warning. A new
+        administrator needs no allocations and has none.
     type: list
     elements: str
   state:

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import grpc
 import pytest
 
 from openipu.shared.vipu.contract import admin, virmgrpc
+from openipu.vipu.api import public
 from tests.integration.vipu_servers import Client, InProcess, InstantLife, partition, pod, ready_state, wait_active
 
 
@@ -62,6 +64,19 @@ def test_partition_from_create_to_remove(instant_server: InProcess) -> None:
     code, message = rejection(lambda: ready_state(instant_server, "p1"))
     assert code is grpc.StatusCode.NOT_FOUND
     assert message == "Cannot get the status of partition 'p1': partition 'p1' does not exist."
+
+
+def test_the_log_has_the_allocation_that_the_controller_chose(
+    instant_server: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The published reply has no field for it. Administrators get IPUs of any allocation."""
+    lines: list[dict[str, str]] = []
+    log = SimpleNamespace(info=lambda event, **more: lines.append({"event": event, **more}))
+    monkeypatch.setattr(public, "_log", log)
+    pod(instant_server, 3, allocations={"a1": 2, "a2": 1})
+    instant_server.user.CreatePartition(partition("p1", 4, ""))
+    instant_server.user.CreatePartition(partition("p2", 4, "a1"))
+    assert lines == [{"event": "allocation chosen", "partition": "p1", "allocation": "a2", "user": ""}]
 
 
 def test_lists_by_allocation_follow_changes(instant_server: InProcess) -> None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import NoReturn
 
+import structlog
+
 from openipu.shared.vipu.contract import virmgrpc
 from openipu.vipu.api import convert as messages
 from openipu.vipu.api.auth import Caller
@@ -17,11 +19,13 @@ from openipu.vipu.api.methods import waits_for_agents
 from openipu.vipu.domain import rules
 from openipu.vipu.domain.context import Context
 from openipu.vipu.domain.errors import Code, RuleError, RuleViolation, missing_or_hidden, quoted
-from openipu.vipu.domain.model import Change, Kind, Partition, ReadyState, sorted_by_id
+from openipu.vipu.domain.model import Change, Kind, Partition, Put, ReadyState, sorted_by_id
 from openipu.vipu.domain.state import State
 from openipu.vipu.domain.validation import check_id
 from openipu.vipu.lifecycle.interface import Lifecycle
 from openipu.vipu.storage.writer import RecordWriter
+
+_log = structlog.get_logger("openipu.vipu.api.public")
 
 _PARTITION_KEY = b"\x0a"  # field 1, length-delimited: ListPartitionsReply.partitions
 
@@ -72,7 +76,7 @@ class UserService:
         """Create the record of a partition. Its machines are configured afterwards."""
         spec = messages.partition_spec(request)
 
-        def command(state: State) -> tuple[list[Change], None]:
+        def command(state: State) -> tuple[list[Change], list[Change]]:
             lifecycle = self._lifecycle
             context = Context(
                 lifecycle.unavailable(),
@@ -81,9 +85,13 @@ class UserService:
                 cluster_under_test=lifecycle.cluster_under_test(),
                 quarantined=lifecycle.quarantined(),
             )
-            return rules.create(state, spec, context), None
+            changes = rules.create(state, spec, context)
+            return changes, changes
 
-        self._controller.submit(command).result()
+        for change in self._controller.submit(command).result():
+            if not spec.allocation and isinstance(change, Put) and isinstance(change.record, Partition):
+                chosen = change.record.allocation
+                _log.info("allocation chosen", partition=spec.id, allocation=chosen, user=caller.user)
         return virmgrpc.CreatePartitionReply(partition_id=spec.id)
 
     @waits_for_agents
