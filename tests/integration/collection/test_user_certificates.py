@@ -47,7 +47,7 @@ class Controller:
         self.options = {**files, "api_user_id": "root", "api_access_key": key}
 
     def perform(self, **options: Any) -> dict[str, Any]:
-        return performer(self.server)("vipu_user", **{**self.options, "id": "alice", **options})
+        return performer(self.server)("vipu_user", **{**self.options, "id": "alice", "allocations": [], **options})
 
     def can_call(self, config: Path) -> bool:
         """Return whether the settings in the file of a user are sufficient for a call."""
