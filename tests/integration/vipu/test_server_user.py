@@ -225,3 +225,10 @@ def test_public_services_only(vipu_server: Callable[..., InProcess]) -> None:
         lambda: server.tenant.ListAllocations(admin.ListAllocationsRequest()),
     ):
         assert rejection(call)[0] is grpc.StatusCode.UNIMPLEMENTED
+
+
+def test_many_concurrent_calls_on_one_connection(instant_server: InProcess) -> None:
+    request = virmgrpc.ListPartitionsRequest()
+    for _ in range(3):
+        calls = [instant_server.user.ListPartitions.future(request, timeout=60) for _ in range(250)]
+        assert [call.exception() for call in calls] == [None] * len(calls)

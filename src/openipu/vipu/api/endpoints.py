@@ -42,7 +42,8 @@ _TRIM_SECONDS = 30.0  # between returns of free memory
 _OPTIONS = (
     ("grpc.max_send_message_length", _MAX_REPLY),
     ("grpc.max_metadata_size", 16 << 10),
-    # Calls of one connection; more wait in the client. ``admission`` limits those of a user.
+    # Calls of one connection; more wait in the client. ``admission`` limits those of a user. A limit below those breaks
+    # clients with many concurrent calls. gRPC also counts calls that ended a moment ago, and rejects further ones.
     ("grpc.max_concurrent_streams", 1024),
     # Probes of the bandwidth would enlarge the buffers of requests that no thread reads, from 64 kB to megabytes.
     ("grpc.http2.bdp_probe", 0),
