@@ -99,7 +99,8 @@ def listed(client: Client, **call: Any) -> dict[Key, Any]:
     found: dict[Key, Any] = {}
     for agent in client.admin.ListAgents(admin.ListAgentsRequest(), **call).agents:
         item = objects.agent(agent)
-        found["agent", item["id"]] = {name: item[name] for name in ("id", "host", "port", "cluster", "allocation")}
+        names = ("id", "host", "port", "cluster", "allocation", "in_service", "service_reason")
+        found["agent", item["id"]] = {name: item[name] for name in names}
     for cluster in client.admin.ListClusters(admin.ListClustersRequest(), **call).clusters:
         found["cluster", cluster.spec.id] = objects.cluster(cluster)
     for user in client.admin.ListUsers(admin.ListUsersRequest(), **call).users:
