@@ -72,6 +72,7 @@ def variables(folder: Path, port: int, **more: Any) -> dict[str, Any]:
         "event_webhook_port": port,
         "event_webhook_token": TOKEN,
         "event_folder": str(folder / "notices"),
+        "event_out_of_service_limit": 0,  # drain no machine of a running twin
         "event_dry_run": False,
         **more,
     }

@@ -53,6 +53,9 @@ def healed(deployed: OwnTwin) -> Iterator[OwnTwin]:
     """Return the twin, and remove its faults after the test."""
     yield deployed
     deployed.twin("heal")
+    with Client(Connection(deployed.controller)) as client:
+        request = admin.SetAgentServiceRequest(id="ag08", service=admin.SERVICE_STATE_IN_SERVICE)
+        client.call(client.admin.SetAgentService, request)
 
 
 def variables(own: OwnTwin, folder: Path, **more: Any) -> dict[str, Any]:
@@ -71,6 +74,11 @@ def variables(own: OwnTwin, folder: Path, **more: Any) -> dict[str, Any]:
 def ready(client: Client, id: str) -> int:
     found: int = partition_status(client, id).ready_state
     return found
+
+
+def in_service(client: Client, agent: str) -> bool:
+    spec = client.call(client.admin.GetAgent, admin.GetAgentRequest(id=agent)).agent.spec
+    return bool(spec.service == admin.SERVICE_STATE_IN_SERVICE)
 
 
 def first_agent(client: Client, id: str) -> str:
@@ -106,10 +114,11 @@ def test_rules_heal_a_partition_and_write_a_ticket(
     healed.twin("fault", "hang", "ag08")
     rules.shown("IPU-Machine ag08 of POD twin is Down")
     rules.shown("PLAY [Reset a partition]")
-    rules.until(lambda: rules.text().count("PLAY RECAP") >= 2, "the end of both playbooks")
+    rules.until(lambda: rules.text().count("PLAY RECAP") >= 3, "the end of all playbooks")
     rules.stop()
     assert ready(client, "vision") == virmgrpc.PS_ERROR
     assert not (dry / "tickets").exists()
+    assert in_service(client, "ag08")
 
     given = variables(healed, real, event_cluster_test=True)
     rules = rulebook("openipu.pod.controller", real, healed.inventory.parent, healed.state, **given)
@@ -122,6 +131,7 @@ def test_rules_heal_a_partition_and_write_a_ticket(
     assert "Replace the machine if it does not start." in text
     assert "Find out why ag08 does not respond" in text  # an action of the rack report, from the cluster test
     assert (real / "tickets" / "rack-report.html").stat().st_size > 10_000
+    assert not in_service(client, "ag08")
     healed.twin("heal")
     rules.until(lambda: state(real / "state.json")["agents"]["ag08"]["state"] == "Up", "ag08 Up")
     assert len(list((real / "tickets").glob("ticket-*.txt"))) == 1

@@ -101,12 +101,14 @@ def test_rules_run_existing_playbooks_with_limits(path: Any) -> None:
     for rule in ruleset["rules"]:
         assert rule["throttle"]["once_within"], rule["name"]
         assert rule["throttle"]["group_by_attributes"], rule["name"]
-        for action, options in rule["action"].items():
+        actions = rule["actions"] if "actions" in rule else [rule["action"]]
+        for action, options in (item for each in actions for item in each.items()):
             if action != "run_playbook":
                 continue
             playbook = ROOT / "playbooks" / f"{options['name'].removeprefix('openipu.pod.')}.yml"
             text = playbook.read_text()
-            assert options["extra_vars"]["event_dry_run"]
+            dry_run = next(name for name in options["extra_vars"] if name.endswith("_dry_run"))
+            assert "event_dry_run" in options["extra_vars"][dry_run]
             for name in options["extra_vars"]:
                 assert f"\n# {name}:" in text, f"{playbook.name} does not describe {name}"
             assert not re.search(r"(include|import)_(tasks|vars|playbook):|vars_files:", text), "copied alone"
