@@ -112,6 +112,8 @@ def test_results_of_info_modules(recorder: Recorder, tmp_path: Path) -> None:
         "cluster": "cl0",
         "allocation": "team-a",
         "versions": {},  # these machines did not respond
+        "in_service": True,
+        "service_reason": None,
     }
     assert [(item["id"], item["free_ipus"]) for item in info["allocations"]] == [("team-a", 3), ("team-b", 8)]
     assert info["clusters"][0]["topology"] == "torus"

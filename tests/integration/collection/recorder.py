@@ -11,8 +11,14 @@ from ansible_collections.openipu.pod.plugins.module_utils.vipu.client import USE
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import admin
 
 VALIDATION = "Apply, validate_only"  # validates a batch and writes nothing
-READS = ("Get", "List", "Count", VALIDATION)
+READS = ("Get", "List", "Count", VALIDATION, "DrainAgent, validate_only")
 READER = "reader"  # user name without write access; the server does not check users
+
+
+def validates(name: str, request: bytes) -> bool:
+    """Return whether a call validates a change and writes nothing."""
+    kinds = {"Apply": admin.ApplyRequest, "DrainAgent": admin.DrainAgentRequest}
+    return name in kinds and bool(kinds[name].FromString(request).validate_only)
 
 
 class Recorder(grpc.GenericRpcHandler):
@@ -41,7 +47,7 @@ class Recorder(grpc.GenericRpcHandler):
 
         def call(request: bytes, context: grpc.ServicerContext) -> Any:
             caller = dict(context.invocation_metadata()).get(USER_ID_METADATA, "")
-            method = VALIDATION if name == "Apply" and admin.ApplyRequest.FromString(request).validate_only else name
+            method = f"{name}, validate_only" if validates(name, request) else name
             self._calls.append((caller, method))
             if caller.startswith(READER) and not method.startswith(READS):
                 context.abort(grpc.StatusCode.INTERNAL, f"{name} was called where nothing may be written")

@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.integration.collection.tasks import AGENTS, Perform, performer
+from tests.integration.collection.playbook import results
+from tests.integration.collection.recorder import Recorder
+from tests.integration.collection.tasks import AGENTS, Perform, performer, task
 from tests.integration.vipu_servers import InProcess, InstantLife, partition, pod, wait_active
 
 FIRST = AGENTS[0]
@@ -125,3 +127,24 @@ def test_a_rejected_drain(perform: Perform) -> None:
         "Cannot drain agent 'ag01' over the command line: Graphcore's vipu-admin has no such command. Use transport "
         "grpc."
     )
+
+
+def test_modules_and_action_plugins_do_the_same(server: InProcess, tmp_path: Path) -> None:
+    recorder = Recorder(server.address)
+    drain, back = task("vipu_agent_drain", id="ag01"), task("vipu_agent", **FIRST, in_service=True)
+    blocks = [
+        {
+            "vars": {"openipu_fast_path": fast_path},
+            "check_mode": check,
+            "module_defaults": {"group/openipu.pod.vipu": "{{ controller }}"},
+            "block": tasks,
+        }
+        for fast_path in (True, False)
+        for check, tasks in ((True, [drain]), (False, [drain, drain, back, back]), (True, [back]))
+    ]
+    try:
+        found = results(tmp_path, blocks, controller={"api_host": "127.0.0.1", "api_port": recorder.port})
+        assert [result["changed"] for result in found] == [True, True, False, True, False, False] * 2
+        assert recorder.writes() == ["DrainAgent", "DrainAgent", "Apply"] * 2
+    finally:
+        recorder.stop()
