@@ -77,7 +77,8 @@ agents:
   type: list
   elements: dict
   returned: when selected by O(gather_subset)
-  sample: [{id: ag01, host: 10.2.1.1, port: 8080, state: Up, reason: null, cluster: cl0, allocation: team-a, versions: {Virm: 1.18.0}, in_service: true, service_reason: null}]
+  sample:
+    - {id: ag01, host: 10.2.1.1, port: 8080, state: Up, reason: null, cluster: cl0, allocation: team-a, versions: {Virm: 1.18.0}, in_service: true}
 clusters:
   description: The clusters.
   type: list

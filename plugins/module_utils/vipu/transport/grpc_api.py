@@ -310,11 +310,7 @@ def _not_tried(steps: list[Step], message: str, error_code: str) -> list[ItemErr
     return [ItemError.of(step, message, Failure.NOT_TRIED, error_code) for step in steps]
 
 
-_SERVICE = {
-    None: admin.SERVICE_STATE_UNSPECIFIED,
-    True: admin.SERVICE_STATE_IN_SERVICE,
-    False: admin.SERVICE_STATE_OUT_OF_SERVICE,
-}
+_SERVICE = {None: 0, True: 1, False: 2}  # in_service -> number of ServiceState
 _ADD: dict[str, t.Callable[[t.Any, Object], t.Any]] = {
     "agent": lambda request, desired: request.agents.add(
         id=desired["id"],
