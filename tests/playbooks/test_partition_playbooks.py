@@ -128,6 +128,19 @@ def test_drift_is_reported_and_not_repaired(deployed: OwnTwin) -> None:
     assert "Cannot report drift: the drift check failed before it compared all devices." in message(failed)
 
 
+def test_a_device_that_was_not_compared_is_reported(deployed: OwnTwin) -> None:
+    stranger = {"username": "stranger", "auth_key": "pass-phrase", "priv_key": "pass-phrase", "port": 1161}
+    failed = run(deployed, "drift.yml", check=False, pdu_connection=stranger)
+    found = stats(failed)
+    assert [each.partition(": ")[0] for each in found["pod_drift_not_compared"]] == ["pdu1", "pdu2"]
+    assert "Cannot compare all devices of POD 'twin': pdu1: " in message(failed)
+    for drift in (["server1: partitions language"], []):
+        done = run(deployed, "drift_report.yml", check=False, **{**found, "pod_drift": drift})
+        assert "Cannot compare all devices: pdu1: " in message(done)
+        assert " ".join(drift) in message(done)
+        assert stats(done)["pod_drift"] == drift
+
+
 def test_the_rack_report_is_copied_to_a_host(deployed: OwnTwin, tmp_path: Path) -> None:
     folder = tmp_path / "reports"
     options = {"ansible_become": False, "rack_report_folder": str(folder)}
