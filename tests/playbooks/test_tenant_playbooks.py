@@ -248,10 +248,17 @@ def test_a_failed_order_leaves_nothing(secure: Pod) -> None:
 
 def test_invalid_orders_are_rejected(secure: Pod) -> None:
     without_size = {name: value for name, value in ORDER.items() if name != "order_ipus"}
-    invalid = ({"order_team": "other"}, {"order_name": "a.b"}, {"order_name": "../x"}, {"order_user": "a b"})
+    invalid = (
+        *({"order_team": "other"}, {"order_name": "a.b"}, {"order_name": "../x"}, {"order_user": "a b"}),
+        *({"order_name": "nlp\n"}, {"order_user": "alice\n"}),
+    )
     for settings in (without_size, *({**ORDER, **each} for each in invalid)):
         output = secure.run("ipu_order.yml", **settings, check=False)
         assert "Cannot order IPUs: order_team (a team with a quota" in output
+    for playbook in ("user_create.yml", "user_remove.yml"):
+        assert "user_id (letters, digits," in secure.run(playbook, user_id="alice\n", check=False)
+    output = secure.run("ipu_return.yml", order_team="research", order_name="nlp\n", check=False)
+    assert "Cannot return IPUs: order_team (a team with a quota" in output
     assert set(secure.controller("allocations")) == {"team-a"}
 
 
