@@ -97,8 +97,26 @@ def test_a_missing_tenant(admin: Cloud, order: dict[str, Any], play: Play, vipu:
     name = order["vpod_name"]
     vipu.out(f"vipu-admin create allocation {name} --cluster cl0 --size 1")
     vipu.out(f"vipu-admin create partition {name} --size 4 --allocation {name}")
-    play("vpod_destroy.yml", vpod_tenant="nowhere")
+    rejected = play("vpod_destroy.yml", check=False, vpod_tenant="nowhere")
+    assert "To destroy the vPOD of a removed project, set vpod_orphaned." in output(rejected)
+    assert allocations(vipu) == [name]
+    play("vpod_destroy.yml", vpod_tenant="nowhere", vpod_orphaned=True)
     assert (allocations(vipu), partitions(twin)) == ([], {})
+
+
+def test_objects_of_others_with_the_same_name_are_kept(
+    order: dict[str, Any], play: Play, vipu: Cli, twin: OwnTwin
+) -> None:
+    name = order["vpod_name"]
+    vipu.out(f"vipu-admin create allocation {name} --cluster cl0 --size 4")
+    vipu.out(f"vipu-admin create partition {name} --size 16 --allocation {name}")
+    before = partitions(twin)
+    for playbook in ("vpod_create.yml", "vpod_destroy.yml"):
+        rejected = output(play(playbook, check=False))
+        assert f"allocation {name} and partition {name} of others exist" in rejected
+    assert (allocations(vipu), partitions(twin)) == ([name], before)
+    vipu.out(f"vipu-admin remove partition {name}")
+    vipu.out(f"vipu-admin remove allocation {name}")
 
 
 def test_the_second_tenant_of_the_data_network_is_rejected(
