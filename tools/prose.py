@@ -263,7 +263,8 @@ def main() -> int:
     parser.add_argument("--count", action="store_true", help="print one line per file")
     options = parser.parse_args()
     counts: Counter[str] = Counter()
-    for path in files(options.paths):
+    checked = files(options.paths)
+    for path in checked:
         name = str(path.relative_to(ROOT))
         for number, message in problems(path):
             counts[name] += 1
@@ -272,7 +273,7 @@ def main() -> int:
     if options.count:
         for name, count in counts.most_common():
             print(f"{count:6} {name}")
-    print(f"{counts.total()} findings in {len(counts)} files", file=sys.stderr)
+    print(f"{counts.total()} findings in {len(checked)} checked files", file=sys.stderr)
     return 1 if counts else 0
 
 
