@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +49,8 @@ class Launch:
     answers: Mapping[str, Any] = field(default_factory=dict)
     job_type: str = ""
     limit: str = ""
+    user: str = "admin"  # name of the AWX user
+    inherited: Mapping[str, Any] = field(default_factory=dict)  # variables of a workflow, which no survey filters
 
 
 @dataclass(frozen=True)
@@ -108,12 +110,14 @@ class Controller:
     """The parts of AWX that run jobs: projects are folders, and every job has a new container.
 
     ``types``: credential types. ``folder``: for the files of jobs; they contain secrets.
+    ``user``: user of the containers.
     """
 
     image: Image
     project: Path
     folder: Path
     types: Sequence[Mapping[str, Any]] = ()
+    user: str = USER
 
     def update_inventory(self, source: str, **environment: str) -> dict[str, Any]:
         """Return the inventory of a path in the project, as an inventory source imports it. Raises ProcessError."""
@@ -154,7 +158,8 @@ class Controller:
         injection = inject(self.types, credentials)
         data = self._private_data(injection, arguments(template, launch), template.get("timeout", 0))
         _write_inventory(data, inventory)
-        _write(data / "env" / "extravars", extra_vars_file(variables))
+        variables = replace(variables, answers={**variables.answers, **launch.inherited})
+        _write(data / "env" / "extravars", extra_vars_file(variables, launch.user))
         return self._run(data, template["playbook"], variables.ignored)
 
     def _check(self, template: Mapping[str, Any], credentials: Sequence[Mapping[str, Any]]) -> None:
@@ -197,7 +202,7 @@ class Controller:
         if error := _pipe(transmit, None, request):
             raise ProcessError(f"Cannot send a job: {error}")
         podman = Podman(scratch, self.image.store)
-        worker = ["podman", "run", "--rm", "--interactive", "--network=host", f"--user={USER}", NAME]
+        worker = ["podman", "run", "--rm", "--interactive", "--network=host", f"--user={self.user}", NAME]
         worker += ["ansible-runner", "worker", f"--private-data-dir={RUNNER}"]
         # It fails with the job.
         error = _pipe(podman.command_line(*worker), request, response, podman.environment)
@@ -205,6 +210,8 @@ class Controller:
         error = _pipe(process, response, scratch / "log") or error
         shutil.rmtree(data)
         shutil.rmtree(scratch)
+        # It has the environment with secrets. AWX keeps a copy without them.
+        (result / "artifacts" / _IDENT / "command").unlink(missing_ok=True)
         if not (result / "artifacts" / _IDENT / "status").exists():
             raise ProcessError(f"Cannot receive the results of a job: {error or 'ansible-runner returned none'}")
         return Job(result, ignored or {})
@@ -264,13 +271,14 @@ class _Unsafe(str):
     __slots__ = ()
 
 
+_Dumper.add_multi_representer(str, lambda dumper, text: dumper.represent_str(str(text)))
 _Dumper.add_representer(_Unsafe, lambda dumper, text: dumper.represent_scalar("!unsafe", str(text)))
 
 
-def extra_vars_file(variables: ExtraVariables) -> str:
-    """Return the file with the extra variables of a job."""
-    answers = _unsafe(variables.answers)
-    return yaml.dump({**variables.template, **answers}, Dumper=_Dumper)
+def extra_vars_file(variables: ExtraVariables, user: str = "admin") -> str:
+    """Return the file with the extra variables of a job that an AWX user launches."""
+    own = _unsafe({f"{prefix}_user_name": user for prefix in ("awx", "tower")})
+    return yaml.dump({**own, **variables.template, **_unsafe(variables.answers)}, Dumper=_Dumper)
 
 
 def _unsafe_yaml(variables: Mapping[str, Any]) -> str:
