@@ -75,8 +75,9 @@ def start_in_the_command(runs: Runs, records: RecordWriter, cluster: str, tests:
 def test_a_cluster_test_in_a_failed_transaction(controller: Controller) -> None:
     controller.start()
     controller.put_pod()
-    gate = threading.Event()
-    held = controller.records.submit(lambda state: ([], gate.wait(10)))
+    running, gate = threading.Event(), threading.Event()
+    held = controller.records.submit(lambda state: ([], running.set() or gate.wait(10)))
+    assert running.wait(10)  # so that the next commands are in one transaction of their own
     started = controller.life.start_cluster_test("cl0", (Test.VERSION,))
     many = [Agent(f"new{number}-{'x' * 50}", f"host{number}") for number in range(500)]
     full = controller.put(*map(Put, many))
