@@ -25,8 +25,10 @@ PARTITIONS = {
 }
 TENANTS = {"Create a user", "Remove a user", "Order IPUs", "Return IPUs"}
 OPERATIONS = {"Drift check", "Drift report", "IPU-Machine health", "IPU-Machine upgrade"}
-# Templates that need hosts with systemd, OpenStack or Kubernetes. The suites of these run their playbooks.
+# Templates that need hosts with systemd, OpenStack or Kubernetes. The suites of these run their playbooks, and
+# test-playbooks runs those that take machines out of service.
 OTHER_SUITES = {
+    *("Drain an IPU-Machine", "Service of an IPU-Machine"),
     *("Management server", "Poplar servers", "V-IPU command-line tools", "V-IPU agents", "V-IPU server", "Monitoring"),
     *("Backup of the V-IPU controller", "Restore of the V-IPU controller"),
     *("OpenStack networks", "Create a vPOD", "Show a vPOD", "Destroy a vPOD", "Kubernetes operator"),
