@@ -79,7 +79,7 @@ def _drained(
     state: State, record: Partition, context: Context, *, force: bool
 ) -> tuple[list[Change], DrainedPartition]:
     """Return the change that moves a partition, if any, and its entry in the report."""
-    item = (record.id, record.allocation, tuple(sorted(state.users_of.get(record.allocation, ()))))
+    item = (record.id, record.allocation, _users(state, record.allocation))
     if reason := _obstacle(record, force=force):
         return [], DrainedPartition(*item, reason)
     ipus = partition_state.find_relocation(state, record, context.unavailable, context.quarantined)
@@ -88,6 +88,12 @@ def _drained(
     moved = partition_state.reset(record, ipus)
     agents = tuple(dict.fromkeys(agent for agent, _ in state.machines_of(moved)))
     return [Put(moved)], DrainedPartition(*item, agents=agents)
+
+
+def _users(state: State, allocation: str) -> tuple[str, ...]:
+    """Return the users of an allocation, also those of all allocations, sorted by id."""
+    of_all = {user.id for user in state.users.values() if user.all_allocations}
+    return tuple(sorted(of_all.union(state.users_of.get(allocation, ()))))
 
 
 def _obstacle(record: Partition, *, force: bool) -> str:

@@ -215,6 +215,16 @@ def test_the_report_names_the_users() -> None:
     assert (item.allocation, item.users) == ("a1", ("alice", "bob"))
 
 
+def test_users_of_all_allocations_are_users_of_the_partitions() -> None:
+    state = pod(2)
+    partition(state, "p", 4)
+    create(state, user("bob", "a1"))
+    create(state, replace(user("alice"), all_allocations=True))
+    create(state, user("carol"))
+    (item,) = service.drain(state, "ag01", "", UNRESTRICTED, force=False)[1]
+    assert item.users == ("alice", "bob")
+
+
 def test_rejected_drains() -> None:
     state = pod(2)
     missing = rejection(lambda: service.drain(state, "x", "", UNRESTRICTED, force=False))
