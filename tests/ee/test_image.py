@@ -59,7 +59,7 @@ def test_the_image_has_kubectl(in_container):
 
 def test_the_image_has_no_files_of_the_build(in_container):
     folders = (
-        "/root/.[ac]* /output /build /tmp/* /mnt/* /etc/pip.conf /var/lib/apt/lists/*_* /var/cache/apt/archives/*.deb"
+        "~root/.[ac]* /output /build /tmp/* /mnt/* /etc/pip.conf /var/lib/apt/lists/*_* /var/cache/apt/archives/*.deb"
     )
     script = f"ls -d {folders} /etc/apt/apt.conf.d/*mmdebstrap 2>/dev/null || true; env | grep ^PIP_CONFIG || true"
     assert in_container(script, user="0:0") == ""
