@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import pytest
 
 from openipu.shared.vipu.client import Client, Connection
 from openipu.shared.vipu.contract import virmgrpc
-from tests.integration.bringup.own_twin import OwnTwin, make
+from tests.integration.bringup.own_twin import OwnTwin, make, octet
 from tests.waiting import until
 
 PARTITIONS = {"vision", "language", "notebook"}  # of inventory/twin
@@ -39,3 +40,12 @@ def deployed(own: OwnTwin) -> OwnTwin:
             own.playbook("site.yml")
         until(lambda: {partition.ready_state for partition in partitions()} == {virmgrpc.PS_ACTIVE})
     return own
+
+
+@pytest.fixture
+def generated(tmp_path: Path) -> Iterator[OwnTwin]:
+    """Return a twin of a generated POD that is not started yet, on addresses between those of the other twins."""
+    state = tmp_path / "state"
+    made = OwnTwin(state / "pod" / "pod.yml", state, octet(5))
+    yield made
+    made.twin("down")

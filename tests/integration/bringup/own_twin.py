@@ -80,11 +80,21 @@ def changed(done: subprocess.CompletedProcess[str]) -> int:
     return sum(map(int, counts))
 
 
+def octet(first: int) -> int:
+    """Return the octet of a twin, ``first`` or a multiple of 10 above it.
+
+    Workers of a test run have different octets, and test runs at the same time mostly too.
+    """
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "")
+    slot = os.getppid() + int(worker.removeprefix("gw")) if worker else os.getpid()
+    return first + slot % 23 * 10
+
+
 def make(folder: Path) -> OwnTwin:
-    # Away from a developer's own twin (127.1 to 127.5), and from other test runs.
-    octet = 10 + os.getpid() % 23 * 10
+    """Return the POD of inventory/twin on other addresses."""
+    shift = octet(10)  # a developer's own twin has 127.1 to 127.5
     inventory = folder / "inventory"
     shutil.copytree(ROOT / "inventory/twin", inventory)
     pod = inventory / "pod.yml"
-    pod.write_text(re.sub(r"127\.(\d)\.0\.0", lambda match: f"127.{int(match[1]) + octet}.0.0", pod.read_text()))
-    return OwnTwin(pod, folder / "state", octet)
+    pod.write_text(re.sub(r"127\.(\d)\.0\.0", lambda match: f"127.{int(match[1]) + shift}.0.0", pod.read_text()))
+    return OwnTwin(pod, folder / "state", shift)

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import os
 import ssl
 from pathlib import Path
 from typing import Any, TypeVar
@@ -25,7 +24,7 @@ from openipu.twin.launch.generate import PodSize
 from openipu.twin.rack.config_file import load as load_rack
 from openipu.twin.rack.rack import Rack
 from tests.event_loop import LoopThread
-from tests.integration.bringup.own_twin import BIN, run
+from tests.integration.bringup.own_twin import BIN, octet, run
 
 Result = TypeVar("Result")
 MACHINES = 4
@@ -35,7 +34,7 @@ class RackWithDevices:
     """A rack of four machines, two switches and two PDUs; all access to it runs in its event loop."""
 
     def __init__(self, folder: Path, pdu_model: str) -> None:
-        offset = 7 + os.getpid() % 23 * 10
+        offset = octet(7)
         size = PodSize(machines=MACHINES, devices=True, offset=offset)
         path = size.write(folder / "pod", str(folder))
         path.write_text(path.read_text().replace("- name: pdu", f"- model: {pdu_model}\n    name: pdu"))

@@ -3,12 +3,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
 
 from tests.integration.bringup.own_twin import BIN, OwnTwin, run
 from tests.waiting import until
@@ -16,51 +11,44 @@ from tests.waiting import until
 HEADER = ["Host", "Port", "Network Interface", "Time Since Last Seen", "Agent Auto-Add ID"]
 
 
-@pytest.fixture
-def two(tmp_path: Path) -> Iterator[OwnTwin]:
-    """Return a twin of two machines that is not started yet, on addresses of its own."""
-    state = tmp_path / "state"
-    made = OwnTwin(state / "pod" / "pod.yml", state, 5 + os.getpid() % 23 * 10)
-    yield made
-    made.twin("down")
+def up(generated: OwnTwin, *options: str) -> str:
+    return run(
+        BIN / "twin", "up", "--state-dir", generated.state, "--machines", "2", "--offset", generated.octet, *options
+    ).stdout
 
 
-def up(two: OwnTwin, *options: str) -> str:
-    return run(BIN / "twin", "up", "--state-dir", two.state, "--machines", "2", "--offset", two.octet, *options).stdout
+def vipu_admin(generated: OwnTwin, line: str) -> str:
+    return run(BIN / "vipu-admin", "--api-host", generated.controller, *line.split()).stdout
 
 
-def vipu_admin(two: OwnTwin, line: str) -> str:
-    return run(BIN / "vipu-admin", "--api-host", two.controller, *line.split()).stdout
-
-
-def discovered(two: OwnTwin, network: str) -> list[list[str]]:
+def discovered(generated: OwnTwin, network: str) -> list[list[str]]:
     """Return the rows of this twin; other twins on this machine may announce themselves too."""
-    lines = [line for line in vipu_admin(two, "discover agent").splitlines() if set(line) != {"-"}]
+    lines = [line for line in vipu_admin(generated, "discover agent").splitlines() if set(line) != {"-"}]
     header, *rows = ([cell.strip() for cell in line.split("|")] for line in lines)
     assert header[: len(HEADER)] == HEADER
     return [row for row in rows if row[0].startswith(f"{network}.")]
 
 
-def test_agents_are_discovered_and_added(two: OwnTwin) -> None:
-    network = f"127.{2 + two.octet}"
-    assert "The twin is up" in up(two, "--discovery")
-    until(lambda: len(discovered(two, network)) == 2, 30, "both agents announced themselves")
-    for number, row in enumerate(discovered(two, network), 1):
+def test_agents_are_discovered_and_added(generated: OwnTwin) -> None:
+    network = f"127.{2 + generated.octet}"
+    assert "The twin is up" in up(generated, "--discovery")
+    until(lambda: len(discovered(generated, network)) == 2, 30, "both agents announced themselves")
+    for number, row in enumerate(discovered(generated, network), 1):
         address = f"{network}.1.{number}"
         assert re.fullmatch(r"\d+\.\d{9}s", row.pop(3))
         assert row == [address, "8080", "lo", f"{address}-8080"]
 
-    added = vipu_admin(two, f"discover agents --auto-add --allow {network}.0.0/16")
+    added = vipu_admin(generated, f"discover agents --auto-add --allow {network}.0.0/16")
     assert added == f"Added agent {network}.1.1-8080\nAdded agent {network}.1.2-8080\n"
-    until(lambda: vipu_admin(two, "list agents").count(" | Up ") == 2, 30, "both agents are Up")
-    assert vipu_admin(two, f"create cluster cl0 --agents {network}.1.1-8080,{network}.1.2-8080") == (
+    until(lambda: vipu_admin(generated, "list agents").count(" | Up ") == 2, 30, "both agents are Up")
+    assert vipu_admin(generated, f"create cluster cl0 --agents {network}.1.1-8080,{network}.1.2-8080") == (
         "create cluster (cl0): success.\n"
     )
 
 
-def test_discovery_is_off_by_default(two: OwnTwin) -> None:
-    up(two)
-    assert "autodiscovery" not in " ".join(word for each in two.processes() for word in each.cmdline())
-    assert "announce_interfaces" not in (two.state / "agents.json").read_text()
-    assert "options of the controller have changed" in up(two, "--discovery")
-    assert "announce_interfaces" in (two.state / "agents.json").read_text()
+def test_discovery_is_off_by_default(generated: OwnTwin) -> None:
+    up(generated)
+    assert "autodiscovery" not in " ".join(word for each in generated.processes() for word in each.cmdline())
+    assert "announce_interfaces" not in (generated.state / "agents.json").read_text()
+    assert "options of the controller have changed" in up(generated, "--discovery")
+    assert "announce_interfaces" in (generated.state / "agents.json").read_text()

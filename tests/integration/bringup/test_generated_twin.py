@@ -4,24 +4,11 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from tests.integration.bringup.own_twin import BIN, OwnTwin, run
 
 SHAPE = ("--machines", "3", "--ilds", "2", "--clusters", "2")
-
-
-@pytest.fixture
-def generated(tmp_path: Path) -> Iterator[OwnTwin]:
-    """Return a twin that is not started yet, on addresses between those of the other twins of these tests."""
-    state = tmp_path / "state"
-    made = OwnTwin(state / "pod" / "pod.yml", state, 5 + os.getpid() % 23 * 10)
-    yield made
-    made.twin("down")
 
 
 def up(generated: OwnTwin, faults: Path, check: bool = True):

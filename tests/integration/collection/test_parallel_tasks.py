@@ -16,21 +16,13 @@ from ansible_collections.openipu.pod.plugins.module_utils.vipu.transport.command
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.transport.grpc_api import GrpcTransport
 
 from tests.integration.collection.tasks import performer
-from tests.integration.vipu_servers import InProcess, InstantLife, pod
+from tests.integration.vipu_servers import InProcess, InstantLife
 
 BIN = Path(sys.executable).parent
 Result = dict[str, Any]
 Together = Callable[..., list[Result]]
 PARTITION = {"id": "p", "allocation": "team-a", "size": 4}
 AGENT = {"id": "ag09", "host": "127.2.1.9"}
-
-
-@pytest.fixture
-def server(vipu_server: Callable[..., InProcess]) -> InProcess:
-    """Return a controller with two machines for team-a."""
-    server = vipu_server(life=InstantLife)
-    pod(server, machines=2, allocations={"team-a": 2})
-    return server
 
 
 @pytest.fixture

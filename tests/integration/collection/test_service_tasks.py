@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,25 +11,12 @@ import pytest
 
 from tests.integration.collection.playbook import results
 from tests.integration.collection.recorder import Recorder
-from tests.integration.collection.tasks import AGENTS, Perform, performer, task
-from tests.integration.vipu_servers import InProcess, InstantLife, partition, pod, wait_active
+from tests.integration.collection.tasks import AGENTS, Perform, task
+from tests.integration.vipu_servers import InProcess, partition, wait_active
 
 FIRST = AGENTS[0]
 OUT = {**FIRST, "in_service": False, "service_reason": "fan 2 fails"}
 CLI = {"transport": "cli", "vipu_admin_path": str(Path(sys.executable).with_name("vipu-admin"))}
-
-
-@pytest.fixture
-def server(vipu_server: Callable[..., InProcess]) -> InProcess:
-    """Return a server with two machines, all for team-a."""
-    server = vipu_server(life=InstantLife)
-    pod(server, machines=2, allocations={"team-a": 2})
-    return server
-
-
-@pytest.fixture
-def perform(server: InProcess) -> Perform:
-    return performer(server)
 
 
 def service(server: InProcess) -> tuple[bool, str]:

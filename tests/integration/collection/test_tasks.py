@@ -15,20 +15,7 @@ from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import a
 from tests import ROOT
 from tests.integration.collection.playbook import results
 from tests.integration.collection.tasks import AGENTS, NAMES, NOTEBOOK, VISION, Perform, performer
-from tests.integration.vipu_servers import InProcess, InstantLife, pod
-
-
-@pytest.fixture
-def server(vipu_server: Callable[..., InProcess]) -> InProcess:
-    """Return a server with two machines in a torus, all for team-a."""
-    server = vipu_server(life=InstantLife)
-    pod(server, machines=2, allocations={"team-a": 2})
-    return server
-
-
-@pytest.fixture
-def perform(server: InProcess) -> Perform:
-    return performer(server)
+from tests.integration.vipu_servers import InProcess, InstantLife
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ from openipu.shared.vipu.client import Client, Connection
 from openipu.shared.vipu.contract import admin, virmgrpc
 from openipu.twin.launch.launcher import Twin
 from openipu.twin.rack.contract import twin as api
-from tests.integration.bringup.own_twin import BIN, OwnTwin, changed, run
+from tests.integration.bringup.own_twin import BIN, OwnTwin, changed, octet, run
 from tests.waiting import until
 
 HERE = Path(__file__).parent
@@ -30,7 +29,7 @@ class Upgrades:
 
     def __init__(self, folder: Path) -> None:
         state = folder / "state"
-        self.twin = OwnTwin(state / "pod" / "pod.yml", state, 9 + os.getpid() % 23 * 10)
+        self.twin = OwnTwin(state / "pod" / "pod.yml", state, octet(9))
         self.folder = folder / "release"
         self.folder.mkdir()
         offset = ("--offset", str(self.twin.octet))
