@@ -20,7 +20,6 @@ description:
   - Requires the open controller and O(transport=grpc).
 extends_documentation_fragment:
   - openipu.pod.vipu
-  - openipu.pod.attributes
   - openipu.pod.attributes.vipu
 attributes:
   check_mode:
@@ -28,6 +27,13 @@ attributes:
     support: full
   diff_mode:
     description: Returns the partitions on the machine, before and after.
+    support: full
+  idempotent:
+    description: When run twice in a row without other changes in between, the second run writes nothing.
+    support: full
+  platform:
+    description: Where the module can run.
+    platforms: posix
     support: full
 options:
   id:
