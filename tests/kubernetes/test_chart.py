@@ -131,6 +131,33 @@ def test_webhooks_are_as_published(default: Objects) -> None:
     assert (excluded["operator"], excluded["values"]) == ("NotIn", ["kube-system", "default"])
 
 
+def test_cert_manager_provides_the_certificate_and_its_ca() -> None:
+    objects = render({"admissionWebhooks.certManager.enabled": True})
+    name = f"{FULLNAME}-webhook-certificate"
+    certificate = field("Certificate", name, "spec")(objects)
+    service = f"{FULLNAME}-webhook-svc.default.svc"  # as the API server verifies it
+    assert certificate["dnsNames"] == [service, f"{service}.cluster.local"]
+    assert certificate["issuerRef"] == {"kind": "Issuer", "name": name}
+    assert field("Issuer", name, "spec")(objects) == {"selfSigned": {}}
+    # The programs read the Secret that cert-manager writes.
+    volume = {"name": "certificates", "secret": {"secretName": certificate["secretName"], "defaultMode": 0o440}}
+    assert volume in pod(MANAGER, "volumes")(objects)
+    [mount] = [each for each in pod(MANAGER, "containers 0 volumeMounts")(objects) if each["name"] == "certificates"]
+    assert f"--webhook-certificates={mount['mountPath']}" in arguments(objects, MANAGER)
+    # cert-manager writes the CA to both configurations, and the operator needs no rights for that.
+    for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"):
+        annotations = field(kind, FULLNAME, "metadata annotations")(objects)
+        assert annotations == {"cert-manager.io/inject-ca-from": f"default/{name}"}
+        assert not any("caBundle" in each["clientConfig"] for each in field(kind, FULLNAME, "webhooks")(objects))
+    rights = grants(objects)
+    assert {each[2:] for each in rights if each[1] == "secrets"} == {("", "create")}
+    assert {each[3] for each in rights if each[1].endswith("webhookconfigurations")} == {"get"}  # of that job
+    # This job waits for the webhooks, and verifies this certificate.
+    assert find(objects, "Job", f"{FULLNAME}-admission") is not None
+    other = render({"admissionWebhooks.certManager": {"enabled": True, "issuerRef": {"name": "i", "kind": "Issuer"}}})
+    assert find(other, "Issuer", name) is None
+
+
 def test_the_pod_webhook_leaves_out_the_pods_of_the_chart() -> None:
     objects = render({"admissionWebhooks.scope": "a"})
     selector = field("MutatingWebhookConfiguration", FULLNAME, "webhooks 1 objectSelector matchExpressions")(objects)
