@@ -311,13 +311,6 @@ def test_another_replica_takes_over(operator: Operator) -> None:
         other.kill()
 
 
-def test_a_namespace_with_jobs_can_be_deleted(operator: Operator) -> None:
-    job = submit(operator, first_form())
-    job.wait("Running")
-    operator.cluster.kubectl("delete", "ipujobs", "--all", "--timeout=50s")
-    assert partitions(operator) == set()
-
-
 @pytest.mark.parametrize(("pod", "status"), [("job-launcher", 0), ("job-worker-0", 1)])
 def test_the_init_container_resets_the_partition_of_its_own_job(
     operator: Operator, tmp_path: Path, pod: str, status: int
