@@ -35,6 +35,12 @@ def test_a_job_runs_and_succeeds(operator: Operator) -> None:
     assert (status["launcherStatus"], status["restartCount"]) == ("Running", 0)
     assert (status["currentReplicas"], status["desiredReplicas"], status["observedGeneration"]) == (1, 1, 1)
     assert set(job.pods()) == {"job-launcher", "job-worker-0"}
+    [options] = [
+        json.loads(each["value"])
+        for each in job.pods()["job-worker-0"]["spec"]["containers"][0]["env"]
+        if each["name"] == "POPLAR_TARGET_OPTIONS"
+    ]
+    assert (options["ipuLinkDomainSize"], options["ipuLinkTopology"]) == ("4", "mesh")
     job.end("job-launcher", 0)
     status = job.wait("Succeeded")
     assert status["completionTime"]

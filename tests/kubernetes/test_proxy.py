@@ -79,6 +79,7 @@ def test_life_of_a_partition(proxy: Proxy) -> None:
             "host": host,
             "port": int(port),
             "nodeLabel": {"key": "ipunode", "value": "node1"},
+            "routing": "DNC",
             "state": "",
             "errors": [],
         },

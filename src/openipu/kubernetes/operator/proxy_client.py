@@ -96,7 +96,8 @@ class ProxyClient:
         shape = job.shape
         body = {"uid": job.uid, "size": shape.ipus, "workers": shape.workers, "nodeSelector": dict(job.node_selector)}
         found = await self._call("PUT", f"{_path(job.name)}/{instance}", body=body)
-        return Partition(found["id"], found["host"], found["port"], _label(found))
+        routing = found.get("routing", "")  # a proxy of an earlier release has none
+        return Partition(found["id"], found["host"], found["port"], _label(found), routing=routing)
 
     async def reset(self, job: Name, uid: str, instance: int) -> None:
         """Reset the partition of an instance and wait until it is ACTIVE."""

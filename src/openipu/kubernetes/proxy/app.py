@@ -152,7 +152,7 @@ def create(
             request.workers,
             usable=lambda client: may_suit(client.controller.node_label, selector),
         )
-        return _partition(found)
+        return _partition(found, routing=await found.client.routing(found.record.id, found.record.size))
 
     @app.post(
         job + "/partitions/{instance}/reset",
@@ -260,7 +260,7 @@ def _label(controller: ListedController) -> Label | None:
     return None if label is None else Label(key=label[0], value=label[1])
 
 
-def _partition(found: Reservation, state: PartitionState | None = None) -> Partition:
+def _partition(found: Reservation, state: PartitionState | None = None, routing: str = "") -> Partition:
     controller = found.client.controller
     return Partition(
         id=found.record.id,
@@ -268,6 +268,7 @@ def _partition(found: Reservation, state: PartitionState | None = None) -> Parti
         host=controller.host,
         port=controller.port,
         nodeLabel=_label(controller),
+        routing=routing,
         state="" if state is None else state.state,
         errors=[] if state is None else list(state.errors),
     )

@@ -20,6 +20,7 @@ from openipu.shared.vipu.object_rules import IPUS_PER_MACHINE
 _Result = TypeVar("_Result")
 
 _THREADS = 8
+_MOST_DIRECT_IPUS = 16  # of a partition that has DNC, unless its creator demands another routing
 # The call may have been carried out, although it failed.
 _AMBIGUOUS = frozenset({"UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED", "UNKNOWN", "INTERNAL"})
 
@@ -114,6 +115,19 @@ class ControllerClient:
             raise
         busy = found.operation_state not in (virmgrpc.POS_IDLE, virmgrpc.POS_FAILED)
         return PartitionState(_state_name(found.ready_state), tuple(found.errors), busy)
+
+    async def routing(self, id: str, size: int) -> str:
+        """Return the IPU-Link routing of a partition that this proxy has created, empty if it does not exist.
+
+        Controllers choose DNC for small ones, so these cost no call. The public API has no call for one partition.
+        """
+        if size <= _MOST_DIRECT_IPUS:
+            return "DNC"
+        request = virmgrpc.ListPartitionsRequest()
+        reply = await self._call(self._client.user.ListPartitions, request, "list partitions")
+        found = (each.spec.ipulink_routing_type for each in reply.partitions if each.id == id)
+        name = virmgrpc.IpuLinkRoutingType.Name(next(found, virmgrpc.IRT_UNDEFINED))
+        return "" if name == "IRT_UNDEFINED" else str(name).removeprefix("IRT_")
 
     async def ipuof_config(self, id: str) -> str:
         """Return the IPUoF configuration of the only GCD of a partition, as JSON."""

@@ -75,6 +75,7 @@ class Partition(BaseModel):
     host: str = Field(description="host of the V-IPU controller")
     port: int = Field(description="port of its user API")
     nodeLabel: Label | None = Field(None, description="label of the nodes that reach its IPUs")  # noqa: N815
+    routing: str = Field("", description="IPU-Link routing: DNC, SWNC, BTNC or RINGSWNC; empty if it was not read")
     state: str = Field("", description="ACTIVE, PENDING, REMOVED or ERROR; empty if it was not read")
     errors: list[str] = []
 

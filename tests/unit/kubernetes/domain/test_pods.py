@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import copy
+import json
 import subprocess
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -72,10 +74,35 @@ def test_environment_of_workers():
     }
 
 
+@pytest.mark.parametrize(
+    ("ipus", "routing", "links"),
+    [
+        (4, "DNC", ("default", "mesh")),
+        (32, "SWNC", ("slidingWindow", "mesh")),
+        (32, "BTNC", ("barleyTwist", "mesh")),
+        (64, "RINGSWNC", ("slidingWindow", "torus")),
+    ],
+)
+def test_target_options_of_poplar_follow_the_partition(ipus, routing, links):
+    """poprun has printed them for 4 IPUs of a mesh, and for 64 of a torus, with one worker each."""
+    for count in (1, 4):
+        ipujob = first_form(modelReplicas=str(ipus), workers=workers(count))
+        pod = pods.worker(job.read(ipujob), 0, 0, replace(PARTITION, routing=routing), 0, OPTIONS)
+        assert json.loads(variables(pod)["POPLAR_TARGET_OPTIONS"]) == {
+            "ipuLinkDomainSize": str(ipus),
+            "ipuLinkConfiguration": links[0],
+            "ipuLinkTopology": links[1],
+            "gatewayMode": "true",
+            "instanceSize": str(ipus // count),
+        }
+
+
 def test_a_user_may_set_other_variables_of_poplar():
-    env = [{"name": "IPUOF_VIPU_API_TIMEOUT", "value": "5"}, {"name": "IPUOF_LOG_LEVEL", "value": "INFO"}]
-    found = variables(worker(first_form(workers=workers(container={"env": env}))))
-    assert (found["IPUOF_VIPU_API_TIMEOUT"], found["IPUOF_LOG_LEVEL"]) == ("5", "INFO")
+    given = {"IPUOF_VIPU_API_TIMEOUT": "5", "IPUOF_LOG_LEVEL": "INFO", "POPLAR_TARGET_OPTIONS": "{}"}
+    env = [{"name": name, "value": value} for name, value in given.items()]
+    ipujob = first_form(workers=workers(container={"env": env}))
+    found = variables(pods.worker(job.read(ipujob), 0, 0, replace(PARTITION, routing="DNC"), 0, OPTIONS))
+    assert given.items() <= found.items()
 
 
 def test_numbers_of_workers_count_through_instances():
