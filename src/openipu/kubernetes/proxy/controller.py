@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -64,6 +64,7 @@ class ControllerClient:
 
     def __init__(self, controller: Controller, connection: Connection, cluster: str = "") -> None:
         self.controller = controller
+        self.responds = True  # in the last round of the survey
         self._client = Client(connection)
         self._cluster = cluster
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix=f"vipu-{controller.address}")
@@ -242,6 +243,15 @@ class ControllerClient:
 
     async def _run(self, function: Callable[[], _Result]) -> _Result:
         return await asyncio.get_running_loop().run_in_executor(self._threads, function)
+
+
+def responding(clients: Iterable[ControllerClient]) -> list[ControllerClient]:
+    """Return the controllers that responded in the last round of the survey, or all of them if none did.
+
+    So one that does not respond delays no call for the others.
+    """
+    found = list(clients)
+    return [each for each in found if each.responds] or found
 
 
 def _largest_size(ipus: int) -> int:

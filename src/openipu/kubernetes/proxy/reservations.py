@@ -20,7 +20,7 @@ from openipu.kubernetes.cluster.work_queue import WorkQueue
 from openipu.kubernetes.domain import tracking
 from openipu.kubernetes.domain.controllers import Controller
 from openipu.kubernetes.domain.tracking import Owner, Phase, Record
-from openipu.kubernetes.proxy.controller import ControllerClient, PartitionState, is_ambiguous
+from openipu.kubernetes.proxy.controller import ControllerClient, PartitionState, is_ambiguous, responding
 from openipu.kubernetes.proxy.pool import Pool
 from openipu.kubernetes.proxy.tracker import Tracker
 from openipu.shared.vipu.client import VipuError
@@ -256,7 +256,8 @@ class Reservations:
             raise NoControllerError(
                 "No V-IPU controller has the label of these nodes. Label the nodes, or select nodes with its label."
             )
-        for client in clients:
+        tried = responding(clients)
+        for client in tried:
             try:
                 fit = await client.fit(size)
             except VipuError as error:
@@ -269,6 +270,8 @@ class Reservations:
             found = await self._create_at(client, owner, instance, size, workers, refusals)
             if found is not None:
                 return found
+        left_out = (each.controller.address for each in clients if each not in tried)
+        refusals.unreachable += [f"The V-IPU controller {each} does not respond." for each in left_out]
         raise refusals.error(size)
 
     async def _create_at(

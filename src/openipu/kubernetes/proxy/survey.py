@@ -18,7 +18,7 @@ from openipu.kubernetes.domain.controllers import Controller
 from openipu.kubernetes.domain.scheduling import Room
 from openipu.kubernetes.domain.tracking import Phase, Record
 from openipu.kubernetes.domain.visibility import UsableIpus
-from openipu.kubernetes.proxy.controller import ControllerClient, Inventory
+from openipu.kubernetes.proxy.controller import ControllerClient, Inventory, responding
 from openipu.kubernetes.proxy.pool import Pool
 from openipu.shared.vipu.client import VipuError
 
@@ -57,7 +57,6 @@ class Survey:
         self._seconds = seconds
         self._sizes = sizes
         self._readings: dict[str, _Reading] = {}
-        self._silent: set[str] = set()  # controllers that did not respond in the last round
         self._usable = UsableIpus(keep_seconds, time.monotonic())
         self._listeners: list[Callable[[], None]] = []
 
@@ -120,7 +119,7 @@ class Survey:
             except TimeoutError:
                 failures.append(f"The V-IPU controller {client.controller.address} does not respond.")
 
-        await asyncio.gather(*(query(each) for each in self._pool))
+        await asyncio.gather(*(query(each) for each in responding(self._pool)))
         return counts, failures or ([] if counts else ["There is no V-IPU controller. Set vipuControllers."])
 
     async def run(self) -> None:
@@ -137,7 +136,6 @@ class Survey:
         known = {each.controller.address for each in self._pool}
         for address in self._readings.keys() - known:
             del self._readings[address]
-        self._silent &= known
         for each in self._listeners:
             each()
 
@@ -148,14 +146,14 @@ class Survey:
             async with asyncio.timeout(_QUERY_SECONDS):
                 inventory = await client.inventory(self._sizes)
         except (VipuError, TimeoutError) as error:
-            if address not in self._silent:
+            if client.responds:
                 _log.warning("controller does not respond", controller=address, error=str(error) or "timeout")
-            self._silent.add(address)
+            client.responds = False
             self._readings.pop(address, None)
             return
-        if address in self._silent:
+        if not client.responds:
             _log.info("controller responds again", controller=address)
-            self._silent.discard(address)
+            client.responds = True
         reserved = {each.id: each for each in before if each.phase is Phase.RESERVED}
         self._readings[address] = _Reading(inventory, reserved)
         records = [*before, *self._records_at(address)]

@@ -28,6 +28,7 @@ class ControllerStub:
     controller: Controller = CONTROLLER
     partitions: dict[str, int] = field(default_factory=dict)
     fails: bool = False
+    responds: bool = True
     before: Callable[[], None] = lambda: None
     after: Callable[[], None] = lambda: None
 
