@@ -230,7 +230,7 @@ docs: venv ## build and check the module documentation
 bench: venv $(PEERS)/.ready ## benchmarks, each with the figure of a peer from the same run
 	python -m tests.benchmark
 
-soak: venv ## long tests: random operations, ten thousand connections
+soak: venv ## long tests: random operations, ten thousand connections, pauses of a minute
 	pytest tests/soak -m soak --timeout 1800
 
 proto: venv ## generate the contract modules from proto/

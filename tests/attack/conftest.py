@@ -17,21 +17,24 @@ ON, OFF = "defence on", "defence off"
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run tests with a marker ``defence`` twice, the second time in ``make attack`` only.
+    """Run each test twice, with its defence on and off, the second time in ``make attack`` only.
 
-    A marker of a defence that does not exist any more is an error in each run.
+    A test without a marker ``defence``, and a marker of a defence that does not exist any more, are errors in each run.
     """
     switches = [defences.Switch(*marker.args) for marker in metafunc.definition.iter_markers("defence")]
     for switch in switches:
         switch.find()
-    if switches:
-        metafunc.parametrize("defence", [ON, pytest.param(OFF, marks=pytest.mark.long)], indirect=True)
+    if not switches:
+        pytest.fail(
+            f"Cannot run attack '{metafunc.definition.name}': it names no defence. Add a marker 'defence'.", False
+        )
+    metafunc.parametrize("defence", [ON, pytest.param(OFF, marks=pytest.mark.long)], indirect=True)
 
 
 @pytest.fixture(autouse=True)
 def defence(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[bool]:
     """Switch off the defences of the markers in the second run. Return whether they are on."""
-    on = getattr(request, "param", ON) == ON
+    on = request.param == ON
     if not on:
         switches = [defences.Switch(*marker.args) for marker in request.node.iter_markers("defence")]
         defences.replace(monkeypatch, *switches)
@@ -41,8 +44,7 @@ def defence(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Any:
     """Require a failed assertion of a test whose defence is off."""
-    callspec = getattr(pyfuncitem, "callspec", None)
-    if callspec is None or callspec.params.get("defence") != OFF:
+    if pyfuncitem.callspec.params["defence"] != OFF:
         return (yield)
     try:
         yield

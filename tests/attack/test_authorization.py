@@ -209,6 +209,7 @@ def test_users_of_all_allocations_get_nothing_outside_of_allocations(secure_pod:
     assert secure_pod.records() == before
 
 
+@pytest.mark.defence("openipu.vipu.api.auth._caller", all_rights)
 def test_users_of_all_allocations_use_them_like_their_tenants(secure_pod: SecurePod) -> None:
     """They get the same response as the tenant of each allocation, also of one that is created later."""
     server, root = secure_pod.server, secure_pod.root
@@ -233,30 +234,85 @@ def test_users_of_all_allocations_use_them_like_their_tenants(secure_pod: Secure
             assert responses[0][0] not in REJECTED | {grpc.StatusCode.NOT_FOUND}, method.path
 
 
-@pytest.mark.parametrize(
-    ("rights", "visible"),
-    [
-        ({}, []),
-        ({"allocation_ids": [FOREIGN]}, [FOREIGN]),
-        ({"all_allocations": True}, [FOREIGN, OWN]),
-    ],
-    ids=["none", "one", "all"],
-)
-@pytest.mark.parametrize("id", [OWN, "homeless", "everywhere", "new"])
-def test_changed_rights_apply_to_the_next_call(
-    secure_pod: SecurePod, id: str, rights: dict[str, Any], visible: list[str]
-) -> None:
+RIGHTS: dict[str, tuple[dict[str, Any], list[str]]] = {  # name -> fields of a user, visible partitions
+    "none": ({}, []),
+    "one": ({"allocation_ids": [FOREIGN]}, [FOREIGN]),
+    "all": ({"all_allocations": True}, [FOREIGN, OWN]),
+}
+EACH_CHANGE = ("none", "one", "all", "none", "all", "one", "none")
+
+_caller = auth._caller
+_first_callers: dict[str, auth.Caller] = {}
+
+
+def first_rights(user: Any) -> auth.Caller:
+    """Keep the rights that a user had with the first call."""
+    return _first_callers.setdefault(user.id, _caller(user))
+
+
+@pytest.mark.defence("openipu.vipu.api.auth._caller", first_rights)
+def test_changed_rights_apply_to_the_next_call(secure_pod: SecurePod) -> None:
     """A list that is empty is never a user of all allocations, neither on creation nor after a change."""
-    request = admin.ApplyRequest(users=[admin.UserSpec(id=id, **rights)])
-    keys = secure_pod.server.admin.Apply(request, metadata=secure_pod.root, timeout=10).access_keys
-    known = {OWN: secure_pod.tenant, "homeless": secure_pod.homeless, "everywhere": secure_pod.everywhere}
-    metadata = known.get(id) or credentials(id, keys[id])
-    list_partitions = secure_pod.server.user.ListPartitions
-    found = list_partitions(virmgrpc.ListPartitionsRequest(), metadata=metadata, timeout=10)
-    assert [each.id for each in found.partitions] == visible
+    apply, list_partitions = secure_pod.server.admin.Apply, secure_pod.server.user.ListPartitions
+    for first in RIGHTS:
+        id, metadata = f"first-{first}", None
+        for name in (first, *EACH_CHANGE):
+            rights, visible = RIGHTS[name]
+            request = admin.ApplyRequest(users=[admin.UserSpec(id=id, **rights)])
+            keys = apply(request, metadata=secure_pod.root, timeout=10).access_keys
+            metadata = metadata or credentials(id, keys[id])
+            found = list_partitions(virmgrpc.ListPartitionsRequest(), metadata=metadata, timeout=10)
+            assert [each.id for each in found.partitions] == visible, f"{id} with {name}"
+
+
+def no_check(*_: Any) -> None:
+    """Check nothing, in place of ``_check_usable``."""
+
+
+@pytest.mark.defence("openipu.vipu.domain.explicit_placement._check_usable", no_check)
+def test_listed_ipus_reveal_nothing_of_other_tenants(secure_pod: SecurePod, machines: Machines) -> None:
+    """An IPU of another tenant has the same response as one that does not exist, also in a shared cluster."""
+    near, far = (
+        admin.AgentSpec(id=id, host=each.host, port=each.port, take_over=True)
+        for id, each in zip(("near", "far"), machines.agents[3:5], strict=True)
+    )
+    shared = admin.ApplyRequest(
+        agents=[near, far],
+        clusters=[admin.ClusterSpec(id="shared", agent_ids=["near", "far"])],
+        allocations=[admin.AllocationSpec(id=id, cluster_id="shared", agent_ids=[id]) for id in ("near", "far")],
+        users=[admin.UserSpec(id=OWN, allocation_ids=[OWN, "near"])],
+    )
+    reply = secure_pod.server.admin.Apply(shared, metadata=secure_pod.root, timeout=10)
+    assert reply.applied, reply.results
+    create = next(method for method in TENANT if method.path.endswith("/CreatePartition"))
+    before = secure_pod.records()
+
+    def response(cluster: str, first: int) -> Outcome:
+        """Return the response to a list of an IPU of the tenant and another one, without the number of the latter."""
+        ipus = [virmgrpc.PartitionIpu(topology_id=number) for number in (0, first)]
+        request = partition("new", 2, "", cluster_id=cluster, ipus=ipus)
+        code, details = secure_pod.call(create, secure_pod.tenant, request)
+        return code, details.replace(f"IPU {first} ", "IPU ").replace(cluster, "")
+
+    foreign = response("shared", 4)
+    assert foreign == response("shared", 8) == response("shared", 1 << 20)
+    assert foreign == (
+        grpc.StatusCode.NOT_FOUND,
+        "Cannot create partition 'new': IPU of IPU-Link domain 0 (index 1 of the list) is in no allocation that you "
+        "may use.",
+    )
+    assert response(FOREIGN, 1) == response(ABSENT, 1)
+    assert secure_pod.records() == before
+    assert response("shared", 1)[0] is grpc.StatusCode.OK
+
+
+def no_rights(user: Any) -> auth.Caller:
+    """Give nobody any rights."""
+    return auth.Caller(user.id, frozenset())
 
 
 @pytest.mark.long
+@pytest.mark.defence("openipu.vipu.api.auth._caller", no_rights)
 def test_administrators_can_call_everything(secure_pod: SecurePod) -> None:
     for method in (*PUBLIC, *TENANT, *ADMIN):
         code, details = secure_pod.call(method, secure_pod.root, hostile.plausible(method.request, ABSENT))

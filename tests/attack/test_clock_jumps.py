@@ -17,6 +17,7 @@ from openipu.vipu.lifecycle.interface import LifecycleOptions
 from openipu.vipu.storage import backup, deployment
 from openipu.vipu.storage.position import UNKNOWN, Position
 from tests.attack.lying_agent import HEARTBEAT, LyingRack, rack
+from tests.attack.test_foreign_controllers import accept
 from tests.integration.agents.agents_support import Plane
 from tests.integration.vipu_servers import InProcess, Machines, partition, pod, wait_active
 from tests.waiting import until
@@ -54,6 +55,7 @@ def test_automatic_resets_after_the_clock_was_set_back(
         plane.close()
 
 
+@pytest.mark.defence("openipu.vipu.agent.ownership.rejection", accept)
 def test_a_restore_on_an_empty_host_whose_clock_is_behind(
     vipu_server: Callable[..., InProcess], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

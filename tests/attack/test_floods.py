@@ -20,6 +20,7 @@ from openipu.shared.vipu.client import ACCESS_KEY_METADATA, USER_ID_METADATA
 from openipu.shared.vipu.contract import admin, virmgrpc
 from openipu.vipu.api import auth, endpoints, exchange
 from openipu.vipu.api.admission import Group, Limits
+from openipu.vipu.api.health import Health
 from openipu.vipu.domain.model import Put, Role
 from openipu.vipu.tls import issue, load
 from tests.attack import http2
@@ -212,6 +213,16 @@ def test_idle_reflection(secure: Callable[[], Secure], defence: bool, monkeypatc
     assert controller.works("root")
 
 
+_watch = Health.Watch
+
+
+def keep_watcher(self: Health, request: Any, caller: Any, context: Any) -> Iterator[Any]:
+    """Keep what a stream has stored after its end, as the servicer of the library does."""
+    self._watchers.add(threading.Event())
+    yield from _watch(self, request, caller, context)
+
+
+@pytest.mark.defence("openipu.vipu.api.health.Health.Watch", keep_watcher)
 def test_health_watches_of_unknown_names_are_not_stored(instant_server: InProcess) -> None:
     stub = health_pb2_grpc.HealthStub(instant_server.channel)
     for number in range(3):

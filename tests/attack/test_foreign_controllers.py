@@ -86,6 +86,7 @@ def test_a_copy_of_the_database_stops_the_earlier_controller(
     assert held(rack) == [["p"], ["p"]]
 
 
+@pytest.mark.defence("openipu.vipu.agent.ownership.rejection", accept)
 def test_a_takeover_is_explicit_and_removal_gives_up(
     vipu_server: Callable[..., InProcess], rack: Machines, first: InProcess, tmp_path: Path
 ) -> None:

@@ -127,5 +127,6 @@ def test_thousand_random_requests(fuzzer: Fuzzer) -> None:
 
 @pytest.mark.long
 @pytest.mark.timeout(1200)
+@pytest.mark.defence("openipu.vipu.api.status.DecodeError", NoError)
 def test_million_random_requests(fuzzer: Fuzzer) -> None:
     attack(fuzzer, 1_000_000)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.faults.pauses import PARTS, PausedRack
+from tests.integration.faults.pauses import PARTS, check_long_pauses
 
 
 def reset_at_once(health: Any, id: str, error: str) -> None:
@@ -22,10 +22,4 @@ def reset_at_once(health: Any, id: str, error: str) -> None:
 @pytest.mark.defence("openipu.vipu.fleet.silence.LATE", float("inf"))
 @pytest.mark.parametrize("part", PARTS)
 def test_partitions_survive_pauses_of_a_minute(tmp_path: Path, part: str) -> None:
-    rack = PausedRack(tmp_path)
-    try:
-        for seconds in (1.0, 5.5, 20.0, 60.0):
-            rack.pause(part, seconds)
-            rack.assert_no_reset()
-    finally:
-        rack.close()
+    check_long_pauses(tmp_path, part)

@@ -18,7 +18,7 @@ from openipu.vipu.storage import backup
 from openipu.vipu.storage.store import Store
 from openipu.vipu.storage.writer import RecordWriter
 from tests.attack.lying_agent import LyingRack, plane, rack
-from tests.attack.test_quarantine import FAST, Restored
+from tests.attack.test_quarantine import FAST, Restored, trust_events
 from tests.integration.agents.agents_support import Plane
 from tests.integration.vipu_servers import InProcess, Machines, partition, pod, wait_active
 from tests.waiting import until
@@ -26,6 +26,7 @@ from tests.waiting import until
 __all__ = ["plane", "rack"]
 
 EXPLAINED = "openipu.vipu.lifecycle.reported.may_be_other"
+CONFIRM = "openipu.vipu.lifecycle.reported.ReportedShares.confirm"
 WHOLE, HALF = [0, 1, 2, 3], [0, 1]
 
 
@@ -171,6 +172,17 @@ def partitions(restored: Restored) -> list[Any]:
     return list(restored.server.user.ListPartitions(virmgrpc.ListPartitionsRequest()).partitions)
 
 
+def unexplained(*_: Any) -> bool:
+    """Take no share for that of the record, in place of ``may_be_other``."""
+    return True
+
+
+def confirm_nothing(*_: Any) -> None:
+    """Assign no share to a record, in place of ``ReportedShares.confirm``."""
+
+
+@pytest.mark.defence(EXPLAINED, unexplained)
+@pytest.mark.defence(CONFIRM, confirm_nothing)
 def test_a_partition_as_in_the_backup_is_reset_and_removed_as_before(history: History) -> None:
     restored = history.restore(history.before(8))
     restored.settle()
@@ -183,6 +195,8 @@ def test_a_partition_as_in_the_backup_is_reset_and_removed_as_before(history: Hi
     assert restored.held() == {"ag01": {}, "ag02": {}}
 
 
+@pytest.mark.defence(EXPLAINED, unexplained)
+@pytest.mark.defence(CONFIRM, confirm_nothing)
 def test_a_lost_share_of_a_confirmed_partition_is_reset(history: History) -> None:
     """All agents have reported the partition since the restore, so its shares are those of the record."""
     restored = history.restore(history.before(8))
@@ -194,6 +208,7 @@ def test_a_lost_share_of_a_confirmed_partition_is_reset(history: History) -> Non
     assert in_quarantine(restored) == []
 
 
+@pytest.mark.defence("openipu.vipu.lifecycle.quarantine.Quarantine.update", trust_events)
 def test_another_deployment_with_a_partition_of_the_same_name(
     history: History, vipu_server: Callable[..., InProcess], tmp_path: Path
 ) -> None:

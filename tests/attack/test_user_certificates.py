@@ -215,6 +215,7 @@ def test_the_key_of_the_running_controller_makes_no_servers(users: Users) -> Non
         issued.verify_directly_issued_by(trusted)
 
 
+@pytest.mark.defence("openipu.vipu.tls.user_certificates.CLIENT", load.SERVER)
 def test_issued_certificates_are_for_clients_only(users: Users) -> None:
     users.add("alice")
     users.issue("alice")

@@ -22,6 +22,7 @@ from tests.waiting import until
 
 MACHINES = 16
 PARTS = ("controller", "agents", "network")
+LONG_PAUSES = (1.0, 5.5, 20.0, 60.0)  # seconds
 RELAY = Path(__file__).with_name("relay.py")
 
 
@@ -116,6 +117,17 @@ class PausedRack:
     def _revisions(self) -> list[int]:
         """Return the number of calls that changed shares, of each machine."""
         return [revision(f"{agent.host}:{agent.port}") for agent in self.rack.agents]
+
+
+def check_long_pauses(folder: Path, part: str) -> None:
+    """Start a rack, and check that no pause of a part resets a partition. One of PARTS, and each of LONG_PAUSES."""
+    rack = PausedRack(folder)
+    try:
+        for seconds in LONG_PAUSES:
+            rack.pause(part, seconds)
+            rack.assert_no_reset()
+    finally:
+        rack.close()
 
 
 def revision(address: str) -> int:
