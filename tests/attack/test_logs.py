@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
@@ -18,6 +20,7 @@ from tests.integration.vipu_servers import Process
 from tests.waiting import until
 
 VERSION = "/virmgrpc.VersionService/GetVersion"
+LIST = "/virmgrpc.UserService/ListPartitions"
 
 
 def every_record(record: object) -> bool:
@@ -37,18 +40,53 @@ def test_access_keys_that_are_not_text(vipu_process: Callable[..., Process]) -> 
     assert "secret" not in "".join(server.errors)
 
 
+@pytest.fixture
+def certs(tmp_path: Path) -> Path:
+    """Return the folder with the certificates of a controller and of its users."""
+    folder = tmp_path / "certs"
+    issue.create(folder, ["127.0.0.1"])
+    return folder
+
+
+def client_files(certs: Path) -> list[Path]:
+    """Return CA, key and certificate of clients."""
+    return [certs / "client" / name for name in ("ca.crt", "client.key", "client.crt")]
+
+
+@pytest.fixture
+def secure(vipu_process: Callable[..., Process], certs: Path) -> Process:
+    """Return a secure controller."""
+    channel = grpc.ssl_channel_credentials(*(file.read_bytes() for file in client_files(certs)))
+    return vipu_process("--secure", "--certs", str(certs), channel=channel)
+
+
+def unchanged(logger: object, name: str, event: Any) -> Any:
+    """Return an event as it is, in place of ``printable``."""
+    return event
+
+
+@pytest.mark.defence("openipu.process.log.printable", unchanged)
+def test_control_characters_of_a_user_id(secure: Process, certs: Path) -> None:
+    """A library for gRPC does not send them. They would clear the terminal of a reader, and hide other lines."""
+    ca, key, certificate = client_files(certs)
+    tls = ssl.create_default_context(cafile=ca)
+    tls.load_cert_chain(certificate, key)
+    tls.set_alpn_protocols(["h2"])
+    connection = http2.Connection(secure.address, tls=tls)
+    connection.begin(LIST, 0, 0, {USER_ID_METADATA: b"root\x1b[2J\x08\x7f", ACCESS_KEY_METADATA: b"wrong"})
+    until(lambda: any("request rejected" in line for line in secure.errors))
+    connection.close()
+    assert secure.stop() == 0
+    assert all(line.rstrip("\n").isprintable() for line in secure.errors), secure.errors
+
+
 @pytest.mark.defence("openipu.process.log_rate.MAX_LINES", 1 << 40)
-def test_rejected_calls_do_not_fill_the_log(vipu_process: Callable[..., Process], tmp_path: Path) -> None:
-    certs = tmp_path / "certs"
-    issue.create(certs, ["127.0.0.1"])
-    ca, key, certificate = (certs / "client" / name for name in ("ca.crt", "client.key", "client.crt"))
-    channel = grpc.ssl_channel_credentials(ca.read_bytes(), key.read_bytes(), certificate.read_bytes())
-    server = vipu_process("--secure", "--certs", str(certs), channel=channel)
+def test_rejected_calls_do_not_fill_the_log(secure: Process) -> None:
     for number in range(500):
         metadata = ((USER_ID_METADATA, f"user{number}"), (ACCESS_KEY_METADATA, "wrong"))
         with pytest.raises(grpc.RpcError):
-            server.user.ListPartitions(virmgrpc.ListPartitionsRequest(), metadata=metadata, timeout=10)
-    assert server.stop() == 0
-    rejected = [line for line in server.errors if "request rejected" in line]
+            secure.user.ListPartitions(virmgrpc.ListPartitionsRequest(), metadata=metadata, timeout=10)
+    assert secure.stop() == 0
+    rejected = [line for line in secure.errors if "request rejected" in line]
     assert 0 < len(rejected) <= MAX_LINES
     assert "user0" in rejected[0] and "party" not in rejected[0]

@@ -18,6 +18,7 @@ from openipu.vipu.domain.state import State
 from openipu.vipu.tls import issue, load
 from tests.integration.vipu_servers import InProcess, InstantLife, partition, pod
 from tests.integration.watching import Watcher
+from tests.unit.vipu.domain import rules_support
 from tests.waiting import until
 
 
@@ -62,6 +63,35 @@ def test_filters_do_not_occupy_memory(secure: Secure, fields: dict[str, Any]) ->
         assert found.code is grpc.StatusCode.INVALID_ARGUMENT
     finally:
         found.stop()
+
+
+def everything(watcher: object, allowed: object) -> None:
+    """Show all allocations, in place of ``_Watcher.visible``."""
+
+
+@pytest.mark.defence("openipu.vipu.api.watch._Watcher.visible", everything)
+@pytest.mark.parametrize("filters", [{}, {"allocation_id": "a2"}, {"ids": ["a2", "p2", "p3"]}])
+def test_only_own_objects_are_shown(secure: Secure, filters: dict[str, Any]) -> None:
+    """Neither at the start nor after changes, whatever the filter is."""
+    state = rules_support.pod(4, allocations={"a1": 2, "a2": 2})
+    own, foreign, later = (
+        rules_support.partition(state, id, 1, allocation)
+        for id, allocation in (("p1", "a1"), ("p2", "a2"), ("p3", "a2"))
+    )
+    objects = [Put(each) for kind in Kind for each in state.table(kind).values() if each is not later]
+    user, key = auth.new_user("bob", Role.USER, ("a1",), shared_certificate=True)
+    secure.submit(lambda _: [*objects, Put(user)])
+    found = Watcher(secure.server.tenant, ((USER_ID_METADATA, "bob"), (ACCESS_KEY_METADATA, key)), **filters)
+    try:
+        found.wait()
+        secure.submit(lambda _: [Put(later), *(Put(replace(each, errors=("new",))) for each in (own, foreign))])
+        last = secure.server.server.controller.events.revision
+        until(lambda: found.code or all(each.position >= last for each in streams(secure.server)))
+        until(lambda: found.code or found.revision >= last or filters)
+        shown = set(found.objects)
+    finally:
+        found.stop()
+    assert shown == (set() if filters else {("allocation", "a1"), ("partition", "p1")})
 
 
 def unverified(self: watch.Watches, watcher: object, *, always: bool) -> None:

@@ -226,7 +226,9 @@ def test_the_archive_of_the_collection_has_no_development_files(tmp_path: Path) 
     }
 
 
-def test_the_security_page_names_every_attack() -> None:
+def test_the_security_page_names_an_attack_for_each_promise() -> None:
     promises = (ROOT / "docs/explanation/security.md").read_text().split("## Promises")[1].split("##")[0]
-    named = set(re.findall(r"`(test_\w+\.py)`", promises))
-    assert named == {path.name for path in (ROOT / "tests/attack").glob("test_*.py")}
+    _, _, *rows = (line for line in promises.splitlines() if line.startswith("|"))
+    named = [re.fullmatch(r"\| [A-Z][a-z ]+ \| .+ \| `(test_\w+\.py)` \|", row) for row in rows]
+    assert [row for row, test in zip(rows, named, strict=True) if not test] == []
+    assert {test[1] for test in named if test} == {path.name for path in (ROOT / "tests/attack").glob("test_*.py")}
