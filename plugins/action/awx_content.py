@@ -13,12 +13,12 @@ from pathlib import Path
 from ansible.errors import AnsibleActionFail
 from ansible.module_utils.common.parameters import remove_values
 from ansible.plugins.action import ActionBase
-from ansible_collections.openipu.pod.plugins.plugin_utils.awx_client import SECRET_OPTIONS, Client, resolve
-from ansible_collections.openipu.pod.plugins.plugin_utils.awx_validate import Entry, mistakes
+from ansible_collections.openipu.pod.plugins.plugin_utils.awx.client import SECRET_OPTIONS, Client, resolve
+from ansible_collections.openipu.pod.plugins.plugin_utils.awx.validate import Entry, mistakes
 from ansible_collections.openipu.pod.plugins.module_utils.runner import TaskError
 from ansible_collections.openipu.pod.plugins.plugin_utils.action import plain_args
-from ansible_collections.openipu.pod.plugins.plugin_utils.awx_apply import Applier
-from ansible_collections.openipu.pod.plugins.plugin_utils.awx_description import read
+from ansible_collections.openipu.pod.plugins.plugin_utils.awx.apply import Applier
+from ansible_collections.openipu.pod.plugins.plugin_utils.awx.description import read
 
 # Inputs of credentials that are not secret. All others are hidden in messages.
 _PLAIN_INPUTS = (

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible_collections.openipu.pod.plugins.plugin_utils.awx_kinds import KINDS, Kind
+from ansible_collections.openipu.pod.plugins.plugin_utils.awx.kinds import KINDS, Kind
 
 from tests.awx.runs import PEERS
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from ansible.errors import AnsibleError
 from ansible_collections.openipu.pod.plugins.module_utils.runner import TaskError
 from ansible_collections.openipu.pod.plugins.plugin_utils.action import plain_args
-from ansible_collections.openipu.pod.plugins.plugin_utils.awx_kinds import KINDS, identity
-from ansible_collections.openipu.pod.plugins.plugin_utils.awx_validate import Entry
+from ansible_collections.openipu.pod.plugins.plugin_utils.awx.kinds import KINDS, identity
+from ansible_collections.openipu.pod.plugins.plugin_utils.awx.validate import Entry
 
 _SUFFIXES = (".yml", ".yaml", ".json")
 

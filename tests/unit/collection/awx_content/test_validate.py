@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.runner import TaskError
-from ansible_collections.openipu.pod.plugins.plugin_utils.awx_client import resolve
-from ansible_collections.openipu.pod.plugins.plugin_utils.awx_kinds import KINDS
-from ansible_collections.openipu.pod.plugins.plugin_utils.awx_validate import Entry, mistakes
+from ansible_collections.openipu.pod.plugins.plugin_utils.awx.client import resolve
+from ansible_collections.openipu.pod.plugins.plugin_utils.awx.kinds import KINDS
+from ansible_collections.openipu.pod.plugins.plugin_utils.awx.validate import Entry, mistakes
 
 ORGANIZATION = {"controller_organizations": [{"name": "Lab"}]}
 

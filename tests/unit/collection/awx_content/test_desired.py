@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible_collections.openipu.pod.plugins.plugin_utils import awx_desired
-from ansible_collections.openipu.pod.plugins.plugin_utils.awx_desired import ENCRYPTED
+from ansible_collections.openipu.pod.plugins.plugin_utils.awx import desired as awx_desired
+from ansible_collections.openipu.pod.plugins.plugin_utils.awx.desired import ENCRYPTED
 
 MESSAGES = {"started": None, "success": None, "error": {"message": "a", "body": "b"}, "workflow_approval": None}
 

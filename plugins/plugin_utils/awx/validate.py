@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import typing as t
 
-from ansible_collections.openipu.pod.plugins.plugin_utils.awx_kinds import (
+from ansible_collections.openipu.pod.plugins.plugin_utils.awx.kinds import (
     BUILT_IN,
     KINDS,
     STARTED_BY_NODES,

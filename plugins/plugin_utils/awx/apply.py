@@ -9,9 +9,9 @@ import typing as t
 from urllib.parse import quote
 
 from ansible_collections.openipu.pod.plugins.module_utils.runner import TaskError
-from ansible_collections.openipu.pod.plugins.plugin_utils import awx_desired as desired
-from ansible_collections.openipu.pod.plugins.plugin_utils.awx_client import Client
-from ansible_collections.openipu.pod.plugins.plugin_utils.awx_kinds import (
+from ansible_collections.openipu.pod.plugins.plugin_utils.awx import desired
+from ansible_collections.openipu.pod.plugins.plugin_utils.awx.client import Client
+from ansible_collections.openipu.pod.plugins.plugin_utils.awx.kinds import (
     KINDS,
     ROLE_TARGETS,
     ROLE_TEAMS,
@@ -20,7 +20,7 @@ from ansible_collections.openipu.pod.plugins.plugin_utils.awx_kinds import (
     describe,
     names,
 )
-from ansible_collections.openipu.pod.plugins.plugin_utils.awx_validate import Entry
+from ansible_collections.openipu.pod.plugins.plugin_utils.awx.validate import Entry
 
 Object = dict[str, t.Any]
 RunModule = t.Callable[[str, Object], Object]
