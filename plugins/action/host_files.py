@@ -47,7 +47,7 @@ class ActionModule(ActionBase):
         "files": {
             "type": "list",
             "elements": "dict",
-            "required": True,
+            "default": [],
             "options": {
                 "path": {"type": "str", "required": True},
                 "state": {"type": "str", "choices": [_FILE, _FOLDER], "default": _FILE},
@@ -64,6 +64,9 @@ class ActionModule(ActionBase):
         "group": {"type": "str", "default": "root"},
         "mode": {"type": "raw", "default": "0644"},
         "directory_mode": {"type": "raw", "default": "0755"},
+        "keep_marks": {"type": "bool", "default": False},
+        "mark": {"type": "list", "elements": "str", "default": []},
+        "unmark": {"type": "list", "elements": "str", "default": []},
         "variable_start_string": {"type": "str", "default": "{{"},
         "variable_end_string": {"type": "str", "default": "}}"},
     }
@@ -73,14 +76,14 @@ class ActionModule(ActionBase):
 
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> dict[str, t.Any]:
         result: dict[str, t.Any] = super().run(tmp, task_vars)
-        _checked, args = self.validate_argument_spec(self.argument_spec)
+        _checked, args = self.validate_argument_spec(self.argument_spec, required_one_of=[("files", "mark", "unmark")])
         entries = self._entries(args, task_vars)
         found = self._fetch(entries, task_vars, result)
         marked = {entry.desired.path for entry in entries if mark(entry.desired.path) in found}
         different = {
             entry.desired.path for entry in entries if not entry.desired.matches(found.get(entry.desired.path))
         }
-        self._mark(different - marked)
+        self._mark({*args["mark"], *(different - marked)})
         done: dict[str, list[str]] = {"created": [], "updated": [], "unchanged": []}
         result.update(changed=False, files=done, diff=[])
         for entry in entries:
@@ -100,7 +103,7 @@ class ActionModule(ActionBase):
             result["changed"] = result["changed"] or bool(changed)
             shown = written.get("diff") or []
             result["diff"] += shown if isinstance(shown, list) else [shown]
-        self._unmark(different | marked)
+        self._unmark({*args["unmark"], *(() if args["keep_marks"] else different | marked)})
         return result
 
     def _mark(self, paths: set[str]) -> None:

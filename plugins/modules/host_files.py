@@ -26,7 +26,7 @@ options:
     description: Files and folders, in the order of writing.
     type: list
     elements: dict
-    required: true
+    default: []
     suboptions:
       path:
         description: Absolute path. The parent folder must exist, or precede the file in the list.
@@ -85,6 +85,24 @@ options:
     description: Permissions of folders.
     type: raw
     default: "0755"
+  keep_marks:
+    description:
+      - Whether the marks of changed files remain after the task. Then each later task that lists such a file reports a change, until a task with
+        O(unmark) removes the mark. So a run that ends before the restart of a service does not lose the restart.
+    type: bool
+    default: false
+  mark:
+    description:
+      - Paths of files to mark, as if they had changed and O(keep_marks) were set. This is no change. Use it before another task changes what the same
+        service reads, such as a link.
+    type: list
+    elements: str
+    default: []
+  unmark:
+    description: Paths whose marks to remove, after the service that reads the files has restarted. This is no change.
+    type: list
+    elements: str
+    default: []
   variable_start_string:
     description: Start of an expression in templates.
     type: str
@@ -99,9 +117,8 @@ attributes:
 notes:
   - Marks are empty files in C(~/.local/state/openipu/host_files) of the user who writes the files.
   - A later task of the play may fail before the handlers run. Set C(force_handlers) in the play to run notified handlers in that case.
-  - The task removes its marks before Ansible runs the handlers. If Ansible is killed or the host becomes unreachable in between, the notification
-    is lost, as with all modules, also with C(force_handlers). The next run reports no change. Restart the service, or remove one of its files
-    before that run.
+  - Without O(keep_marks), the task removes its marks before Ansible runs the handlers. If Ansible is killed or the host becomes unreachable in
+    between, the notification is lost, as with all modules, also with C(force_handlers). The next run reports no change.
   - A symbolic link at O(files[].path) is handled as by M(ansible.builtin.copy), or by M(ansible.builtin.file) for a folder.
 seealso:
   - module: openipu.pod.host_files_info
@@ -121,6 +138,27 @@ EXAMPLES = r"""
   become: true
   vars:
     password: "{{ lookup('ansible.builtin.env', 'EXPORTER_PASSWORD') }}"
+
+- name: Write settings whose restart must not be lost
+  openipu.pod.host_files:
+    files:
+      - {path: /etc/exporter/settings, content: "interval=5\n"}
+    keep_marks: true
+  become: true
+  register: exporter_settings
+
+- name: Restart the service
+  ansible.builtin.systemd_service:
+    name: exporter
+    state: restarted
+  become: true
+  when: exporter_settings is changed
+
+- name: Complete the change
+  openipu.pod.host_files:
+    unmark: [/etc/exporter/settings]
+  become: true
+  when: exporter_settings is changed
 """
 
 RETURN = r"""

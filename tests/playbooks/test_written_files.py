@@ -230,6 +230,40 @@ def test_a_rejected_file_alone_needs_no_handler(tmp_path: Path) -> None:
     assert notified.write([good, more])[1] == 0
 
 
+def test_marks_are_kept_until_a_task_removes_them(tmp_path: Path) -> None:
+    """A run may end between the change and the restart, whatever ends it."""
+    paths = [str(tmp_path / name) for name in ("changed", "equal")]
+    files = [{"path": path, "content": "1\n"} for path in paths]
+    write(tmp_path, files[1:])
+    write(tmp_path, files, keep_marks=True)
+    remove = {"name": "Remove", "openipu.pod.host_files": {"unmark": paths}}
+    for _run in range(2):
+        again = write(tmp_path, files, keep_marks=True)
+        assert again["changed"]
+        assert again["files"] == {"created": [], "updated": paths[:1], "unchanged": paths[1:]}
+    removed, after = results(tmp_path, [remove, task(files, keep_marks=True)])
+    assert [each["changed"] for each in (removed, after)] == [False, False]
+
+
+def test_check_mode_keeps_the_marks(tmp_path: Path) -> None:
+    path = str(tmp_path / "changed")
+    files = [{"path": path, "content": "1\n"}]
+    remove = {"name": "Remove", "openipu.pod.host_files": {"unmark": [path]}, "check_mode": True}
+    tasks = [task(files, keep_marks=True), remove, task(files), task(files)]
+    changes = [done["changed"] for done in results(tmp_path, tasks)]
+    assert changes == [True, False, True, False], "a task without keep_marks removes the mark"
+
+
+def test_files_can_be_marked_without_a_change(tmp_path: Path) -> None:
+    """As a link that another task changes."""
+    path = str(tmp_path / "unit")
+    files = [{"path": path, "content": "1\n"}]
+    mark = {"name": "Mark", "openipu.pod.host_files": {"mark": [path]}}
+    tasks = [task(files), {**mark, "check_mode": True}, task(files), mark, task(files), task(files)]
+    changes = [done["changed"] for done in results(tmp_path, tasks)]
+    assert changes == [True, False, False, False, True, False]
+
+
 def test_a_folder_for_marks_is_required(tmp_path: Path) -> None:
     (tmp_path / ".local").write_text("")
     rejected = write(tmp_path, [{"path": str(tmp_path / "first"), "content": "new\n"}])
