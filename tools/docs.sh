@@ -27,5 +27,6 @@ if ! sphinx-build -q -n -b html docs/build/rst docs/build/html >"$log" 2>&1; the
     cat "$log" >&2
     exit 1
 fi
+cp docs/reference/pod.schema.json docs/build/html/
 python tools/links.py
 echo "Documentation built: docs/build/html/index.html"

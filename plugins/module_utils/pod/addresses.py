@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from . import model, spec
-from .mistakes import Mistakes, PodError
+from .mistakes import ConsequenceError, Mistakes, PodError
 from .source import Block
 
 try:
@@ -41,6 +41,7 @@ class UniqueValues:
                 message = "%s '%s' is used twice, in %s and %s: use different names"
                 raise PodError(place.file, place.line, message % (self.label, value, where, here))
             message = "%s %s is used by both %s (%s) and %s: use different values"
+            owner = owner if other != owner else owner.replace("a ", "another ", 1)
             raise PodError(place.file, place.line, message % (self.label, value, other, where, owner))
 
 
@@ -53,15 +54,15 @@ class Plan:
             raise top.error("cannot be read without the Python library netaddr: install netaddr")
         self.networks: dict[str, model.Network] = {}
         self._subnets: dict[str, t.Any] = {}
+        self._too_small: set[str] = set()  # networks with too small a subnet, each reported once
         self._addresses = UniqueValues("address")
         self._macs = UniqueValues("MAC")
         self._names = UniqueValues("name")
-        nothing = Block(top.file, top.line)
-        blocks = spec.NETWORKS.check(top["networks"] or nothing)
+        blocks = spec.POD.child(top, "networks")
         mistakes = Mistakes()
         for name, vlan in model.VLANS.items():
             with mistakes.collect():
-                block = spec.NETWORK.check(blocks[name] or nothing, "network '%s'" % name)
+                block = spec.NETWORKS.child(blocks, name, "network '%s'" % name)
                 self._add(name, block, vlan)
                 self._compare(name, block)
         mistakes.check()
@@ -87,8 +88,9 @@ class Plan:
 
     def _add(self, name: str, block: Block, vlan: int) -> None:
         vlan = vlan if block.get("vlan") is None else block["vlan"]
-        if not 1 <= vlan <= 4094:
-            raise block.error("invalid VLAN %d of network '%s': use 1 to 4094" % (vlan, name), "vlan")
+        if not spec.in_range(vlan, spec.VLAN_NUMBERS):
+            message = "invalid VLAN %d of network '%s': use %d to %d"
+            raise block.error(message % (vlan, name, *spec.VLAN_NUMBERS), "vlan")
         text = block.get("subnet") or model.SUBNETS.get(name)
         if text:
             try:
@@ -150,12 +152,16 @@ class Plan:
             mac = self._mac(block, mac_key, mac, label)
         return model.Interface(name, networks, address, mac)
 
-    @staticmethod
-    def _assigned_address(block: Block, subnet: t.Any, network: str, rack: int, unit: int, label: str) -> str:
+    def _assigned_address(self, block: Block, subnet: t.Any, network: str, rack: int, unit: int, label: str) -> str:
         offset = unit if subnet.size <= 256 else 256 * rack + unit
         if offset >= subnet.size - 1:
-            message = "subnet %s of network '%s' has no address number %d for %s: use a larger subnet or lower numbers"
-            raise block.error(message % (subnet, network, offset, label))
+            message = "subnet %s of network '%s' is too small: it has no address number %d for %s. %s"
+            remedy = "Use a larger subnet, or set the addresses in it"
+            error = block.error(message % (subnet, network, offset, label, remedy))
+            if network in self._too_small:
+                raise ConsequenceError(error.file, error.line, error.message)
+            self._too_small.add(network)
+            raise error
         return str(subnet[offset])
 
     @staticmethod
@@ -181,5 +187,5 @@ class Plan:
     def device(self, block: Block, kind: str) -> str:
         """Return the name of a device, which must be unique in the POD. Raises PodError."""
         name: str = block["name"]
-        self._names.take(name, "this %s" % kind, block.error("", "name"))
+        self._names.take(name, "a %s" % kind, block.error("", "name"))
         return name

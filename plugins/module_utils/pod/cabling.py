@@ -110,7 +110,7 @@ def cables(
                 with mistakes.collect():
                     _check_port(owner, uplink, row, "uplinks")
                     ports.take("%s of %s" % (uplink, owner.name), "an uplink", row.error("", "uplinks"))
-        for row in spec.CABLE.children(block, "cables", mistakes):
+        for row in spec.RACK.children(block, "cables", mistakes):
             with mistakes.collect():
                 cable = _explicit_cable(row, devices, networks)
                 end = "%s of %s" % (cable.connector, cable.device)

@@ -16,7 +16,7 @@ from ..vipu.object_rules import IPUS_PER_MACHINE, is_power_of_two
 from . import model, spec
 from .addresses import UniqueValues
 from .mistakes import ConsequenceError, Mistakes
-from .source import Block, Items, MappingSchema, unknown
+from .source import Block, Items, unknown
 
 Object = t.TypeVar("Object")
 
@@ -38,20 +38,18 @@ class ObjectLists:
         self._free: dict[str, int] = {}  # allocation id -> IPUs in no partition yet
         self._declared = {kind: {str(each.get("id")) for each in top[kind + "s"] or ()} for kind in _REFERENCED}
         self._mistakes = mistakes
-        for cluster in self._read(top, "clusters", spec.CLUSTER, self._cluster):
+        for cluster in self._read(top, "clusters", self._cluster):
             self.clusters[cluster.id] = cluster
             self._left[cluster.id] = len(cluster.machines)
-        for allocation in self._read(top, "allocations", spec.ALLOCATION, self._allocation):
+        for allocation in self._read(top, "allocations", self._allocation):
             self.allocations[allocation.id] = allocation
             self._free[allocation.id] = allocation.size * IPUS_PER_MACHINE
-        self.partitions = tuple(self._read(top, "partitions", spec.PARTITION, self._partition))
-        self.users = tuple(self._read(top, "users", spec.USER, self._user))
+        self.partitions = tuple(self._read(top, "partitions", self._partition))
+        self.users = tuple(self._read(top, "users", self._user))
 
-    def _read(
-        self, top: Block, key: str, schema: MappingSchema, read: t.Callable[[Block], Object]
-    ) -> t.Iterator[Object]:
+    def _read(self, top: Block, key: str, read: t.Callable[[Block], Object]) -> t.Iterator[Object]:
         """Yield the objects of a list."""
-        for block in schema.children(top, key, self._mistakes):
+        for block in spec.POD.children(top, key, self._mistakes):
             with self._mistakes.collect():
                 yield read(block)
 
@@ -185,7 +183,7 @@ class ObjectLists:
             message = "partition '%s': allocation '%s' is in cluster '%s': remove the option cluster"
             raise block.error(message % (id, name, allocation.cluster), "cluster")
         if "ipus" in options:
-            options["ipus"] = [dict(ipu) for ipu in spec.IPU.children(block, "ipus", self._mistakes)]
+            options["ipus"] = [dict(ipu) for ipu in spec.PARTITION.children(block, "ipus", self._mistakes)]
             if len(block["ipus"]) != size:
                 message = "partition '%s' lists %d IPUs but has size %d: make the two numbers equal"
                 raise block.error(message % (id, len(block["ipus"]), size), "ipus")

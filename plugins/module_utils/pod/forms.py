@@ -10,35 +10,42 @@ the delimiters of a template, of a line, of a quoted string or of a shell comman
 from __future__ import annotations
 
 import re
-import typing as t
 from dataclasses import dataclass
 
-from ..vipu.object_rules import ID_RULE, is_valid_id
+from ..vipu.object_rules import ID_PATTERN, ID_RULE
 
 
 @dataclass(frozen=True)
 class Form:
-    """Set of valid texts. ``rule`` completes the sentence "use …" of an error message."""
+    """Set of valid texts. ``rule`` completes the sentence "use …" of an error message.
+
+    ``pattern`` matches a whole text. It is also part of the JSON Schema, so it has the syntax that Python and
+    ECMAScript share, except for ``\\w``, which includes the letters of all alphabets.
+    """
 
     rule: str
-    accepts: t.Callable[[str], t.Any]
+    pattern: str
+
+    def accepts(self, text: str) -> bool:
+        """Return whether a text has this form."""
+        return re.fullmatch(self.pattern, text) is not None
 
 
-NAME = Form(ID_RULE, is_valid_id)
+NAME = Form(ID_RULE, ID_PATTERN)
 WORD = Form(
     "1 to 128 letters, digits, '.', '_', ':', '/', '+' or '-', and start with a letter, a digit or ':'",
-    re.compile(r"[A-Za-z0-9:][A-Za-z0-9._:/+-]{0,127}").fullmatch,
+    r"[A-Za-z0-9:][A-Za-z0-9._:/+-]{0,127}",
 )
 TEXT = Form(
     "1 to 255 letters, digits, spaces, '.', ',', '_', ':', '/', '+', '@', '(', ')' or '-', and do not start with '-'",
-    re.compile(r"(?!-)[\w .,:/+@()-]{1,255}").fullmatch,
+    r"(?!-)[\w .,:/+@()-]{1,255}",
 )
 NODE_NAME = Form(
     "1 to 253 lower-case letters, digits, '-' or '.', as 'kubectl get nodes' prints it",
-    re.compile(r"(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*").fullmatch,
+    r"(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*",
 )
 _LABEL_PART = r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"
 NODE_LABEL = Form(
     "a label of Kubernetes, such as 'ipunode=pod1'",
-    re.compile(r"([a-z0-9][a-z0-9.-]{0,251}[a-z0-9]/)?%s=%s" % (_LABEL_PART, _LABEL_PART)).fullmatch,
+    r"([a-z0-9][a-z0-9.-]{0,251}[a-z0-9]/)?%s=%s" % (_LABEL_PART, _LABEL_PART),
 )

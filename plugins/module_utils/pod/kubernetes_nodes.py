@@ -10,14 +10,15 @@ import typing as t
 from . import model, spec
 from .addresses import UniqueValues
 from .forms import NODE_LABEL, NODE_NAME
-from .source import Block, MappingSchema, unknown
+from .mapping_schema import MappingSchema
+from .source import Block, unknown
 
 
 def read(top: Block, racks: t.Sequence[model.Rack]) -> model.Kubernetes | None:
     """Return the nodes of Kubernetes, None when the key is missing. Raises PodError."""
     if top.get("kubernetes") is None:
         return None
-    block = spec.KUBERNETES.check(top["kubernetes"])
+    block = spec.POD.child(top, "kubernetes")
     servers = [server.name for rack in racks for server in rack.servers if "poplar" in server.roles]
     return model.Kubernetes(_label(block, top["name"]), _nodes(block, servers))
 

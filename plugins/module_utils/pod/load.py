@@ -54,16 +54,16 @@ class _Loader:
 
     def _racks(self) -> list[Block]:
         """Return the racks. Raises PodError: all devices depend on them."""
-        blocks = spec.RACK.children(self.top, "racks", self.mistakes)
+        blocks = spec.POD.children(self.top, "racks", self.mistakes)
         names, numbers = UniqueValues("rack"), UniqueValues("rack number")
         for block in blocks:
             with self.mistakes.collect():
                 names.take(block["name"], None, block.error("", "name"))
             with self.mistakes.collect():
                 numbers.take(str(block["number"]), "rack '%s'" % block["name"], block.error("", "number"))
-            if not 0 <= block["number"] <= 255:
-                message = "rack '%s': the logical rack number must be 0 to 255" % block["name"]
-                self.mistakes.add(block.error(message, "number"))
+            if not spec.in_range(block["number"], spec.RACK_NUMBERS):
+                message = "rack '%s': the logical rack number must be %d to %d"
+                self.mistakes.add(block.error(message % (block["name"], *spec.RACK_NUMBERS), "number"))
         self.mistakes.check()
         if not blocks:
             raise self.top.error("the list 'racks' is empty: add at least one rack", "racks")
@@ -106,7 +106,7 @@ class _Loader:
         )
 
     def _deploy(self) -> dict[str, tuple[str, ...]]:
-        block = spec.DEPLOY.check(self.top["deploy"] or Block(self.top.file, self.top.line))
+        block = spec.POD.child(self.top, "deploy")
         return {group: tuple(roles) for group, roles in block.items() if roles}
 
     def _machines(self, racks: dict[str, Block]) -> dict[str, tuple[model.Machine, ...]]:
@@ -135,9 +135,9 @@ class _Loader:
         if rack not in racks:
             raise block.error("%s: %s" % (owner, unknown("rack", rack, racks)), "rack")
         unit = block["unit"]
-        if not 1 <= unit <= model.MACHINES_PER_RACK:
-            message = "%s: the unit must be 1 (the lowest) to %d, not %d"
-            raise block.error(message % (owner, model.MACHINES_PER_RACK, unit), "unit")
+        if not spec.in_range(unit, spec.UNITS):
+            message = "%s: the unit must be %d (the lowest) to %d, not %d"
+            raise block.error(message % (owner, *spec.UNITS, unit), "unit")
         units.take("%d of rack '%s'" % (unit, rack), owner, block.error("", "unit"))
         agent = block.get("agent") or name
         self.agents.take(agent, owner, block.error("", "agent"))
@@ -167,7 +167,7 @@ class _Loader:
     def _rack(self, block: Block, machines: tuple[model.Machine, ...]) -> model.Rack:
         first = {model.DATA: model.FIRST_DATA_SWITCH, model.MANAGEMENT: model.FIRST_MANAGEMENT_SWITCH}
         switches = []
-        for row in spec.SWITCH.children(block, "switches", self.mistakes):
+        for row in spec.RACK.children(block, "switches", self.mistakes):
             unit = first[row["kind"]]
             first[row["kind"]] += 1
             with self.mistakes.collect():
@@ -176,12 +176,12 @@ class _Loader:
                 uplinks = (tuple(row["uplinks"]), row.get("uplink_channel"))
                 switches.append(model.Switch(name, block["name"], interfaces, row["kind"], product, *uplinks))
         pdus = []
-        for unit, row in enumerate(spec.PDU.children(block, "pdus", self.mistakes), model.FIRST_PDU):
+        for unit, row in enumerate(spec.RACK.children(block, "pdus", self.mistakes), model.FIRST_PDU):
             with self.mistakes.collect():
                 name, interfaces = self._managed(row, "PDU", block["number"], unit)
                 pdus.append(model.Pdu(name, block["name"], interfaces, row["model"]))
         servers = []
-        for unit, row in enumerate(spec.SERVER.children(block, "servers", self.mistakes), model.FIRST_SERVER):
+        for unit, row in enumerate(spec.RACK.children(block, "servers", self.mistakes), model.FIRST_SERVER):
             with self.mistakes.collect():
                 servers.append(self._server(row, block, unit))
         return model.Rack(block["name"], block["number"], machines, tuple(servers), tuple(switches), tuple(pdus))
@@ -197,7 +197,7 @@ class _Loader:
         values = Block(row.file, row.line)
         for key in ("addresses", "macs"):
             if row.get(key) is not None:
-                part = spec.SERVER_VALUES.check(row[key])
+                part = spec.SERVER.child(row, key)
                 for interface in spec.SERVER_INTERFACES:
                     if part.get(interface):
                         line = part.lines.get(interface, part.line)
@@ -219,7 +219,7 @@ class _Loader:
     def _controller(self, racks: tuple[model.Rack, ...]) -> tuple[str, int]:
         """Return address and port of the controller: as given, or those of a server on the management network."""
         servers = {server.name: server for rack in racks for server in rack.servers}
-        block = spec.CONTROLLER.check(self.top["controller"] or Block(self.top.file, self.top.line))
+        block = spec.POD.child(self.top, "controller")
         port = _port(block, "port")
         if block.get("host"):
             return block["host"], port
@@ -242,6 +242,6 @@ class _Loader:
 
 def _port(block: Block, key: str) -> int:
     port: t.Any = block[key]
-    if not 1 <= port <= 65535:
-        raise block.error("invalid port %d: use 1 to 65535" % port, key)
+    if not spec.in_range(port, spec.PORTS):
+        raise block.error("invalid port %d: use %d to %d" % (port, *spec.PORTS), key)
     return int(port)

@@ -12,7 +12,10 @@ _MAX_SHOWN = 50  # maximum number of mistakes in one message
 
 
 class PodError(Exception):
-    """Raised for a mistake in pod.yml or machines.csv. ``line`` counts from 1 and is None for the whole file."""
+    """Raised for a mistake in pod.yml or machines.csv.
+
+    ``line`` counts from 1 and is None for the whole file. ``column`` counts from 1 and is None for a row of a table.
+    """
 
     error_code = "OPU300"
 
@@ -22,6 +25,7 @@ class PodError(Exception):
         self.file = file
         self.line = line
         self.message = message
+        self.column: int | None = getattr(line, "column", None)
         self.mistakes: tuple[PodError, ...] = (self,)
 
 

@@ -63,17 +63,16 @@ class _Reader:
         racks: t.Sequence[model.Rack],
         objects: ObjectLists,
     ) -> None:
-        self.block = spec.OPENSTACK.check(top["openstack"])
+        self.block = spec.POD.child(top, "openstack")
         self.networks = networks
         self.racks = racks
         self.objects = objects
         self.mistakes = Mistakes()
 
     def cloud(self) -> model.Cloud:
-        nothing = Block(self.block.file, self.block.line)
-        physical = spec.PHYSICAL_NETWORKS.check(self.block.get("physical_networks") or nothing)
-        settings = spec.NETWORKS.check(self.block.get("networks") or nothing)
-        details = {name: spec.CLOUD_NETWORK.check(settings[name]) for name in self.networks if settings.get(name)}
+        physical = spec.OPENSTACK.child(self.block, "physical_networks")
+        settings = spec.OPENSTACK.child(self.block, "networks")
+        details = {name: spec.CLOUD_NETWORKS.child(settings, name) for name in self.networks if settings.get(name)}
         return model.Cloud(
             physical_networks={kind: physical[kind] for kind in (model.DATA, model.MANAGEMENT)},
             mtu=self._mtu(),
@@ -91,8 +90,8 @@ class _Reader:
 
     def _mtu(self) -> int:
         mtu: int = self.block["mtu"]
-        if not 1280 <= mtu <= 9216:
-            raise self.block.error("invalid mtu %d: use 1280 to 9216 bytes" % mtu, "mtu")
+        if not spec.in_range(mtu, spec.MTUS):
+            raise self.block.error("invalid mtu %d: use %d to %d bytes" % (mtu, *spec.MTUS), "mtu")
         return mtu
 
     def _domain(self) -> str | None:
@@ -152,7 +151,7 @@ class _Reader:
                 vlans.take(str(network.vlan), "network '%s'" % network.name, self.block.error("", "networks"))
         machines = UniqueValues("machine")
         tenants = []
-        for block in spec.TENANT.children(self.block, "tenants", self.mistakes):
+        for block in spec.OPENSTACK.children(self.block, "tenants", self.mistakes):
             with self.mistakes.collect():
                 tenant = self._tenant(block)
                 projects.take(tenant.project, None, block.error("", "project"))
@@ -172,8 +171,9 @@ class _Reader:
             raise block.error(message % project)
         if vlan is None or name is None:
             return model.Tenant(project)
-        if not 1 <= vlan <= 4094:
-            raise block.error("invalid VLAN %d of tenant '%s': use 1 to 4094" % (vlan, project), "vlan")
+        if not spec.in_range(vlan, spec.VLAN_NUMBERS):
+            message = "invalid VLAN %d of tenant '%s': use %d to %d"
+            raise block.error(message % (vlan, project, *spec.VLAN_NUMBERS), "vlan")
         if vlan == self.networks[model.DATA].vlan:
             message = "tenant '%s': VLAN %d belongs to network 'data': omit it and 'allocation', or use another one"
             raise block.error(message % (project, vlan), "vlan")

@@ -11,8 +11,6 @@ import io
 import typing as t
 from pathlib import Path
 
-from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
-
 try:
     import yaml
 
@@ -22,10 +20,8 @@ try:
 except ImportError:
     HAS_YAML = False
 
-from .forms import TEXT, Form
 from .mistakes import Mistakes, PodError
 
-Spec = t.Mapping[str, t.Mapping[str, t.Any]]
 # What to do about the most frequent problems that PyYAML and libyaml report.
 _YAML_HINTS = {
     "mapping values are not allowed here": ". Check the indentation, and quote a value that contains ': '",
@@ -39,7 +35,23 @@ _YAML_HINTS = {
 }
 _MAX_NAMED = 20  # maximum number of names in a message
 _OTHER_DELIMITERS = {";": "semicolons", "\t": "tabs"}
-_MAX_SHOWN = 40  # characters of an invalid value in a message
+
+
+class Line(int):
+    """Number of a line, with the column of the text in it. Both count from 1."""
+
+    column: int | None
+
+    def __new__(cls, line: int, column: int | None = None) -> Line:
+        """Create a number from line and column."""
+        number = super().__new__(cls, line)
+        number.column = column
+        return number
+
+
+def _line(mark: t.Any) -> Line:
+    """Return the line of a mark of PyYAML, which counts from 0."""
+    return Line(mark.line + 1, mark.column + 1)
 
 
 class Block(dict[str, t.Any]):
@@ -82,17 +94,20 @@ def read_yaml(path: str) -> Block:
         root = loader.get_single_node()
         if not isinstance(root, yaml.MappingNode):
             raise PodError(path, 1, "is not a mapping: start the file with 'plugin: openipu.pod.pod'")
-        return _Tree(path, loader).block(root)
+        tree = _Tree(path, loader)
+        top = tree.block(root)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         hint = _YAML_HINTS.get(error.problem or "", "")
-        raise PodError(path, mark.line + 1 if mark else None, "is not YAML: %s%s" % (error.problem, hint)) from None
+        raise PodError(path, _line(mark) if mark else None, "is not YAML: %s%s" % (error.problem, hint)) from None
     except yaml.YAMLError as error:
         raise PodError(path, None, "is not YAML: %s" % error) from None
     except RecursionError:
         raise PodError(path, None, "is nested too deeply: remove levels") from None
     finally:
         loader.dispose()
+    tree.mistakes.check()
+    return top
 
 
 class _Tree:
@@ -101,6 +116,7 @@ class _Tree:
     def __init__(self, path: str, loader: t.Any) -> None:
         self.path = path
         self.loader = loader
+        self.mistakes = Mistakes()
         self.blocks: dict[int, Block] = {}  # an aliased mapping is converted once, because merging changes its node
 
     def block(self, node: t.Any) -> Block:
@@ -113,16 +129,15 @@ class _Tree:
         own = sum(1 for key, value in node.value if key.tag != "tag:yaml.org,2002:merge")
         self.loader.flatten_mapping(node)
         merged = len(node.value) - own
-        result = Block(self.path, node.start_mark.line + 1)
+        result = Block(self.path, _line(node.start_mark))
         seen: set[str] = set()
         for position, (key_node, value_node) in enumerate(node.value):
-            line = key_node.start_mark.line + 1
+            line = _line(key_node.start_mark)
             key = str(self.value(key_node))
             if position >= merged:
                 if key in seen:
-                    raise PodError(
-                        self.path, line, "the key '%s' is used twice in one mapping: remove one of them" % key
-                    )
+                    twice = "the key '%s' is used twice in one mapping: remove one of them" % key
+                    self.mistakes.add(PodError(self.path, line, twice))
                 seen.add(key)
             result.put(key, self.value(value_node), line)
         return result
@@ -134,7 +149,7 @@ class _Tree:
             result = Items()
             for item in node.value:
                 result.append(self.value(item))
-                result.lines.append(item.start_mark.line + 1)
+                result.lines.append(_line(item.start_mark))
             return result
         # YAML 1.1 reads a MAC of digits only as a number in base 60.
         if node.tag == "tag:yaml.org,2002:int" and ":" in node.value:
@@ -142,9 +157,7 @@ class _Tree:
         try:
             return self.loader.construct_object(node)
         except ValueError as error:
-            raise PodError(
-                self.path, node.start_mark.line + 1, "invalid value '%s': %s" % (node.value, error)
-            ) from None
+            raise PodError(self.path, _line(node.start_mark), "invalid value '%s': %s" % (node.value, error)) from None
 
 
 def read_csv(path: str, columns: t.Collection[str], required: t.Iterable[str], mistakes: Mistakes) -> list[Block]:
@@ -229,124 +242,3 @@ def unknown(kind: str, name: str, known: t.Iterable[str]) -> str:
     more = " and %d more" % (len(names) - _MAX_NAMED) if len(names) > _MAX_NAMED else ""
     listed = "known are %s%s" % (", ".join(names[:_MAX_NAMED]), more) if names else "there are none"
     return "unknown %s '%s': %s" % (kind, name, listed)
-
-
-_IDENTIFIERS = ("id", "name")
-_COLLECTIONS = {"list": (Items, "a list"), "dict": (Block, "a mapping")}
-
-
-def _shown(text: str) -> str:
-    """Return the start of an invalid text in quotes, with escaped control characters."""
-    return repr(text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "…")
-
-
-class MappingSchema:
-    """Schema of a mapping as an argument spec. Nested mappings have their own schemas.
-
-    The key ``form`` of a text is its form, TEXT by default.
-    """
-
-    def __init__(self, label: str, spec: Spec, **rules: t.Any) -> None:
-        """``label`` names the mapping in messages.
-
-        ``rules`` are those of ArgumentSpecValidator (mutually_exclusive and so on).
-        """
-        self.label = label
-        self._forms: dict[str, Form] = {
-            name: option.get("form", TEXT)
-            for name, option in spec.items()
-            if option.get("elements", option.get("type", "str")) == "str"
-        }
-        self.spec: Spec = {
-            name: {key: value for key, value in option.items() if key != "form"} for name, option in spec.items()
-        }
-        self._validator = ArgumentSpecValidator(self.spec, **rules)
-
-    def check(self, block: Block, subject: str | None = None) -> Block:
-        """Return the mapping with converted values and defaults.
-
-        ``subject`` names the mapping in messages, by default its label with its name. Raises PodError with all
-        mistakes, each with its line.
-        """
-        mistakes = Mistakes()
-        subject = subject or self._subject(block)
-        unknown_keys = [name for name in block if name not in self.spec]
-        if unknown_keys:
-            messages = {name: unknown("key", name, self.spec) for name in unknown_keys}
-            messages[unknown_keys[-1]] += self._missing(block, "".join(messages.values()))
-            for name, message in messages.items():
-                mistakes.add(block.error("%s: %s" % (subject, message), name))
-        known = {name: value for name, value in block.items() if name in self.spec}
-        for name in known:
-            with mistakes.collect():
-                self._check_type(block, name, subject)
-        mistakes.check()
-        result = self._validator.validate(dict(block))
-        for key, message in self._invalid(block, result.error_messages):
-            mistakes.add(block.error("%s: %s" % (subject, message), key))
-        mistakes.check()
-        for name, form in self._forms.items():
-            self._check_texts(block, name, result.validated_parameters.get(name), form, subject, mistakes)
-        mistakes.check()
-        checked = Block(block.file, block.line)
-        checked.lines = block.lines
-        # Nested mappings and lists keep their lines.
-        for name, value in result.validated_parameters.items():
-            checked[name] = block[name] if isinstance(block.get(name), (Block, Items)) else value
-        return checked
-
-    def _check_texts(self, block: Block, name: str, value: t.Any, form: Form, subject: str, mistakes: Mistakes) -> None:
-        """Record texts of another form, also in lists. Omitted values and optional empty ones are valid."""
-        required = self.spec[name].get("required")
-        lines = block[name].lines if isinstance(block.get(name), Items) else [block.lines.get(name)]
-        for text, line in zip(value if isinstance(value, list) else [value], lines, strict=False):
-            if text is None or (text == "" and not required) or form.accepts(str(text)):
-                continue
-            what = self.label if name in _IDENTIFIERS else subject
-            message = "%s: invalid %s %s: use %s" % (what, name, _shown(text), form.rule)
-            mistakes.add(block.error(message, name, line))
-
-    def _check_type(self, block: Block, name: str, subject: str) -> None:
-        """Reject values of another type that the validator would convert."""
-        kind = self.spec[name].get("type", "str")
-        form, expected = _COLLECTIONS.get(kind, (None, "a single value"))
-        value = block[name]
-        if value is None or kind == "raw":
-            return
-        if not isinstance(value, form) if form else isinstance(value, (Block, Items)):
-            raise block.error("%s: '%s' must be %s" % (subject, name, expected), name)
-        if self.spec[name].get("elements") == "dict":
-            for item, line in zip(value, value.lines, strict=True):
-                if not isinstance(item, Block):
-                    raise block.error("%s: '%s' must be a list of mappings" % (subject, name), name, line)
-
-    def children(self, block: Block, key: str, mistakes: Mistakes) -> list[Block]:
-        """Return the checked mappings of a list, without those with mistakes, which are recorded."""
-        checked = []
-        for item in block.get(key) or ():
-            with mistakes.collect():
-                checked.append(self.check(item))
-        return checked
-
-    def _missing(self, block: Block, message: str) -> str:
-        """Return the missing required keys that the message does not suggest already."""
-        required = [name for name, option in self.spec.items() if option.get("required") and name not in block]
-        names = [name for name in required if "'%s'" % name not in message]
-        return " (missing: %s)" % ", ".join(names) if names else ""
-
-    def _subject(self, block: Block) -> str:
-        name = next((block[key] for key in _IDENTIFIERS if key in block), None)
-        return self.label if name is None else "%s '%s'" % (self.label, name)
-
-    def _invalid(self, block: Block, messages: t.Sequence[str]) -> t.Iterator[tuple[str | None, str]]:
-        """Yield each message with the key of the invalid value, None when it is about the mapping as a whole."""
-        if not messages:
-            return
-        left = list(messages)
-        for name, value in block.items():
-            alone = ArgumentSpecValidator({name: dict(self.spec[name], required=False)})
-            for message in alone.validate({name: value}).error_messages:
-                yield name, message
-                left = [each for each in left if each != message]
-        for message in left:
-            yield None, message

@@ -5,59 +5,46 @@
 
 from __future__ import annotations
 
-from ..vipu.partition_fields import IPU_FIELDS, PARTITION_FIELDS, Option
-from ..vipu.ports import AGENT_PORT, CONTROLLER_PORT
-from .forms import NAME, NODE_LABEL, WORD
-from .model import DATA, DATA_MTU, MANAGEMENT, VLANS
-from .source import MappingSchema, Spec
+import typing as t
 
-# Lists whose items have their own schema.
-_LIST = {"type": "list", "elements": "dict"}
+from ..vipu.partition_fields import IPU_FIELDS, PARTITION_FIELDS
+from ..vipu.ports import AGENT_PORT, CONTROLLER_PORT
+from .forms import NAME, NODE_LABEL, NODE_NAME, WORD
+from .mapping_schema import MappingSchema, Option, Spec
+from .model import DATA, DATA_MTU, MACHINES_PER_RACK, MANAGEMENT, VLANS
+
+
+def _mapping(schema: MappingSchema) -> Option:
+    return {"type": "dict", "schema": schema}
+
+
+def _list(schema: MappingSchema) -> Option:
+    return {"type": "list", "elements": "dict", "schema": schema}
+
+
+def _number(lowest: int, highest: int, **option: t.Any) -> Option:
+    return {"type": "int", "range": (lowest, highest), **option}
+
+
+def in_range(number: int, limits: tuple[int, int]) -> bool:
+    """Return whether a number is between its limits, or equal to one of them."""
+    return limits[0] <= number <= limits[1]
+
+
+# Lowest and highest valid numbers.
+PORTS = (1, 65535)
+VLAN_NUMBERS = (1, 4094)
+MTUS = (1280, 9216)  # bytes
+RACK_NUMBERS = (0, 255)
+UNITS = (1, MACHINES_PER_RACK)
+
 _NAMES = {"type": "list", "elements": "str"}
 _WORDS = {**_NAMES, "form": WORD}
-
 _NAME: Option = {"required": True, "form": NAME}
 _WORD: Option = {"form": WORD}
-
-# Keys of the inventory plugin; the model ignores them.
-INVENTORY_KEYS = (
-    "cache",
-    "cache_connection",
-    "cache_plugin",
-    "cache_prefix",
-    "cache_timeout",
-    "compose",
-    "groups",
-    "keyed_groups",
-    "leading_separator",
-    "plugin",
-    "strict",
-    "use_extra_vars",
-)
-
-POD = MappingSchema(
-    "pod",
-    {
-        **{key: {"type": "raw"} for key in INVENTORY_KEYS},
-        "name": _NAME,
-        "machines": {"default": "machines.csv"},
-        "shared_inventory": {"type": "bool", "default": False},
-        "agent_port": {"type": "int", "default": AGENT_PORT},
-        "controller": {"type": "dict"},
-        "networks": {"type": "dict"},
-        "openstack": {"type": "dict"},
-        "kubernetes": {"type": "dict"},
-        "deploy": {"type": "dict"},
-        "racks": {**_LIST, "required": True},
-        "clusters": _LIST,
-        "allocations": _LIST,
-        "partitions": _LIST,
-        "users": _LIST,
-    },
-)
 CONTROLLER = MappingSchema(
     "controller",
-    {"server": {}, "host": _WORD, "port": {"type": "int", "default": CONTROLLER_PORT}},
+    {"server": {}, "host": _WORD, "port": _number(*PORTS, default=CONTROLLER_PORT)},
     mutually_exclusive=[("server", "host")],
 )
 # Roles of this collection for hosts. playbooks/hosts.yml and deployed_clients.yml define their order.
@@ -74,55 +61,45 @@ DEPLOY = MappingSchema(
     "deploy",
     {group: {**_NAMES, "choices": list(HOST_ROLES)} for group in ("controllers", "machines", "poplar_servers")},
 )
-NETWORKS = MappingSchema("networks", {name: {"type": "dict"} for name in VLANS})
+NETWORK = MappingSchema("network", {"vlan": _number(*VLAN_NUMBERS), "subnet": {}})
+NETWORKS = MappingSchema("networks", {name: _mapping(NETWORK) for name in VLANS})
+PHYSICAL_NETWORKS = MappingSchema(
+    "physical networks", {DATA: {**_WORD, "default": "physnet100g"}, MANAGEMENT: {**_WORD, "default": "physnet1g"}}
+)
+CLOUD_NETWORK = MappingSchema("network of openstack", {"gateway": {}, "router_address": {}, "pools": _NAMES})
+CLOUD_NETWORKS = MappingSchema("networks of openstack", {name: _mapping(CLOUD_NETWORK) for name in VLANS})
+TENANT = MappingSchema("tenant", {"project": {"required": True}, "vlan": _number(*VLAN_NUMBERS), "allocation": {}})
 OPENSTACK = MappingSchema(
     "openstack",
     {
-        "physical_networks": {"type": "dict"},
-        "mtu": {"type": "int", "default": DATA_MTU},
+        "physical_networks": _mapping(PHYSICAL_NETWORKS),
+        "mtu": _number(*MTUS, default=DATA_MTU),
         "dns_domain": {},
         "dns_servers": _NAMES,
         "management_servers": _NAMES,
         "nfs_servers": _NAMES,
         "external_network": {},
         "address_scope": {"type": "bool", "default": False},
-        "networks": {"type": "dict"},
-        "tenants": _LIST,
+        "networks": _mapping(CLOUD_NETWORKS),
+        "tenants": _list(TENANT),
     },
 )
-PHYSICAL_NETWORKS = MappingSchema(
-    "physical networks", {DATA: {**_WORD, "default": "physnet100g"}, MANAGEMENT: {**_WORD, "default": "physnet1g"}}
-)
-CLOUD_NETWORK = MappingSchema("network of openstack", {"gateway": {}, "router_address": {}, "pools": _NAMES})
-TENANT = MappingSchema("tenant", {"project": {"required": True}, "vlan": {"type": "int"}, "allocation": {}})
 KUBERNETES = MappingSchema(
     "kubernetes",
-    {"label": {"form": NODE_LABEL}, "servers": _NAMES, "node_names": {"type": "dict"}},
-)
-NETWORK = MappingSchema("network", {"vlan": {"type": "int"}, "subnet": {}})
-RACK = MappingSchema(
-    "rack",
-    {
-        "name": _NAME,
-        "number": {"type": "int", "required": True},
-        "servers": _LIST,
-        "switches": _LIST,
-        "pdus": _LIST,
-        "cables": _LIST,
-    },
+    {"label": {"form": NODE_LABEL}, "servers": _NAMES, "node_names": {"type": "dict", "form": NODE_NAME}},
 )
 ROLES = ("controller", "poplar")
 SERVER_INTERFACES = ("p1", "p2", "idrac", "data")
+SERVER_VALUES = MappingSchema("server's interface", {name: {} for name in SERVER_INTERFACES})
 SERVER = MappingSchema(
     "server",
     {
         "name": _NAME,
         "roles": {**_NAMES, "choices": list(ROLES), "default": ["poplar"]},
-        "addresses": {"type": "dict"},
-        "macs": {"type": "dict"},
+        "addresses": _mapping(SERVER_VALUES),
+        "macs": _mapping(SERVER_VALUES),
     },
 )
-SERVER_VALUES = MappingSchema("server's interface", {name: {} for name in SERVER_INTERFACES})
 SWITCH = MappingSchema(
     "switch",
     {
@@ -146,6 +123,17 @@ CABLE = MappingSchema(
         "vlans": {"type": "list", "elements": "int"},
     },
 )
+RACK = MappingSchema(
+    "rack",
+    {
+        "name": _NAME,
+        "number": _number(*RACK_NUMBERS, required=True),
+        "servers": _list(SERVER),
+        "switches": _list(SWITCH),
+        "pdus": _list(PDU),
+        "cables": _list(CABLE),
+    },
+)
 CLUSTER = MappingSchema(
     "cluster",
     {
@@ -165,12 +153,11 @@ ALLOCATION = MappingSchema(
     mutually_exclusive=[("size", "machines")],
     required_one_of=[("size", "machines")],
 )
-
+IPU = MappingSchema("IPU", {field.name: field.option for field in IPU_FIELDS})
 # The options of the module vipu_partition besides id.
-_PARTITION: Spec = {**{field.name: field.option for field in PARTITION_FIELDS}, "ipus": _LIST}
+_PARTITION: Spec = {**{field.name: field.option for field in PARTITION_FIELDS}, "ipus": _list(IPU)}
 _REQUIRED = ("allocation", "size")
 PARTITION_OPTIONS: Spec = {name: option for name, option in _PARTITION.items() if name not in _REQUIRED}
-IPU = MappingSchema("IPU", {field.name: field.option for field in IPU_FIELDS})
 PARTITION_DIVISORS = ("num_gcds", "num_replicas", "num_segments")
 PARTITION = MappingSchema(
     "partition",
@@ -184,13 +171,47 @@ USER = MappingSchema(
     "user",
     {"id": _NAME, "role": {"choices": ["user", "admin"], "default": "user"}, "allocations": _NAMES},
 )
-
+# Keys of the inventory plugin; the model ignores them.
+INVENTORY_KEYS = (
+    "cache",
+    "cache_connection",
+    "cache_plugin",
+    "cache_prefix",
+    "cache_timeout",
+    "compose",
+    "groups",
+    "keyed_groups",
+    "leading_separator",
+    "plugin",
+    "strict",
+    "use_extra_vars",
+)
+POD = MappingSchema(
+    "pod",
+    {
+        **{key: {"type": "raw"} for key in INVENTORY_KEYS},
+        "name": _NAME,
+        "machines": {"default": "machines.csv"},
+        "shared_inventory": {"type": "bool", "default": False},
+        "agent_port": _number(*PORTS, default=AGENT_PORT),
+        "controller": _mapping(CONTROLLER),
+        "networks": _mapping(NETWORKS),
+        "openstack": _mapping(OPENSTACK),
+        "kubernetes": _mapping(KUBERNETES),
+        "deploy": _mapping(DEPLOY),
+        "racks": {**_list(RACK), "required": True},
+        "clusters": _list(CLUSTER),
+        "allocations": _list(ALLOCATION),
+        "partitions": _list(PARTITION),
+        "users": _list(USER),
+    },
+)
 MACHINE = MappingSchema(
     "machine",
     {
         "name": _NAME,
         "rack": {},
-        "unit": {"type": "int", "required": True},
+        "unit": _number(*UNITS, required=True),
         "bmc_mac": {"required": True},
         "gw_mac": {"required": True},
         "rnic_mac": {"required": True},

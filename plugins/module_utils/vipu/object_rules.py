@@ -10,12 +10,12 @@ import re
 IPUS_PER_MACHINE = 4
 ID_RULE = "1 to 63 letters, digits, '.', '_' or '-', and start with a letter, a digit or '_'"  # for messages
 
-_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,62}")
+ID_PATTERN = r"[A-Za-z0-9_][A-Za-z0-9._-]{0,62}"
 
 
 def is_valid_id(text: str) -> bool:
     """Return whether the controller accepts an id. Ids with a meaning in file paths are invalid."""
-    return _ID.fullmatch(text) is not None
+    return re.fullmatch(ID_PATTERN, text) is not None
 
 
 def is_power_of_two(number: int) -> bool:

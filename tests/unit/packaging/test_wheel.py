@@ -20,6 +20,7 @@ PROGRAMS = (
     "openipu.vipu.agent.main",
     "openipu.twin.cli.main",
     "openipu.twin.rack.main",
+    "openipu.pod_files.cli.main",
     "openipu.kubernetes.launcher.main",
     "openipu.kubernetes.operator.main",
     "openipu.kubernetes.proxy.main",

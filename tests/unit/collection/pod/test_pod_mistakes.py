@@ -138,3 +138,37 @@ def test_the_line_of_another_encoding_is_named(pod):
 def test_errors_of_yaml_have_a_remedy(pod, tail, remedy):
     ((_line, message),) = mistakes(pod.write(tail=tail))
     assert remedy in message
+
+
+def test_a_small_subnet_is_one_mistake(pod):
+    found = mistakes(pod.write(networks=NETWORKS % "data: {subnet: 10.5.0.0/29}", racks={1: range(1, 17)}))
+    assert [line for line, _message in found] == [8]
+    assert found[0][1].startswith("subnet 10.5.0.0/29 of network 'data' is too small: it has no address number 7 for ")
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ("servers: [{name: a}, {name: a}]", "name a is used by both a server (line 6) and another server: use"),
+        ("servers: [{name: a}], pdus: [{name: a}]", "name a is used by both a PDU (line 6) and a server: use"),
+    ],
+)
+def test_the_devices_of_a_name_are_named(pod, names, message):
+    ((line, found),) = mistakes(pod.write(rack_tail=f", {names}"))
+    assert line == 6
+    assert found.startswith(message)
+
+
+def test_mistakes_have_columns(pod):
+    tail = "partitions:\n  - id: p\n    allocation: a\n    sise: 4\nusers: [{id: u, role: king}, {id: v w}]\nname: b\n"
+    with pytest.raises(PodError) as caught:
+        load(str(pod.write(tail=tail)))
+    assert [(each.line, each.column) for each in caught.value.mistakes] == [(14, 1)]
+    with pytest.raises(PodError) as caught:
+        load(str(pod.write(tail=tail.removesuffix("name: b\n"))))
+    assert [(each.line, each.column) for each in caught.value.mistakes] == [(12, 5), (13, 17), (13, 31)]
+
+
+def test_all_repeated_keys_are_reported(pod):
+    found = mistakes(pod.write(tail="name: b\nusers: [{id: u, id: v}]\n"))
+    assert [line for line, _message in found] == [9, 10]

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The files of a POD in a folder: which they are, whether they are valid, and what they contain."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from openipu.shared.pod import model
+from openipu.shared.pod.load import PodError, load
+
+_SUFFIXES = (".pod.yml", ".pod.yaml")  # of the inventory plugin
+_NAMES = ("pod.yml", "pod.yaml")
+
+
+class PodFilesError(Exception):
+    """Raised when the files of a POD cannot be found, read or written, with a message for users."""
+
+    error_code = PodError.error_code
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """Mistake in a file of a POD. ``line`` and ``column`` count from 1; None where the place is larger."""
+
+    file: str
+    line: int | None
+    column: int | None
+    message: str
+
+    @property
+    def text(self) -> str:
+        """Place and message in the form of compilers, which editors and terminals make clickable."""
+        place = ":".join(str(part) for part in (self.file, self.line, self.column) if part is not None)
+        return f"{place}: {self.message}"
+
+    def as_json(self) -> dict[str, str | int | None]:
+        """Return the mistake as plain data."""
+        return asdict(self)
+
+
+def find(path: Path) -> Path:
+    """Return the file ``pod.yml`` of a folder, or the path itself if it is a file. Raises PodFilesError."""
+    if not path.is_dir():
+        return path
+    for name in _NAMES:
+        if (path / name).exists():
+            return path / name
+    found = sorted(each for each in path.iterdir() if each.name.endswith(_SUFFIXES))
+    if len(found) == 1:
+        return found[0]
+    if found:
+        names = ", ".join(each.name for each in found)
+        raise PodFilesError(f"Cannot choose a POD of {path}: it holds {names}. Name one of these files.")
+    raise PodFilesError(f"Cannot find a POD in {path}: it has no pod.yml. Create one with 'openipu-pod init {path}'.")
+
+
+def read(path: Path) -> tuple[model.Pod | None, list[Mistake]]:
+    """Return the POD of a file, or None and its mistakes, in the order of their places."""
+    try:
+        return load(str(path)), []
+    except PodError as error:
+        return None, [
+            Mistake(os.path.relpath(each.file), each.line, each.column, each.message) for each in error.mistakes
+        ]
+
+
+def contents(pod: model.Pod) -> str:
+    """Return the number of racks and devices, as text for messages."""
+    servers = sum(len(rack.servers) for rack in pod.racks)
+    switches = sum(len(rack.switches) for rack in pod.racks)
+    pdus = sum(len(rack.pdus) for rack in pod.racks)
+    counts = [
+        (len(pod.racks), "rack", "s"),
+        (len(pod.machines), "IPU-Machine", "s"),
+        (servers, "server", "s"),
+        (switches, "switch", "es"),
+        (pdus, "PDU", "s"),
+    ]
+    return ", ".join(f"{count} {name}{'' if count == 1 else plural}" for count, name, plural in counts if count)

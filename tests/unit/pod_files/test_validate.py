@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""``openipu-pod validate``: all mistakes with their places, exit status, JSON."""
+
+from __future__ import annotations
+
+import json
+from importlib.metadata import version
+
+import pytest
+from click.testing import CliRunner, Result
+
+from openipu.pod_files.cli.main import main
+from tests import ROOT
+from tests.unit.collection.pod.conftest import PodFiles
+
+
+def program(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def pod(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return PodFiles(tmp_path)
+
+
+def test_the_version_is_printed():
+    assert program("--version").output == f"openipu-pod {version('openipu')}\n"
+
+
+@pytest.mark.parametrize("name", ["twin", "pod64"])
+def test_an_example_is_valid(name):
+    done = program("validate", ROOT / "inventory" / name)
+    assert done.exit_code == 0
+    assert "pod.yml is valid: 1 rack, 16 IPU-Machines, " in done.output
+
+
+def test_all_mistakes_are_printed_with_their_places(pod):
+    pod.write(rack_tail=", pdus: [{nam: p}]")
+    rows = pod.machines_csv.read_text().replace("m1.2,rack1,2", "m1.2,rack1,44").splitlines()
+    pod.write(rack_tail=", pdus: [{nam: p}]", rows=rows)
+    done = program("validate", ".")
+    assert done.exit_code == 1
+    machines, pdu, summary = done.output.splitlines()
+    assert machines.startswith("machines.csv:3: machine 'm1.2': the unit must be")
+    assert pdu.startswith("pod.yml:6:38: PDU: unknown key 'nam': did you mean 'name'?")
+    assert pod.pod_yml.read_text().splitlines()[5][37:].startswith("nam:")
+    assert summary == "2 mistakes."
+
+
+def test_json_has_the_same_mistakes(pod):
+    pod.write(tail="users: [{id: 'a b'}]\n")
+    done = program("validate", ".", "-o", "json")
+    assert done.exit_code == 1
+    found = json.loads(done.output)
+    assert found["valid"] is False
+    [mistake] = found["mistakes"]
+    assert (mistake["file"], mistake["line"], mistake["column"]) == ("pod.yml", 9, 10)
+    assert mistake["message"].startswith("user: invalid id 'a b'")
+    pod.write()
+    assert json.loads(program("validate", ".", "-o", "json").output) == {"valid": True, "mistakes": []}
+
+
+def test_errors_of_yaml_have_a_column(pod):
+    pod.write(tail="users:\n  - id: a\n     role: user\n")
+    done = program("validate", pod.pod_yml)
+    assert done.exit_code == 1
+    assert done.output.startswith("pod.yml:11:10: is not YAML: ")
+
+
+def test_the_file_of_a_folder_is_found(tmp_path):
+    north = PodFiles(tmp_path)
+    north.pod_yml = tmp_path / "north.pod.yml"
+    north.write()
+    assert program("validate", tmp_path).exit_code == 0
+    (tmp_path / "south.pod.yml").write_text("")
+    done = program("validate", tmp_path)
+    assert done.exit_code == 1
+    assert "it holds north.pod.yml, south.pod.yml. Name one of these files." in done.output
+    (tmp_path / "empty").mkdir()
+    assert "it has no pod.yml. Create one with 'openipu-pod init" in program("validate", tmp_path / "empty").output
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("name: no", "pod: 'name' is a truth value in YAML: quote it"),
+        ("name:", "pod: 'name' has no value: set one"),
+    ],
+)
+def test_values_that_yaml_changes_are_rejected(pod, value, message):
+    path = pod.write()
+    path.write_text(path.read_text().replace("name: test", value))
+    assert message in program("validate", ".").output
+
+
+def test_completion_lists_the_commands():
+    done = CliRunner().invoke(
+        main,
+        prog_name="openipu-pod",
+        env={"_OPENIPU_POD_COMPLETE": "bash_complete", "COMP_WORDS": "openipu-pod v", "COMP_CWORD": "1"},
+    )
+    assert done.output.strip() == "plain,validate"
