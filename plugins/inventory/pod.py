@@ -184,6 +184,7 @@ except ImportError:  # before version 2.19, every string is a template
 
 
 _DEPLOYED = "deploy_%s"  # group of the hosts with a role
+_UNMANAGED = "unmanaged_%s"  # group of the devices that would be in another one
 _GROUPS = (
     *("machines", "poplar_servers", "controllers", "switches", "data_switches", "management_switches", "pdus"),
     *(_DEPLOYED % role for role in HOST_ROLES),
@@ -233,6 +234,9 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
             self.inventory.add_group(group)
         for group in ("data_switches", "management_switches"):
             self.inventory.add_child("switches", group)
+        unmanaged = {group for host in data["hosts"].values() for group in host["groups"] if group not in _GROUPS}
+        for group in sorted(unmanaged):
+            self.inventory.add_group(group)
         names = PodNames(
             self.inventory,
             data["pod_name"],
@@ -345,7 +349,17 @@ def _has_role(pod: model.Pod, role: str, groups: list[str]) -> bool:
 
 
 def _host(device: model.Device) -> tuple[list[str], dict[str, t.Any]]:
-    """Return the groups of a device and the variables of its kind, with its management address."""
+    """Return the groups of a device and the variables of its kind, with its management address.
+
+    Unmanaged devices are in groups of their own, which no playbook configures.
+    """
+    groups, variables = _kind(device)
+    managed = isinstance(device, model.Machine) or device.managed
+    return [group if managed else _UNMANAGED % group for group in groups], variables
+
+
+def _kind(device: model.Device) -> tuple[list[str], dict[str, t.Any]]:
+    """Return the groups of a managed device and the variables of its kind."""
     host = {"ansible_host": device.addresses.get(device.reached_by)}
     if isinstance(device, model.Machine):
         return ["machines"], {

@@ -144,7 +144,7 @@ def _run(run: Run) -> dict[str, t.Any]:
         checks.append(pod(params["pod_file"], params["machines_file"]))
     if params["reach"]:
         checks.append(controller(connection(params)))
-    if params["transport"] == "cli":
+    if params["reach"] and params["transport"] == "cli":
         checks += [command(name, params["%s_path" % name.replace("-", "_")]) for name in ("vipu-admin", "vipu")]
     if params["reach"] and params["agents"]:
         checks.append(agents(params["agents"]))

@@ -174,12 +174,14 @@ class _Loader:
                 name, interfaces = self._managed(row, "switch", block["number"], unit)
                 product = row.get("model") or cabling.SWITCH_MODELS[row["kind"]]
                 uplinks = (tuple(row["uplinks"]), row.get("uplink_channel"))
-                switches.append(model.Switch(name, block["name"], interfaces, row["kind"], product, *uplinks))
+                switches.append(
+                    model.Switch(name, block["name"], interfaces, row["kind"], product, *uplinks, row["managed"])
+                )
         pdus = []
         for unit, row in enumerate(spec.RACK.children(block, "pdus", self.mistakes), model.FIRST_PDU):
             with self.mistakes.collect():
                 name, interfaces = self._managed(row, "PDU", block["number"], unit)
-                pdus.append(model.Pdu(name, block["name"], interfaces, row["model"]))
+                pdus.append(model.Pdu(name, block["name"], interfaces, row["model"], row["managed"]))
         servers = []
         for unit, row in enumerate(spec.RACK.children(block, "servers", self.mistakes), model.FIRST_SERVER):
             with self.mistakes.collect():
@@ -193,6 +195,11 @@ class _Loader:
 
     def _server(self, row: Block, rack: Block, unit: int) -> model.Server:
         name = self.plan.device(row, "server")
+        if not row["managed"] and "controller" in row["roles"]:
+            message = (
+                "server '%s' has the role 'controller', so it must be managed: set controller.host, and omit the role"
+            )
+            raise row.error(message % name, "managed")
         # One mapping for both, so that each value keeps its line.
         values = Block(row.file, row.line)
         for key in ("addresses", "macs"):
@@ -214,7 +221,7 @@ class _Loader:
             )
             for key, (names, number) in networks.items()
         )
-        return model.Server(name, rack["name"], interfaces, tuple(row["roles"]))
+        return model.Server(name, rack["name"], interfaces, tuple(row["roles"]), row["managed"])
 
     def _controller(self, racks: tuple[model.Rack, ...]) -> tuple[str, int]:
         """Return address and port of the controller: as given, or those of a server on the management network."""

@@ -95,6 +95,7 @@ class Server(Device):
 
     reached_by = "p2"
     roles: tuple[str, ...] = ()
+    managed: bool = True  # false: the playbooks leave the device alone
 
 
 @dataclass(frozen=True)
@@ -105,6 +106,7 @@ class Switch(Device):
     model: str = ""
     uplinks: tuple[str, ...] = ()  # ports
     uplink_channel: int | None = None  # number of their port-channel
+    managed: bool = True
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,7 @@ class Pdu(Device):
     """A power distribution unit: interface management."""
 
     model: str = ""
+    managed: bool = True
 
 
 @dataclass(frozen=True)

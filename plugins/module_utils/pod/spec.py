@@ -42,6 +42,7 @@ _NAMES = {"type": "list", "elements": "str"}
 _WORDS = {**_NAMES, "form": WORD}
 _NAME: Option = {"required": True, "form": NAME}
 _WORD: Option = {"form": WORD}
+_MANAGED: Option = {"type": "bool", "default": True}
 CONTROLLER = MappingSchema(
     "controller",
     {"server": {}, "host": _WORD, "port": _number(*PORTS, default=CONTROLLER_PORT)},
@@ -96,6 +97,7 @@ SERVER = MappingSchema(
     {
         "name": _NAME,
         "roles": {**_NAMES, "choices": list(ROLES), "default": ["poplar"]},
+        "managed": _MANAGED,
         "addresses": _mapping(SERVER_VALUES),
         "macs": _mapping(SERVER_VALUES),
     },
@@ -106,13 +108,16 @@ SWITCH = MappingSchema(
         "name": _NAME,
         "kind": {"choices": [DATA, MANAGEMENT], "required": True},
         "model": _WORD,
+        "managed": _MANAGED,
         "address": {},
         "mac": {},
         "uplinks": {**_WORDS, "default": []},
         "uplink_channel": {"type": "int"},
     },
 )
-PDU = MappingSchema("PDU", {"name": _NAME, "model": {**_WORD, "default": "AP8886"}, "address": {}, "mac": {}})
+PDU = MappingSchema(
+    "PDU", {"name": _NAME, "model": {**_WORD, "default": "AP8886"}, "managed": _MANAGED, "address": {}, "mac": {}}
+)
 CABLE = MappingSchema(
     "cable",
     {

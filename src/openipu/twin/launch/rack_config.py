@@ -84,14 +84,14 @@ def hosts(pod: model.Pod) -> list[str]:
 
 
 def _switches(pod: model.Pod) -> list[model.Switch]:
-    return [switch for each in pod.racks for switch in each.switches if _managed(switch)]
+    return [switch for each in pod.racks for switch in each.switches if switch.managed and _addressed(switch)]
 
 
 def _pdus(pod: model.Pod) -> list[model.Pdu]:
-    return [pdu for each in pod.racks for pdu in each.pdus if _managed(pdu)]
+    return [pdu for each in pod.racks for pdu in each.pdus if pdu.managed and _addressed(pdu)]
 
 
-def _managed(device: model.Device) -> bool:
+def _addressed(device: model.Device) -> bool:
     return "management" in device.addresses
 
 
@@ -146,7 +146,7 @@ def _pdu(pdu: model.Pdu, community: str) -> Config:
 
 def _feeds(each: model.Rack) -> list[Config]:
     """Return the PDUs of each device, in rack order, so that devices are spread evenly over the outlets."""
-    pdus = [pdu.name for pdu in each.pdus if _managed(pdu)]
+    pdus = [pdu.name for pdu in each.pdus if pdu.managed and _addressed(pdu)]
     return [
         {"device": device.name, "kind": type(device).__name__.lower(), "pdus": pdus[:_FEEDS]}
         for device in (*each.machines, *each.servers, *each.switches)

@@ -107,9 +107,13 @@ def test_no_connection_without_reach(pod):
         api_port=1,
         pod_file=str(pod.write()),
         agents=[{"id": "a", "host": "127.0.0.1", "port": 1}],
+        transport="cli",
+        vipu_admin_path="/nonexistent/vipu-admin",
     )
     result = preflight.POD_PREFLIGHT.perform(given, False, False)
     assert not result.get("failed")
     assert not [
-        check["name"] for check in result["checks"] if "controller" in check["name"] or check["name"] == "agents"
+        check["name"]
+        for check in result["checks"]
+        if "controller" in check["name"] or check["name"] in ("agents", "vipu-admin")
     ]
