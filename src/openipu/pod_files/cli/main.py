@@ -4,14 +4,22 @@
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 
 from openipu.pod_files import files, json_schema
+from openipu.pod_files.first_pod import FirstPod
 from openipu.process.failures import program_error
+from openipu.shared.pod.forms import NAME
+from openipu.shared.pod.model import MACHINES_PER_RACK
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 output_option = click.option(
     "-o", "--output", type=click.Choice(("text", "json")), default="text", show_default=True, help="Output format."
@@ -52,6 +60,36 @@ def validate(context: click.Context, folder: Path, output: str) -> None:
             click.echo(mistake.text)
         click.echo(f"{len(mistakes)} mistake{'' if len(mistakes) == 1 else 's'}.", err=True)
     context.exit(0 if pod is not None else 1)
+
+
+def _name(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    if not NAME.accepts(value):
+        raise click.BadParameter(f"{value!r}: use {NAME.rule}.", context, parameter)
+    return value
+
+
+def _asked(*names: str, **settings: Any) -> Callable[[_Command], _Command]:
+    """Return an option that is asked for at a terminal, and has its default elsewhere."""
+    return click.option(*names, show_default=True, prompt=sys.stdin.isatty(), **settings)
+
+
+@main.command()
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+@_asked("--name", default="pod1", callback=_name, help="Name of the POD.")
+@_asked("--racks", default=1, type=click.IntRange(1, 64), help="Number of racks.")
+@_asked("--machines", default=16, type=click.IntRange(1, MACHINES_PER_RACK), help="IPU-Machines per rack.")
+@_asked("--servers", default=4, type=click.IntRange(1, 4), help="Servers per rack.")
+def init(folder: Path, **size: Any) -> None:
+    """Write a first pod.yml and machines.csv into FOLDER.
+
+    At a terminal, the command asks for missing options. Then replace the MAC addresses and adapt the files.
+    """
+    try:
+        paths = FirstPod(**size).write(folder)
+    except files.PodFilesError as error:
+        raise program_error(error) from None
+    click.echo(f"Wrote {', '.join(map(str, paths))}.")
+    click.echo(f"Replace the MAC addresses in machines.csv, then run: openipu-pod validate {folder}")
 
 
 @main.command()

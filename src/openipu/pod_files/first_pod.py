@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""First ``pod.yml`` and ``machines.csv`` of a user, to edit. They are valid as written."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from openipu.pod_files import json_schema
+from openipu.pod_files.files import PodFilesError
+
+_SCHEMA = "pod.schema.json"
+_LOWEST_RACK_UNIT = 3
+_HEADER = "name,rack,unit,bmc_mac,gw_mac,rnic_mac,rack_unit"
+_TOP = """\
+# yaml-language-server: $schema={schema}
+# Validate this file with 'openipu-pod validate', and rehearse it with 'openipu-pod rehearse'.
+plugin: openipu.pod.pod
+name: {name}
+
+# Addresses are assigned by rule, unless 'address' or 'addresses' sets them: second octet by network, third by rack,
+# fourth by device. Change the subnets to those of your site.
+networks:
+  bmc: {{vlan: 13, subnet: 10.1.0.0/16}}
+  gw: {{vlan: 13, subnet: 10.2.0.0/16}}
+  management: {{vlan: 99, subnet: 10.3.0.0/16}}
+  data: {{vlan: 11, subnet: 10.5.0.0/16}}
+
+racks:
+"""
+_OBJECTS = """
+# IPU-Links join the machines of a rack in a closed loop (torus) or not (mesh).
+clusters:
+{clusters}
+allocations:
+{allocations}
+partitions:
+  - {{id: first, allocation: team1, size: {size}}}
+"""
+
+
+@dataclass(frozen=True)
+class FirstPod:
+    """Size of a first POD: equal racks, each with one switch of each kind and two PDUs."""
+
+    name: str
+    racks: int
+    machines: int  # per rack
+    servers: int  # per rack
+
+    def write(self, folder: Path) -> list[Path]:
+        """Write the files into a folder, and return their paths. Raises PodFilesError if one exists."""
+        contents = {
+            "pod.yml": self._pod(),
+            "machines.csv": self._machines(),
+            _SCHEMA: json.dumps(json_schema.pod(), indent=2) + "\n",
+        }
+        paths = [folder / name for name in contents]
+        for path in paths:
+            if path.exists():
+                raise PodFilesError(f"Cannot write {path}: it exists. Name another folder. Nothing was changed.")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            for path, text in zip(paths, contents.values(), strict=True):
+                path.write_text(text)
+        except OSError as error:
+            raise PodFilesError(f"Cannot write {error.filename}: {error.strerror}.") from None
+        return paths
+
+    def _pod(self) -> str:
+        racks = range(1, self.racks + 1)
+        text = _TOP.format(schema=_SCHEMA, name=self.name) + "".join(self._rack(number) for number in racks)
+        return text + _OBJECTS.format(
+            clusters="\n".join(f"  - {{id: cl{number}, racks: [rack{number}], topology: torus}}" for number in racks),
+            allocations="\n".join(
+                f"  - {{id: team{number}, cluster: cl{number}, size: {self.machines}}}" for number in racks
+            ),
+            size=1 << min(self.machines * 4, 16).bit_length() - 1,
+        )
+
+    def _rack(self, number: int) -> str:
+        first = (number - 1) * self.servers + 1
+        roles = {1: "[controller, poplar]"}
+        servers = "".join(
+            f"      - {{name: server{server}, roles: {roles.get(server, '[poplar]')}}}\n"
+            for server in range(first, first + self.servers)
+        )
+        return (
+            f"  - name: rack{number}\n    number: {number}\n    servers:\n{servers}"
+            f"    switches:\n      - {{name: tor{number}, kind: data}}\n"
+            f"      - {{name: mgmt{number}, kind: management}}\n"
+            f"    pdus:\n      - {{name: pdu{2 * number - 1}}}\n      - {{name: pdu{2 * number}}}\n"
+        )
+
+    def _machines(self) -> str:
+        lines = [
+            "# One line per IPU-Machine. Unit 1 is the lowest in the rack. Replace the MACs with those on the labels."
+        ]
+        lines.append(_HEADER)
+        for rack in range(1, self.racks + 1):
+            for unit in range(1, self.machines + 1):
+                macs = ",".join(f"02:00:00:{network:02x}:{rack:02x}:{unit:02x}" for network in (1, 2, 5))
+                name = f"ipum{(rack - 1) * self.machines + unit:02}"
+                lines.append(f"{name},rack{rack},{unit},{macs},{unit + _LOWEST_RACK_UNIT - 1}")
+        return "\n".join(lines) + "\n"
