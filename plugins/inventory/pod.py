@@ -29,12 +29,16 @@ description:
     C(api_port), for C(module_defaults).
   - C(vipu_pod_agents), C(vipu_pod_clusters), C(vipu_pod_allocations) and C(vipu_pod_partitions) are options of M(openipu.pod.vipu_pod).
     Each item of C(vipu_pod_users) has options of M(openipu.pod.vipu_user).
+  - C(pod_teams) are the quotas of O(teams), by name of the team.
   - With O(openstack), all hosts also have C(pod_openstack_config) for the option O(openipu.pod.openstack_pod_network#module:config).
     C(pod_openstack_networks) are the names of the networks in OpenStack. C(pod_openstack_tenants) are the resources for tenants, by
-    project. The key V(*) is for all other projects.
-  - With O(kubernetes), all hosts also have C(pod_kubernetes_controllers) for the role P(openipu.pod.ipu_operator#role).
+    project. The key V(*) is for all other projects. C(pod_openstack_projects) are the projects of O(teams), for
+    O(openipu.pod.openstack_pod_project#module:projects).
+  - With O(kubernetes), all hosts also have C(pod_kubernetes_controllers) and C(pod_kubernetes_quotas) for the role
+    P(openipu.pod.ipu_operator#role).
   - Variables that grow with the POD are templates with the lookup P(openipu.pod.pod#lookup), which reads C(pod_file) on the control node. They
-    are C(pod_services), C(pod_openstack_config), C(pod_openstack_tenants), C(pod_kubernetes_controllers), and all variables C(vipu_pod_*).
+    are C(pod_services), C(pod_teams), C(pod_openstack_config), C(pod_openstack_tenants), C(pod_openstack_projects),
+    C(pod_kubernetes_controllers), C(pod_kubernetes_quotas), and all variables C(vipu_pod_*).
   - Errors are reported with file, line and remedy. No device is contacted.
 requirements:
   - PyYAML
@@ -122,6 +126,13 @@ options:
       - Omit for a POD without users.
     type: list
     elements: dict
+  teams:
+    description:
+      - Quotas of teams, each with C(name) and C(ipus), the largest number of IPUs. C(namespace) is the Kubernetes namespace of the team, and
+        C(project) its OpenStack project. C(instances) is the largest number of VMs in the project, by default one per IPU-Machine.
+      - Omit for a POD without quotas. Then orders of IPUs are rejected.
+    type: list
+    elements: dict
 extends_documentation_fragment:
   - ansible.builtin.constructed
   - ansible.builtin.inventory_cache
@@ -151,6 +162,8 @@ allocations:
   - {id: research, cluster: cl0, size: 8}
 partitions:
   - {id: vision, allocation: research, size: 16, reconfigurable: true}
+teams:
+  - {name: research, ipus: 32}
 # IPU-Machines of the lower half of each rack in one more group
 groups:
   lower_half: pod_unit is defined and pod_unit <= 8

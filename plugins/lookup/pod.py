@@ -23,12 +23,27 @@ options:
       - Each item of V(users) has options of M(openipu.pod.vipu_user).
       - V(services) are names, addresses and MACs for the role P(openipu.pod.management_server#role).
       - V(openstack_config) is the option O(openipu.pod.openstack_pod_network#module:config), and V(openstack_tenants) are the resources for
-        tenants, by project. The key V(*) is for all other projects. Both exist only for PODs with OpenStack.
-      - V(kubernetes_controllers) are variables of the role P(openipu.pod.ipu_operator#role). They exist only for PODs with Kubernetes.
+        tenants, by project. The key V(*) is for all other projects. V(openstack_projects) is the option
+        O(openipu.pod.openstack_pod_project#module:projects) for the projects of teams. They exist only for PODs with OpenStack.
+      - V(kubernetes_controllers) and V(kubernetes_quotas) are variables of the role P(openipu.pod.ipu_operator#role). They exist only for
+        PODs with Kubernetes.
+      - V(teams) are the quotas of teams by name.
     required: true
     type: list
     elements: str
-    choices: [agents, clusters, allocations, partitions, users, services, openstack_config, openstack_tenants, kubernetes_controllers]
+    choices:
+      - agents
+      - clusters
+      - allocations
+      - partitions
+      - users
+      - teams
+      - services
+      - openstack_config
+      - openstack_tenants
+      - openstack_projects
+      - kubernetes_controllers
+      - kubernetes_quotas
   file:
     description: Path of C(pod.yml) on the control node. The inventory plugin sets the variable C(pod_file).
     type: str

@@ -19,6 +19,7 @@ from ansible_collections.openipu.pod.plugins.module_utils.pod.kubernetes_nodes i
 from ansible_collections.openipu.pod.plugins.module_utils.pod.load import load
 from ansible_collections.openipu.pod.plugins.module_utils.pod.network_services import network_services
 from ansible_collections.openipu.pod.plugins.module_utils.pod.openstack_networks import network_config, tenants
+from ansible_collections.openipu.pod.plugins.module_utils.pod.teams import namespace_quotas, projects, quotas
 
 Data = dict[str, t.Any]
 
@@ -30,9 +31,12 @@ VARIABLES = {
     "vipu_pod_allocations": "allocations",
     "vipu_pod_partitions": "partitions",
     "vipu_pod_users": "users",
+    "pod_teams": "teams",
     "pod_openstack_config": "openstack_config",
     "pod_openstack_tenants": "openstack_tenants",
+    "pod_openstack_projects": "openstack_projects",
     "pod_kubernetes_controllers": "kubernetes_controllers",
+    "pod_kubernetes_quotas": "kubernetes_quotas",
 }
 TEMPLATES = {
     variable: f"{{{{ lookup('openipu.pod.pod', '{name}', file=pod_file) }}}}" for variable, name in VARIABLES.items()
@@ -43,12 +47,14 @@ _data: dict[str, Data] = {}  # by path of pod.yml
 
 def describe(pod: model.Pod) -> Data:
     """Return the data of a POD by name, as plain values."""
-    data: Data = {"services": network_services(pod), **pod.desired()}
+    data: Data = {"services": network_services(pod), **pod.desired(), "teams": quotas(pod.teams)}
     if pod.cloud:
         data["openstack_config"] = network_config(pod, pod.cloud)
         data["openstack_tenants"] = tenants(pod, pod.cloud)
+        data["openstack_projects"] = projects(pod.teams)
     if pod.kubernetes:
         data["kubernetes_controllers"] = controllers(pod, pod.kubernetes)
+        data["kubernetes_quotas"] = namespace_quotas(pod.teams)
     return data
 
 

@@ -240,6 +240,33 @@ def test_a_namespace_and_objects_of_others_stay(role: Role) -> None:
     cluster.kubectl("delete", "namespace", role.namespace, "--wait=false")
 
 
+def test_quotas_of_namespaces_follow_the_list(role: Role, cluster: Cluster) -> None:
+    def hard() -> dict[str, str]:
+        found: dict[str, str] = cluster.get("resourcequota", "gc-ipus")["spec"]["hard"]
+        return found
+
+    before = role.versions()
+    given = [{"namespace": cluster.namespace, "ipus": 8}]
+    missing = role.rejection(ipu_operator_quotas=[*given, {"namespace": "no-such", "ipus": 4}])
+    assert "Cannot set the quota of namespace 'no-such': Kubernetes has no such namespace." in missing
+    role.apply("--check", ipu_operator_quotas=given)
+    assert role.versions() == before
+    role.apply(ipu_operator_quotas=given)
+    assert hard() == {"requests.graphcore.ai/ipu": "8"}
+    assert "--request-ipus" in str(role.release.get("deployment", "gc-ipu-operator-controller")["spec"])
+    assert role.apply(ipu_operator_quotas=given) == 0
+    cluster.kubectl("patch", "quota", "gc-ipus", '--patch={"spec": {"hard": {"requests.graphcore.ai/ipu": "64"}}}')
+    assert role.apply("--check", ipu_operator_quotas=given) == 1
+    assert role.apply(ipu_operator_quotas=given) == 1
+    assert hard() == {"requests.graphcore.ai/ipu": "8"}
+    cluster.kubectl("create", "quota", "others", "--hard=pods=10")
+    role.apply(ipu_operator_quotas=[])
+    assert [each["metadata"]["name"] for each in cluster.get("resourcequotas")["items"]] == ["others"]
+    role.apply(ipu_operator_quotas=given)
+    role.apply(ipu_operator_state="absent", ipu_operator_quotas=given)
+    assert [each["metadata"]["name"] for each in cluster.get("resourcequotas")["items"]] == ["others"]
+
+
 POD = """plugin: openipu.pod.pod
 name: pod1
 racks:
@@ -304,6 +331,13 @@ BAD = [
     (
         {"ipu_operator_kubeconfig": "/nowhere/config"},
         "Cannot read the kubeconfig '/nowhere/config' on localhost (local): the file does not exist. Copy it there, or",
+    ),
+    (
+        {
+            "ipu_operator_quotas": [{"namespace": "default", "ipus": 4}],
+            "ipu_operator_values": {"worker": {"requestIpus": False}},
+        },
+        "Cannot set the quotas of namespaces: worker.requestIpus in ipu_operator_values is false",
     ),
     ({"ipu_operator_kubectl": "/nowhere/kubectl"}, "Cannot run '/nowhere/kubectl' on localhost: "),
     ({"ipu_operator_helm": "/nowhere/helm"}, "Cannot use '/nowhere/helm' on localhost: it is not Helm 3.17 or later"),

@@ -36,9 +36,15 @@ def test_create_read_and_destroy(
     name = order["vpod_name"]
     rejected = play("vpod_create.yml", check=False, vpod_name=plan.name).stdout
     assert "the POD has the same name. Set vpod_name to another name." in " ".join(rejected.split())
+    team = {"ipus": 12, "project": "tenant-a"}
+    rejected = play("vpod_create.yml", check=False, pod_teams={"a": team}).stdout
+    assert f"'{name}' for 'tenant-a': other vPODs and orders of its team occupy 0 of 12" in " ".join(rejected.split())
+    order["pod_teams"] = {"a": {**team, "ipus": 16}}
     play("vpod_create.yml", "--check")
     assert (partitions(twin), servers(admin, order)) == ({}, {})
     play("vpod_create.yml")
+    rejected = play("vpod_create.yml", check=False, vpod_name=f"{name}2", vpod_ipus=1).stdout
+    assert "its team occupy 16 of 16 IPUs, and this one occupies 4" in " ".join(rejected.split())
     assert partitions(twin) == {name: virmgrpc.PS_ACTIVE}
     found = servers(admin, order)
     assert {server: details.status for server, details in found.items()} == {

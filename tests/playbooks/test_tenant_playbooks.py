@@ -154,7 +154,7 @@ def secure(vipu_process: Callable[..., Process], agents: Machines, tmp_path: Pat
         "vipu_api_host": host,
         "vipu_api_port": int(port),
         "vipu_connection": {"api_host": host, "api_port": int(port)},
-        "vipu_quotas": {"research": {"ipus": 16}, "production": {"ipus": 64}},
+        "pod_teams": {"research": {"ipus": 16}, "production": {"ipus": 64}},
         "vipu_pod_agents": machines,
         "vipu_pod_clusters": [{"id": "cl0", "agents": ids, "topology": "torus"}],
         "vipu_pod_allocations": [{"id": "team-a", "cluster": "cl0", "size": 1}],
@@ -254,11 +254,11 @@ def test_invalid_orders_are_rejected(secure: Pod) -> None:
     )
     for settings in (without_size, *({**ORDER, **each} for each in invalid)):
         output = secure.run("ipu_order.yml", **settings, check=False)
-        assert "Cannot order IPUs: order_team (a team with a quota" in output
+        assert "Cannot order IPUs: order_team (a name in 'teams'" in output
     for playbook in ("user_create.yml", "user_remove.yml"):
         assert "user_id (letters, digits," in secure.run(playbook, user_id="alice\n", check=False)
     output = secure.run("ipu_return.yml", order_team="research", order_name="nlp\n", check=False)
-    assert "Cannot return IPUs: order_team (a team with a quota" in output
+    assert "Cannot return IPUs: order_team (a name in 'teams'" in output
     assert set(secure.controller("allocations")) == {"team-a"}
 
 

@@ -40,6 +40,14 @@ TEXT = Form(
     "1 to 255 letters, digits, spaces, '.', ',', '_', ':', '/', '+', '@', '(', ')' or '-', and do not start with '-'",
     r"(?!-)[\w .,:/+@()-]{1,255}",
 )
+TEAM_NAME = Form(
+    "1 to 31 letters, digits, '_' or '-', and start with a letter or a digit",
+    re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,30}").fullmatch,
+)
+NAMESPACE = Form(
+    "1 to 63 lower-case letters, digits or '-', as 'kubectl get namespaces' prints it",
+    re.compile(r"(?=.{1,63}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?").fullmatch,
+)
 NODE_NAME = Form(
     "1 to 253 lower-case letters, digits, '-' or '.', as 'kubectl get nodes' prints it",
     r"(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*",

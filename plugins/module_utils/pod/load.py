@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import typing as t
 
-from . import cabling, kubernetes_nodes, model, openstack_settings, spec
+from . import cabling, kubernetes_nodes, model, openstack_settings, spec, teams
 from .addresses import Plan, UniqueValues
 from .clusters_and_partitions import ObjectLists
 from .mistakes import Mistakes, PodError
@@ -85,6 +85,7 @@ class _Loader:
             kubernetes = kubernetes_nodes.read(self.top, racks)
         with self.mistakes.collect():
             deploy = self._deploy()
+        found = teams.read(self.top, racks, cloud, self.mistakes)
         self.mistakes.check()
         return model.Pod(
             name=self.top["name"],
@@ -103,6 +104,7 @@ class _Loader:
             cloud=cloud,
             kubernetes=kubernetes,
             deploy=deploy,
+            teams=found,
         )
 
     def _deploy(self) -> dict[str, tuple[str, ...]]:

@@ -181,6 +181,17 @@ class User:
 
 
 @dataclass(frozen=True)
+class Team:
+    """Team with a quota of IPUs, which applies to its orders, its Kubernetes namespace and its OpenStack project."""
+
+    name: str
+    ipus: int
+    namespace: str | None = None
+    project: str | None = None
+    instances: int = 0  # VMs in the project
+
+
+@dataclass(frozen=True)
 class Tenant:
     """OpenStack project that may use the POD. With a VLAN it has its own data network with its own machines."""
 
@@ -235,6 +246,7 @@ class Pod:
     cloud: Cloud | None = None
     kubernetes: Kubernetes | None = None
     deploy: dict[str, tuple[str, ...]] = field(default_factory=dict)  # roles for hosts, by group of the inventory
+    teams: tuple[Team, ...] = ()
 
     @property
     def machines(self) -> tuple[Machine, ...]:

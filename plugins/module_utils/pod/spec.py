@@ -9,7 +9,7 @@ import typing as t
 
 from ..vipu.partition_fields import IPU_FIELDS, PARTITION_FIELDS
 from ..vipu.ports import AGENT_PORT, CONTROLLER_PORT
-from .forms import NAME, NODE_LABEL, NODE_NAME, WORD
+from .forms import NAME, NAMESPACE, NODE_LABEL, NODE_NAME, TEAM_NAME, WORD
 from .mapping_schema import MappingSchema, Option, Spec
 from .model import DATA, DATA_MTU, MACHINES_PER_RACK, MANAGEMENT, VLANS
 
@@ -176,6 +176,17 @@ USER = MappingSchema(
     "user",
     {"id": _NAME, "role": {"choices": ["user", "admin"], "default": "user"}, "allocations": _NAMES},
 )
+# An order of a team has the id TEAM.ORDER, so a team name has no '.' and is short.
+TEAM = MappingSchema(
+    "team",
+    {
+        "name": {"required": True, "form": TEAM_NAME},
+        "ipus": {"type": "int", "required": True},
+        "namespace": {"form": NAMESPACE},
+        "project": {},
+        "instances": {"type": "int"},
+    },
+)
 # Keys of the inventory plugin; the model ignores them.
 INVENTORY_KEYS = (
     "cache",
@@ -209,6 +220,7 @@ POD = MappingSchema(
         "allocations": _list(ALLOCATION),
         "partitions": _list(PARTITION),
         "users": _list(USER),
+        "teams": _list(TEAM),
     },
 )
 MACHINE = MappingSchema(

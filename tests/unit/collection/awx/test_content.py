@@ -71,6 +71,12 @@ def test_settings_are_rendered(content: Content) -> None:
     assert "{{" in content.credential_types[0]["injectors"]["env"]["VIPU_CLI_CA_PATH"]
 
 
+def test_the_choices_of_an_order_end_at_the_quota_of_the_team() -> None:
+    small = load(pod_teams={"research": {"ipus": 12}}, awx_tenant_quota="research")
+    assert question(small, "Order IPUs", "order_ipus")["choices"] == ["1", "2", "4", "8"]
+    assert question(load(), "Order IPUs", "order_ipus")["choices"][-1] == "64"
+
+
 def test_keys_that_are_set_twice_are_rejected(tmp_path: Path) -> None:
     (tmp_path / "teams.yml").write_text("awx_team: &team {name: a}\ncontroller_teams: [{<<: *team, name: b}]")
     with pytest.raises(ValueError, match="'name' is set twice"):
