@@ -42,11 +42,11 @@ TEXT = Form(
 )
 TEAM_NAME = Form(
     "1 to 31 letters, digits, '_' or '-', and start with a letter or a digit",
-    re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,30}").fullmatch,
+    r"[A-Za-z0-9][A-Za-z0-9_-]{0,30}",
 )
 NAMESPACE = Form(
     "1 to 63 lower-case letters, digits or '-', as 'kubectl get namespaces' prints it",
-    re.compile(r"(?=.{1,63}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?").fullmatch,
+    r"(?=.{1,63}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?",
 )
 NODE_NAME = Form(
     "1 to 253 lower-case letters, digits, '-' or '.', as 'kubectl get nodes' prints it",

@@ -37,6 +37,7 @@ VLAN_NUMBERS = (1, 4094)
 MTUS = (1280, 9216)  # bytes
 RACK_NUMBERS = (0, 255)
 UNITS = (1, MACHINES_PER_RACK)
+INSTANCES = (0, 100000)
 
 _NAMES = {"type": "list", "elements": "str"}
 _WORDS = {**_NAMES, "form": WORD}
@@ -184,7 +185,7 @@ TEAM = MappingSchema(
         "ipus": {"type": "int", "required": True},
         "namespace": {"form": NAMESPACE},
         "project": {},
-        "instances": {"type": "int"},
+        "instances": _number(*INSTANCES),
     },
 )
 # Keys of the inventory plugin; the model ignores them.

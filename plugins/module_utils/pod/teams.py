@@ -13,8 +13,6 @@ from .addresses import UniqueValues
 from .mistakes import Mistakes
 from .source import Block
 
-_MAX_INSTANCES = 100000
-
 
 def read(
     top: Block, racks: t.Iterable[model.Rack], cloud: model.Cloud | None, mistakes: Mistakes
@@ -22,7 +20,7 @@ def read(
     """Return the teams. Teams with mistakes are left out, and the mistakes are recorded."""
     reader = _Reader(top, sum(len(rack.machines) for rack in racks), cloud)
     teams = []
-    for block in spec.TEAM.children(top, "teams", mistakes):
+    for block in spec.POD.children(top, "teams", mistakes):
         with mistakes.collect():
             teams.append(reader.team(block))
     return tuple(teams)
@@ -75,9 +73,9 @@ class _Reader:
         if instances is not None and project is None:
             message = "team '%s': 'instances' limits the VMs of a project: set 'project', or remove 'instances'"
             raise block.error(message % name, "instances")
-        if instances is not None and not 0 <= instances <= _MAX_INSTANCES:
-            message = "team '%s': invalid number of instances %d: use 0 to %d"
-            raise block.error(message % (name, instances, _MAX_INSTANCES), "instances")
+        if instances is not None and not spec.in_range(instances, spec.INSTANCES):
+            message = "team '%s': invalid number of instances %d: use %d to %d"
+            raise block.error(message % (name, instances, *spec.INSTANCES), "instances")
         given = self._tenants.get(project or "", 0) * IPUS_PER_MACHINE
         if given > ipus:
             message = "team '%s': the allocation of project '%s' has %d IPUs: raise 'ipus', or reduce the allocation"
