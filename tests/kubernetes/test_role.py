@@ -279,18 +279,19 @@ clusters: []
 """
 
 
-def test_the_playbook_reads_the_nodes_from_pod_yml(role: Role) -> None:
-    playbook, pod = ROOT / "playbooks/kubernetes.yml", role.folder / "pod.yml"
+@pytest.mark.parametrize(("playbook", "options"), [("kubernetes", []), ("site", ["--tags", "kubernetes"])])
+def test_the_playbooks_read_the_nodes_from_pod_yml(role: Role, playbook: str, options: list[str]) -> None:
+    path, pod = ROOT / f"playbooks/{playbook}.yml", role.folder / "pod.yml"
     (role.folder / "machines.csv").write_text(
         "name,unit,bmc_mac,gw_mac,rnic_mac\nm1,1,02:00:00:00:00:01,02:00:00:00:00:02,02:00:00:00:00:03\n"
     )
     del role.variables["ipu_operator_controllers"]
     pod.write_text(POD)
     before = role.versions()
-    assert role.play(playbook, pod).changed == 0
+    assert role.play(path, pod, *options).changed == 0
     assert role.versions() == before
     pod.write_text(f"{POD}kubernetes: {{label: ipunode=pod1, node_names: {{server2: {NODES[1]}}}}}\n")
-    done = role.play(playbook, pod)
+    done = role.play(path, pod, *options)
     assert not done.failed, done.text[-6000:]
     assert role.labels(NODES[1])["ipunode"] == "pod1"
     config = role.release.get("configmap", "gc-ipu-operator-vipu-controllers")
