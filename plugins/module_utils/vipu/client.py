@@ -198,6 +198,7 @@ class Client:
             ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
             ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
             ("grpc.enable_http_proxy", 0),  # controllers are on management networks, not behind web proxies
+            ("grpc.max_reconnect_backoff_ms", 2_000),  # not two minutes: clients outlive outages of a controller
             *more,
         ]
         if not connection.secure:

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Connections of the proxy to V-IPU controllers."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+
+from openipu.kubernetes.domain.controllers import Controller
+from openipu.kubernetes.proxy.controller import ControllerClient
+from openipu.shared.vipu.client import Connection, VipuError
+
+ATTEMPTS = 8  # gRPC itself pauses for 1, 1.6, 2.6 … up to 120 s between them, and needs 34 s or more for these
+SECONDS = 28.0
+
+
+def test_a_controller_is_found_again_soon_after_a_long_outage() -> None:
+    async def body() -> list[float]:
+        attempts: list[float] = []
+
+        async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            attempts.append(time.monotonic())
+            writer.close()
+
+        server = await asyncio.start_server(refuse, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        client = ControllerClient(Controller("127.0.0.1", port), Connection("127.0.0.1", port, timeout=5.0))
+        try:
+            async with server, asyncio.timeout(SECONDS):
+                while len(attempts) < ATTEMPTS:
+                    with contextlib.suppress(VipuError):
+                        await client.fits(1)
+                    await asyncio.sleep(0.05)  # between rounds of the survey
+        except TimeoutError:
+            pass
+        finally:
+            client.close()
+        return attempts
+
+    found = asyncio.run(body())
+    assert len(found) >= ATTEMPTS, [f"{each - found[0]:.1f}" for each in found]
