@@ -44,10 +44,11 @@ from {wire} import Package
 '''
 
 
-def descriptors(protos: tuple[str, ...]) -> list[descriptor_pb2.FileDescriptorProto]:
+def descriptors(protos: tuple[str, ...], *options: str) -> list[descriptor_pb2.FileDescriptorProto]:
     """Return the compiled files without the well-known ones. Raises SystemExit when protoc fails."""
     with tempfile.NamedTemporaryFile() as out:
-        arguments = ["protoc", f"-I{ROOT / 'proto'}", f"-I{WELL_KNOWN}", f"--descriptor_set_out={out.name}", *protos]
+        folders = (f"-I{ROOT / 'proto'}", f"-I{WELL_KNOWN}")
+        arguments = ["protoc", *folders, *options, f"--descriptor_set_out={out.name}", *protos]
         if protoc.main(arguments) != 0:
             raise SystemExit(f"Cannot compile {', '.join(protos)}: protoc failed. Its message is above.")
         return list(descriptor_pb2.FileDescriptorSet.FromString(Path(out.name).read_bytes()).file)
