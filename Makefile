@@ -57,14 +57,15 @@ lint: venv ## style, imports, licences, prose, changelog, stale generated files
 	reuse lint --quiet
 	zizmor --quiet --offline --config .github/zizmor.yml .github
 	python tools/errors.py --check
+	python -m tools.reference --check
 	python tools/prose.py
 	antsibull-changelog lint
 
 types: venv ## mypy in strict mode
 	mypy src/openipu tools
 
-unit: venv ## unit and property tests
-	pytest tests/unit -n 2
+unit: venv ## unit and property tests, and those of the code blocks in the documentation
+	pytest tests/unit tests/docs -m "not runs" -n 2
 
 integration: venv ## tests of controller, agents, command lines, modules and the bring-up with a twin
 	pytest tests/integration tests/attack -m "not long" -n 3 --dist loadscope
@@ -224,8 +225,8 @@ ansible-lint: venv ## lint of playbooks and roles, production profile
 sanity: venv ## ansible-test sanity on the built collection, without ignore entries
 	@tools/unless_passed.sh python tools/sanity.py
 
-docs: venv ## build and check the module documentation
-	@tools/unless_passed.sh tools/docs.sh
+docs: venv ## build the documentation site in docs/build/html, and check it
+	@tools/unless_passed.sh python -m tools.documentation
 
 bench: venv $(PEERS)/.ready ## benchmarks, each with the figure of a peer from the same run
 	python -m tests.benchmark

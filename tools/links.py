@@ -22,14 +22,18 @@ FENCED = re.compile(r"^ *(`{3,}|~{3,}).*?^ *\1[`~]*$", re.MULTILINE | re.DOTALL)
 SPAN = re.compile(r"(`+)[^`]+\1")
 
 
-def without(pattern: re.Pattern[str], text: str) -> str:
-    """Return a page without what a pattern matches, with the same number of lines."""
-    return pattern.sub(lambda found: "\n" * found[0].count("\n"), text)
+def _blank(pattern: re.Pattern[str], text: str) -> str:
+    return pattern.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
+
+
+def without_code(text: str) -> str:
+    """Return a page with blanks in the place of code, so that positions stay the same."""
+    return _blank(SPAN, _blank(FENCED, text))
 
 
 def anchors(text: str) -> set[str]:
     """Return the anchors of the headings, in the form that GitHub generates."""
-    headings = re.findall(r"^#+\s+(.*)$", without(FENCED, text), flags=re.MULTILINE)
+    headings = re.findall(r"^#+\s+(.*)$", _blank(FENCED, text), flags=re.MULTILINE)
     found, seen = set(), Counter[str]()
     for heading in headings:
         anchor = re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-")
@@ -40,7 +44,7 @@ def anchors(text: str) -> set[str]:
 
 def broken_links(page: Path) -> Iterator[tuple[int, str]]:
     """Yield line number and target of each link of a page to a file or heading that does not exist."""
-    text = without(SPAN, without(FENCED, page.read_text()))
+    text = without_code(page.read_text())
     for link in LINK.finditer(text):
         target = link["inline"] or link["reference"]
         if "://" in target or target.startswith("mailto:"):
