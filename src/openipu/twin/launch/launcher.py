@@ -40,7 +40,7 @@ from openipu.twin.rack.fault_script import Entry
 from openipu.vipu.metrics.exporter import PORT as METRICS_PORT
 from openipu.vipu.metrics.exporter import MetricsAddress
 from openipu.vipu.server.initialise import initialise
-from openipu.vipu.storage.store import StoreError
+from openipu.vipu.storage.interface import StoreError
 
 READY_SECONDS = 30.0
 _SOCKET_PATH_LIMIT = 107  # bytes that the kernel takes for the path of a socket file

@@ -14,8 +14,7 @@ from openipu.vipu.api.auth import AuthError
 from openipu.vipu.api.exchange import RECEIVE_SECONDS, CancelledError, LateRequestError, NoRequestError
 from openipu.vipu.domain.errors import Code, RuleError
 from openipu.vipu.storage.event_log import CompactedError
-from openipu.vipu.storage.interface import StoppedError
-from openipu.vipu.storage.store import StoreError
+from openipu.vipu.storage.interface import StoppedError, StoreError
 
 _log = structlog.get_logger("openipu.vipu.api.guard")
 

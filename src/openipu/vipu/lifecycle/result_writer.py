@@ -14,8 +14,7 @@ import structlog
 from openipu.vipu.domain.model import Change, Delete, Kind, Partition, Put
 from openipu.vipu.domain.partition_state import MAX_ERRORS
 from openipu.vipu.domain.state import State
-from openipu.vipu.storage.interface import Records, StoppedError
-from openipu.vipu.storage.store import StoreError
+from openipu.vipu.storage.interface import Records, StoppedError, StoreError
 
 MAX_BATCH = 256  # transitions in one command; bounds how long other commands wait for the writer
 RETRY = 1.0  # seconds until a failed write (a full disk) is retried

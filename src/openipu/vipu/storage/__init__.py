@@ -6,7 +6,8 @@ one on the working state. It writes their changes in one SQLite transaction, pub
 futures of the callers. So an acknowledged change survives ``kill -9``, readers see only durable changes, and
 concurrent callers share one flush of the disk.
 
-``store`` is the database and ``database_file`` its lock. ``rows`` maps records to rows, ``checksums`` detects damaged
+``interface.RecordStore`` is what the writer needs of a store. ``store`` is the embedded one, a SQLite database, and
+``database_file`` its lock. ``rows`` maps records to rows, ``checksums`` detects damaged
 ones, ``last_revision`` lost transactions, and ``migrations`` has the versions of the database. ``backup`` creates and
 restores archives, with ``replacement``, which a kill cannot interrupt halfway.
 ``event_log`` numbers the transactions and names the objects that they changed.

@@ -12,12 +12,7 @@ import os
 import threading
 from pathlib import Path
 
-
-class StoreError(Exception):
-    """Raised when the database cannot be opened, read or written."""
-
-    error_code = "OPU612"
-
+from openipu.vipu.storage.interface import StoreError
 
 _Identity = tuple[int, int]  # device and inode
 

@@ -24,7 +24,7 @@ from openipu.vipu.domain.model import Kind
 KEPT_CHANGES = 10_000
 """Number of changed objects that the log keeps at least, if there are so many."""
 
-_EXPIRED_ROWS = 256  # deleted at once, so that few transactions delete rows
+_EXPIRED_ENTRIES = 256  # deleted at once, so that few transactions delete entries
 
 
 class CompactedError(Exception):
@@ -44,7 +44,7 @@ class EventLog:
         self.revision = self.compacted = compacted
         self._history: deque[tuple[int, Changed]] = deque()
         self._size = 0
-        self._deleted = compacted  # rows before this revision are deleted
+        self._deleted = compacted  # entries before this revision are deleted
         for revision, changed in history:
             self.append(revision, changed)
 
@@ -68,18 +68,27 @@ class EventLog:
             later.append(entry)
         return merge(reversed(later))
 
-    def write(self, connection: sqlite3.Connection, changed: Changed) -> int:
-        """Write the next revision in the transaction of its changes, and return it.
+    def expired(self) -> int:
+        """Return a revision before which the store can delete its entries now, 0 for none.
 
-        Call ``append`` when the transaction is durable.
+        Its own entry stays: it only marks where the log begins.
         """
-        revision = self.revision + 1
-        connection.execute("INSERT INTO revisions (revision, changes) VALUES (?, ?)", (revision, _encode(changed)))
-        if self.compacted - self._deleted >= _EXPIRED_ROWS:
-            # The oldest row only marks where the log begins.
-            connection.execute("DELETE FROM revisions WHERE revision < ?", (self.compacted,))
-            self._deleted = self.compacted
-        return revision
+        if self.compacted - self._deleted < _EXPIRED_ENTRIES:
+            return 0
+        self._deleted = self.compacted
+        return self._deleted
+
+
+def write(connection: sqlite3.Connection, events: EventLog, changed: Changed) -> int:
+    """Write the next revision in the transaction of its changes, and return it.
+
+    Call ``EventLog.append`` when the transaction is durable.
+    """
+    revision = events.revision + 1
+    connection.execute("INSERT INTO revisions (revision, changes) VALUES (?, ?)", (revision, encode(changed)))
+    if expired := events.expired():
+        connection.execute("DELETE FROM revisions WHERE revision < ?", (expired,))
+    return revision
 
 
 def load(connection: sqlite3.Connection) -> EventLog:
@@ -87,7 +96,7 @@ def load(connection: sqlite3.Connection) -> EventLog:
     rows = connection.execute("SELECT revision, changes FROM revisions ORDER BY revision").fetchall()
     if not rows:
         raise ValueError("it has no revision")
-    return EventLog(rows[0][0], [(revision, _decode(changes)) for revision, changes in rows[1:]])
+    return EventLog(rows[0][0], [(revision, decode(changes)) for revision, changes in rows[1:]])
 
 
 def reset_revisions(connection: sqlite3.Connection, last: int) -> None:
@@ -108,9 +117,11 @@ def first_revision() -> int:
     return time.time_ns() // 1_000_000
 
 
-def _encode(changed: Changed) -> str:
+def encode(changed: Changed) -> str:
+    """Return changed objects as JSON."""
     return json.dumps([(kind, id, scopes) for (kind, id), scopes in changed.items()], separators=(",", ":"))
 
 
-def _decode(text: str) -> Changed:
+def decode(text: str | bytes) -> Changed:
+    """Return changed objects from JSON. Raises ValueError."""
     return {(Kind(kind), id): None if scopes is None else tuple(scopes) for kind, id, scopes in json.loads(text)}

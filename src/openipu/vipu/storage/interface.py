@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Interface of the writer of records."""
+"""Interfaces of the writer of records, and of the stores that make them durable."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from contextlib import AbstractContextManager
 from typing import Protocol, TypeVar
 
 from openipu.vipu.domain.deployment import Deployment
+from openipu.vipu.domain.history import Changed
 from openipu.vipu.domain.model import Change
 from openipu.vipu.domain.state import State
+from openipu.vipu.storage.event_log import EventLog
 
 Result = TypeVar("Result")
 Command = Callable[[State], tuple[Sequence[Change], Result]]
@@ -28,6 +30,60 @@ class StoppedError(Exception):
 
     def __init__(self) -> None:
         super().__init__("The controller is stopping. Try again after its restart.")
+
+
+class StoreError(Exception):
+    """Raised when the records cannot be opened, read or written."""
+
+    error_code = "OPU612"
+
+
+class Transaction(Protocol):
+    """Changes that are written together, in the order of their addition."""
+
+    def add(self, changes: Sequence[Change], state: State) -> None:
+        """Add changes that have just been applied to ``state``."""
+
+    def log(self, events: EventLog, changed: Changed) -> None:
+        """Add the changed objects to the log of revisions."""
+
+    def commit(self) -> int:
+        """Make all changes durable, or none of them. Return the new revision, 0 when no object was changed.
+
+        Raises StoreError, and other exceptions for records that the store cannot contain.
+        """
+
+
+class RecordStore(Protocol):
+    """Durable records of one controller, which no other process can write meanwhile.
+
+    Call ``load`` first. Then use one ``transaction`` at a time, from one thread at a time.
+    """
+
+    events: EventLog
+    """Log of the revisions, which transactions write and the writer keeps up to date."""
+
+    def load(self) -> State:
+        """Return the state of all records, each verified; raises StoreError when they are damaged."""
+
+    def begin_epoch(self) -> Deployment:
+        """Return the identity of a starting controller, with an epoch of its own; raises StoreError."""
+
+    def transaction(self) -> Transaction:
+        """Return an empty transaction, which uses the store only when it is committed."""
+
+    def verify(self) -> None:
+        """Raise StoreError when this process can no longer write the records, and from then on."""
+
+    @property
+    def lost(self) -> bool:
+        """True after ``verify`` has failed."""
+
+    def flush(self) -> None:
+        """Complete delayed work, when no transaction is to be committed for a while."""
+
+    def close(self) -> None:
+        """Let other processes write the records. Repeated calls have no effect."""
 
 
 class Records(Protocol):

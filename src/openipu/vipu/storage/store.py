@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""SQLite database of the controller's records: one file, one process, durable transactions."""
+"""SQLite database of the controller's records: one file, one process, durable transactions.
+
+The embedded implementation of ``interface.RecordStore``.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +19,9 @@ from openipu.vipu.domain.history import Changed
 from openipu.vipu.domain.model import Change, Delete, Kind, Partition, Put
 from openipu.vipu.domain.state import State
 from openipu.vipu.storage import checksums, deployment, event_log, migrations, rows
-from openipu.vipu.storage.database_file import DatabaseFile, StoreError
+from openipu.vipu.storage.database_file import DatabaseFile
 from openipu.vipu.storage.event_log import EventLog
+from openipu.vipu.storage.interface import StoreError
 from openipu.vipu.storage.last_revision import SUFFIX, LastRevision
 from openipu.vipu.storage.position import UNKNOWN, Position
 
@@ -169,9 +173,9 @@ class Store:
 
     def transaction(self) -> Transaction:
         """Return an empty transaction, which uses the database only when it is committed."""
-        return Transaction(self._connection, self._stored, self.verify_file, self._last.write)
+        return Transaction(self._connection, self._stored, self.verify, self._last.write)
 
-    def verify_file(self) -> None:
+    def verify(self) -> None:
         """Raise StoreError when the database was deleted, moved or replaced, and from then on.
 
         Changes would be written to a file that the next start does not read.
@@ -189,7 +193,7 @@ class Store:
 
     @property
     def lost(self) -> bool:
-        """True after ``verify_file`` has failed."""
+        """True after ``verify`` has failed."""
         return bool(self._lost)
 
     def close(self) -> None:
@@ -214,12 +218,12 @@ class Transaction:
         self,
         connection: sqlite3.Connection,
         stored: Stored,
-        verify_file: Callable[[], None],
+        verify: Callable[[], None],
         committed: Callable[[int], None],
     ) -> None:
         """Use a connection, the content of its database, and a check of its file. ``committed`` gets the revision."""
         self._connection = connection
-        self._verify_file = verify_file
+        self._verify = verify
         self._committed = committed
         self._stored = stored
         self._pending: dict[str, Partition | None] = {}
@@ -264,7 +268,7 @@ class Transaction:
         revision = 0
         if not self._runs:
             return revision
-        self._verify_file()
+        self._verify()
         connection = self._connection
         sums: checksums.ByKind = {}
         try:
@@ -278,7 +282,7 @@ class Transaction:
                     _PUT[kind](connection, list(items.values()), of)
                     sums.setdefault(kind, {}).update(of)
             if self._events is not None and self._changed:
-                revision = self._events.write(connection, self._changed)
+                revision = event_log.write(connection, self._events, self._changed)
             total = self._stored.checksums.total_with(sums)
             checksums.store_total(connection, total)
             connection.execute("COMMIT")
@@ -288,7 +292,7 @@ class Transaction:
         except BaseException as error:
             self._roll_back(error)
             raise
-        self._verify_file()  # again: nothing is acknowledged that is in a lost file
+        self._verify()  # again: nothing is acknowledged that is in a lost file
         if revision:
             self._committed(revision)
         for id, partition in self._pending.items():

@@ -20,14 +20,13 @@ from openipu.vipu.domain.state import State
 from openipu.vipu.metrics.catalog import CONTROLLER
 from openipu.vipu.metrics.meters import Meters
 from openipu.vipu.storage.event_log import EventLog
-from openipu.vipu.storage.interface import Command, Result, StoppedError
-from openipu.vipu.storage.store import Store, StoreError, Transaction
+from openipu.vipu.storage.interface import Command, RecordStore, Result, StoppedError, StoreError, Transaction
 
 _log = structlog.get_logger("openipu.vipu.storage.writer")
 
 _MAX_BATCH = 512  # bounds the time that the first caller of a batch waits for the last one
 _MAX_LOGGED = 8  # changes of one transaction in the log
-_IDLE_CHECK = 5.0  # seconds without commands until the writer checks the database file and flushes the last revision
+_IDLE_CHECK = 5.0  # seconds without commands until the writer verifies and flushes the store
 
 
 @dataclass(slots=True)
@@ -43,7 +42,7 @@ class RecordWriter:
     disk. Each command sees the changes of earlier ones. Readers see durable changes only.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: RecordStore) -> None:
         """Read all records and begin an epoch; raises StoreError."""
         self._store = store
         self._committed = store.load()
@@ -195,7 +194,7 @@ class RecordWriter:
         """Detect the loss of the database file without a transaction."""
         known = self._store.lost
         try:
-            self._store.verify_file()
+            self._store.verify()
         except StoreError as error:
             self._failures.inc()  # each time, so that the alert continues
             if not known:

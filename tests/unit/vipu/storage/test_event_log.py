@@ -108,7 +108,7 @@ def test_one_large_transaction_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_table_is_bounded(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_log, "KEPT_CHANGES", 10)
-    monkeypatch.setattr(event_log, "_EXPIRED_ROWS", 5)
+    monkeypatch.setattr(event_log, "_EXPIRED_ENTRIES", 5)
     with running(path) as writer:
         start = writer.events.revision
         for number in range(40):

@@ -43,7 +43,7 @@ class Tracing(Store):
 
 class Traced(Transaction):
     def __init__(self, store: Tracing) -> None:
-        super().__init__(store._connection, store._stored, store.verify_file, store._last.write)
+        super().__init__(store._connection, store._stored, store.verify, store._last.write)
         self.store = store
         self.changes = 0
 
@@ -323,13 +323,13 @@ def test_a_lost_database_is_noticed_without_commands(store: Tracing, monkeypatch
 
 
 def test_a_database_lost_during_a_commit_acknowledges_nothing(controller: RecordWriter, store: Tracing) -> None:
-    verify, calls = store.verify_file, []
+    verify, calls = store.verify, []
 
     def lose_it_after_the_first_check() -> None:
         verify()
         calls.append(store.path.unlink(missing_ok=True))
 
-    store.verify_file = lose_it_after_the_first_check  # type: ignore[method-assign]
+    store.verify = lose_it_after_the_first_check  # type: ignore[method-assign]
     with pytest.raises(StoreError, match="was deleted or moved"):
         controller.submit(create(Agent("ag01", "10.0.0.1"))).result(10)
     assert len(calls) == 1
