@@ -8,7 +8,7 @@ export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv bring-up twin-up twin-down test test-all test-newcomer static test-core coverage mutation test-playbooks test-oldest lint types sanity unit integration attack ansible-lint docs test-browser test-peers test-events test-awx ee test-ee openstack-up openstack-down test-openstack kube-up kube-down test-kubernetes test-pods soak-kubernetes bench-kubernetes operator-package test-roles test-poplar-server rack-rehearsal bench bench-openstack soak proto format lock build clean
+.PHONY: help venv bring-up twin-up twin-down test test-all test-newcomer static test-core coverage mutation test-playbooks test-oldest lint types sanity unit integration attack ansible-lint docs test-browser test-peers test-events test-ha test-awx ee test-ee openstack-up openstack-down test-openstack kube-up kube-down test-kubernetes test-pods soak-kubernetes bench-kubernetes operator-package test-roles test-poplar-server rack-rehearsal bench bench-openstack soak proto format lock build clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' Makefile
@@ -135,6 +135,9 @@ test-events: venv ## rules of Event-Driven Ansible with ansible-rulebook and a t
 	@python -m tests.events.environment requirements/rulebook.txt
 	pytest tests/events -n 0
 
+test-ha: venv ## controllers on three etcd nodes: store, takeover, random faults under load (needs etcd-server)
+	pytest tests/ha -n 0
+
 OPENSTACK := .cache/openstack/venv
 $(OPENSTACK)/.ready: requirements/openstack.txt | .venv/.ready
 	@echo "Installing OpenStack in $(OPENSTACK) …"
@@ -246,11 +249,11 @@ lock: ## upgrade the locked requirements
 	.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 	  --custom-compile-command "make lock" requirements/bootstrap.in -o requirements/bootstrap.txt
 	.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
-	  --custom-compile-command "make lock" --extra twin --extra kubernetes pyproject.toml requirements/dev.in -o requirements/dev.txt
+	  --custom-compile-command "make lock" --extra twin --extra kubernetes --extra etcd pyproject.toml requirements/dev.in -o requirements/dev.txt
 	.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --resolution lowest-direct \
-	  --custom-compile-command "make lock" --extra twin --extra kubernetes pyproject.toml requirements/oldest.in -o requirements/oldest.txt
+	  --custom-compile-command "make lock" --extra twin --extra kubernetes --extra etcd pyproject.toml requirements/oldest.in -o requirements/oldest.txt
 	.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
-	  --custom-compile-command "make lock" --constraint requirements/dev.txt pyproject.toml -o roles/openipu/files/requirements.txt
+	  --custom-compile-command "make lock" --extra etcd --constraint requirements/dev.txt pyproject.toml -o roles/openipu/files/requirements.txt
 	.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 	  --custom-compile-command "make lock" --extra kubernetes --constraint requirements/dev.txt \
 	  $(NO_DATABASE:%=--no-emit-package %) pyproject.toml -o images/requirements.txt

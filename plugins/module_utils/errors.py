@@ -104,6 +104,11 @@ ERRORS: dict[str, ErrorClass] = {
         "Partitions would lose their records in a restore.",
         "Check the named partitions, then pass --yes.",
     ),
+    "OPU624": ErrorClass(
+        "Controller does not lead",
+        "Another controller leads, or the leader has changed during the call.",
+        "Call the leader; read the object again before you repeat a change.",
+    ),
     "OPU630": ErrorClass(
         "Owner of the agent unusable", "The owner of an agent cannot be read or stored.", "Follow the message."
     ),

@@ -173,6 +173,22 @@ SUITES = (
         excluded=OPERATOR,
     ),
     Suite(
+        "test-ha",
+        "controllers on a real etcd: store, takeover, faults of nodes and controllers",
+        (
+            *PRODUCT,
+            "tests/ha/*",
+            "tests/integration/*",
+            "tests/unit/__init__.py",
+            "tests/unit/vipu/__init__.py",
+            "tests/unit/vipu/domain/*",
+            "tests/unit/vipu/storage/*",
+        ),
+        480,
+        packages=("etcd-server",),
+        excluded=OPERATOR,
+    ),
+    Suite(
         "test-awx",
         "content of an AWX, applied with awx.awx to a stand-in of its API",
         (

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import replace
 
 from openipu.vipu.domain.deployment import Deployment, next_epoch
 
@@ -14,12 +15,25 @@ def read_id(connection: sqlite3.Connection) -> str:
     return str(id)
 
 
+def read(connection: sqlite3.Connection) -> Deployment:
+    """Return the identity with the last epoch."""
+    return Deployment(*connection.execute("SELECT id, epoch, complete_since FROM deployment").fetchone())
+
+
+def write(connection: sqlite3.Connection, identity: Deployment) -> None:
+    """Replace the identity."""
+    connection.execute(
+        "UPDATE deployment SET id = ?, epoch = ?, complete_since = ?",
+        (identity.id, identity.epoch, identity.complete_since),
+    )
+
+
 def begin_epoch(connection: sqlite3.Connection, now: float) -> Deployment:
     """Return the identity of a starting controller, with an epoch of its own."""
-    id, last, complete_since = connection.execute("SELECT id, epoch, complete_since FROM deployment").fetchone()
-    epoch = next_epoch(last, now)
-    connection.execute("UPDATE deployment SET epoch = ?", (epoch,))
-    return Deployment(id, epoch, complete_since)
+    last = read(connection)
+    identity = replace(last, epoch=next_epoch(last.epoch, now))
+    write(connection, identity)
+    return identity
 
 
 def mark_restored(connection: sqlite3.Connection, now: float, last: int) -> None:

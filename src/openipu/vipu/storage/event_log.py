@@ -105,11 +105,13 @@ def reset_revisions(connection: sqlite3.Connection, last: int) -> None:
     ``last``: a revision that was used, 0 if unknown.
     """
     (stored,) = connection.execute("SELECT max(revision) FROM revisions").fetchone()
+    set_revision(connection, max((stored or 0) + 1, last + 1, first_revision()))
+
+
+def set_revision(connection: sqlite3.Connection, revision: int) -> None:
+    """Drop the history, and continue with a revision."""
     connection.execute("DELETE FROM revisions")
-    connection.execute(
-        "INSERT INTO revisions (revision, changes) VALUES (?, '[]')",
-        (max((stored or 0) + 1, last + 1, first_revision()),),
-    )
+    connection.execute("INSERT INTO revisions (revision, changes) VALUES (?, '[]')", (revision,))
 
 
 def first_revision() -> int:

@@ -38,6 +38,21 @@ class StoreError(Exception):
     error_code = "OPU612"
 
 
+class NotLeaderError(StoreError):
+    """Raised by a controller that does not lead. ``leader`` is the address of the one that does, empty if unknown."""
+
+    error_code = "OPU624"
+
+    def __init__(self, message: str = "", leader: str = "") -> None:
+        """Use this message, by default the one for the loss of leadership."""
+        super().__init__(
+            message
+            or "Cannot complete the call: this controller no longer leads. A change may or may not have been made. "
+            "Read the object again from the new leader."
+        )
+        self.leader = leader
+
+
 class Transaction(Protocol):
     """Changes that are written together, in the order of their addition."""
 

@@ -158,6 +158,25 @@ class Store:
         """Return the id of the deployment; raises sqlite3.Error."""
         return deployment.read_id(self._connection)
 
+    def identity(self) -> Deployment:
+        """Return the identity with the last epoch; raises StoreError."""
+        try:
+            return deployment.read(self._connection)
+        except sqlite3.Error as error:
+            raise self._damaged([f"Its identity cannot be read: {error}."]) from None
+
+    def set_identity(self, identity: Deployment, revision: int) -> None:
+        """Set the identity of a new database, and its only revision; raises StoreError."""
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            deployment.write(self._connection, identity)
+            event_log.set_revision(self._connection, revision)
+            self._connection.execute("COMMIT")
+            self._last.begin(revision)
+        except (sqlite3.Error, OSError) as error:
+            raise StoreError(f"Cannot write to database {str(self.path)!r}: {error}.") from None
+        self.events = EventLog(revision)
+
     def begin_epoch(self) -> Deployment:
         """Return the identity of a starting controller, with an epoch of its own; raises StoreError."""
         try:

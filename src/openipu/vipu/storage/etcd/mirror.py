@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Copy of all keys below the prefix, which follows etcd by watch: followers have the records before they lead."""
+
+from __future__ import annotations
+
+import json
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import structlog
+from aetcd import rpc
+
+from openipu.vipu.domain.model import Kind, Record
+from openipu.vipu.storage.checksums import ByKind
+from openipu.vipu.storage.etcd import codec
+from openipu.vipu.storage.etcd.client import EtcdClient, EtcdError
+from openipu.vipu.storage.etcd.keys import Keys, end_of
+from openipu.vipu.storage.interface import StoreError
+
+_PAGE = 500  # keys of one response
+_PROGRESS_SECONDS = 0.5  # between two requests that prove that the node of the watch responds
+_MAX_SILENCE = 2.0  # seconds without a response until another node is used
+_RETRY_SECONDS = 0.2
+
+_log = structlog.get_logger("openipu.vipu.storage.etcd")
+
+
+@dataclass(frozen=True, slots=True)
+class Leader:
+    """Value of the leader key, and the revision of etcd that created it, which is the token of the leader."""
+
+    addresses: dict[str, str]
+    token: int
+
+
+@dataclass
+class Content:
+    """Decoded keys. ``at``: revision of etcd up to which they are complete."""
+
+    at: int = 0
+    records: dict[Kind, dict[str, Record]] = field(default_factory=lambda: {kind: {} for kind in Kind})
+    checksums: ByKind = field(default_factory=lambda: {kind: {} for kind in Kind})
+    history: dict[tuple[int, int], bytes] = field(default_factory=dict)  # by revision and part
+    meta: dict[str, Any] | None = None
+    head: dict[str, Any] | None = None
+    head_revision: int = 0  # of etcd, of the last change of the head
+    leader: Leader | None = None
+
+    def put(self, keys: Keys, pair: Any) -> None:
+        """Apply a key with a value. Raises ValueError for a damaged one."""
+        key, value = pair.key, pair.value
+        if key.startswith(keys.records):
+            kind, id = keys.split_record(key)
+            self.records[kind][id], self.checksums[kind][id] = codec.decode(kind, id, value)
+        elif key.startswith(keys.revisions):
+            self.history[keys.split_revision(key)] = value
+        elif key == keys.head:
+            self.head, self.head_revision = json.loads(value), pair.mod_revision
+        elif key == keys.meta:
+            self.meta = json.loads(value)
+        elif key == keys.leader:
+            self.leader = Leader(json.loads(value), pair.mod_revision)
+
+    def delete(self, keys: Keys, key: bytes) -> None:
+        """Apply the removal of a key. Raises ValueError for an invalid one."""
+        if key.startswith(keys.records):
+            kind, id = keys.split_record(key)
+            self.records[kind].pop(id, None)
+            self.checksums[kind].pop(id, None)
+        elif key.startswith(keys.revisions):
+            self.history.pop(keys.split_revision(key), None)
+        elif key == keys.leader:
+            self.leader = None
+        elif key == keys.head:
+            self.head = None
+        elif key == keys.meta:
+            self.meta = None
+
+
+def read(client: EtcdClient, keys: Keys) -> Content:
+    """Return all keys as of one revision of etcd. Raises StoreError."""
+    content, key, end = Content(), keys.prefix, end_of(keys.prefix)
+    try:
+        while True:
+            request = rpc.RangeRequest(key=key, range_end=end, limit=_PAGE, revision=content.at)
+            response = client.call("KV", "Range", request, 10.0)
+            content.at = content.at or response.header.revision
+            for pair in response.kvs:
+                content.put(keys, pair)
+            if not response.more:
+                return content
+            key = response.kvs[-1].key + b"\0"
+    except ValueError as error:
+        raise damaged(str(error)) from None
+
+
+def damaged(fault: str) -> StoreError:
+    """Return the error for records that cannot be used."""
+    return StoreError(f"Cannot read the records in etcd: they are damaged. {fault} Restore a backup.")
+
+
+class Mirror:
+    """Content that follows etcd, in a thread."""
+
+    def __init__(self, client: EtcdClient, keys: Keys) -> None:
+        """Prepare the copy; ``start`` reads it."""
+        self._client = client
+        self._keys = keys
+        self._changed = threading.Condition()
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="mirror", daemon=True)
+        self.content = Content()
+        self.fault: StoreError | None = None  # set when the records are damaged; they are not followed then
+
+    def start(self) -> None:
+        """Read everything, and follow it from then on. Raises StoreError."""
+        self.content = read(self._client, self._keys)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread. The content stays. Repeated calls have no effect."""
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def wait(self, condition: Callable[[Content], bool], seconds: float) -> bool:
+        """Return whether the content meets the condition within ``seconds``. Raises StoreError for damaged records."""
+
+        def done() -> bool:
+            if self.fault:
+                raise self.fault
+            return condition(self.content)
+
+        with self._changed:
+            return self._changed.wait_for(done, seconds)
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            used = self._client.current
+            try:
+                self._follow()
+            except EtcdError as error:
+                if self._stopping.is_set():
+                    return
+                _log.warning("watch interrupted", reason=error.details)
+                self._client.leave(used)
+                self._stopping.wait(_RETRY_SECONDS)
+            except ValueError as error:
+                with self._changed:
+                    self.fault = damaged(str(error))
+                    self._changed.notify_all()
+                return
+            except StoreError as error:
+                with self._changed:
+                    self.fault = error
+                    self._changed.notify_all()
+                return
+
+    def _follow(self) -> None:
+        """Apply the changes until the stop, or until the node does not respond."""
+        requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        requests.put(
+            rpc.WatchRequest(
+                create_request=rpc.WatchCreateRequest(
+                    key=self._keys.prefix, range_end=end_of(self._keys.prefix), start_revision=self.content.at + 1
+                )
+            )
+        )
+        ended = threading.Event()
+        last = time.monotonic()
+
+        def produce() -> Iterator[Any]:
+            while (request := requests.get()) is not None:
+                yield request
+
+        with self._client.watching(produce()) as stream:
+
+            def probe() -> None:
+                """Request progress, so that a node that does not respond is noticed."""
+                while not ended.wait(_PROGRESS_SECONDS):
+                    if self._stopping.is_set() or time.monotonic() - last > _MAX_SILENCE:
+                        stream.cancel()
+                        return
+                    requests.put(rpc.WatchRequest(progress_request=rpc.WatchProgressRequest()))
+
+            prober = threading.Thread(target=probe, name="mirror-probe", daemon=True)
+            prober.start()
+            try:
+                for response in stream:
+                    last = time.monotonic()
+                    if response.canceled:
+                        self._restart(response)
+                        return
+                    self._apply(response)
+            finally:
+                ended.set()
+                requests.put(None)
+                prober.join()
+
+    def _apply(self, response: Any) -> None:
+        if not response.events:
+            return
+        with self._changed:
+            for event in response.events:
+                if event.type == rpc.Event.DELETE:
+                    self.content.delete(self._keys, event.kv.key)
+                else:
+                    self.content.put(self._keys, event.kv)
+                self.content.at = max(self.content.at, event.kv.mod_revision)
+            self._changed.notify_all()
+
+    def _restart(self, response: Any) -> None:
+        """Read everything again, when etcd no longer has the changes since the last response."""
+        _log.warning("watch cancelled", reason=response.cancel_reason, compacted=response.compact_revision)
+        content = read(self._client, self._keys)
+        with self._changed:
+            self.content = content
+            self._changed.notify_all()

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Writes of the leader: guarded, repeated until their result is known, and atomic beyond the limits of etcd."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import structlog
+from aetcd import rpc
+
+from openipu.vipu.storage.etcd.client import EtcdClient, EtcdError, EtcdUnavailableError
+from openipu.vipu.storage.etcd.election import Leadership
+from openipu.vipu.storage.etcd.keys import Keys, end_of
+from openipu.vipu.storage.interface import NotLeaderError, StoreError
+
+MAX_OPERATIONS = 128  # of one transaction, the default of etcd (--max-txn-ops)
+MAX_BYTES = 1 << 20  # of one transaction; etcd accepts 1.5 MiB (--max-request-bytes) including names and guards
+_PARALLEL = 4  # transactions that execute staged operations
+_RETRY_SECONDS = 0.05
+
+Operation = tuple[bytes, str | None]
+"""Key and its new value, None to delete it."""
+
+_log = structlog.get_logger("openipu.vipu.storage.etcd")
+
+
+class GuardedWriter:
+    """Transactions of the leader. Use it from one thread at a time."""
+
+    def __init__(self, client: EtcdClient, keys: Keys, leadership: Leadership, head_revision: int) -> None:
+        """Write as the leader. ``head_revision``: revision of etcd of the last change of ``head``, 0 for none."""
+        self._client = client
+        self._keys = keys
+        self._leadership = leadership
+        self._head_revision = head_revision
+        self._pool = ThreadPoolExecutor(_PARALLEL, "etcd")
+
+    def close(self) -> None:
+        """End the threads."""
+        self._pool.shutdown(wait=False)
+
+    def commit(self, operations: Sequence[Operation], head: dict[str, Any], expired: int) -> None:
+        """Execute all operations and set ``head``, or nothing. ``expired``: delete older changed objects, 0 for none.
+
+        Raises StoreError when nothing was changed, and NotLeaderError when that is not known.
+        """
+        size = sum(len(key) + len(value or "") for key, value in operations)
+        more = [_delete(self._keys.revisions, self._keys.revision(expired))] if expired else []
+        if len(operations) + 1 + len(more) <= MAX_OPERATIONS and size <= MAX_BYTES:
+            self._move_head(head, [*map(_operation, operations), *more])
+            return
+        # Earlier parts may be left over from a transaction that was not committed.
+        parts = list(_parts(operations, MAX_BYTES, len(operations)))
+        self._write([_delete(self._keys.staged, end_of(self._keys.staged))])
+        for number, part in enumerate(parts):
+            value = json.dumps([(key.decode(), value) for key, value in part], separators=(",", ":"))
+            self._write([_put(self._keys.staged_part(number), value)])
+        self._move_head({**head, "staged": len(parts)}, more)
+        try:
+            self._execute(operations, head)
+        except StoreError:  # it is committed, so the next leader completes it
+            self._leadership.lose()
+            raise NotLeaderError from None
+
+    def complete(self, head: dict[str, Any]) -> None:
+        """Execute the staged operations that an earlier leader has committed. Raises StoreError."""
+        request = rpc.RangeRequest(key=self._keys.staged, range_end=end_of(self._keys.staged))
+        found = self._client.call("KV", "Range", request, 10.0).kvs
+        if len(found) != head["staged"]:
+            raise StoreError("Cannot complete a transaction in etcd: parts of it are missing. Restore a backup.")
+        operations = [(key.encode(), value) for part in found for key, value in json.loads(part.value)]
+        _log.info("completing a transaction of the former leader", operations=len(operations))
+        self._execute(operations, {name: value for name, value in head.items() if name != "staged"})
+
+    def set(self, key: bytes, value: str) -> None:
+        """Write a key that is not part of the records. Raises StoreError."""
+        self._write([_put(key, value)])
+
+    def _execute(self, operations: Sequence[Operation], head: dict[str, Any]) -> None:
+        """Execute committed operations, which may be repeated, and set ``head``."""
+        groups = _parts(operations, MAX_BYTES, MAX_OPERATIONS)
+        for _ in self._pool.map(lambda group: self._write(list(map(_operation, group))), groups):
+            pass
+        self._move_head(head, [_delete(self._keys.staged, end_of(self._keys.staged))])
+
+    def _move_head(self, head: dict[str, Any], operations: Sequence[Any]) -> None:
+        self._head_revision = self._write([*operations, _put(self._keys.head, json.dumps(head))], json.dumps(head))
+
+    def _write(self, operations: Sequence[Any], head: str = "") -> int:
+        """Execute operations of etcd, and return its revision. ``head``: value if they change it.
+
+        An attempt without a response may have been executed, or may be executed later. Then the guards reject the next
+        attempt or the late one, and the value of the head shows the result.
+        """
+        request = rpc.TxnRequest(
+            compare=guards(self._leadership, self._keys, self._head_revision),
+            success=operations,
+            failure=[
+                rpc.RequestOp(request_range=rpc.RangeRequest(key=key)) for key in (self._keys.leader, self._keys.head)
+            ],
+        )
+        while True:
+            if self._leadership.lost:
+                raise NotLeaderError
+            try:
+                response = self._client.call("KV", "Txn", request)
+            except EtcdUnavailableError as error:
+                _log.warning("no response to a transaction", reason=error.details)
+                time.sleep(_RETRY_SECONDS)
+                continue
+            except EtcdError as error:
+                raise StoreError(f"Cannot write to etcd: {error.details}. Nothing was changed.") from None
+            if response.succeeded:
+                return int(response.header.revision)
+            leader, current = (each.response_range.kvs for each in response.responses)
+            if not leader or leader[0].mod_revision != self._leadership.token:
+                self._leadership.lose()
+                raise NotLeaderError
+            if head and current and current[0].value.decode() == head:
+                return int(current[0].mod_revision)  # an earlier attempt was executed
+            self._leadership.lose()
+            raise StoreError("Cannot write to etcd: another program has changed the records. Nothing was changed.")
+
+
+def guards(leadership: Leadership, keys: Keys, head_revision: int) -> list[Any]:
+    """Return the comparisons of each write: this controller leads, and its last transaction is the last of all."""
+    return [
+        rpc.Compare(key=key, target=rpc.Compare.MOD, result=rpc.Compare.EQUAL, mod_revision=revision)
+        for key, revision in ((leadership.key, leadership.token), (keys.head, head_revision))
+    ]
+
+
+def _parts(operations: Sequence[Operation], size: int, count: int) -> Iterator[list[Operation]]:
+    """Split operations into lists with at most ``count`` operations and ``size`` bytes, or one larger operation."""
+    part: list[Operation] = []
+    used = 0
+    for key, value in operations:
+        needed = len(key) + len(value or "")
+        if part and (len(part) >= count or used + needed > size):
+            yield part
+            part, used = [], 0
+        part.append((key, value))
+        used += needed
+    if part:
+        yield part
+
+
+def _operation(operation: Operation) -> Any:
+    key, value = operation
+    return _delete(key) if value is None else _put(key, value)
+
+
+def _put(key: bytes, value: str) -> Any:
+    return rpc.RequestOp(request_put=rpc.PutRequest(key=key, value=value.encode()))
+
+
+def _delete(key: bytes, end: bytes = b"") -> Any:
+    return rpc.RequestOp(request_delete_range=rpc.DeleteRangeRequest(key=key, range_end=end))

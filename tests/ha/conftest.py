@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A cluster of etcd for all tests, and a separate prefix for each of them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import pytest
+
+from openipu.process import log
+from openipu.vipu.storage.etcd import keys
+from openipu.vipu.storage.etcd.keys import Location
+from tests.ha.etcd_nodes import EtcdCluster
+
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quiet() -> None:
+    """Log warnings and errors only."""
+    log.configure("text", "warning")
+
+
+@pytest.fixture(scope="session")
+def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdCluster]:
+    cluster = EtcdCluster(tmp_path_factory.mktemp("etcd"))
+    yield cluster
+    cluster.stop()
+
+
+@pytest.fixture
+def url(etcd: EtcdCluster) -> str:
+    """URL of an empty prefix."""
+    return f"{etcd.url}/test{next(_numbers)}"
+
+
+@pytest.fixture
+def location(url: str) -> Location:
+    return keys.parse(url)

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Cluster of etcd nodes on loopback, whose processes can be killed and paused."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import grpc
+from aetcd import rpc
+
+from tests.ports import free_port
+from tests.waiting import until
+
+
+class Node:
+    """One node of etcd."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        self.name = name
+        self.folder = folder
+        self.client_port, self.peer_port = free_port(), free_port()
+        self.process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def address(self) -> str:
+        """Address for clients."""
+        return f"127.0.0.1:{self.client_port}"
+
+    @property
+    def peer_url(self) -> str:
+        return f"http://127.0.0.1:{self.peer_port}"
+
+    def start(self, cluster: str, *options: str) -> None:
+        client = f"http://{self.address}"
+        with (self.folder.parent / f"{self.name}.log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [
+                    "etcd",
+                    *("--name", self.name),
+                    *("--data-dir", str(self.folder)),
+                    *("--listen-client-urls", client),
+                    *("--advertise-client-urls", client),
+                    *("--listen-peer-urls", self.peer_url),
+                    *("--initial-advertise-peer-urls", self.peer_url),
+                    *("--initial-cluster", cluster),
+                    *("--auto-compaction-mode", "revision", "--auto-compaction-retention", "1000"),
+                    *options,
+                ],
+                stdout=log,
+                stderr=log,
+            )
+
+    def signal(self, number: signal.Signals) -> None:
+        assert self.process is not None
+        self.process.send_signal(number)
+
+    def kill(self) -> None:
+        """End the process at once, even a paused one."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+    def responds(self) -> bool:
+        """Return whether the node has a leader and reads from it."""
+        with grpc.insecure_channel(self.address) as channel:
+            try:
+                rpc.KVStub(channel).Range(rpc.RangeRequest(key=b"x"), timeout=1)
+            except grpc.RpcError:
+                return False
+        return True
+
+
+class EtcdCluster:
+    """Nodes of one cluster, all running after the start."""
+
+    def __init__(self, folder: Path, size: int = 3, *options: str) -> None:
+        """Start the nodes with further ``options``, and wait until each of them responds."""
+        assert shutil.which("etcd"), "etcd is not installed: apt install etcd-server"
+        folder.mkdir(parents=True, exist_ok=True)
+        self.nodes = [Node(f"n{number}", folder / f"n{number}") for number in range(size)]
+        self._cluster = ",".join(f"{node.name}={node.peer_url}" for node in self.nodes)
+        self._options = options
+        try:
+            for node in self.nodes:
+                self.start(node)
+            self.wait()
+        except BaseException:
+            self.stop()
+            raise
+
+    @property
+    def url(self) -> str:
+        """Value of --store."""
+        return "etcd://" + ",".join(node.address for node in self.nodes)
+
+    def start(self, node: Node) -> None:
+        """Start a node that was killed."""
+        node.start(self._cluster, *self._options)
+
+    def wait(self) -> None:
+        """Wait until all nodes respond."""
+        until(lambda: all(node.responds() for node in self.nodes), 60, "etcd has a leader")
+
+    def stop(self) -> None:
+        """End all nodes."""
+        for node in self.nodes:
+            node.kill()
