@@ -14,6 +14,8 @@ options:
   api_host:
     description:
       - Name or address of the V-IPU controller.
+      - For several controllers of one deployment, a comma-separated list of C(HOST) or C(HOST:PORT). The calls go to
+        the one that leads.
       - Taken from the environment variable E(VIPU_CLI_API_HOST) when not given.
     type: str
     default: localhost

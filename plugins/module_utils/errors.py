@@ -106,8 +106,13 @@ ERRORS: dict[str, ErrorClass] = {
     ),
     "OPU624": ErrorClass(
         "Controller does not lead",
-        "Another controller leads, or the leader has changed during the call.",
-        "Call the leader; read the object again before you repeat a change.",
+        "Another controller leads, or none at present. Nothing was changed.",
+        "Call the leader, or try again in a few seconds.",
+    ),
+    "OPU625": ErrorClass(
+        "Leader changed during a call",
+        "Another controller leads now. The change may or may not have been made.",
+        "Read the object again before you repeat a change.",
     ),
     "OPU630": ErrorClass(
         "Owner of the agent unusable", "The owner of an agent cannot be read or stored.", "Follow the message."

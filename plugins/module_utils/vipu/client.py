@@ -18,8 +18,10 @@ from ..errors import ERRORS
 from ..reconcile import UserError
 from .addresses import is_loopback
 from .contract import admin, virmgrpc
+from .failover import ERROR_CODE_METADATA, Failover, FailoverStub, split
 from .ports import AGENT_PORT, CONTROLLER_PORT
 from .quiet_grpc import HAS_GRPC
+from .unreachable import unreachable
 from .wire import HAS_PROTOBUF, Stub
 
 if HAS_GRPC:
@@ -29,8 +31,6 @@ if HAS_GRPC:
 # have options for other keys.
 USER_ID_METADATA = "vipu-user-id"
 ACCESS_KEY_METADATA = "vipu-access-key"
-# Trailing metadata of our controller with the stable code of an error.
-ERROR_CODE_METADATA = "openipu-error-code"
 MAX_MESSAGE_BYTES = 64 << 20
 # Graphcore's controller has no streams, and may reject such frequent pings.
 _KEEPALIVE = (("grpc.keepalive_time_ms", 20_000), ("grpc.keepalive_timeout_ms", 10_000))
@@ -55,6 +55,8 @@ class VipuError(UserError):
 class Connection:
     """Address of a controller, and credentials. A CA, certificate or key enables TLS; ``timeout`` is in seconds.
 
+    ``host`` may be a comma-separated list of controllers of one deployment, as ``host`` or ``host:port``: calls go to
+    the one that leads.
     ``insecure_network`` allows an access key without TLS to addresses other than loopback.
     """
 
@@ -73,8 +75,19 @@ class Connection:
     @property
     def address(self) -> str:
         """Address in the notation of messages and of gRPC."""
-        bare = ":" in self.host and not self.host.startswith("[")
-        return ("[%s]:%d" if bare else "%s:%d") % (self.host, self.port)
+        return ",".join(self.addresses)
+
+    @property
+    def addresses(self) -> list[str]:
+        """Addresses of all controllers. Raises VipuError."""
+        try:
+            hosts = split(self.host, self.port)
+        except ValueError:
+            raise VipuError(
+                "Cannot call the controller: '%s' has a port that is not a number." % self.host, "INVALID_ARGUMENT"
+            ) from None
+        bare = [(host, port, ":" in host and not host.startswith("[")) for host, port in hosts]
+        return [("[%s]:%d" if is_bare else "%s:%d") % (host, port) for host, port, is_bare in bare]
 
     @property
     def secure(self) -> bool:
@@ -83,7 +96,8 @@ class Connection:
 
     def check_exposure(self) -> None:
         """Raise VipuError when the access key would be readable on the network."""
-        if self.access_key and not (self.secure or self.insecure_network or is_loopback(self.host)):
+        local = all(is_loopback(host) for host, _ in split(self.host, self.port))
+        if self.access_key and not (self.secure or self.insecure_network or local):
             raise VipuError(
                 "Cannot send the access key to %s: the connection has no TLS, so others on the network could read the "
                 "key. Set ca_path, client_cert and client_key, or insecure_network to allow it." % self.address,
@@ -92,7 +106,10 @@ class Connection:
 
     def of_users(self, endpoint: t.Any) -> Connection:
         """Return the connection for users. ``endpoint``: a UserEndpoint; without a port, it is the same one."""
-        return replace(self, host=endpoint.host or self.host, port=endpoint.port) if endpoint.port else self
+        if not endpoint.port:
+            return self
+        hosts = ",".join(host for host, _ in split(self.host, self.port))
+        return replace(self, host=endpoint.host or hosts, port=endpoint.port)
 
 
 class Client:
@@ -101,7 +118,9 @@ class Client:
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self._channel: t.Any = None
+        self._opened = ""  # address of the channel
         self._stubs: dict[str, Stub] = {}
+        self._controllers: Failover | None = None
 
     def __enter__(self) -> Client:
         """Return the client."""
@@ -144,10 +163,19 @@ class Client:
         ``action`` completes "Cannot …" in error messages ("create partition 'p1'"). Messages of the server that
         already start so stay unchanged. ``timeout`` is in seconds; 0 means the timeout of the connection.
         """
-        try:
-            return method(request, timeout=timeout or self.connection.timeout, metadata=self._metadata())
-        except (grpc.RpcError, ValueError) as error:
-            raise self._failure(error, request, action) from None
+        seconds = timeout or self.connection.timeout
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                reply = method(request, timeout=seconds, metadata=self._metadata())
+            except (grpc.RpcError, ValueError) as error:
+                name = getattr(method, "__name__", "")
+                if isinstance(error, grpc.RpcError) and self._failover.fail(error, name, deadline):
+                    seconds = max(deadline - time.monotonic(), 0.1)
+                    continue
+                raise self._failure(error, request, action) from None
+            self._failover.succeed()
+            return reply
 
     def watch(
         self, service: str, request: t.Any, action: str = "", started: t.Callable[[t.Any], None] | None = None
@@ -157,14 +185,22 @@ class Client:
         The stream has a channel of its own, which detects that the controller disappeared. ``started`` receives the
         call, which any thread may cancel.
         """
-        with self._open(_KEEPALIVE) as channel:
-            try:
-                call = admin.stub(channel, service).Watch(request, metadata=self._metadata())
-                if started is not None:
-                    started(call)
-                yield from call
-            except (grpc.RpcError, ValueError) as error:
-                raise self._failure(error, request, action) from None
+        deadline, received = time.monotonic() + self.connection.timeout, False
+        while True:
+            with self._open(_KEEPALIVE) as channel:
+                try:
+                    call = admin.stub(channel, service).Watch(request, metadata=self._metadata())
+                    if started is not None:
+                        started(call)
+                    for reply in call:
+                        received = True
+                        yield reply
+                except (grpc.RpcError, ValueError) as error:
+                    repeat = isinstance(error, grpc.RpcError) and self._failover.fail(error, "GetEvents", deadline)
+                    if received or not repeat:
+                        raise self._failure(error, request, action) from None
+                else:
+                    return
 
     def _failure(self, error: Exception, request: t.Any, action: str) -> VipuError:
         if isinstance(error, grpc.RpcError):
@@ -173,10 +209,24 @@ class Client:
         # Raised by the library, for example for invalid metadata.
         return VipuError("Cannot %s: %s." % (action or _CALL, error), "INVALID_ARGUMENT")
 
-    def _stub(self, package: t.Any, service: str) -> Stub:
+    def _stub(self, package: t.Any, service: str) -> t.Any:
+        if len(self.connection.addresses) > 1:
+            return FailoverStub(lambda: self._present_stub(package, service))
+        return self._present_stub(package, service)
+
+    @property
+    def _failover(self) -> Failover:
+        if self._controllers is None:
+            self._controllers = Failover(self.connection.addresses)
+        return self._controllers
+
+    def _present_stub(self, package: t.Any, service: str) -> Stub:
+        if self._opened != self._failover.address:
+            self.close()
         if service not in self._stubs:
             if self._channel is None:
                 self._channel = self._open()
+                self._opened = self._failover.address
             self._stubs[service] = package.stub(self._channel, service)
         return self._stubs[service]
 
@@ -189,10 +239,12 @@ class Client:
                 "MISSING_LIBRARY",
             )
         connection = self.connection
-        if not 0 < connection.port < 65536:  # the library would truncate it to 16 bits
-            raise VipuError(
-                "Cannot call the controller: port %d is not between 1 and 65535." % connection.port, "INVALID_ARGUMENT"
-            )
+        address = self._failover.address
+        for _, port in split(connection.host, connection.port):
+            if not 0 < port < 65536:  # the library would truncate it to 16 bits
+                raise VipuError(
+                    "Cannot call the controller: port %d is not between 1 and 65535." % port, "INVALID_ARGUMENT"
+                )
         connection.check_exposure()
         options = [
             ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
@@ -202,7 +254,7 @@ class Client:
             *more,
         ]
         if not connection.secure:
-            return grpc.insecure_channel(connection.address, options=options)
+            return grpc.insecure_channel(address, options=options)
         if bool(connection.client_cert) != bool(connection.client_key):
             raise VipuError(
                 "Cannot call the controller: client_cert and client_key must be set together.", "INVALID_ARGUMENT"
@@ -212,7 +264,7 @@ class Client:
             private_key=_read(connection.client_key),
             certificate_chain=_read(connection.client_cert),
         )
-        return grpc.secure_channel(connection.address, credentials, options=options)
+        return grpc.secure_channel(address, credentials, options=options)
 
     def _metadata(self) -> tuple[tuple[str, str], ...]:
         connection = self.connection
@@ -227,7 +279,7 @@ class Client:
         name = code.name
         stopping = details.endswith(".") and "last error" not in details  # the controller itself reports that it stops
         if code is grpc.StatusCode.UNAVAILABLE and not stopping:
-            message = self._failed(action, self._unreachable(details))
+            message = self._failed(action, unreachable(details, secure=self.connection.secure))
         elif code is grpc.StatusCode.DEADLINE_EXCEEDED:
             message = self._failed(
                 action,
@@ -267,45 +319,8 @@ class Client:
             return "Cannot reach the V-IPU controller at %s: it %s" % (self.connection.address, reason)
         return "Cannot %s: the V-IPU controller at %s %s" % (action, self.connection.address, reason)
 
-    def _unreachable(self, details: str) -> str:
-        """Return the cause of a failed connection as a clause, and the remedy, from the details of gRPC."""
-        for sign, message in _HANDSHAKES:
-            if sign in details:
-                return message
-        if "Socket closed" in details or "Connection reset" in details:
-            if self.connection.secure:
-                return (
-                    "closed the connection during the handshake: it requires a client certificate signed by its CA "
-                    "and not expired. Check client_cert and client_key."
-                )
-            return "closed the connection. If it uses TLS, set ca_path, client_cert and client_key."
-        if "resolving" in details or "lookup failed" in details:
-            return "was not found: the host name cannot be resolved. Check the host."
-        reason = "connection refused" if "Connection refused" in details else _tail(details)
-        return "does not respond (%s). Check host and port, and that vipu-server runs there." % reason
-
 
 _CALL = "call the controller"  # action in messages of calls without one
-
-# Error text of the library -> message for users. The first match applies.
-_HANDSHAKES = (
-    (
-        "security handshaker",
-        "was not called: the CA, the certificate or the key is not PEM, or the key belongs to another certificate. "
-        "Check ca_path, client_cert and client_key.",
-    ),
-    ("Failed parsing HTTP/2", "does not use gRPC. Check host and port."),
-    ("WRONG_VERSION_NUMBER", "does not use TLS. Omit ca_path, client_cert and client_key, or check the port."),
-    ("certificate has expired", "has an expired certificate. Renew it on the server."),
-    ("certificate is not yet valid", "has a certificate that is not valid yet. Check the clocks of both hosts."),
-    ("Hostname Verification", "has a certificate for another name. Use a name or address that the certificate lists."),
-    (
-        "is not in peer certificate",
-        "has a certificate for another name. Use a name or address that the certificate lists.",
-    ),
-    ("CERTIFICATE_VERIFY_FAILED", "has a certificate that is not signed by the given CA. Check ca_path."),
-    ("Tls handshake failed", "rejected the TLS handshake. Check ca_path, client_cert and client_key."),
-)
 
 
 def _error_code(error: t.Any) -> str:
@@ -316,11 +331,6 @@ def _error_code(error: t.Any) -> str:
     metadata: t.Iterable[tuple[str, t.Any]] = getattr(error, "trailing_metadata", tuple)() or ()
     codes = (str(value) for key, value in metadata if key == ERROR_CODE_METADATA)
     return next((code for code in codes if code in ERRORS), "")
-
-
-def _tail(details: str) -> str:
-    """Return the cause from the details of gRPC, without the addresses before it."""
-    return details.rpartition(": ")[2].strip().rstrip(".") or "no reason given"
 
 
 def _read(path: str | None) -> bytes | None:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import grpc
 import structlog
 
-from openipu.shared.vipu.client import ERROR_CODE_METADATA
+from openipu.shared.vipu.failover import ERROR_CODE_METADATA, LEADER_METADATA
 from openipu.vipu.api.admission import Group
 from openipu.vipu.api.auth import AuthError, Caller
 from openipu.vipu.api.status import error_code, status
@@ -55,6 +55,7 @@ class Method:
 
     unauthenticated = admin_only = False
     group: Group | None = None  # None: that of the caller
+    confirm: Callable[[], None] | None = None  # raises when the result of a read may be outdated
 
     def __init__(self, path: str, handler: Any, count: Callable[[str, float], None]) -> None:
         """Describe the method of a gRPC ``handler``. ``count`` records the code and the seconds of a call."""
@@ -84,6 +85,13 @@ class Method:
                 Code.PERMISSION_DENIED,
                 f"Cannot call {self.name}: only administrators may do this. Use the key of an administrator.",
             )
+
+    def call(self, request: Any, caller: Caller) -> Any:
+        """Return the reply to a request. Raises its error, and that of ``confirm`` for a read."""
+        reply = self.behaviour(request, caller)
+        if self.confirm is not None and not self._writes:
+            self.confirm()
+        return reply
 
     def read(self, data: bytes) -> Any:
         """Return a request. Raises RuleError and DecodeError."""
@@ -126,7 +134,9 @@ class Method:
             peer = context.peer()
             _log.warning("request rejected", method=self.path, user=user, peer=peer, reason=message, party=_party(peer))
         self._debug(context, user, code.name, message, seconds)
-        context.set_trailing_metadata(((ERROR_CODE_METADATA, error_code(error)),))
+        leader = getattr(error, "leader", "")
+        metadata = ((ERROR_CODE_METADATA, error_code(error)), *(((LEADER_METADATA, leader),) if leader else ()))
+        context.set_trailing_metadata(metadata)
         return code, message
 
     def _debug(self, context: grpc.ServicerContext, user: str, code: str, message: str, seconds: float) -> None:

@@ -25,7 +25,7 @@ _PORT = click.IntRange(1, 65535)
 _FILE = click.Path(dir_okay=False)
 # name, short flag, type, help. Configuration files may set the flags of the connection too.
 _CONNECTION: tuple[tuple[str, tuple[str, ...], Any, str], ...] = (
-    ("api-host", ("-H",), str, "Host of the controller.  [default: localhost]"),
+    ("api-host", ("-H",), str, "Host of the controller, or several as HOST:PORT,HOST:PORT,….  [default: localhost]"),
     ("api-port", (), _PORT, f"Port of the controller.  [default: {CONTROLLER_PORT}]"),
     ("api-user-id", (), str, "User id, for a secure controller."),
     ("api-access-key", (), str, "Access key of the user. Prefer the environment or a file."),

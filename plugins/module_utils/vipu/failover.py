@@ -1,0 +1,99 @@
+# Copyright (c) openipu.pod contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Failover of a client between several controllers, of which one leads."""
+
+from __future__ import annotations
+
+import time
+import typing as t
+
+from .quiet_grpc import HAS_GRPC
+
+if HAS_GRPC:
+    import grpc
+
+# Trailing metadata of our controller with the stable code of an error.
+ERROR_CODE_METADATA = "openipu-error-code"
+# Trailing metadata of a controller that does not lead, with the address of the one that does.
+LEADER_METADATA = "openipu-leader"
+NOT_LEADER = "OPU624"
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5  # seconds after all controllers were called
+_READS = ("Get", "List", "Count")
+_NOT_SENT = ("failed to connect", "Connection refused", "No route to host", "Network is unreachable", "connect: ")
+
+
+def split(host: str, port: int) -> list[tuple[str, int]]:
+    """Return hosts and ports of a comma-separated list of ``host`` or ``host:port``. A bare IPv6 address has no port.
+
+    Raises ValueError for a port that is not a number.
+    """
+    found = []
+    for part in filter(None, (part.strip() for part in host.split(","))):
+        name, colon, number = part.rpartition(":")
+        has_port = colon and (part.count(":") == 1 or name.endswith("]"))
+        found.append((name, int(number)) if has_port else (part, port))
+    return found or [(host, port)]
+
+
+class Failover:
+    """Choice of the controller to call."""
+
+    def __init__(self, addresses: t.Sequence[str]) -> None:
+        """``addresses``: at least one."""
+        self._addresses = list(addresses)
+        self._current = 0
+        self._pause = _FIRST_PAUSE
+        self._tried = 0  # since the last success
+
+    @property
+    def address(self) -> str:
+        """Address of the controller to call now."""
+        return self._addresses[self._current]
+
+    def succeed(self) -> None:
+        """Stay with this controller."""
+        self._tried, self._pause = 0, _FIRST_PAUSE
+
+    def fail(self, error: t.Any, method: str, deadline: float) -> bool:
+        """Choose another controller after a failed call, and return whether to repeat the call there.
+
+        A change is repeated only when it was surely not made: by a controller that does not lead, or that was not
+        reached. ``deadline``: monotonic time after which nothing is repeated.
+        """
+        if len(self._addresses) < 2 or error.code() is not grpc.StatusCode.UNAVAILABLE:
+            return False
+        metadata = {key: str(value) for key, value in error.trailing_metadata() or ()}
+        rejected = metadata.get(ERROR_CODE_METADATA) == NOT_LEADER
+        leader = metadata.get(LEADER_METADATA, "")
+        if leader in self._addresses and leader != self.address:
+            self._current = self._addresses.index(leader)
+        else:
+            self._current = (self._current + 1) % len(self._addresses)
+        self._tried += 1
+        details = error.details() or ""
+        not_sent = any(sign in details for sign in _NOT_SENT)
+        if not (rejected or not_sent or method.startswith(_READS)):
+            return False
+        if time.monotonic() >= deadline:
+            return False
+        if self._tried >= len(self._addresses):
+            time.sleep(min(self._pause, max(deadline - time.monotonic(), 0)))
+            self._pause = min(self._pause * 2, _LONGEST_PAUSE)
+        return True
+
+
+class FailoverStub:
+    """Stub of a service whose calls go to the present controller. ``find`` returns the stub there."""
+
+    def __init__(self, find: t.Callable[[], t.Any]) -> None:
+        self._find = find
+
+    def __getattr__(self, name: str) -> t.Any:
+        """Return a method of the service."""
+
+        def call(request: t.Any, **options: t.Any) -> t.Any:
+            return getattr(self._find(), name)(request, **options)
+
+        call.__name__ = name
+        return call
