@@ -46,7 +46,7 @@ class Node:
                     *("--listen-peer-urls", self.peer_url),
                     *("--initial-advertise-peer-urls", self.peer_url),
                     *("--initial-cluster", cluster),
-                    *("--auto-compaction-mode", "revision", "--auto-compaction-retention", "1000"),
+                    *("--auto-compaction-mode", "revision", "--auto-compaction-retention", "1000000"),
                     *options,
                 ],
                 stdout=log,

@@ -27,8 +27,8 @@ from openipu.vipu.domain.specs import Removal
 from openipu.vipu.domain.state import State
 from openipu.vipu.fleet.status import AgentState, AgentStatus, DiscoveredAgent
 from openipu.vipu.lifecycle.interface import LifecycleOptions
+from openipu.vipu.server.controller import Server, Settings
 from openipu.vipu.server.initialise import initialise
-from openipu.vipu.server.main import Server, Settings
 from openipu.vipu.storage.interface import Records
 from tests.event_loop import LoopThread
 from tests.waiting import until

@@ -87,7 +87,7 @@ class Call:
         try:
             self._begin(context)
             request = method.read(self._exchanges.receive(requests, context))
-            reply = method.behaviour(request, caller)
+            reply = method.call(request, caller)
         except Exception as error:  # noqa: BLE001 - clients receive a message, never a traceback
             return method.fail(context, caller, start, error)
         method.succeed(context, caller, start, request, reply)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -80,6 +80,7 @@ class EndpointOptions:
 
     The admin endpoint has all services. With ``admin`` the user endpoint has no AdminService, unless
     ``admin_on_both``. ``public_only`` serves Graphcore's API only, without the services of this project.
+    ``confirm`` raises an error when records that were read may be outdated.
     """
 
     user: ListenAddress
@@ -92,6 +93,16 @@ class EndpointOptions:
     max_retries: int = 3
     certs: Path | None = None
     shared_certificates: bool = False
+    confirm: Callable[[], None] | None = None
+
+    def served(self) -> list[tuple[ListenAddress, list[str]]]:
+        """Return the addresses with their services: the user endpoint, then a separate admin endpoint."""
+        everything = [*PUBLIC, _TENANT, _ADMIN]
+        if self.public_only:
+            return [(self.user, list(PUBLIC))]
+        if self.admin is None:
+            return [(self.user, everything)]
+        return [(self.user, everything if self.admin_on_both else [*PUBLIC, _TENANT]), (self.admin, everything)]
 
 
 class ListenError(Exception):
@@ -136,13 +147,7 @@ class Endpoints:
 
         Raises ListenError when one cannot be bound, and then releases all of them.
         """
-        options = self._options
-        servers = [(options.user, list(self._handlers))]
-        if options.public_only:
-            servers = [(options.user, list(PUBLIC))]
-        elif options.admin is not None:
-            users = list(self._handlers) if options.admin_on_both else [*PUBLIC, _TENANT]
-            servers = [(options.user, users), (options.admin, list(self._handlers))]
+        servers = self._options.served()
         try:
             connections = connection_limit(raise_file_limit()) // len(servers)
             bound = [self._listen(address, services, connections) for address, services in servers]
@@ -186,14 +191,7 @@ class Endpoints:
                 memory.trim()
 
     def _listen(self, address: ListenAddress, services: Sequence[str], connections: int) -> ListenAddress:
-        message = MAX_ADMIN_MESSAGE if _ADMIN in services else MAX_USER_MESSAGE
-        options = (
-            *_OPTIONS,
-            ("grpc.max_receive_message_length", message),
-            ("grpc.server_handshake_timeout_ms", _HANDSHAKE_SECONDS * 1000),
-            ("grpc.max_allowed_incoming_connections", connections),
-        )
-        server = grpc.server(Immediate(), options=options)  # every handler has a pool of its own
+        server = make_server(services, connections)
         health = Health([*services, HEALTH, REFLECTION])
         guard = RequestGuard(
             self._options.authenticator,
@@ -208,21 +206,40 @@ class Endpoints:
             admission=self._admission,
             exchanges=self._exchanges,
             meters=self.meters,
+            confirm=self._options.confirm,
         )
         server.add_generic_rpc_handlers([guard])
-        try:
-            if self._options.credentials is None:
-                port = server.add_insecure_port(str(address))
-            else:
-                port = server.add_secure_port(str(address), self._options.credentials())
-        except RuntimeError:
-            port = 0
-        if not port:
-            raise ListenError(
-                f"Cannot listen on {address}: another program has that port, or this machine has no such address."
-            )
+        bound = open_port(server, address, self._options.credentials)
         self._servers.append((server, health))
-        return ListenAddress(address.host, port)
+        return bound
+
+
+def make_server(services: Sequence[str], connections: int) -> grpc.Server:
+    """Return a server with the limits of an endpoint with these services."""
+    message = MAX_ADMIN_MESSAGE if _ADMIN in services else MAX_USER_MESSAGE
+    options = (
+        *_OPTIONS,
+        ("grpc.max_receive_message_length", message),
+        ("grpc.server_handshake_timeout_ms", _HANDSHAKE_SECONDS * 1000),
+        ("grpc.max_allowed_incoming_connections", connections),
+    )
+    return grpc.server(Immediate(), options=options)  # every handler has a pool of its own
+
+
+def open_port(server: grpc.Server, address: ListenAddress, credentials: ServerCredentials | None) -> ListenAddress:
+    """Bind a server, and return the address. Raises ListenError."""
+    try:
+        if credentials is None:
+            port = server.add_insecure_port(str(address))
+        else:
+            port = server.add_secure_port(str(address), credentials())
+    except RuntimeError:
+        port = 0
+    if not port:
+        raise ListenError(
+            f"Cannot listen on {address}: another program has that port, or this machine has no such address."
+        )
+    return ListenAddress(address.host, port)
 
 
 def _user_endpoint(users: ListenAddress, administrators: ListenAddress) -> Message:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import grpc
@@ -37,11 +37,13 @@ class RequestGuard(grpc.GenericRpcHandler):  # type: ignore[misc]
         admission: Admission,
         exchanges: Exchanges,
         meters: Calls,
+        confirm: Callable[[], None] | None = None,
     ) -> None:
         """Wrap ``handlers``, a map of full service names. Without authenticator all calls are allowed.
 
         Services in ``unauthenticated`` need no credentials. ``groups``: services whose calls have limits of their
-        own; the limits of others depend on the caller. ``meters`` counts all calls.
+        own; the limits of others depend on the caller. ``meters`` counts all calls. ``confirm`` raises an error when
+        the records that a method has read may be outdated.
         """
         self._authenticator = authenticator
         self._handlers = dict(handlers)
@@ -51,6 +53,7 @@ class RequestGuard(grpc.GenericRpcHandler):  # type: ignore[misc]
         self._admission = admission
         self._exchanges = exchanges
         self._meters = meters
+        self._confirm = confirm
         self._methods: dict[str, Method] = {}
         self._immediate = Immediate()
 
@@ -96,4 +99,5 @@ class RequestGuard(grpc.GenericRpcHandler):  # type: ignore[misc]
         method.unauthenticated = service in self._unauthenticated
         method.admin_only = service in self._admin_only
         method.group = self._groups.get(service)
+        method.confirm = None if service in self._groups else self._confirm
         return method

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import datetime
 import sys
+from functools import partial
 from pathlib import Path
 
 import click
@@ -13,6 +14,7 @@ from openipu.shared.vipu.addresses import is_wildcard
 from openipu.vipu.api.endpoints import ListenAddress
 from openipu.vipu.server import options
 from openipu.vipu.storage import backup
+from openipu.vipu.storage.etcd.keys import Location
 from openipu.vipu.storage.losses import Losses
 from openipu.vipu.storage.replacement import RecordsWouldBeLostError
 from openipu.vipu.tls import load
@@ -22,6 +24,7 @@ _DAY = datetime.timedelta(days=1)
 
 @click.command("backup")
 @options.DATABASE
+@options.store
 @options.CERTS
 @click.option(
     "--keep",
@@ -29,7 +32,7 @@ _DAY = datetime.timedelta(days=1)
     help="Number of backups to keep in the folder; older ones are removed. Omit to keep all.",
 )
 @click.argument("target", type=click.Path(path_type=Path))
-def make_backup(database: Path, certs: Path, keep: int | None, target: Path) -> None:
+def make_backup(database: Path, location: Location | None, certs: Path, keep: int | None, target: Path) -> None:
     """Back up records and certificates.
 
     The controller may run. TARGET is a file, or a folder for a file with the time in its name. A backup
@@ -39,7 +42,12 @@ def make_backup(database: Path, certs: Path, keep: int | None, target: Path) -> 
         raise click.UsageError(
             f"Cannot use --keep with {str(target)!r}: it is not a folder. Pass a folder, or omit --keep."
         )
-    file, contents = backup.create(database, certs, target)
+    copy_records = None
+    if location is not None:
+        from openipu.vipu.storage import transfer
+
+        copy_records = partial(transfer.copy_records, location)
+    file, contents = backup.create(database, certs, target, copy_records)
     click.echo(f"Backup written: {file} ({contents})")
     if keep is not None:
         for old in backup.prune(target, keep):
@@ -48,13 +56,22 @@ def make_backup(database: Path, certs: Path, keep: int | None, target: Path) -> 
 
 @click.command()
 @options.DATABASE
+@options.store
 @options.CERTS
 @click.option("--records-only", is_flag=True, help="Restore the records only, not the certificates.")
 @click.option("--overwrite", is_flag=True, help=f"Rename existing files to names that end with {backup.ASIDE}.")
 @click.option("--yes", is_flag=True, help="Do not ask before partitions lose their records.")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-def restore(database: Path, certs: Path, records_only: bool, overwrite: bool, yes: bool, file: Path) -> None:
-    """Restore the backup FILE. Stop the controller first.
+def restore(
+    database: Path,
+    location: Location | None,
+    certs: Path,
+    records_only: bool,
+    overwrite: bool,
+    yes: bool,
+    file: Path,
+) -> None:
+    """Restore the backup FILE. Stop all controllers first.
 
     List partitions that the backup does not contain, or has on other IPUs or agents, and ask before their records are
     replaced. Without a terminal, --yes is required then.
@@ -75,20 +92,51 @@ def restore(database: Path, certs: Path, records_only: bool, overwrite: bool, ye
         if not accepted:
             raise RecordsWouldBeLostError(f"{problem}. The restore was cancelled. Nothing was restored.")
 
-    contents = backup.restore(file, database, None if records_only else certs, overwrite=overwrite, confirm=confirm)
-    click.echo(f"Restored: {database} ({contents})")
+    folder = None if records_only else certs
+    if location is not None:
+        from openipu.vipu.storage import transfer
+
+        contents = transfer.restore(file, location, folder, overwrite=overwrite, confirm=confirm)
+    else:
+        contents = backup.restore(file, database, folder, overwrite=overwrite, confirm=confirm)
+    click.echo(f"Restored: {location or database} ({contents})")
 
 
 @click.command()
 @options.DATABASE
-def check(database: Path) -> None:
+@options.store
+def check(database: Path, location: Location | None) -> None:
     """Check the database and count its records.
 
     Print the deployment too. The controller may run.
     """
-    contents, deployment = backup.check(database)
-    click.echo(f"Sound: {database} ({contents})")
+    if location is not None:
+        from openipu.vipu.storage import transfer
+
+        contents, deployment = transfer.check(location)
+    else:
+        contents, deployment = backup.check(database)
+    click.echo(f"Sound: {location or database} ({contents})")
     click.echo(f"Deployment: {deployment}")
+
+
+@click.command()
+@options.DATABASE
+@options.store
+@click.option("--to-database", is_flag=True, help="Copy from --store to a new --database, not the other way.")
+def migrate(database: Path, location: Location | None, to_database: bool) -> None:
+    """Copy all records from --database to --store, or back.
+
+    Stop all controllers first. The target must be empty. Agents keep their owner, and their partitions continue. The
+    source stays unchanged: do not start a controller with it again.
+    """
+    if location is None:
+        raise click.UsageError("Cannot migrate: --store is required.")
+    from openipu.vipu.storage import transfer
+
+    contents = transfer.to_database(location, database) if to_database else transfer.to_etcd(database, location)
+    source, target = (location, database) if to_database else (database, location)
+    click.echo(f"Migrated: {source} to {target} ({contents})")
 
 
 @click.command()
@@ -137,6 +185,7 @@ def certificates(certs: Path, host: str) -> None:
 
 @click.command("admin-certificate")
 @options.DATABASE
+@options.store
 @options.CERTS
 @click.option(
     "--replaces",
@@ -144,7 +193,9 @@ def certificates(certs: Path, host: str) -> None:
     help="Replaced certificate. If it is not one of the administrator, nothing changes. Omit to register in any case.",
 )
 @click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path))
-def admin_certificate(database: Path, certs: Path, replaces: Path | None, file: Path | None) -> None:
+def admin_certificate(
+    database: Path, location: Location | None, certs: Path, replaces: Path | None, file: Path | None
+) -> None:
     """Register a certificate with the first administrator.
 
     Use it when the certificate is lost, or when another authority issues certificates. Stop the controller first.
@@ -153,7 +204,7 @@ def admin_certificate(database: Path, certs: Path, replaces: Path | None, file: 
     from openipu.vipu.server import initialise
 
     file = file or Path(load.client_files(certs)["client_cert"])
-    click.echo(initialise.register(database, file, replaces))
+    click.echo(initialise.register(database, file, replaces, location))
 
 
 @click.command()
@@ -197,4 +248,4 @@ def health(
         click.echo(f"Certificates are valid until {end:%Y-%m-%d}")
 
 
-COMMANDS = (make_backup, restore, check, certificates, renew, admin_certificate, health)
+COMMANDS = (make_backup, restore, check, migrate, certificates, renew, admin_certificate, health)

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import datetime
 import signal
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -15,124 +13,27 @@ import click
 import structlog
 from click.core import ParameterSource
 
-from openipu.process import log, memory
+from openipu.process import log
 from openipu.process.failures import ProgramError, program_error
 from openipu.process.notify import notify
 from openipu.shared.vipu.addresses import is_wildcard
 from openipu.shared.vipu.client import ACCESS_KEY_METADATA, USER_ID_METADATA
 from openipu.shared.vipu.ports import CONTROLLER_PORT, DISCOVERY_PORT
 from openipu.vipu.agent_api.multicast import DISCOVERY_GROUP
-from openipu.vipu.api.auth import Authenticator
-from openipu.vipu.api.endpoints import EndpointOptions, Endpoints, ListenAddress, ListenError
-from openipu.vipu.domain.model import Kind
-from openipu.vipu.lifecycle import service
-from openipu.vipu.lifecycle.interface import Lifecycle, LifecycleOptions
-from openipu.vipu.metrics import exporter
+from openipu.vipu.api.endpoints import ListenAddress, ListenError
+from openipu.vipu.lifecycle.interface import LifecycleOptions
 from openipu.vipu.metrics.options import metrics_address, metrics_options
 from openipu.vipu.server import certificates, initialise, options
 from openipu.vipu.server.commands import COMMANDS
+from openipu.vipu.server.controller import STOP_SIGNALS, Server, Settings, addresses_text, announce
 from openipu.vipu.server.health import NotServingError
-from openipu.vipu.server.metrics import ControllerMetrics
 from openipu.vipu.storage.backup import BackupError
-from openipu.vipu.storage.interface import Records
+from openipu.vipu.storage.etcd.keys import Location
+from openipu.vipu.storage.interface import StoreError
 from openipu.vipu.storage.replacement import recover
-from openipu.vipu.storage.store import Store, StoreError
-from openipu.vipu.storage.writer import RecordWriter
 from openipu.vipu.tls import issue, load
 
-STOP_SECONDS = 5.0  # for running calls when the server stops
-
 _log = structlog.get_logger("vipu-server")
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """Settings of a controller. It is secure when it has ``credentials``."""
-
-    database: Path
-    user: ListenAddress
-    admin: ListenAddress | None = None
-    admin_on_both: bool = False
-    public_only: bool = False
-    credentials: load.ServerCredentials | None = None
-    certs: Path | None = None
-    shared_certificates: bool = False
-    default_user_id: str = ""
-    user_id_metadata: str = USER_ID_METADATA
-    access_key_metadata: str = ACCESS_KEY_METADATA
-    lifecycle: LifecycleOptions = field(default_factory=LifecycleOptions)
-    metrics: exporter.MetricsAddress | None = None
-
-
-class Server:
-    """A whole controller in this process."""
-
-    def __init__(
-        self,
-        settings: Settings,
-        make_lifecycle: Callable[[Records, LifecycleOptions], Lifecycle] = service.LifecycleService,
-    ) -> None:
-        """Read the database. Raises StoreError. ``make_lifecycle``: factory of the partition life."""
-        self.controller = RecordWriter(Store(settings.database))
-        self.lifecycle = make_lifecycle(self.controller, settings.lifecycle)
-        authenticator = None
-        if settings.credentials is not None:
-            authenticator = Authenticator(
-                lambda: self.controller.state,
-                default_user_id=settings.default_user_id,
-                user_id_metadata=settings.user_id_metadata,
-                access_key_metadata=settings.access_key_metadata,
-            )
-        self._endpoints = Endpoints(
-            self.controller,
-            self.lifecycle,
-            EndpointOptions(
-                user=settings.user,
-                admin=settings.admin,
-                admin_on_both=settings.admin_on_both,
-                public_only=settings.public_only,
-                credentials=settings.credentials,
-                authenticator=authenticator,
-                version=metadata.version("openipu"),
-                max_retries=settings.lifecycle.max_auto_reset_retries,
-                certs=settings.certs,
-                shared_certificates=settings.shared_certificates,
-            ),
-        )
-        self.controller.on_loss(self._endpoints.mark_unhealthy)
-        self.exporter: exporter.Exporter | None = None
-        if settings.metrics is not None:
-            found = ControllerMetrics(self.controller, self.lifecycle, settings.database)
-            counted = [self._endpoints.meters, self._endpoints.watches, self.controller.meters, *self.lifecycle.meters]
-            self.exporter = exporter.Exporter(settings.metrics, [found, *counted])
-
-    def start(self) -> list[ListenAddress]:
-        """Start to serve. Return the address of the user endpoint, then that of a separate admin endpoint.
-
-        Raises ListenError or OSError with a message. All parts are stopped then.
-        """
-        self.controller.start()
-        try:
-            bound = self._endpoints.bind()
-            if self.exporter is not None:
-                self.exporter.bind()
-            self.lifecycle.start()
-        except (ListenError, OSError):
-            self.stop(0)
-            raise
-        self._endpoints.start()
-        if self.exporter is not None:
-            self.exporter.start()
-        return bound
-
-    def stop(self, grace: float = STOP_SECONDS) -> None:
-        """Reject new calls, wait up to ``grace`` seconds for running ones, and close the database."""
-        self._endpoints.stop(grace)
-        if self.exporter is not None:
-            self.exporter.stop()
-        self.lifecycle.stop()
-        self.controller.stop()
-
 
 _DEFAULTS = LifecycleOptions()
 
@@ -169,6 +70,20 @@ class _Commandline(click.Group):
     "--no-admin", is_flag=True, help="Offer only the public user API, without the extensions of this implementation."
 )
 @options.DATABASE
+@options.store
+@click.option(
+    "--lease-seconds",
+    default=3,
+    show_default=True,
+    type=click.IntRange(2, 60),
+    help="Seconds after which another controller leads when this one does not respond (--store).",
+)
+@click.option(
+    "--advertise",
+    default="",
+    metavar="HOST",
+    help="Host of this controller for clients of the others (--store). Omit to use --host.",
+)
 @click.option("--init", is_flag=True, help="Create the database (with --secure an administrator too) and exit.")
 @options.SECURE
 @click.option(
@@ -262,6 +177,9 @@ def main(
     admin_on_both: bool,
     no_admin: bool,
     database: Path,
+    location: Location | None,
+    lease_seconds: int,
+    advertise: str,
     init: bool,
     secure: bool,
     tls_init: Path | None,
@@ -293,9 +211,10 @@ def main(
     log.configure(log_format, log_level)
     if context.invoked_subcommand:
         return
-    recover(database)
+    if location is None:
+        recover(database)
     if init and secure:
-        initialise.check_file(database)
+        initialise.check_file(database, location)
     if tls_init is not None:
         if is_wildcard(host) and not names:
             raise ProgramError(
@@ -316,7 +235,9 @@ def main(
         raise click.UsageError("--admin-on-both requires --admin-port or --admin-host.")
     if init:
         shared = client_certificates == "shared"
-        for line in initialise.run(database, admin or user, certs if secure else None, shared_certificate=shared):
+        for line in initialise.run(
+            database, admin or user, certs if secure else None, shared_certificate=shared, location=location
+        ):
             click.echo(line)
     if init or tls_init is not None:
         return
@@ -352,35 +273,26 @@ def main(
         ),
         metrics=metrics_address(**metrics),
     )
-    _serve(settings)
+    # Block the signals before any thread starts, so that only ``sigwait`` below receives them.
+    signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+    if location is None:
+        _serve(settings)
+    else:
+        from openipu.vipu.server.replica import Replica
+
+        if is_wildcard(host) and not advertise:
+            raise click.UsageError(f"--advertise is required with --host {host}: clients cannot use that address.")
+        Replica(settings, location, lease_seconds, advertise).run()
 
 
 def _serve(settings: Settings) -> None:
-    # Block the signals before any thread starts, so that only ``sigwait`` below receives them.
-    stop_signals = {signal.SIGTERM, signal.SIGINT}
-    signal.pthread_sigmask(signal.SIG_BLOCK, stop_signals)
     server = Server(settings)
     bound = server.start()
-    memory.reduce_collections()
-    # Log only after a successful start, so that an error of the start stays one line.
-    version = metadata.version("openipu")
-    addresses = f"{bound[0]}, for administrators on {bound[1]}" if len(bound) > 1 else f"{bound[0]}"
-    if settings.credentials is None:
-        _log.warning("not secure: every client that reaches this controller has all rights; see --secure")
-    else:
-        certificates.warn_about_users(server.controller.state.users.values(), shared=settings.shared_certificates)
-    _log.info(
-        "database verified",
-        deployment=server.controller.deployment.id,
-        epoch=server.controller.deployment.epoch,
-        records={f"{kind}s": len(server.controller.state.table(kind)) for kind in Kind},
-    )
-    if server.exporter is not None:
-        _log.info("serving metrics", url=server.exporter.listen.url)
+    announce(server, settings)
     # Scripts wait for this line.
-    click.echo(f"vipu-server {version} listening on {addresses}")
+    click.echo(f"vipu-server {metadata.version('openipu')} listening on {addresses_text(bound)}")
     notify("READY=1")
-    number = signal.sigwait(stop_signals)
+    number = signal.sigwait(STOP_SIGNALS)
     notify("STOPPING=1")
     _log.info("stopping", signal=signal.Signals(number).name)
     server.stop()

@@ -113,7 +113,8 @@ class _Places:
 class ControllerMetrics(Collector):
     """Collector that reads the controller at each scrape, in the thread of the scrape. It never blocks."""
 
-    def __init__(self, controller: RecordWriter, lifecycle: Lifecycle, database: Path) -> None:
+    def __init__(self, controller: RecordWriter, lifecycle: Lifecycle, database: Path | None) -> None:
+        """``database``: file of the records, None for another store."""
         self._controller = controller
         self._lifecycle = lifecycle
         self._database = database
@@ -141,7 +142,7 @@ class ControllerMetrics(Collector):
     def _add_store(self, samples: Samples) -> None:
         samples.add("vipu_store_revision", self._controller.events.revision)
         samples.add("vipu_store_waiting_commands", self._controller.waiting)
-        for name, suffix in _FILES.items():
+        for name, suffix in _FILES.items() if self._database else ():
             try:
                 size = Path(f"{self._database}{suffix}").stat().st_size
             except OSError:

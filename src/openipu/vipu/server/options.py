@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,7 +13,9 @@ import click
 from openipu.process.failures import ProgramError
 from openipu.shared.vipu.addresses import is_loopback, is_wildcard
 from openipu.shared.vipu.ports import CONTROLLER_PORT
-from openipu.vipu.tls import issue
+from openipu.vipu.storage.etcd import keys
+from openipu.vipu.storage.etcd.keys import Location
+from openipu.vipu.tls import issue, load
 
 HOST = click.option(
     "--host", default="127.0.0.1", show_default=True, envvar="VIPU_SERVER_HOST", help="Address of the controller."
@@ -79,6 +82,59 @@ def agent_tls(command: _Command) -> _Command:
             help=help,
         )(command)
     return command
+
+
+_STORE_FILES = (
+    ("store_tls_ca", "CA certificate of etcd, PEM. Enables TLS."),
+    ("store_tls_certificate", "Client certificate for etcd, PEM."),
+    ("store_tls_key", "Private key of --store-tls-certificate, PEM."),
+    ("store_password_file", "File with the password of --store-user."),
+)
+
+
+def store(command: _Command) -> _Command:
+    """Add the options of the store in etcd. The command receives ``location``, None for the database."""
+
+    @functools.wraps(command)
+    def with_location(*arguments: Any, **options: Any) -> Any:
+        location = _location(
+            options.pop("store"), options.pop("store_user"), *(options.pop(name) for name, _ in _STORE_FILES)
+        )
+        return command(*arguments, location=location, **options)
+
+    decorated: Any = with_location
+    for name, help in reversed(_STORE_FILES):
+        decorated = click.option(
+            f"--{name.replace('_', '-')}",
+            type=click.Path(dir_okay=False, path_type=Path),
+            envvar=f"VIPU_SERVER_{name.upper()}",
+            help=help,
+        )(decorated)
+    decorated = click.option(
+        "--store-user", default="", envvar="VIPU_SERVER_STORE_USER", help="User of etcd. Omit for no authentication."
+    )(decorated)
+    return click.option(  # type: ignore[no-any-return]
+        "--store",
+        metavar="URL",
+        envvar="VIPU_SERVER_STORE",
+        help="Store of the records, as etcd://HOST:PORT,HOST:PORT,…[/PREFIX]. Omit to use the file of --database.",
+    )(decorated)
+
+
+def _location(
+    url: str | None, user: str, ca: Path | None, certificate: Path | None, key: Path | None, password: Path | None
+) -> Location | None:
+    """Return the store in etcd. Raises UsageError, StoreError and TlsError."""
+    if url is None:
+        return None
+    if not url.startswith(keys.SCHEME):
+        raise click.UsageError(f"Cannot use --store {url!r}: it does not begin with {keys.SCHEME}.")
+    if bool(certificate) != bool(key) or (certificate and not ca):
+        raise click.UsageError("--store-tls-certificate and --store-tls-key belong together, and need --store-tls-ca.")
+    if bool(user) != bool(password):
+        raise click.UsageError("--store-user and --store-password-file belong together.")
+    secret = load.read(password).decode().strip() if password else ""
+    return keys.parse(url, keys.Tls(ca, certificate, key) if ca else None, user, secret)
 
 
 def certificate_names(host: str, names: tuple[str, ...], admin_host: str | None = None) -> list[str]:

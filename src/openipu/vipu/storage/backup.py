@@ -14,9 +14,10 @@ import shutil
 import sqlite3
 import tarfile
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
@@ -33,7 +34,7 @@ FORMAT = 1
 PATTERN = f"vipu-{8 * '[0-9]'}T{6 * '[0-9]'}.{6 * '[0-9]'}Z.tar.gz"
 ASIDE = ".before-restore"
 _DEREFERENCE = True  # an archive has the targets of links, because links are not restored
-_DATABASE, _CERTS, _MANIFEST = "vipu-server.db", "certs", "backup.json"
+DATABASE, CERTS, _MANIFEST = "vipu-server.db", "certs", "backup.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,42 +57,46 @@ def check(database: Path) -> tuple[Contents, str]:
     """Return contents and deployment id of a database, which may be in use. Raises BackupError and StoreError."""
     try:
         with tempfile.TemporaryDirectory() as folder:
-            copy = Path(folder) / _DATABASE
+            copy = Path(folder) / DATABASE
             _copy(database, copy)
-            contents = _contents(copy)
+            contents = contents_of(copy)
             with closing(Store(copy)) as store:
                 return contents, store.deployment_id()
     except (OSError, sqlite3.Error) as error:
-        raise BackupError(f"Cannot read database {str(database)!r}: {_reason(error)}.") from None
+        raise BackupError(f"Cannot read database {str(database)!r}: {reason_of(error)}.") from None
 
 
-def create(database: Path, certs: Path, target: Path) -> tuple[Path, Contents]:
+def create(
+    database: Path, certs: Path, target: Path, copy_records: Callable[[Path], None] | None = None
+) -> tuple[Path, Contents]:
     """Back up a controller, which may be running; return the path of the archive and its contents.
 
-    ``target`` is a file, or a folder for a file with the time in its name. ``certs`` may be missing.
+    ``copy_records`` writes the records of another store into a new database. ``target`` is a file, or a folder for a
+    file with the time in its name. ``certs`` may be missing.
     Raises BackupError and StoreError, and leaves no partial backup.
     """
     if target.is_dir():
         target = target / f"vipu-{datetime.datetime.now(datetime.UTC):%Y%m%dT%H%M%S.%fZ}.tar.gz"
     try:
-        recover(database)
+        if copy_records is None:
+            recover(database)
         with tempfile.TemporaryDirectory(prefix=".backup.", dir=target.parent) as folder:
-            copy, archive, again = (Path(folder) / name for name in (_DATABASE, "archive", "again"))
-            _copy(database, copy)
-            contents = _contents(copy)
+            copy, archive, again = (Path(folder) / name for name in (DATABASE, "archive", "again"))
+            (copy_records or partial(_copy, database))(copy)
+            contents = contents_of(copy)
             manifest = Path(folder) / _MANIFEST
             manifest.write_text(json.dumps({"format": FORMAT, "contents": asdict(contents)}))
-            files = {_MANIFEST: manifest, _DATABASE: copy, **_certificates(certs)}
+            files = {_MANIFEST: manifest, DATABASE: copy, **_certificates(certs)}
             _pack(files, archive)
             again.mkdir()
-            _unpack(archive, again, again)
+            unpack(archive, again, again)
             if {str(path.relative_to(again)) for path in again.rglob("*") if path.is_file()} != files.keys():
                 raise BackupError(f"Cannot back up {str(certs)!r}: it changed meanwhile. Try again.")
             archive.replace(target)
             sync_folder(target.parent)
     except (OSError, sqlite3.Error) as error:
         raise BackupError(
-            f"Cannot back up {str(database)!r} to {str(target)!r}: {_reason(error)}. "
+            f"Cannot back up {str(database)!r} to {str(target)!r}: {reason_of(error)}. "
             "No backup was created. Older backups are unchanged."
         ) from None
     return target, contents
@@ -109,7 +114,7 @@ def _certificates(certs: Path) -> dict[str, Path]:
             raise BackupError(
                 f"Cannot back up certificate {str(path)!r}: it is a link to a missing file. Correct or remove the link."
             ) from None
-        files[str(_CERTS / path.relative_to(certs))] = path
+        files[str(CERTS / path.relative_to(certs))] = path
     return files
 
 
@@ -138,7 +143,7 @@ def prune(folder: Path, keep: int) -> list[Path]:
         try:
             file.unlink()
         except OSError as error:
-            raise BackupError(f"Cannot remove old backup {str(file)!r}: {_reason(error)}.") from None
+            raise BackupError(f"Cannot remove old backup {str(file)!r}: {reason_of(error)}.") from None
     return old
 
 
@@ -169,23 +174,18 @@ def restore(
             parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with Replacement(database) as replacement:
             records, keys = replacement.folder(database), replacement.folder(certs or database)
-            expected = _unpack(archive, records, keys)
-            contents = _contents(records / _DATABASE)
-            if asdict(contents) != expected:
-                raise BackupError(
-                    f"Cannot restore {str(archive)!r}: it is damaged, records are missing. Use another backup."
-                )
-            with closing(Store(records / _DATABASE)) as store:
+            contents = read_archive(archive, records, keys)
+            with closing(Store(records / DATABASE)) as store:
                 # Its epochs and revisions may have been used again after the backup.
                 store.reset_revisions(position.read(database, replacement.folder(database)))
                 restored = store.load()
-            moves = list(_moves_aside(database, records / "old", ("-wal", "-shm", SUFFIX, "")))
-            moves.append((records / _DATABASE, database))
-            if certs and (keys / _CERTS).is_dir():
-                moves += [*_moves_aside(certs, keys / "old"), (keys / _CERTS, certs)]
+            moves = list(moves_aside(database, records / "old", ("-wal", "-shm", SUFFIX, "")))
+            moves.append((records / DATABASE, database))
+            if certs and (keys / CERTS).is_dir():
+                moves += [*moves_aside(certs, keys / "old"), (keys / CERTS, certs)]
             with ExitStack() as locked:
                 # No controller can start with restored records before the certificates are restored too.
-                for file in (database, records / _DATABASE):
+                for file in (database, records / DATABASE):
                     if file.exists():
                         locked.enter_context(closing(DatabaseFile(file)))
                 if database.exists() and (lost := losses.find(database, restored, replacement.folder(database))):
@@ -193,19 +193,28 @@ def restore(
                 replacement.move(moves)
     except (OSError, sqlite3.Error) as error:
         raise BackupError(
-            f"Cannot restore {str(archive)!r} to {str(database)!r}: {_reason(error)}. Nothing was restored."
+            f"Cannot restore {str(archive)!r} to {str(database)!r}: {reason_of(error)}. Nothing was restored."
         ) from None
     return contents
 
 
-def _unpack(archive: Path, records: Path, keys: Path) -> object:
+def read_archive(archive: Path, records: Path, keys: Path) -> Contents:
+    """Unpack a backup and return its contents. Raises BackupError when records are missing."""
+    expected = unpack(archive, records, keys)
+    contents = contents_of(records / DATABASE)
+    if asdict(contents) != expected:
+        raise BackupError(f"Cannot restore {str(archive)!r}: it is damaged, records are missing. Use another backup.")
+    return contents
+
+
+def unpack(archive: Path, records: Path, keys: Path) -> object:
     """Unpack records and certificates next to their destinations; return the contents listed in the manifest."""
     try:
         with tarfile.open(archive) as tar:
             for member in tar:
                 path = _relative_path(member)
                 if path is not None:
-                    _extract(tar, member, (keys if path.parts[0] == _CERTS else records) / path)
+                    _extract(tar, member, (keys if path.parts[0] == CERTS else records) / path)
         return _read_manifest(records / _MANIFEST, archive)
     except (tarfile.TarError, EOFError, FileNotFoundError, FileExistsError, ValueError):
         if not archive.exists():
@@ -219,7 +228,7 @@ def _unpack(archive: Path, records: Path, keys: Path) -> object:
 def _relative_path(member: tarfile.TarInfo) -> Path | None:
     """Return the relative path of a file of a backup; None for other members."""
     path = Path(member.name)
-    known = member.name in (_DATABASE, _MANIFEST) or (path.parts[0] == _CERTS and len(path.parts) > 1)
+    known = member.name in (DATABASE, _MANIFEST) or (path.parts[0] == CERTS and len(path.parts) > 1)
     return path if known and member.isfile() and ".." not in path.parts else None
 
 
@@ -254,7 +263,7 @@ def _read_manifest(file: Path, archive: Path) -> object:
     return manifest["contents"]
 
 
-def _moves_aside(path: Path, old: Path, suffixes: Sequence[str] = ("",)) -> Iterator[Move]:
+def moves_aside(path: Path, old: Path, suffixes: Sequence[str] = ("",)) -> Iterator[Move]:
     """Yield the moves that keep a file or folder under another name. What an earlier restore kept moves to ``old``."""
     for suffix in suffixes:
         current, aside = Path(f"{path}{suffix}"), Path(f"{path}{ASIDE}{suffix}")
@@ -280,7 +289,7 @@ def _copy(database: Path, copy: Path) -> None:
         source.backup(target)
 
 
-def _contents(copy: Path) -> Contents:
+def contents_of(copy: Path) -> Contents:
     """Return the contents of a copy that is not in use; raises StoreError when it is damaged."""
     with closing(Store(copy)) as store:
         state = store.load()
@@ -289,5 +298,6 @@ def _contents(copy: Path) -> Contents:
     )
 
 
-def _reason(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
+    """Return the cause of an error as a clause."""
     return ((isinstance(error, OSError) and error.strerror) or str(error)).lower()

@@ -50,6 +50,8 @@ class NotLeaderError(StoreError):
             or "Cannot complete the call: this controller no longer leads. A change may or may not have been made. "
             "Read the object again from the new leader."
         )
+        if not message:
+            self.error_code = "OPU625"
         self.leader = leader
 
 
@@ -98,7 +100,7 @@ class RecordStore(Protocol):
         """Complete delayed work, when no transaction is to be committed for a while."""
 
     def close(self) -> None:
-        """Let other processes write the records. Repeated calls have no effect."""
+        """Release the records for other processes. Repeated calls have no effect."""
 
 
 class Records(Protocol):

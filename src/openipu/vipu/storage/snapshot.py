@@ -25,6 +25,12 @@ class Snapshot:
     deployment: Deployment
     revision: int
 
+    def state(self) -> State:
+        """Return the records with their indexes."""
+        state = State()
+        state.apply(Put(record) for record in self.records)
+        return state
+
     def restored(self, after: Position) -> Snapshot:
         """Return the snapshot with a new epoch and revision, because later changes may be missing.
 

@@ -11,7 +11,7 @@ Keys, below a prefix:
 
 * ``leader``: addresses of the leading controller, with its lease
 * ``meta``: version of this format, id of the deployment, epoch
-* ``head``: last revision, sum of all checksums, number of staged parts
+* ``head``: last revision, sum of all checksums, number of staged parts, token of the leader that wrote it
 * ``records/<kind>/<id>``: a record with its checksum
 * ``revisions/<revision>/<part>``: objects that the revision changed
 * ``staged/<part>``: operations of a large transaction

@@ -20,7 +20,10 @@ _CHANNEL = (
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),
     ("grpc.enable_http_proxy", 0),
-    ("grpc.enable_retries", 0),  # a call that may have been executed is repeated by the caller, who can tell
+    (
+        "grpc.enable_retries",
+        0,
+    ),  # only callers compare results
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.min_reconnect_backoff_ms", 500),
     ("grpc.max_reconnect_backoff_ms", 1000),

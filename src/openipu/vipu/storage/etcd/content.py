@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from aetcd import rpc
 
 from openipu.vipu.domain.deployment import Deployment
-from openipu.vipu.domain.model import Change, Delete, Kind
+from openipu.vipu.domain.history import changed_objects
+from openipu.vipu.domain.model import Kind, Put
 from openipu.vipu.domain.state import State
 from openipu.vipu.storage import event_log, snapshot
 from openipu.vipu.storage.checksums import checksum, of_records
@@ -140,16 +141,14 @@ class Exclusive:
         meta, head = self._content.meta, self._content.head
         return Position(meta["epoch"] if meta else 0, head["revision"] if head else 0) if meta or head else UNKNOWN
 
-    def change(self, changes: list[Change], state: State) -> None:
-        """Write changes that have just been applied to ``state``. Raises StoreError."""
-        stored, events = load(self._content)[1:]
+    def put(self, change: Put, state: State) -> None:
+        """Write a record into ``state`` and the store. Raises StoreError."""
+        _, stored, events = load(self._content)
+        before = state.copy()
+        state.apply([change])
         transaction = EtcdTransaction(self._writer, self._keys, stored)
-        transaction.add(changes, state)
-        keys = [
-            (change.kind, change.id) if isinstance(change, Delete) else (change.record.kind, change.record.id)
-            for change in changes
-        ]
-        transaction.log(events, dict.fromkeys(keys))
+        transaction.add([change], state)
+        transaction.log(events, changed_objects(before, state, [change]))
         transaction.commit()
 
     def replace(self, new: Snapshot) -> None:

@@ -105,7 +105,7 @@ class Leadership:
                 callback()
 
     def resign(self) -> None:
-        """Let another controller lead at once. Nothing may be written afterwards. Repeated calls have no effect."""
+        """End the leadership, so that another controller leads at once. Repeated calls have no effect."""
         self._stopping.set()
         if self._thread.is_alive():
             self._thread.join()

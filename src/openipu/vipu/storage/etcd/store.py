@@ -84,7 +84,7 @@ class EtcdStore:
         """Do nothing: no work is delayed."""
 
     def close(self) -> None:
-        """Let another controller lead. Repeated calls have no effect."""
+        """Give up the leadership. Repeated calls have no effect."""
         self._mirror.stop()
         self._leadership.resign()
         self._writer.close()

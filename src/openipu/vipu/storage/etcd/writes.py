@@ -88,7 +88,8 @@ class GuardedWriter:
         self._move_head(head, [_delete(self._keys.staged, end_of(self._keys.staged))])
 
     def _move_head(self, head: dict[str, Any], operations: Sequence[Any]) -> None:
-        self._head_revision = self._write([*operations, _put(self._keys.head, json.dumps(head))], json.dumps(head))
+        value = json.dumps({**head, "leader": self._leadership.token})
+        self._head_revision = self._write([*operations, _put(self._keys.head, value)], value)
 
     def _write(self, operations: Sequence[Any], head: str = "") -> int:
         """Execute operations of etcd, and return its revision. ``head``: value if they change it.

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A whole controller: its settings, and the parts that it connects."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from importlib import metadata
+from pathlib import Path
+
+import structlog
+
+from openipu.process import memory
+from openipu.shared.vipu.client import ACCESS_KEY_METADATA, USER_ID_METADATA
+from openipu.vipu.api.auth import Authenticator
+from openipu.vipu.api.endpoints import EndpointOptions, Endpoints, ListenAddress, ListenError
+from openipu.vipu.domain.model import Kind
+from openipu.vipu.lifecycle import service
+from openipu.vipu.lifecycle.interface import Lifecycle, LifecycleOptions
+from openipu.vipu.metrics import exporter
+from openipu.vipu.server import certificates
+from openipu.vipu.server.metrics import ControllerMetrics
+from openipu.vipu.storage.interface import Records, RecordStore
+from openipu.vipu.storage.store import Store
+from openipu.vipu.storage.writer import RecordWriter
+from openipu.vipu.tls import load
+
+STOP_SIGNALS = frozenset({signal.SIGTERM, signal.SIGINT})
+STOP_SECONDS = 5.0  # for running calls when the server stops
+
+_log = structlog.get_logger("vipu-server")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Settings of a controller. It is secure when it has ``credentials``."""
+
+    database: Path
+    user: ListenAddress
+    admin: ListenAddress | None = None
+    admin_on_both: bool = False
+    public_only: bool = False
+    credentials: load.ServerCredentials | None = None
+    certs: Path | None = None
+    shared_certificates: bool = False
+    default_user_id: str = ""
+    user_id_metadata: str = USER_ID_METADATA
+    access_key_metadata: str = ACCESS_KEY_METADATA
+    lifecycle: LifecycleOptions = field(default_factory=LifecycleOptions)
+    metrics: exporter.MetricsAddress | None = None
+
+    def endpoints(self, confirm: Callable[[], None] | None = None) -> EndpointOptions:
+        """Return the options of the endpoints, without an authenticator. ``confirm``: see there."""
+        return EndpointOptions(
+            user=self.user,
+            admin=self.admin,
+            admin_on_both=self.admin_on_both,
+            public_only=self.public_only,
+            credentials=self.credentials,
+            version=metadata.version("openipu"),
+            max_retries=self.lifecycle.max_auto_reset_retries,
+            certs=self.certs,
+            shared_certificates=self.shared_certificates,
+            confirm=confirm,
+        )
+
+
+class Server:
+    """A whole controller in this process."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        make_lifecycle: Callable[[Records, LifecycleOptions], Lifecycle] = service.LifecycleService,
+        store: RecordStore | None = None,
+        confirm: Callable[[], None] | None = None,
+    ) -> None:
+        """Read the records. Raises StoreError.
+
+        ``make_lifecycle``: factory of the partition life. ``store``: another one than the database. ``confirm``
+        raises an error when records that were read may be outdated.
+        """
+        self.controller = RecordWriter(store or Store(settings.database))
+        self.lifecycle = make_lifecycle(self.controller, settings.lifecycle)
+        authenticator = None
+        if settings.credentials is not None:
+            authenticator = Authenticator(
+                lambda: self.controller.state,
+                default_user_id=settings.default_user_id,
+                user_id_metadata=settings.user_id_metadata,
+                access_key_metadata=settings.access_key_metadata,
+            )
+        self._endpoints = Endpoints(
+            self.controller,
+            self.lifecycle,
+            replace(settings.endpoints(confirm), authenticator=authenticator),
+        )
+        self.controller.on_loss(self._endpoints.mark_unhealthy)
+        self.exporter: exporter.Exporter | None = None
+        if settings.metrics is not None:
+            found = ControllerMetrics(self.controller, self.lifecycle, None if store else settings.database)
+            counted = [self._endpoints.meters, self._endpoints.watches, self.controller.meters, *self.lifecycle.meters]
+            self.exporter = exporter.Exporter(settings.metrics, [found, *counted])
+
+    def start(self) -> list[ListenAddress]:
+        """Start to serve. Return the address of the user endpoint, then that of a separate admin endpoint.
+
+        Raises ListenError or OSError with a message. All parts are stopped then.
+        """
+        self.controller.start()
+        try:
+            bound = self._endpoints.bind()
+            if self.exporter is not None:
+                self.exporter.bind()
+            self.lifecycle.start()
+        except (ListenError, OSError):
+            self.stop(0)
+            raise
+        self._endpoints.start()
+        if self.exporter is not None:
+            self.exporter.start()
+        return bound
+
+    def stop(self, grace: float = STOP_SECONDS) -> None:
+        """Reject new calls, wait up to ``grace`` seconds for running ones, and close the database."""
+        self._endpoints.stop(grace)
+        if self.exporter is not None:
+            self.exporter.stop()
+        self.lifecycle.stop()
+        self.controller.stop()
+
+
+def addresses_text(bound: list[ListenAddress]) -> str:
+    """Return the addresses for the line that scripts wait for."""
+    return f"{bound[0]}, for administrators on {bound[1]}" if len(bound) > 1 else f"{bound[0]}"
+
+
+def announce(server: Server, settings: Settings) -> None:
+    """Log what the controller serves, after a successful start, so that an error of the start stays one line."""
+    memory.reduce_collections()
+    if settings.credentials is None:
+        _log.warning("not secure: every client that reaches this controller has all rights; see --secure")
+    else:
+        certificates.warn_about_users(server.controller.state.users.values(), shared=settings.shared_certificates)
+    _log.info(
+        "database verified",
+        deployment=server.controller.deployment.id,
+        epoch=server.controller.deployment.epoch,
+        records={f"{kind}s": len(server.controller.state.table(kind)) for kind in Kind},
+    )
+    if server.exporter is not None:
+        _log.info("serving metrics", url=server.exporter.listen.url)

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One of several controllers on etcd: it follows the records, leads, and follows again when it has lost that."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from dataclasses import replace
+from importlib import metadata
+
+import click
+import structlog
+
+from openipu.process.notify import notify
+from openipu.vipu.api.endpoints import ListenAddress
+from openipu.vipu.api.standby import StandbyEndpoints
+from openipu.vipu.server.controller import STOP_SIGNALS, Server, Settings, addresses_text, announce
+from openipu.vipu.storage.etcd import mirror
+from openipu.vipu.storage.etcd.client import EtcdClient, EtcdError
+from openipu.vipu.storage.etcd.election import Leadership
+from openipu.vipu.storage.etcd.keys import Keys, Location
+from openipu.vipu.storage.etcd.store import EtcdStore, check_version
+from openipu.vipu.storage.interface import NotLeaderError, StoreError
+
+_POLL_SECONDS = 0.1  # between two looks at the leader key of the mirror, and at the loss of leadership
+_START_SECONDS = 30.0  # for etcd to respond at the start
+
+_log = structlog.get_logger("vipu-server")
+
+
+class Replica:
+    """This process as a controller on etcd."""
+
+    def __init__(self, settings: Settings, location: Location, ttl: int, advertise: str) -> None:
+        """Prepare to follow. ``ttl``: seconds of the lease. ``advertise``: host for clients, empty for the bound one.
+
+        Raises StoreError and TlsError.
+        """
+        self._settings = settings
+        self._location = location
+        self._ttl = ttl
+        self._advertise = advertise
+        self._client = EtcdClient(location)
+        self._keys = Keys(location.prefix)
+        self._mirror = mirror.Mirror(self._client, self._keys)
+        self._stop = StopSignals()
+
+    def run(self) -> None:
+        """Follow and lead until a stop signal. Raises StoreError and ListenError.
+
+        A leader that has lost the lease starts its program again: nothing of its work can continue then.
+        """
+        standby = StandbyEndpoints(self._settings.endpoints(), self._leader_address)
+        bound = standby.bind()
+        standby.start()
+        try:
+            if not self._read():
+                return
+            click.echo(f"vipu-server {metadata.version('openipu')} listening on {addresses_text(bound)}")
+            notify("READY=1")
+            leadership = Leadership(self._client, self._keys, self._addresses(bound), self._ttl)
+            if not self._follow(leadership):
+                return
+        finally:
+            standby.stop()
+        self._lead(leadership, bound)
+
+    def _read(self) -> bool:
+        """Read the records. Return false after a stop signal. Raises StoreError when etcd does not respond."""
+        waited = 0.0
+        while True:
+            try:
+                self._mirror.start()
+                check_version(self._mirror.content)
+            except EtcdError as error:
+                if waited >= _START_SECONDS:
+                    raise StoreError(
+                        f"Cannot use the store {str(self._location)!r}: {error.details}. Check the addresses, that "
+                        "etcd runs there, and the options for TLS and users."
+                    ) from None
+                waited += 1.0
+                if self._stop.wait(1.0):
+                    return False
+            else:
+                return True
+
+    def _follow(self, leadership: Leadership) -> bool:
+        """Return true when this controller leads, and false after a stop signal. Raises StoreError."""
+        _log.info("following", leader=self._leader_address(0))
+        while not self._stop.wait(_POLL_SECONDS):
+            if self._mirror.wait(lambda content: content.leader is None, 0):
+                try:
+                    if leadership.campaign():
+                        return True
+                except EtcdError as error:
+                    _log.warning("election failed", reason=error.details)
+        self._mirror.stop()
+        self._client.close()
+        return False
+
+    def _lead(self, leadership: Leadership, bound: list[ListenAddress]) -> None:
+        lost = threading.Event()
+        leadership.on_loss(lost.set)
+        admin = bound[1] if len(bound) > 1 else None
+        settings = replace(self._settings, user=bound[0], admin=admin)
+        server = None
+        try:
+            store = EtcdStore(self._client, self._keys, self._mirror, leadership)
+            server = Server(settings, store=store, confirm=leadership.check)
+            server.start()
+        except NotLeaderError:
+            restart()
+        except BaseException:
+            leadership.resign()
+            raise
+        assert server is not None
+        announce(server, settings)
+        _log.info("leading", epoch=server.controller.deployment.epoch)
+        while not self._stop.wait(_POLL_SECONDS):
+            if lost.is_set():
+                restart()
+        server.stop()
+        _log.info("stopped")
+
+    def _addresses(self, bound: list[ListenAddress]) -> dict[str, str]:
+        named = [replace(each, host=self._advertise or each.host) for each in bound]
+        return {"user": str(named[0]), "admin": str(named[-1])}
+
+    def _leader_address(self, number: int) -> str:
+        leader = self._mirror.content.leader
+        return leader.addresses.get("admin" if number else "user", "") if leader else ""
+
+
+def restart() -> None:
+    """Replace this process by a new run of its program, with the same process id and command line."""
+    _log.warning("starting again as a follower")
+    os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606
+
+
+class StopSignals:
+    """Stop signals of this process, which must be blocked in all threads.
+
+    ``sigtimedwait`` cannot be used: in Python 3.11, it returns a random signal after a pause of the process.
+    """
+
+    def __init__(self) -> None:
+        """Wait for the first signal, in a thread."""
+        self._received = threading.Event()
+        threading.Thread(target=self._run, name="signals", daemon=True).start()
+
+    def wait(self, seconds: float) -> bool:
+        """Return whether a signal arrives within ``seconds``."""
+        return self._received.wait(seconds)
+
+    def _run(self) -> None:
+        number = signal.sigwait(STOP_SIGNALS)
+        notify("STOPPING=1")
+        _log.info("stopping", signal=signal.Signals(number).name)
+        self._received.set()

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Controllers on one etcd as processes, each behind a relay to its nodes that can be cut."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from openipu.shared.vipu.contract import admin, virmgrpc
+from tests.integration.vipu_servers import environment, run
+from tests.ports import free_port
+from tests.waiting import until
+
+SERVER, UNFENCED = "openipu.vipu.server.main", "tests.ha.unfenced"
+START_SECONDS = 90.0  # of processes on a busy machine
+
+
+class Relay:
+    """Process between a controller and all nodes of etcd."""
+
+    def __init__(self, targets: Sequence[str]) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tests.integration.faults.relay", *targets],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stdout is not None
+        self.ports = [int(port) for port in self.process.stdout.readline().split()]
+
+    def cut(self) -> None:
+        """Lose all packets, with open connections."""
+        self.process.send_signal(signal.SIGSTOP)
+
+    def heal(self) -> None:
+        self.process.send_signal(signal.SIGCONT)
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
+class Controller:
+    """Process of one controller on a port that it keeps."""
+
+    def __init__(
+        self, name: str, folder: Path, targets: Sequence[str], prefix: str, module: str, *options: str
+    ) -> None:
+        self.name = name
+        self.port = free_port()
+        self.relay = Relay(targets)
+        url = "etcd://" + ",".join(f"127.0.0.1:{port}" for port in self.relay.ports) + prefix
+        self._command = [sys.executable, "-m", module, "--port", str(self.port), "--store", url, *options]
+        self.log = folder / f"{name}.log"
+        self.process: subprocess.Popen[bytes] | None = None
+        self.paused = False
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(self._command, stdout=log, stderr=log, env=environment())
+
+    def kill(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+    def pause(self) -> None:
+        assert self.process is not None
+        self.process.send_signal(signal.SIGSTOP)
+        self.paused = True
+
+    def resume(self) -> None:
+        assert self.process is not None
+        self.process.send_signal(signal.SIGCONT)
+        self.paused = False
+
+    def stop(self) -> int:
+        """Stop it as a service manager does, and return the exit status."""
+        assert self.process is not None
+        self.process.terminate()
+        status = self.process.wait(30)
+        self.process = None
+        return status
+
+    def health(self) -> int | None:
+        """Return the status of the health service, None without a response."""
+        with grpc.insecure_channel(self.address) as channel:
+            try:
+                reply = health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=1)
+            except grpc.RpcError:
+                return None
+        return int(reply.status)
+
+    def leads(self) -> bool:
+        return self.health() == health_pb2.HealthCheckResponse.SERVING
+
+    def follows(self) -> bool:
+        return self.health() == health_pb2.HealthCheckResponse.NOT_SERVING
+
+
+class Controllers:
+    """Several controllers on the prefix of one etcd, initialised and running."""
+
+    def __init__(
+        self, folder: Path, store: str, count: int = 3, module: str = SERVER, options: Sequence[str] = ()
+    ) -> None:
+        match = re.fullmatch(r"etcd://([^/]+)(/.*)?", store)
+        assert match
+        targets, prefix = match[1].split(","), match[2] or ""
+        created = run("--init", "--store", store)
+        assert created.returncode == 0, created.stderr
+        self.store = store
+        self.all = [Controller(f"c{n}", folder, targets, prefix, module, *options) for n in range(count)]
+        try:
+            for controller in self.all:
+                controller.start()
+            self.wait_leader()
+            until(lambda: all(each.leads() or each.follows() for each in self.all), START_SECONDS, "all respond")
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def addresses(self) -> list[str]:
+        return [each.address for each in self.all]
+
+    def leader(self) -> Controller | None:
+        """Return the controller that serves and is not paused."""
+        return next((each for each in self.all if each.process and not each.paused and each.leads()), None)
+
+    def wait_leader(self, seconds: float = START_SECONDS) -> Controller:
+        found: Controller = until(self.leader, seconds, lambda: f"a controller leads: {self.logs()}")
+        return found
+
+    def logs(self) -> str:
+        return "\n".join(f"{each.name}: {each.log.read_text()[-1500:]}" for each in self.all if each.log.exists())
+
+    def close(self) -> None:
+        for each in self.all:
+            each.kill()
+            each.relay.close()
+
+
+def put_rack(address: str, agents: Sequence[object]) -> None:
+    """Apply agents, cluster cl0 and allocation a1 with all of them."""
+    names = [agent.id for agent in agents]  # type: ignore[attr-defined]
+    with grpc.insecure_channel(address) as channel:
+        reply = admin.stub(channel, "AdminService").Apply(
+            admin.ApplyRequest(
+                agents=agents,
+                clusters=[admin.ClusterSpec(id="cl0", agent_ids=names, ipu_link_topology=2)],
+                allocations=[admin.AllocationSpec(id="a1", cluster_id="cl0", agent_ids=names)],
+            ),
+            timeout=30,
+        )
+    assert reply.applied, reply.results
+
+
+def create(address: str, id: str, size: int = 1, timeout: float = 10) -> None:
+    """Create a partition. Raises grpc.RpcError."""
+    requirements = virmgrpc.PartitionRequirements(id=id, size=size, allocation_id="a1")
+    with grpc.insecure_channel(address) as channel:
+        virmgrpc.stub(channel, "UserService").CreatePartition(
+            virmgrpc.CreatePartitionRequest(requirements=requirements), timeout=timeout
+        )
+
+
+def listed(address: str) -> dict[str, int]:
+    """Return the sizes of all partitions."""
+    with grpc.insecure_channel(address) as channel:
+        reply = virmgrpc.stub(channel, "UserService").ListPartitions(virmgrpc.ListPartitionsRequest(), timeout=10)
+    return {each.id: len(each.spec.ipus) for each in reply.partitions}
+
+
+def seconds_until(condition: object, limit: float, what: str) -> float:
+    """Return the seconds until a condition is true."""
+    start = time.monotonic()
+    until(condition, limit, what)  # type: ignore[arg-type]
+    return time.monotonic() - start

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Controllers on etcd: one leads, the others reject calls and take over."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import grpc
+import pytest
+
+from openipu.shared.vipu.client import Client, Connection
+from openipu.shared.vipu.contract import admin
+from openipu.shared.vipu.failover import LEADER_METADATA
+from tests.ha.controllers import Controllers, listed
+from tests.integration.vipu_servers import environment, run
+from tests.waiting import until
+
+
+def add(address: str, id: str) -> None:
+    """Register an agent that nothing listens for. Raises grpc.RpcError."""
+    with grpc.insecure_channel(address) as channel:
+        agent = admin.AgentSpec(id=id, host=f"{id}.invalid")
+        reply = admin.stub(channel, "AdminService").Apply(admin.ApplyRequest(agents=[agent]), timeout=20)
+    assert reply.applied, reply.results
+
+
+def agents(address: str) -> set[str]:
+    with grpc.insecure_channel(address) as channel:
+        reply = admin.stub(channel, "AdminService").ListAgents(admin.ListAgentsRequest(), timeout=20)
+    return {agent.spec.id for agent in reply.agents}
+
+
+@pytest.fixture
+def controllers(url: str, tmp_path: Path) -> Iterator[Controllers]:
+    made = Controllers(tmp_path, url)
+    yield made
+    made.close()
+
+
+def test_followers_name_the_leader(controllers: Controllers) -> None:
+    leader = controllers.wait_leader()
+    followers = [each for each in controllers.all if each is not leader]
+    assert all(each.follows() for each in followers)
+    with pytest.raises(grpc.RpcError) as error:
+        listed(followers[0].address)
+    assert error.value.code() is grpc.StatusCode.UNAVAILABLE
+    assert error.value.details().endswith(f"Call {leader.address}.")
+    assert dict(error.value.trailing_metadata())[LEADER_METADATA] == leader.address
+    assert listed(leader.address) == {}
+
+
+@pytest.mark.parametrize("end", ["kill", "stop", "pause", "cut"])
+def test_another_controller_takes_over(controllers: Controllers, end: str) -> None:
+    former = controllers.wait_leader()
+    add(former.address, "before")
+    ends: dict[str, Callable[[], object]] = {
+        "kill": former.kill,
+        "stop": former.stop,
+        "pause": former.pause,
+        "cut": former.relay.cut,
+    }
+    ends[end]()
+    leader = until(lambda: (each := controllers.leader()) and each is not former and each, 60, controllers.logs)
+    assert agents(leader.address) == {"before"}
+    add(leader.address, "after")
+    if end == "pause":
+        former.resume()
+    if end == "cut":
+        former.relay.heal()
+    if end in ("pause", "cut"):
+        until(former.follows, 90, "the former leader follows")
+        with pytest.raises(grpc.RpcError):
+            add(former.address, "late")
+    assert agents(leader.address) == {"before", "after"}
+
+
+def test_a_store_without_records_is_rejected(url: str) -> None:
+    ended = run("--store", url, "--port", "0")
+    assert ended.returncode == 1
+    assert "Create them with 'vipu-server --init --store" in ended.stderr
+
+
+def test_a_store_without_etcd_is_rejected() -> None:
+    ended = run("--init", "--store", "etcd://127.0.0.1:9")
+    assert ended.returncode == 1
+    assert "no node responds" in ended.stderr
+
+
+def test_clients_with_several_addresses_follow_the_leader(controllers: Controllers) -> None:
+    leader = controllers.wait_leader()
+    others = [each.address for each in controllers.all if each is not leader]
+    connection = Connection(host=",".join([*others, leader.address]), timeout=60)
+    with Client(connection) as client:
+        assert client.call(client.admin.ListAgents, admin.ListAgentsRequest()).agents == []
+        leader.kill()
+        agent = admin.AgentSpec(id="new", host="new.invalid")
+        assert client.call(client.admin.Apply, admin.ApplyRequest(agents=[agent])).applied
+    listed = subprocess.run(
+        [sys.executable, "-m", "openipu.vipu.cli.admin", "list", "agents", "-H", connection.host],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=environment(),
+    )
+    assert "new.invalid" in listed.stdout, listed.stderr
