@@ -128,6 +128,9 @@ ERRORS: dict[str, ErrorClass] = {
     ),
     "OPU801": ErrorClass("Invalid fault", "The fault does not exist or does not fit.", "Run twin fault --help."),
     "OPU802": ErrorClass("Invalid cabling of the twin", "A port does not exist or is in use.", "Name another port."),
+    "OPU804": ErrorClass(
+        "Rehearsal failed", "The rehearsal of a POD could not run to its end.", "Follow the message and the named log."
+    ),
     "OPU803": ErrorClass(
         "Background process failed", "A process did not start, or its port is in use.", "See the named log."
     ),

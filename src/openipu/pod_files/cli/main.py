@@ -93,6 +93,34 @@ def init(folder: Path, **size: Any) -> None:
 
 
 @main.command()
+@folder_argument
+@click.option(
+    "--state-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path(".twin"),
+    show_default=True,
+    envvar="TWIN_STATE_DIR",
+    help="State folder of the twin.",
+)
+@click.option("--fault", "faults", multiple=True, help="Fault before the run, as for 'twin fault'. May be repeated.")
+@click.option("--keep", is_flag=True, help="Keep the twin running, for 'twin fault' and a further rehearsal.")
+@output_option
+@click.pass_context
+def rehearse(
+    context: click.Context, folder: Path, state_dir: Path, faults: tuple[str, ...], keep: bool, output: str
+) -> None:
+    """Rehearse site.yml on a twin of the POD of FOLDER.
+
+    Translate all addresses to loopback, start the twin of exactly these racks, and run site.yml against it, first in
+    check mode and then for real. Report what will happen on the real POD. No real device is contacted. The exit
+    status is 1 when the run fails.
+    """
+    from openipu.pod_files.rehearsal import command
+
+    context.exit(command.run(_found(folder), state_dir, faults, keep, output))
+
+
+@main.command()
 def schema() -> None:
     """Print the JSON Schema of pod.yml, for editors.
 

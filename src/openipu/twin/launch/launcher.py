@@ -22,7 +22,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import grpc
 
@@ -34,7 +34,6 @@ from openipu.shared.vipu.contract import virmgrpc
 from openipu.twin.cables.wiring import Defect
 from openipu.twin.devices.logins import DEVICES
 from openipu.twin.launch import rack_config
-from openipu.twin.launch.generate import PodSize
 from openipu.twin.rack.contract import twin
 from openipu.twin.rack.fault_script import Entry
 from openipu.vipu.metrics.exporter import PORT as METRICS_PORT
@@ -66,6 +65,16 @@ class RejectedError(TwinError):
     """Raised when the rack rejects a fault or a machine. A twin that was created for it is removed, with its logs."""
 
     error_code = "OPU801"
+
+
+class PodWriter(Protocol):
+    """Writer of an inventory, such as ``generate.PodSize``."""
+
+    def write(self, folder: Path, state: str) -> Path:
+        """Write pod.yml and its other files; return the path of pod.yml. Raises OSError.
+
+        ``state`` is the state folder of the twin.
+        """
 
 
 @dataclass(frozen=True)
@@ -114,10 +123,10 @@ class Twin:
 
     # Up and down
 
-    def up(self, source: Path | PodSize, report: Report, faults: Sequence[Entry] = ()) -> None:
+    def up(self, source: Path | PodWriter, report: Report, faults: Sequence[Entry] = ()) -> None:
         """Start the processes of a twin that do not run, and wait until they respond. Raises TwinError.
 
-        ``source`` is an inventory, or the size of a POD to generate. ``faults`` are applied after the start of the
+        ``source`` is an inventory, or writes one into the state folder. ``faults`` are applied after the start of the
         machines and before the start of the controller; they are rejected if the machines run already.
         """
         if len(os.fsencode(self.socket)) > _SOCKET_PATH_LIMIT:
@@ -145,14 +154,14 @@ class Twin:
                 raise
             raise TwinError(str(error)) from None
 
-    def _generate(self, size: PodSize) -> Path:
-        """Generate a POD and return the path of its inventory."""
+    def _generate(self, writer: PodWriter) -> Path:
+        """Write the inventory of a POD and return its path."""
         before = self.identity()
         inventory = self.pod / "pod.yml"
         if before and before.inventory != str(inventory) and self.running():
             raise TwinError(self._folder_in_use(before))
         try:
-            return size.write(self.pod, str(self.folder))
+            return writer.write(self.pod, str(self.folder))
         except OSError as error:
             raise TwinError(f"Cannot write {error.filename}: {error.strerror}.") from None
 
@@ -206,10 +215,14 @@ class Twin:
         state = "is up" if missing else "is already up"
         report(f"The twin {state}: {contents}, controller {address}.")
 
+    def fault(self, line: str) -> None:
+        """Apply a fault to the running rack. Raises RejectedError for an invalid one, and TwinError."""
+        self.control("MakeFaults", twin.MakeFaultsRequest(faults=[line]))
+
     def _apply_faults(self, faults: Sequence[Entry]) -> None:
         for fault in faults:
             try:
-                self.control("MakeFaults", twin.MakeFaultsRequest(faults=[fault.line]))
+                self.fault(fault.line)
             except RejectedError as error:
                 raise RejectedError(f"{fault.place}: {error}") from None
             except TwinError as error:

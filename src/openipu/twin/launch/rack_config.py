@@ -35,10 +35,11 @@ def rack(pod: model.Pod, options: Options = _DEFAULT) -> Config:
     clustered = {machine.name for cluster in pod.clusters for machine in cluster.machines}
     clusters += [("mesh", 1, (machine,)) for machine in pod.machines if machine.name not in clustered]
     config: Config = {
+        "names": {machine.name: machine.agent for machine in pod.machines},
         "clusters": [
             {"topology": topology, "ilds": ilds, "machines": [_machine(machine, pod) for machine in machines]}
             for topology, ilds, machines in clusters
-        ]
+        ],
     }
     if options.discovery:
         config["announce_interfaces"] = [LOOPBACK]

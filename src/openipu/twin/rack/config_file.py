@@ -22,6 +22,7 @@ Optional keys at the top level, with defaults:
 * ``bring_up_seconds``: 0, the duration of bringing up a share.
 * ``announce_interfaces``: none, the interfaces for multicast of presence.
 * ``tls_ca``, ``tls_certificate``, ``tls_key``: none, paths for mutual TLS.
+* ``names``: none, the agent ids of machines by other names, which faults and commands accept too.
 * ``devices``: none, switches and PDUs as ``openipu.twin.launch.rack_config`` writes them. They keep their state in
   the folder ``devices`` next to the file.
 * ``clusters``: replaces ``topology``, ``ilds`` and ``machines`` by a list of mappings with these three keys. No cable
@@ -60,9 +61,12 @@ def load(path: Path) -> Rack:
             ca, certificate, key = (Path(config.pop(name)) for name in _TLS)
             options["credentials"] = mutual(ca, certificate, key)
         devices = config.pop("devices", None)
+        names = config.pop("names", {})
         if config:
             raise ValueError(f"unknown setting {sorted(config)[0]!r}. Check its name.")
-        return _join([_cluster(entry, options) for entry in clusters], devices, path.parent / DEVICES)
+        rack = _join([_cluster(entry, options) for entry in clusters], devices, path.parent / DEVICES)
+        rack.faults.use_names(names)
+        return rack
     except KeyError as error:
         raise ValueError(f"Cannot read the rack in {path}: {error} is missing. Add it.") from None
     except (ValueError, TypeError, AttributeError) as error:

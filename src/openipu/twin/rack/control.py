@@ -74,7 +74,8 @@ class TwinService:
 
     async def _selected(self, ids: Iterable[str], context: Any) -> list[Machine]:
         selected = []
-        for id in ids or self._machines:
+        for name in ids or self._machines:
+            id = self._faults.agent(name)
             if id not in self._machines:
                 await context.abort(
                     grpc.StatusCode.NOT_FOUND, f"Cannot find machine {id!r}: it is not in this rack. Check the name."

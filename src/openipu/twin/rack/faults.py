@@ -101,6 +101,7 @@ class RackFaults:
         self._machines = machines
         self._wiring = wiring
         self.devices: RackDevices | None = None
+        self._names: Mapping[str, str] = {}
         self._verbs: dict[str, Callable[..., Awaitable[None] | None]] = {
             "unplug": lambda port: self._cable("unplug", port),
             "plug": lambda port: self._cable("plug", port),
@@ -128,11 +129,24 @@ class RackFaults:
         """Apply one fault. Raises FaultError, with nothing changed, and OSError for a failed start."""
         verb, *words = parse(line)
         try:
-            pending = self._verbs[verb](*words)
+            pending = self._verbs[verb](*map(self._translated, words))
         except WiringError as error:
             raise FaultError(str(error)) from None
         if pending is not None:
             await pending
+
+    def use_names(self, names: Mapping[str, str]) -> None:
+        """Accept other names of machines: ``names`` has their agent ids."""
+        self._names = {name: id for name, id in names.items() if name not in self._machines}
+
+    def agent(self, name: str) -> str:
+        """Return the agent id of a machine by its name; an unknown name is unchanged."""
+        return self._names.get(name, name)
+
+    def _translated(self, word: str) -> str:
+        """Return an argument with the agent id in the place of another name of a machine, also before a port."""
+        name, colon, port = word.partition(":")
+        return f"{self.agent(name)}{colon}{port}"
 
     def defects(self) -> Iterator[Defect]:
         """Yield every deviation from the delivered state."""

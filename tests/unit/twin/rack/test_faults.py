@@ -157,3 +157,15 @@ def test_a_machine_without_power_cannot_hang(running: Running) -> None:
 
 def test_words_may_be_in_quotation_marks() -> None:
     assert parse("version ag01 'IPU firmware' 1  # old") == ["version", "ag01", "IPU firmware", "1"]
+
+
+def test_machines_have_other_names(rack: Rack) -> None:
+    rack.faults.use_names({"ipum01": "ag01", "ipum02": "ag02", "ag03": "ag01"})
+    running = Running(rack)
+    try:
+        by_name = running.apply("unplug ipum01:5", "stop ipum02", "hot ipum01 3", "break ag03:internal1")
+        running.apply("heal")
+        assert by_name == running.apply("unplug ag01:5", "stop ag02", "hot ag01 3", "break ag03:internal1")
+        assert running.apply("heal ipum01 ipum02 ag03") == []
+    finally:
+        running.close()

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Work of the command ``openipu-pod rehearse``."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from openipu.pod_files import files
+from openipu.pod_files.rehearsal.playbook import RehearsalError
+from openipu.pod_files.rehearsal.rehearse import Options, rehearse
+from openipu.process.failures import ProgramError, program_error
+from openipu.twin.launch.launcher import TwinError
+from openipu.twin.rack.fault_script import Entry
+from openipu.twin.rack.faults import FaultError, parse
+
+DRAWING = "rehearsal-rack-report.html"
+
+
+def run(path: Path, state: Path, faults: Sequence[str], keep: bool, output: str) -> int:
+    """Rehearse the POD of a file and print the report; return the exit status. Raises ProgramError."""
+    pod, mistakes = files.read(path)
+    if pod is None:
+        lines = "\n".join(mistake.text for mistake in mistakes)
+        raise ProgramError(f"Cannot rehearse {path}: it is invalid.\n{lines}", files.PodFilesError.error_code)
+    try:
+        entries = [Entry("--fault", shlex.join(parse(line))) for line in faults]
+        report = rehearse(pod, Options(state, entries, keep), lambda text: click.echo(text, err=True))
+    except (RehearsalError, TwinError, FaultError, OSError) as error:
+        raise program_error(error) from None
+    if report.drawing:
+        drawing = path.parent / DRAWING
+        drawing.write_text(report.drawing)
+    if output == "json":
+        click.echo(json.dumps(report.as_json(), indent=2))
+    else:
+        click.echo(report.text())
+        if report.drawing:
+            click.echo(f"Rack report: {path.parent / DRAWING}")
+        if keep:
+            option = "" if state == Path(".twin") else f" --state-dir {shlex.quote(str(state))}"
+            machine = pod.machines[0].name
+            click.echo(
+                f"The twin is running. Break it: twin fault{option} unplug {machine}:5. Stop it: twin down{option}"
+            )
+    sys.stdout.flush()
+    return 0 if report.succeeded else 1

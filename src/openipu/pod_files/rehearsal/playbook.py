@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Runs of ``site.yml`` against the twin, with the results of every task."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+_PACKAGE = Path(__file__).parent
+PLAYBOOK = "openipu.pod.site"
+RESULTS = "OPENIPU_REHEARSAL_RESULTS"
+GUARD = "OPENIPU_REHEARSAL_GUARD"
+_CONFIG = """\
+[defaults]
+callback_result_format = yaml
+gathering = explicit
+retry_files_enabled = false
+
+[connection]
+pipelining = true
+
+[inventory]
+any_unparsed_is_failed = true
+"""
+
+
+class RehearsalError(Exception):
+    """Raised when a rehearsal cannot run, with a message for users."""
+
+    error_code = "OPU804"
+
+
+@dataclass
+class Phase:
+    """Results of one play of a run."""
+
+    name: str
+    begun: float
+    ended: float
+    results: list[Mapping[str, Any]] = field(default_factory=list)
+
+    @property
+    def changes(self) -> list[Mapping[str, Any]]:
+        """Results that changed something, or would."""
+        return [each for each in self.results if each["changed"]]
+
+    @property
+    def failures(self) -> list[Mapping[str, Any]]:
+        """Failed results."""
+        return [each for each in self.results if each["kind"] == "failed" and not each["ignored"]]
+
+
+@dataclass
+class Run:
+    """One run of the playbook. ``phases`` are the plays that had hosts."""
+
+    check: bool
+    seconds: float
+    succeeded: bool
+    log: Path
+    phases: list[Phase]
+
+
+def guarded_environment(violations: Path) -> dict[str, str]:
+    """Return this environment for programs that may use loopback only. ``violations`` records their other attempts."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.lower().endswith("_proxy") and not name.startswith(("VIPU_", "ANSIBLE_"))
+    }
+    for name in ("ANSIBLE_COLLECTIONS_PATH", "ANSIBLE_HOME"):
+        if name in os.environ:
+            kept[name] = os.environ[name]
+    path = [str(_PACKAGE / "guard"), *filter(None, [os.environ.get("PYTHONPATH", "")])]
+    programs = [str(Path(sys.executable).parent), kept.get("PATH", os.defpath)]
+    return {**kept, GUARD: str(violations), "PYTHONPATH": os.pathsep.join(path), "PATH": os.pathsep.join(programs)}
+
+
+def run(
+    inventory: Path, variables: Path, environment: Mapping[str, str], check: bool, report: Callable[[Phase], None]
+) -> Run:
+    """Run the playbook. ``report`` is called at the end of each phase. Raises RehearsalError if it cannot start."""
+    program = Path(sys.executable).parent / "ansible-playbook"
+    if not program.exists():
+        raise RehearsalError(f"Cannot run {PLAYBOOK}: {program} is missing. Install ansible-core in this environment.")
+    folder = inventory.parent
+    log = folder / ("check.log" if check else "site.log")
+    config = folder / "ansible.cfg"
+    config.write_text(_CONFIG)
+    command = [str(program), PLAYBOOK, "-i", str(inventory), "-e", f"@{variables}", "--diff"]
+    command += ["--check"] if check else []
+    reading, writing = os.pipe()
+    begun = time.monotonic()
+    settings = {
+        "ANSIBLE_CONFIG": str(config),
+        "ANSIBLE_NOCOLOR": "true",
+        "ANSIBLE_CALLBACK_PLUGINS": str(_PACKAGE / "plugins"),
+        "ANSIBLE_CALLBACKS_ENABLED": "openipu_rehearsal",
+        RESULTS: str(writing),
+    }
+    with log.open("w") as output, os.fdopen(reading) as lines:
+        with subprocess.Popen(  # noqa: S603  ansible-playbook of this environment
+            command,
+            cwd=folder,
+            env={**environment, **settings},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            pass_fds=[writing],
+        ) as process:
+            os.close(writing)
+            phases = []
+            for phase in _phases(lines):
+                phases.append(phase)
+                report(phase)
+        return Run(check, time.monotonic() - begun, process.returncode == 0, log, phases)
+
+
+def last_lines(log: Path) -> str:
+    """Return the error messages of a log, or its last line."""
+    lines = log.read_text(errors="replace").splitlines()
+    errors = [line for line in lines if line.startswith(("[ERROR]", "ERROR!"))]
+    return " ".join(errors[-3:] or [line for line in lines if line.strip()][-1:])
+
+
+def _phases(lines: Iterator[str]) -> Iterator[Phase]:
+    """Yield the plays with results, each when the next one begins."""
+    current: Phase | None = None
+    for line in lines:
+        event = json.loads(line)
+        if event["kind"] == "play":
+            if current and current.results:
+                yield current
+            current = Phase(event["play"], event["time"], event["time"])
+        elif current:
+            current.results.append(event)
+            current.ended = event["time"]
+    if current and current.results:
+        yield current

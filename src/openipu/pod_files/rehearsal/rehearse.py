@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Rehearsal of a POD: translate its files, start its twin, run ``site.yml`` in check mode and for real, report."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from openipu.pod_files.rehearsal import inventory, playbook
+from openipu.pod_files.rehearsal.playbook import Phase, RehearsalError
+from openipu.pod_files.rehearsal.report import Report, changes
+from openipu.pod_files.rehearsal.translation import Translator, choose
+from openipu.process.background import Endpoint, ProcessError, check_free
+from openipu.shared.pod import model
+from openipu.shared.pod.load import load
+from openipu.twin.launch import rack_config
+from openipu.twin.launch.launcher import Twin, TwinError
+from openipu.twin.rack.fault_script import Entry
+
+_FIRST_OCTETS = range(16, 240, 8)
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of a rehearsal."""
+
+    state: Path  # state folder of the twin
+    faults: Sequence[Entry] = ()
+    keep: bool = False  # whether the twin runs on
+
+
+def rehearse(pod: model.Pod, options: Options, progress: Callable[[str], None]) -> Report:
+    """Rehearse a POD. Raises RehearsalError, TwinError or OSError.
+
+    A failure of the playbook is part of the report. The twin of the same POD that already runs in the state folder is
+    used as it is, with its faults.
+    """
+    begun = time.monotonic()
+    twin = Twin(options.state)
+    running = bool(twin.running())
+    violations = twin.pod / "connections.log"
+    variables = inventory.read_variables(Path(pod.file).parent)
+    try:
+        translator = _translator(pod, twin, running)
+        progress(f"Translating the addresses of {pod.file} to 127.{translator.octets[0]}.0.0 and up …")
+        environment = playbook.guarded_environment(violations)
+        with _environment(environment):
+            translated = inventory.TranslatedPod(pod, variables, translator)
+            twin.up(translated, progress, [] if running else options.faults)
+            if running:
+                for fault in options.faults:
+                    twin.fault(fault.line)
+        runs = []
+        source = twin.pod / "pod.yml"
+        for check in (True, False):
+            progress("Running site.yml in check mode …" if check else "Running site.yml …")
+            run = playbook.run(source, twin.pod / inventory.VARIABLES, environment, check, _phase_reporter(progress))
+            if not run.phases:
+                raise RehearsalError(f"Cannot run {playbook.PLAYBOOK}: {playbook.last_lines(run.log)} Log: {run.log}")
+            runs.append(run)
+        drawing = twin.pod / inventory.DRAWING
+        return Report(
+            pod=pod,
+            translator=translator,
+            check=runs[0],
+            site=runs[1],
+            variables=variables,
+            defects=[each.message for each in twin.defects()],
+            connections=violations.read_text().splitlines() if violations.exists() else [],
+            drawing=translator.original(drawing.read_text()) if drawing.exists() else None,
+            seconds=time.monotonic() - begun,
+        )
+    finally:
+        if not options.keep and not running:
+            with contextlib.suppress(TwinError):
+                twin.down(False, lambda _message: None)
+
+
+def _translator(pod: model.Pod, twin: Twin, running: bool) -> Translator:
+    """Return a translator whose addresses are free, or that of the running twin. Raises RehearsalError."""
+    if running:
+        first = _first_octet(twin)
+        if first is None:
+            raise RehearsalError(
+                f"Cannot use the folder {twin.folder}: it holds the running twin of another POD. Stop it with "
+                "'twin down', or set another folder with --state-dir."
+            )
+        return Translator(pod, first)
+    preferred = _FIRST_OCTETS[zlib.crc32(os.fsencode(twin.folder)) % len(_FIRST_OCTETS)]
+    found = choose(pod, preferred, lambda translator: _are_free(pod, translator))
+    if found is None:
+        raise RehearsalError("Cannot rehearse: all networks of 127.0.0.0/8 are in use. Stop other twins.")
+    return found
+
+
+def _first_octet(twin: Twin) -> int | None:
+    """Return the first octet of a rehearsal that runs in the folder of a twin; None for any other twin."""
+    identity = twin.identity()
+    if (
+        identity is None
+        or identity.inventory != str(twin.pod / "pod.yml")
+        or not (twin.pod / inventory.VARIABLES).exists()
+    ):
+        return None
+    octets = {int(host.split(".")[1]) for host in rack_config.hosts(load(identity.inventory))}
+    return max((first for first in _FIRST_OCTETS if first <= min(octets)), default=None)
+
+
+def _are_free(pod: model.Pod, translator: Translator) -> bool:
+    endpoints = [Endpoint(translator.host(pod.controller_host), pod.controller_port)]
+    endpoints += [each._replace(host=translator.host(each.host)) for each in rack_config.endpoints(pod)]
+    try:
+        check_free(endpoints)
+    except ProcessError:
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def _environment(environment: Mapping[str, str]) -> Iterator[None]:
+    """Start processes with another environment."""
+    before = dict(os.environ)
+    os.environ.clear()
+    os.environ.update(environment)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def _phase_reporter(progress: Callable[[str], None]) -> Callable[[Phase], None]:
+    def report(phase: Phase) -> None:
+        state = "FAILED" if phase.failures else changes(len(phase.changes)) if phase.changes else "no changes"
+        progress(f"  {phase.ended - phase.begun:5.1f} s  {phase.name}: {state}")
+        sys.stdout.flush()
+
+    return report

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Report of a rehearsal, with the names and addresses of the user. No I/O."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from openipu.pod_files import files
+from openipu.pod_files.rehearsal.inventory import LEFT_OUT, Variables, unsupported
+from openipu.pod_files.rehearsal.playbook import Run
+from openipu.pod_files.rehearsal.translation import Translator
+from openipu.shared.pod import model
+from openipu.shared.pod.source import read_yaml
+
+_DRAWING = "openipu.pod.pod_report"  # action that writes a file of this rehearsal only
+_SHOWN_LINES = 12  # of a difference, in text
+
+
+@dataclass(frozen=True)
+class Change:
+    """Change of one task on one host, with the lines of its difference."""
+
+    phase: str
+    host: str
+    address: str
+    task: str
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Report:
+    """Results of a rehearsal. ``connections`` are the rejected connections that would have left loopback."""
+
+    pod: model.Pod
+    translator: Translator
+    check: Run
+    site: Run
+    variables: Variables
+    defects: Sequence[str]
+    connections: Sequence[str]
+    drawing: str | None
+    seconds: float
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether both runs succeeded, and nothing left loopback."""
+        return self.check.succeeded and self.site.succeeded and not self.connections
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the report as plain data."""
+        return {
+            "pod": self.pod.name,
+            "file": self.pod.file,
+            "succeeded": self.succeeded,
+            "seconds": round(self.seconds, 1),
+            "phases": [
+                {"name": phase.name, "check": counts(self.check, phase.name), "site": counts(self.site, phase.name)}
+                for phase in self.site.phases
+            ],
+            "failures": self.failures(),
+            "changes": [vars(change) for change in self.changes()],
+            "messages": self.messages(),
+            "defects": list(self.defects),
+            "not_rehearsed": self.not_rehearsed(),
+            "secrets": dict(self.variables.secrets),
+            "connections_outside_loopback": list(self.connections),
+        }
+
+    def failures(self) -> list[dict[str, Any]]:
+        """Return the failed tasks with the runs in which they failed."""
+        found: dict[tuple[str, str, str], list[str]] = {}
+        for run in (self.check, self.site):
+            for phase in run.phases:
+                for each in phase.failures:
+                    place = (phase.name, each["host"], self._own(each["msg"]))
+                    found.setdefault(place, []).append("check" if run.check else "site")
+        return [
+            {"runs": runs, "phase": phase, "host": host, "message": message}
+            for (phase, host, message), runs in found.items()
+        ]
+
+    def changes(self) -> list[Change]:
+        """Return the changes of the real run: those that the real POD will see."""
+        addresses = {device.name: device.addresses.get(device.reached_by, "") for device in self.pod.devices}
+        return [
+            Change(
+                phase.name,
+                each["host"],
+                addresses.get(each["host"], ""),
+                each["task"],
+                tuple(self._lines(each["diff"])),
+            )
+            for phase in self.site.phases
+            for each in phase.changes
+            if each["action"] != _DRAWING
+        ]
+
+    def messages(self) -> list[dict[str, Any]]:
+        """Return what the tasks of the real run print."""
+        return [
+            {"phase": phase.name, "host": each["host"], "message": json.loads(self._own(json.dumps(each["msg"])))}
+            for phase in self.site.phases
+            for each in phase.results
+            if each["action"] == "ansible.builtin.debug" and each["kind"] == "ok" and each["msg"]
+        ]
+
+    def not_rehearsed(self) -> list[str]:
+        """Return the parts of the real run that the twin does not show."""
+        top = read_yaml(self.pod.file)
+        found = [f"{title} (key '{key}' of pod.yml)" for key, title in LEFT_OUT.items() if top.get(key) is not None]
+        found += [
+            f"{name}: the twin does not support the model {product}" for name, product in unsupported(self.pod).items()
+        ]
+        found += [f"variables in {path}, which is encrypted" for path in self.variables.encrypted]
+        for variable, devices in (("eos_connection", "switches"), ("pdu_connection", "PDUs")):
+            if any(getattr(rack, devices.lower()) for rack in self.pod.racks) and not self.variables.mention(variable):
+                found.append(f"credentials: without {variable}, the real run skips all {devices}")
+        return found
+
+    def text(self) -> str:
+        """Return the report as text."""
+        return "\n".join(self._text())
+
+    def _text(self) -> Iterator[str]:
+        verdict = "site.yml succeeds" if self.succeeded else "site.yml FAILS"
+        yield f"Rehearsal of {self.pod.name} ({files.contents(self.pod)}): {verdict}."
+        yield ""
+        yield f"{'Phase':56} {'dry run':>12} {'run':>12}"
+        for phase in self.site.phases if len(self.site.phases) >= len(self.check.phases) else self.check.phases:
+            yield f"{phase.name[:56]:56} {_state(self.check, phase.name):>12} {_state(self.site, phase.name):>12}"
+        if failures := self.failures():
+            yield "\nFailures"
+            for each in failures:
+                yield f"  {each['phase']}, {each['host']}: {each['message']}"
+        yield "\nChanges on the real POD"
+        for change in self.changes():
+            place = f"{change.host} ({change.address})" if change.address else change.host
+            yield f"  {place}: {change.task}"
+            yield from (f"      {line}" for line in change.lines[:_SHOWN_LINES])
+            if len(change.lines) > _SHOWN_LINES:
+                yield f"      … and {len(change.lines) - _SHOWN_LINES} more lines"
+        if self.defects:
+            yield "\nFaults of the twin during the rehearsal"
+            yield from (f"  {each}" for each in self.defects)
+        if secrets := self.variables.secrets:
+            yield "\nSecrets to set for the real run (ansible-vault create vault.yml)"
+            yield from (f"  {name} (used in {place})" for name, place in secrets.items())
+        if parts := self.not_rehearsed():
+            yield "\nNot rehearsed"
+            yield from (f"  {part}" for part in parts)
+        yield f"\nConnections outside loopback: {len(self.connections)}. Duration: {self.seconds:.0f} s."
+        yield from (f"  {line}" for line in self.connections)
+
+    def _own(self, message: Any) -> str:
+        return self.translator.original(message if isinstance(message, str) else json.dumps(message))
+
+    def _lines(self, diffs: Sequence[Any]) -> Iterator[str]:
+        """Yield the changed lines of the differences of a task."""
+        for diff in diffs:
+            if not isinstance(diff, dict):
+                continue
+            if prepared := diff.get("prepared"):
+                compared = [line for line in str(prepared).splitlines() if line[1:].strip(" !")]
+                lines = [line for line in compared if line[0] in "+-" and line[:3] not in ("+++", "---")]
+            else:
+                before, after = _as_lines(diff.get("before")), _as_lines(diff.get("after"))
+                compared = list(difflib.unified_diff(before, after, n=0, lineterm=""))[2:]
+                lines = [line for line in compared if not line.startswith("@@")]
+            yield from map(self.translator.original, lines)
+
+
+def counts(run: Run, name: str) -> dict[str, Any] | None:
+    """Return changes, failures and seconds of a phase in a run; None if the run did not reach it."""
+    phases = [phase for phase in run.phases if phase.name == name]
+    if not phases:
+        return None
+    return {
+        "changes": sum(len(phase.changes) for phase in phases),
+        "failures": sum(len(phase.failures) for phase in phases),
+        "seconds": round(sum(phase.ended - phase.begun for phase in phases), 1),
+    }
+
+
+def _state(run: Run, name: str) -> str:
+    found = counts(run, name)
+    if found is None:
+        return "not reached"
+    if found["failures"]:
+        return "FAILED"
+    return changes(found["changes"]) if found["changes"] else "ok"
+
+
+def changes(number: int) -> str:
+    """Return a number of changes as text."""
+    return f"{number} change{'' if number == 1 else 's'}"
+
+
+def _as_lines(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return value.splitlines()
+    return [f"{'.'.join(path)}: {leaf}" for path, leaf in _leaves(value, ())]
+
+
+def _leaves(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield the values of nested mappings and lists with their paths."""
+    if isinstance(value, dict):
+        for key in sorted(value, key=str):
+            yield from _leaves(value[key], (*path, str(key)))
+    elif isinstance(value, list) and any(isinstance(each, (dict, list)) for each in value):
+        for number, each in enumerate(value):
+            yield from _leaves(each, (*path, str(number)))
+    elif value not in (None, {}, []):
+        yield path, value
