@@ -38,6 +38,10 @@ options:
         type: list
         elements: str
         required: true
+      common_networks:
+        description: Those of O(tenants[].networks) that other projects may use too. Every other network with a share for another project is a finding.
+        type: list
+        elements: str
       cloud:
         description: Name of a cloud in C(clouds.yaml) with the tenant's credentials. Omit this and O(tenants[].auth) to skip the check of visible objects.
         type: str
@@ -198,7 +202,7 @@ tenants:
       elements: dict
       returned: always
 findings:
-  description: Forbidden networks that tenants see or reach, and allowed networks that they do not reach.
+  description: Forbidden networks that tenants see or reach, allowed networks that they do not reach, and networks of several projects.
   type: list
   elements: dict
   returned: always
@@ -212,6 +216,7 @@ findings:
         - C(attachable) for a forbidden network on which the tenant can create ports, C(reachable) for one that it reaches through a router.
         - C(visible) for a network with objects or details that Neutron must not show to the tenant.
         - C(unreachable) for an allowed network that the tenant does not reach.
+        - C(common) for an allowed network that another project may use too, and that is not in O(tenants[].common_networks).
       type: str
       returned: always
     network:

@@ -63,6 +63,12 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+secure:
+  description:
+    - Whether the controller was read with TLS and an access key. An open controller accepts neither.
+    - Without them, every client on the network of the controller has all rights.
+  type: bool
+  returned: always
 version:
   description: The version of the controller.
   type: str

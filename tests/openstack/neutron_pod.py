@@ -92,6 +92,7 @@ class Plan:
             "clusters": [{"id": "cl", "racks": ["rack1"]}],
             "allocations": [
                 {"id": "upper", "cluster": "cl", "machines": [self.machine(n) for n in self.upper_half()]},
+                {"id": "third", "cluster": "cl", "machines": [self.machine(1)]},
             ],
             "openstack": {
                 "dns_domain": f"{self.name}.example",

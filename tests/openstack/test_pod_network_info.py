@@ -17,7 +17,7 @@ pytestmark = [
 
 
 def tenants(plan: Plan, *extra: str) -> list[dict[str, Any]]:
-    names = [f"{plan.name}-{name}" for name in ("data", "storage", "management", *extra)]
+    names = [f"{plan.name}-{name}" for name in ("data", "storage", "control", *extra)]
     return [{"project": "tenant-a", "cloud": "tenant-a", "networks": names}]
 
 
@@ -60,7 +60,7 @@ def test_allowed_networks_cause_no_findings(plan: Plan) -> None:
     assert pod_findings(result, plan) == []
     found = result["tenants"][0]
     own = [name for name in found["visible"]["networks"] if name.startswith(plan.name)]
-    assert own == sorted(f"{plan.name}-{name}" for name in ("data", "management", "storage"))
+    assert own == sorted(f"{plan.name}-{name}" for name in ("data", "control", "storage"))
     assert [name for name in found["reachable"]["networks"] if name.startswith(plan.name)] == own
     reached = {port["name"]: port["addresses"] for port in found["reachable"]["ports"]}
     assert reached["ipum02-rnic"] == ["10.1.5.2"]

@@ -17,13 +17,16 @@ pytestmark = [
 ]
 
 DATA = {"tenant-a": "data", "tenant-b": "data-tenant-b"}
+CONTROL = {"tenant-a": "control", "tenant-b": "control-tenant-b"}
+STORAGE = {"tenant-a": "storage", "tenant-b": "storage-tenant-b"}
 
 
 @pytest.fixture
 def two_tenants(plan: Plan) -> Plan:
     """POD of `plan`, with an allocation for tenant-b."""
     assert not run(**plan.options()).get("failed")
-    plan.tenants.append({"project": "tenant-b", "vlan": plan.vlan + 4, "allocation": "upper"})
+    storage = {"vlan": plan.vlan + 5, "subnet": "10.1.7.0/24", "nfs_servers": ["10.1.7.9"]}
+    plan.tenants.append({"project": "tenant-b", "vlan": plan.vlan + 4, "allocation": "upper", "storage": storage})
     assert not run(prune=True, **plan.options()).get("failed")
     return plan
 
@@ -40,25 +43,66 @@ def router_networks(admin: Connection, plan: Plan) -> dict[str, set[str]]:
 
 
 def test_no_router_connects_the_networks_of_two_tenants(admin: Connection, two_tenants: Plan) -> None:
-    common = [f"{two_tenants.name}-{name}" for name in ("storage", "management")]
     tenants = [
-        {"project": tenant, "cloud": tenant, "networks": [f"{two_tenants.name}-{data}", *common]}
-        for tenant, data in DATA.items()
+        {
+            "project": tenant,
+            "cloud": tenant,
+            "networks": [f"{two_tenants.name}-{kind[tenant]}" for kind in (DATA, CONTROL, STORAGE)],
+        }
+        for tenant in DATA
     ]
     result = info(tenants=tenants)
     assert [
         finding["reason"] for finding in result["findings"] if finding["network"].startswith(two_tenants.name)
     ] == []
     assert router_networks(admin, two_tenants) == {
-        two_tenants.name: {"data"},
-        f"{two_tenants.name}-data-tenant-b": {"data-tenant-b"},
+        two_tenants.name: {"data", "control"},
+        f"{two_tenants.name}-data-tenant-b": {"data-tenant-b", "control-tenant-b"},
         f"{two_tenants.name}-management": {"management"},
     }
     assert not run(prune=True, **two_tenants.options())["changed"]
-    # A single tenant is routed to the management network again.
+    # The routers of the other tenant stay unchanged.
     two_tenants.tenants.pop()
     assert not run(prune=True, **two_tenants.options()).get("failed")
-    assert router_networks(admin, two_tenants) == {two_tenants.name: {"data", "management"}}
+    assert router_networks(admin, two_tenants) == {
+        two_tenants.name: {"data", "control"},
+        f"{two_tenants.name}-management": {"management"},
+    }
+
+
+def test_a_network_of_two_tenants_is_a_leak(two_tenants: Plan) -> None:
+    for name in ("storage", "control"):
+        share = {"name": f"{two_tenants.name}-{name}", "project": "tenant-b"}
+        assert not run(pod=two_tenants.name, config={"shares": [share]}).get("failed")
+    networks = [f"{two_tenants.name}-{name}" for name in ("data", "control", "storage")]
+    tenant = {"project": "tenant-a", "networks": networks}
+    found = info(tenants=[tenant])["tenants"][0]["findings"]
+    assert [(each["kind"], each["network"]) for each in found if each["network"] in networks] == [
+        ("common", networks[1]),
+        ("common", networks[2]),
+    ]
+    found = info(tenants=[{**tenant, "common_networks": networks[1:]}])["tenants"][0]["findings"]
+    assert not [each for each in found if each["network"] in networks]
+
+
+def test_three_tenants_have_a_router_each(admin: Connection, two_tenants: Plan) -> None:
+    project = admin.identity.create_project(name=f"{two_tenants.name}-c")
+    try:
+        two_tenants.tenants.append({"project": project.name, "vlan": two_tenants.vlan + 6, "allocation": "third"})
+        assert not run(prune=True, **two_tenants.options()).get("failed")
+        routers = {
+            two_tenants.name: {"data", "control"},
+            **{
+                f"{two_tenants.name}-data-{tenant}": {f"data-{tenant}", f"control-{tenant}"}
+                for tenant in ("tenant-b", project.name)
+            },
+        }
+        assert router_networks(admin, two_tenants) == {**routers, f"{two_tenants.name}-management": {"management"}}
+        assert not run(prune=True, **two_tenants.options())["changed"]
+        two_tenants.tenants.pop()
+        assert not run(prune=["shares"], **two_tenants.options()).get("failed")
+    finally:
+        admin.identity.delete_project(project)
 
 
 @pytest.mark.parametrize("tenant", ["tenant-a", "tenant-b"])

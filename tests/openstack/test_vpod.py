@@ -60,7 +60,7 @@ def test_create_read_and_destroy(
     assert user_data["ssh_authorized_keys"] == ["ssh-ed25519 AAAA alice"]
     tenant = connect("tenant-a")
     visible = {net.name for net in tenant.network.networks() if net.name.startswith(plan.name)}
-    assert visible == {f"{plan.name}-{network}" for network in ("data", "management", "storage")}
+    assert visible == {f"{plan.name}-{network}" for network in ("data", "control", "storage")}
     data = next(port for port in tenant.network.ports() if port.name == f"{name}-poplar-data")
     assert (data.binding_vnic_type, data.device_id) == ("direct", poplar.id)
     # Bound by Open vSwitch, for its hardware offload. Sites with offload have no sriovnicswitch.

@@ -74,19 +74,21 @@ def test_a_tenant_with_its_own_data_network(
     }
     assert {port: net for port, net in network_of.items() if port.startswith(name)} == {
         f"{name}-poplar-data": f"data-{team.name}",
-        f"{name}-poplar-management": "management",
-        f"{name}-poplar-storage": "storage",
-        f"{name}-controller-management": "management",
+        f"{name}-poplar-control": f"control-{team.name}",
+        f"{name}-controller-control": f"control-{team.name}",
         f"{name}-controller-{plan.name}-bmc-gw": "bmc-gw",
     }
     # Its machines are those with RNICs in that network.
     assert allocations(vipu) == ["upper"]
     assert [partition["allocation"] for partition in vipu.json("vipu-admin list partitions")] == ["upper"]
-    # Another tenant can use the data network of the POD.
-    assert "changed" in play("vpod_create.yml", "--check", vpod_name=f"{name}2", vpod_tenant="tenant-a").stdout
+    # The controller is open, so another tenant could change the partitions of this one.
+    rejected = play("vpod_create.yml", "--check", check=False, vpod_name=f"{name}2", vpod_tenant="tenant-a")
+    assert f"on an open V-IPU controller: {team.name} also use this POD. Start the controller with --secure" in output(
+        rejected
+    )
     play("vpod_destroy.yml")
     assert (allocations(vipu), servers(admin, with_own_network)) == (["upper"], {})
-    assert shared_with(admin, plan, team) == {f"data-{team.name}", "management", "storage"}  # shared by pod.yml
+    assert shared_with(admin, plan, team) == {f"{net}-{team.name}" for net in ("control", "data")}  # shared by pod.yml
 
 
 def test_a_missing_tenant(admin: Cloud, order: dict[str, Any], play: Play, vipu: Cli, twin: OwnTwin) -> None:
@@ -156,7 +158,7 @@ def test_remaining_shares_are_reported_and_those_of_other_vpods_are_kept(
         other = {"pod": f"{order['vpod_name']}2", "project": "tenant-a"}
         assert not run(task=OPENSTACK_POD_TENANT, **other).get("failed")
         play("vpod_destroy.yml")
-        assert shared_with(admin, plan, tenant) == {"data", "management", "storage"}
+        assert shared_with(admin, plan, tenant) == {"data", "control", "storage"}
         # The last one releases everything except a share in use, and reports that.
         assert not run(task=OPENSTACK_POD_TENANT, state="absent", **other).get("failed")
         failed = play("vpod_destroy.yml", check=False)

@@ -40,6 +40,14 @@ def security_groups(pod: model.Pod, cloud: model.Cloud) -> list[dict[str, t.Any]
         ),
         "poplar-management": ("Poplar VM on the management network", poplar_management(controllers)),
         "poplar-storage": ("Poplar VM on the storage network", poplar_storage(cloud.nfs_servers)),
+        **{
+            "poplar-storage-%s" % tenant.project: (
+                "Poplar VM on the storage network of %s" % tenant.project,
+                poplar_storage(tenant.storage.nfs_servers),
+            )
+            for tenant in cloud.tenants
+            if tenant.storage
+        },
     }
     return [
         {"name": _name(pod, name), "description": description, "rules": rules}

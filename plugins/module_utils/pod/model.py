@@ -18,7 +18,8 @@ BMC, GW, MANAGEMENT, DATA, STORAGE = "bmc", "gw", "management", "data", "storage
 VLANS = {BMC: 13, GW: 13, MANAGEMENT: 99, DATA: 11, STORAGE: 12}
 # The kind of switch that carries each network, and the networks that projects of tenants may use.
 SWITCHES = {BMC: MANAGEMENT, GW: MANAGEMENT, MANAGEMENT: MANAGEMENT, DATA: DATA, STORAGE: DATA}
-TENANT_NETWORKS = (DATA, STORAGE, MANAGEMENT)
+CONTROL = "control"  # Neutron network of the VMs of one tenant; the switches do not know it
+CONTROL_SUBNET = "10.4.0.0/24"
 # Addresses have the form 10.x.y.z: x is the network, y the logical rack, z the unit.
 SUBNETS = {BMC: "10.1.0.0/16", GW: "10.2.0.0/16", MANAGEMENT: "10.3.0.0/16", DATA: "10.5.0.0/16"}
 DATA_MTU = 9000  # bytes, of packets on the data switches: RoCE wants jumbo frames
@@ -192,12 +193,22 @@ class Team:
 
 
 @dataclass(frozen=True)
+class TenantStorage:
+    """Storage network of one tenant."""
+
+    vlan: int
+    subnet: str
+    nfs_servers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Tenant:
     """OpenStack project that may use the POD. With a VLAN it has its own data network with its own machines."""
 
     project: str
     vlan: int | None = None
     machines: tuple[Machine, ...] = ()
+    storage: TenantStorage | None = None
 
 
 @dataclass(frozen=True)
@@ -215,6 +226,7 @@ class Cloud:
     gateways: dict[str, str] = field(default_factory=dict)  # by network
     router_addresses: dict[str, str] = field(default_factory=dict)
     pools: dict[str, tuple[str, ...]] = field(default_factory=dict)  # as first-last
+    control_subnet: str | None = None  # of the control network of each tenant, None when all use the management network
     tenants: tuple[Tenant, ...] = ()
 
 

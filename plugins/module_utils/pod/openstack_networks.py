@@ -28,20 +28,17 @@ def network_config(pod: model.Pod, cloud: model.Cloud) -> Config:
     own = [tenant for tenant in cloud.tenants if tenant.vlan]
     data = {machine.name: data_name(pod, tenant) for tenant in own for machine in tenant.machines}
     subnets = [
-        _subnet(pod, cloud, name, network_name(pod, names), subnet_name(pod, name))
+        _subnet(pod, cloud, pod.networks[name], network_name(pod, names), subnet_name(pod, name))
         for names in merged.values()
         for name in names
         if pod.networks[name].subnet
     ]
-    subnets += [
-        _subnet(pod, cloud, model.DATA, data_name(pod, tenant), data_name(pod, tenant))
-        for tenant in own
-        if pod.networks[model.DATA].subnet
-    ]
+    additional = [*_tenant_networks(pod, own), *_control_networks(pod, cloud, own)]
+    subnets += [_subnet(pod, cloud, network, title, title) for title, network in additional if network.subnet]
     config: Config = {
         "networks": [
             *(_network(pod, cloud, network_name(pod, names), names[0]) for names in merged.values()),
-            *(_network(pod, cloud, data_name(pod, tenant), model.DATA, tenant.vlan) for tenant in own),
+            *(_network(pod, cloud, title, network.name, network.vlan) for title, network in additional),
         ],
         "subnets": subnets,
         "security_groups": security_groups(pod, cloud),
@@ -79,10 +76,40 @@ def subnet_name(pod: model.Pod, name: str) -> str:
 
 def data_name(pod: model.Pod, tenant: model.Tenant) -> str:
     """Return the name of the data network of a tenant, and of its subnet and router."""
-    return "%s-%s-%s" % (pod.name, model.DATA, tenant.project)
+    return tenant_name(pod, model.DATA, tenant)
+
+
+def tenant_name(pod: model.Pod, name: str, tenant: model.Tenant | None = None) -> str:
+    """Return the name of a network of a tenant, and of its subnet.
+
+    Without ``tenant``, it is for the tenant of the data network of the POD.
+    """
+    return "-".join((pod.name, name, *((tenant.project,) if tenant else ())))
+
+
+def _tenant_networks(pod: model.Pod, own: t.Sequence[model.Tenant]) -> t.Iterator[tuple[str, model.Network]]:
+    """Yield the data and storage networks of tenants by name in Neutron."""
+    for tenant in own:
+        # All data networks have the same addresses.
+        data = pod.networks[model.DATA]
+        yield data_name(pod, tenant), model.Network(model.DATA, tenant.vlan or data.vlan, data.subnet)
+        if tenant.storage:
+            storage = tenant.storage
+            yield tenant_name(pod, model.STORAGE, tenant), model.Network(model.STORAGE, storage.vlan, storage.subnet)
+
+
+def _control_networks(
+    pod: model.Pod, cloud: model.Cloud, own: t.Sequence[model.Tenant]
+) -> t.Iterator[tuple[str, model.Network]]:
+    """Yield the control network of each data network by name in Neutron, which selects its VLAN or tunnel."""
+    if cloud.control_subnet:
+        for tenant in (None, *own):
+            yield tenant_name(pod, model.CONTROL, tenant), model.Network(model.CONTROL, 0, cloud.control_subnet)
 
 
 def _network(pod: model.Pod, cloud: model.Cloud, title: str, name: str, vlan: int | None = None) -> Config:
+    if name == model.CONTROL:
+        return {"name": title, "port_security": True, **_domain(cloud)}
     kind = model.SWITCHES[name]
     network = {
         "name": title,
@@ -93,15 +120,19 @@ def _network(pod: model.Pod, cloud: model.Cloud, title: str, name: str, vlan: in
     }
     if kind == model.DATA:
         network["mtu"] = cloud.mtu
-    if cloud.dns_domain:
-        network["dns_domain"] = cloud.dns_domain
-    return network
+    return {**network, **_domain(cloud)}
 
 
-def _subnet(pod: model.Pod, cloud: model.Cloud, name: str, network: str, title: str) -> Config:
-    cidr = ipaddress.IPv4Network(pod.networks[name].subnet or "")
-    gateway = cloud.gateways.get(name) or (str(cidr[-2]) if _routed(cloud, name) else None)
-    pools = list(cloud.pools.get(name) or _pools(pod, cloud, name, cidr, gateway))
+def _domain(cloud: model.Cloud) -> Config:
+    return {"dns_domain": cloud.dns_domain} if cloud.dns_domain else {}
+
+
+def _subnet(pod: model.Pod, cloud: model.Cloud, plan: model.Network, network: str, title: str) -> Config:
+    name, cidr = plan.name, ipaddress.IPv4Network(plan.subnet or "")
+    # Settings of the storage network of the POD do not apply to those of tenants.
+    given = plan.subnet == pod.networks[name].subnet if name in pod.networks else False
+    gateway = (cloud.gateways.get(name) if given else None) or (str(cidr[-2]) if _routed(cloud, name) else None)
+    pools = list((cloud.pools.get(name) if given else None) or _pools(pod, cloud, name, cidr, gateway))
     subnet: Config = {
         "name": title,
         "network": network,
@@ -109,15 +140,30 @@ def _subnet(pod: model.Pod, cloud: model.Cloud, name: str, network: str, title: 
         "gateway": gateway or "none",
         "dhcp": True,
         "pools": pools,
-        "dns_servers": list(cloud.dns_servers),
+        "dns_servers": _name_servers(pod, cloud, plan, gateway),
     }
-    if cloud.address_scope:
+    if cloud.address_scope and name != model.CONTROL:  # control networks of several tenants have the same addresses
         subnet["subnet_pool"] = pod.name
     return subnet
 
 
+def _name_servers(pod: model.Pod, cloud: model.Cloud, plan: model.Network, gateway: str | None) -> list[str]:
+    """Return the DNS servers that hosts of a network reach. Without any, Neutron's DHCP servers answer DNS requests."""
+    if plan.name in (model.BMC, model.GW):
+        return list(cloud.dns_servers)
+    others = [ipaddress.ip_network(each.subnet) for each in pod.networks.values() if each.subnet]
+
+    def reachable(server: str) -> bool:
+        address = ipaddress.ip_address(server)
+        # No router of Neutron leads to the other networks of the POD.
+        outside = bool(gateway) and not any(address in other for other in others)
+        return address in ipaddress.ip_network(plan.subnet or "") or outside
+
+    return [server for server in cloud.dns_servers if reachable(server)]
+
+
 def _routed(cloud: model.Cloud, name: str) -> bool:
-    return bool(cloud.external_network) and name in (model.DATA, model.MANAGEMENT)
+    return bool(cloud.external_network) and name in (model.DATA, model.MANAGEMENT, model.CONTROL)
 
 
 def _pools(
@@ -130,7 +176,8 @@ def _pools(
         for interface in device.interfaces
         if interface.address
     }
-    given = (gateway, cloud.router_addresses.get(name), *cloud.dns_servers, *cloud.nfs_servers)
+    storage = [server for tenant in cloud.tenants if tenant.storage for server in tenant.storage.nfs_servers]
+    given = (gateway, cloud.router_addresses.get(name), *cloud.dns_servers, *cloud.nfs_servers, *storage)
     taken |= {int(ipaddress.ip_address(text)) for text in given if text}
     last = int(cidr[-2])
     # The last /24 of a larger subnet belongs to no logical rack. A small subnet may have no such range.
@@ -171,10 +218,10 @@ def dns_name(*parts: str) -> str:
 
 
 def _routers(pod: model.Pod, cloud: model.Cloud, own: t.Sequence[model.Tenant]) -> list[Config]:
-    """Return the routers with SNAT: one per data network, which also connects the management network.
+    """Return the routers with SNAT: one per data network, which also connects the control network of the tenant.
 
-    All tenants share the management network and can reach all networks behind its routers. With several data
-    networks it therefore has its own router; VMs have an interface in it anyway.
+    Without control networks, all tenants share the management network and can reach all networks behind its routers.
+    So the router of a data network connects the management network only if no other tenant has a data network.
     """
     if not cloud.external_network:
         return []
@@ -186,9 +233,13 @@ def _routers(pod: model.Pod, cloud: model.Cloud, own: t.Sequence[model.Tenant]) 
             (data_name(pod, tenant), [{"subnet": data_name(pod, tenant), **_address(cloud, model.DATA)}])
             for tenant in own
         )
+    if cloud.control_subnet:
+        for tenant in (None, *own):
+            interface = {"subnet": tenant_name(pod, model.CONTROL, tenant)}
+            routers.setdefault(data_name(pod, tenant) if tenant else pod.name, []).append(interface)
     if pod.networks[model.MANAGEMENT].subnet:
         management = {"subnet": subnet_name(pod, model.MANAGEMENT), **_address(cloud, model.MANAGEMENT)}
-        if pod.name in routers and not own:
+        if pod.name in routers and not own and not cloud.control_subnet:
             routers[pod.name].append(management)
         elif model.MANAGEMENT not in cloud.gateways:  # otherwise the router of the site connects it
             routers[subnet_name(pod, model.MANAGEMENT)] = [management]
@@ -209,7 +260,9 @@ def _address(cloud: model.Cloud, name: str) -> Config:
 def tenants(pod: model.Pod, cloud: model.Cloud) -> dict[str, Config]:
     """Return the settings of each tenant by project, and of all other projects under ``OTHERS``.
 
-    They are ``data_network`` and ``shares`` (networks and security groups that it may use). A tenant with its own data
+    They are ``data_network``, ``control_network``, ``shares`` (networks and security groups that it may use) and
+    ``common_networks`` (those of the networks that other tenants may use too). With an address plan for storage, they
+    include ``storage`` with ``network``, ``subnet`` (addresses) and ``security_group``. A tenant with its own data
     network also has the ``allocation`` with the machines of that network.
     """
     return {OTHERS: _tenant(pod, cloud), **{each.project: _tenant(pod, cloud, each) for each in cloud.tenants}}
@@ -217,19 +270,30 @@ def tenants(pod: model.Pod, cloud: model.Cloud) -> dict[str, Config]:
 
 def _tenant(pod: model.Pod, cloud: model.Cloud, tenant: model.Tenant | None = None) -> Config:
     names = networks(pod)
-    allocation = {}
-    if tenant and tenant.vlan:
-        names[model.DATA] = data_name(pod, tenant)
-        allocation = {"allocation": next(each.id for each in pod.allocations if each.machines == tenant.machines)}
-    seen = dict.fromkeys(each for name, each in names.items() if name in model.TENANT_NETWORKS)
-    groups = [group["name"] for group in security_groups(pod, cloud)]
+    own = tenant if tenant and tenant.vlan else None
+    data, storage = names[model.DATA], names[model.STORAGE]
+    subnet, suffix = pod.networks[model.STORAGE].subnet, ""
+    settings: Config = {}
+    if own:
+        data, suffix = data_name(pod, own), "-%s" % own.project
+        storage, subnet = (tenant_name(pod, model.STORAGE, own), own.storage.subnet) if own.storage else ("", None)
+        settings["allocation"] = next(each.id for each in pod.allocations if each.machines == own.machines)
+    common = [] if cloud.control_subnet else [names[model.MANAGEMENT]]
+    control = common[0] if common else tenant_name(pod, model.CONTROL, own)
+    groups = ["%s-poplar-management" % pod.name]
+    if storage:
+        groups.append("%s-poplar-storage%s" % (pod.name, suffix))
+    if subnet:
+        settings["storage"] = {"network": storage, "subnet": subnet, "security_group": groups[-1]}
     return {
-        "data_network": names[model.DATA],
+        "data_network": data,
+        "control_network": control,
+        "common_networks": common,
         "shares": [
-            *({"kind": "network", "name": name} for name in seen),
-            *({"kind": "security_group", "name": name} for name in groups if name.startswith("%s-poplar-" % pod.name)),
+            *({"kind": "network", "name": name} for name in (control, data, storage) if name),
+            *({"kind": "security_group", "name": name} for name in groups),
         ],
-        **allocation,
+        **settings,
     }
 
 
@@ -243,7 +307,7 @@ def _shares(pod: model.Pod, cloud: model.Cloud) -> list[Config]:
 
 
 def _scope(pod: model.Pod, subnets: list[Config]) -> Config:
-    prefixes = sorted({subnet["cidr"] for subnet in subnets})
+    prefixes = sorted({subnet["cidr"] for subnet in subnets if "subnet_pool" in subnet})
     return {
         "address_scopes": [{"name": pod.name}],
         "subnet_pools": [{"name": pod.name, "prefixes": prefixes, "address_scope": pod.name}],

@@ -14,7 +14,7 @@ from . import model, spec
 from .addresses import UniqueValues
 from .cabling import bonded
 from .clusters_and_partitions import ObjectLists
-from .mistakes import Mistakes
+from .mistakes import Mistakes, PodError
 from .source import Block
 
 _LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -33,14 +33,19 @@ def read(
 
 
 def tagged(cables: tuple[model.Cable, ...], cloud: model.Cloud | None, data: int) -> tuple[model.Cable, ...]:
-    """Return the cables with the data VLANs of tenants.
+    """Return the cables with the VLANs of tenants.
 
-    On machines, they replace the data VLAN of the POD. On bonded ports of servers, they are added to it.
+    On machines, the data VLAN of a tenant replaces that of the POD. Bonded ports of servers also carry the data and
+    storage VLANs of all tenants.
     """
     tenant_vlans = (
         {machine.name: tenant.vlan for tenant in cloud.tenants for machine in tenant.machines} if cloud else {}
     )
-    additional = tuple(tenant.vlan for tenant in cloud.tenants if tenant.vlan) if cloud else ()
+    own = [tenant for tenant in cloud.tenants if tenant.vlan] if cloud else []
+    additional = (
+        *(tenant.vlan for tenant in own if tenant.vlan),
+        *(tenant.storage.vlan for tenant in own if tenant.storage),
+    )
 
     def vlans(cable: model.Cable) -> tuple[int, ...]:
         if data not in cable.vlans:
@@ -77,14 +82,15 @@ class _Reader:
             physical_networks={kind: physical[kind] for kind in (model.DATA, model.MANAGEMENT)},
             mtu=self._mtu(),
             dns_domain=self._domain(),
-            dns_servers=self._addresses("dns_servers"),
-            management_servers=self._addresses("management_servers"),
-            nfs_servers=self._addresses("nfs_servers"),
+            dns_servers=self._addresses(self.block, "dns_servers"),
+            management_servers=self._addresses(self.block, "management_servers"),
+            nfs_servers=self._addresses(self.block, "nfs_servers"),
             external_network=self.block.get("external_network"),
             address_scope=self.block["address_scope"],
             gateways=self._inside(details, "gateway"),
             router_addresses=self._inside(details, "router_address"),
             pools=self._pools(details),
+            control_subnet=self._control_subnet(),
             tenants=self._tenants(),
         )
 
@@ -104,13 +110,14 @@ class _Reader:
             raise self.block.error("invalid DNS domain '%s': use the form pod64.example" % domain, "dns_domain")
         return ".".join(labels) + "."
 
-    def _addresses(self, key: str) -> tuple[str, ...]:
+    @staticmethod
+    def _addresses(block: Block, key: str) -> tuple[str, ...]:
         found = []
-        for text in self.block.get(key) or ():
+        for text in block.get(key) or ():
             try:
                 found.append(str(ipaddress.ip_address(text)))
             except ValueError:
-                raise self.block.error("'%s' of %s is not an address: correct it" % (text, key), key) from None
+                raise block.error("'%s' of %s is not an address: correct it" % (text, key), key) from None
         return tuple(found)
 
     def _inside(self, details: dict[str, Block], key: str) -> dict[str, str]:
@@ -144,13 +151,31 @@ class _Reader:
             pools[name] = tuple(found)
         return pools
 
+    def _control_subnet(self) -> str | None:
+        if self.block["control_network"] == model.MANAGEMENT:
+            return None
+        return self._separate_subnet(self.block, "control_subnet", "the control networks")
+
+    def _separate_subnet(self, block: Block, key: str, owner: str) -> str:
+        """Return the subnet under ``key``, which must not overlap with a network of the POD."""
+        try:
+            subnet = ipaddress.IPv4Network(block[key])
+        except ValueError:
+            message = "invalid subnet '%s' of %s: use the form 10.1.6.0/24"
+            raise block.error(message % (block[key], owner), key) from None
+        for network in self.networks.values():
+            if network.subnet and subnet.overlaps(ipaddress.IPv4Network(network.subnet)):
+                message = "subnet %s of %s and %s of network '%s' overlap: set '%s' to a separate one"
+                raise block.error(message % (subnet, owner, network.subnet, network.name, key), key)
+        return str(subnet)
+
     def _tenants(self) -> tuple[model.Tenant, ...]:
-        projects, vlans = UniqueValues("tenant"), UniqueValues("data VLAN")
+        projects, vlans = UniqueValues("tenant"), UniqueValues("VLAN")
         for network in self.networks.values():
             if model.SWITCHES[network.name] == model.DATA and network.name != model.DATA:
                 vlans.take(str(network.vlan), "network '%s'" % network.name, self.block.error("", "networks"))
         machines = UniqueValues("machine")
-        tenants = []
+        tenants: list[model.Tenant] = []
         for block in spec.OPENSTACK.children(self.block, "tenants", self.mistakes):
             with self.mistakes.collect():
                 tenant = self._tenant(block)
@@ -158,6 +183,10 @@ class _Reader:
                 # IPU-over-Fabric is not encrypted, so tenants must not share a data VLAN.
                 vlan = tenant.vlan or self.networks[model.DATA].vlan
                 vlans.take(str(vlan), "tenant '%s'" % tenant.project, block.error("", "vlan"))
+                if tenant.storage:
+                    owner, place = "storage of tenant '%s'" % tenant.project, block.error("", "storage")
+                    vlans.take(str(tenant.storage.vlan), owner, place)
+                    self._compare_storage(tenant.storage, tenants, place)
                 for machine in tenant.machines:
                     machines.take(machine.name, "tenant '%s'" % tenant.project, block.error("", "allocation"))
                 tenants.append(tenant)
@@ -170,6 +199,11 @@ class _Reader:
             message = "tenant '%s': a separate data network needs both 'vlan' and 'allocation': set both, or omit both"
             raise block.error(message % project)
         if vlan is None or name is None:
+            if block.get("storage"):
+                message = (
+                    "tenant '%s' uses the storage network of the POD: set 'vlan' and 'allocation', or omit 'storage'"
+                )
+                raise block.error(message % project, "storage")
             return model.Tenant(project)
         if not spec.in_range(vlan, spec.VLAN_NUMBERS):
             message = "invalid VLAN %d of tenant '%s': use %d to %d"
@@ -181,4 +215,28 @@ class _Reader:
         if not machines:
             message = "tenant '%s': the controller chooses the machines of allocation '%s': list its 'machines'"
             raise block.error(message % (project, name), "allocation")
-        return model.Tenant(project, vlan, machines)
+        return model.Tenant(project, vlan, machines, self._storage(block, project))
+
+    def _storage(self, block: Block, project: str) -> model.TenantStorage | None:
+        if not block.get("storage"):
+            return None
+        storage = spec.TENANT.child(block, "storage")
+        owner = "the storage network of tenant '%s'" % project
+        if not spec.in_range(storage["vlan"], spec.VLAN_NUMBERS):
+            message = "invalid VLAN %d of %s: use %d to %d"
+            raise storage.error(message % (storage["vlan"], owner, *spec.VLAN_NUMBERS), "vlan")
+        subnet = self._separate_subnet(storage, "subnet", owner)
+        return model.TenantStorage(storage["vlan"], subnet, self._addresses(storage, "nfs_servers"))
+
+    @staticmethod
+    def _compare_storage(storage: model.TenantStorage, tenants: t.Sequence[model.Tenant], place: PodError) -> None:
+        """Reject a subnet that overlaps with the storage of an earlier tenant.
+
+        The access rules of shares identify a tenant by its addresses.
+        """
+        for other in tenants:
+            if other.storage and ipaddress.ip_network(storage.subnet).overlaps(
+                ipaddress.ip_network(other.storage.subnet)
+            ):
+                message = "storage subnet %s overlaps with %s of tenant '%s': use a separate one"
+                raise PodError(place.file, place.line, message % (storage.subnet, other.storage.subnet, other.project))

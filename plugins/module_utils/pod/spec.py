@@ -11,7 +11,7 @@ from ..vipu.partition_fields import IPU_FIELDS, PARTITION_FIELDS
 from ..vipu.ports import AGENT_PORT, CONTROLLER_PORT
 from .forms import NAME, NAMESPACE, NODE_LABEL, NODE_NAME, TEAM_NAME, WORD
 from .mapping_schema import MappingSchema, Option, Spec
-from .model import DATA, DATA_MTU, MACHINES_PER_RACK, MANAGEMENT, VLANS
+from .model import CONTROL_SUBNET, DATA, DATA_MTU, MACHINES_PER_RACK, MANAGEMENT, VLANS
 
 
 def _mapping(schema: MappingSchema) -> Option:
@@ -70,7 +70,21 @@ PHYSICAL_NETWORKS = MappingSchema(
 )
 CLOUD_NETWORK = MappingSchema("network of openstack", {"gateway": {}, "router_address": {}, "pools": _NAMES})
 CLOUD_NETWORKS = MappingSchema("networks of openstack", {name: _mapping(CLOUD_NETWORK) for name in VLANS})
-TENANT = MappingSchema("tenant", {"project": {"required": True}, "vlan": _number(*VLAN_NUMBERS), "allocation": {}})
+# Networks between controller VMs and Poplar VMs: one per tenant, or the management network of the POD.
+CONTROL_NETWORKS = ("tenant", MANAGEMENT)
+TENANT_STORAGE = MappingSchema(
+    "storage of a tenant",
+    {"vlan": _number(*VLAN_NUMBERS, required=True), "subnet": {"required": True}, "nfs_servers": _NAMES},
+)
+TENANT = MappingSchema(
+    "tenant",
+    {
+        "project": {"required": True},
+        "vlan": _number(*VLAN_NUMBERS),
+        "allocation": {},
+        "storage": _mapping(TENANT_STORAGE),
+    },
+)
 OPENSTACK = MappingSchema(
     "openstack",
     {
@@ -82,6 +96,8 @@ OPENSTACK = MappingSchema(
         "nfs_servers": _NAMES,
         "external_network": {},
         "address_scope": {"type": "bool", "default": False},
+        "control_network": {"choices": CONTROL_NETWORKS, "default": CONTROL_NETWORKS[0]},
+        "control_subnet": {"default": CONTROL_SUBNET},
         "networks": _mapping(CLOUD_NETWORKS),
         "tenants": _list(TENANT),
     },

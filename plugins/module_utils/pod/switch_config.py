@@ -56,6 +56,8 @@ def _vlan_names(pod: model.Pod) -> dict[int, str]:
     for tenant in pod.cloud.tenants if pod.cloud else ():
         if tenant.vlan:
             names.setdefault(tenant.vlan, []).append("%s-%s" % (model.DATA, tenant.project))
+        if tenant.storage:
+            names.setdefault(tenant.storage.vlan, []).append("%s-%s" % (model.STORAGE, tenant.project))
     return {vlan: "-".join(each)[:_VLAN_NAME] for vlan, each in names.items()}
 
 

@@ -29,7 +29,8 @@ def _collect(run: Run) -> Object:
     tenants = params["tenants"] or []
     if tenants:
         raw = _all_objects(run.transport)
-        result["tenants"] = [_check_tenant(run, options, raw) for options in tenants]
+        ids = {options["project"]: _required_project(run, options["project"]) for options in tenants}
+        result["tenants"] = [_check_tenant(run, options, raw, ids) for options in tenants]
     findings = [finding for tenant in result.get("tenants", ()) for finding in tenant["findings"]]
     result.update(findings=findings, ok=not findings if tenants else None)
     if findings and params["fail_on_findings"]:
@@ -70,12 +71,18 @@ def _collections(cloud: Cloud, families: t.Iterable[Family]) -> dict[str, list[O
     return dict(zip(kinds, found, strict=True))
 
 
-def _check_tenant(run: Run, options: Object, raw: Raw) -> Object:
-    """Return the networks that a tenant reaches and sees, with findings."""
-    id = project_id(run.transport, options["project"])
+def _required_project(run: Run, name: str) -> str:
+    """Return the id of a project. Raises TaskError."""
+    id = project_id(run.transport, name)
     if id is None:
-        raise TaskError(missing_project(options["project"], "Correct the name, or omit the tenant."))
-    tenant = Tenant(options["project"], id, frozenset(options["networks"]))
+        raise TaskError(missing_project(name, "Correct the name, or omit the tenant."))
+    return id
+
+
+def _check_tenant(run: Run, options: Object, raw: Raw, ids: t.Mapping[str, str]) -> Object:
+    """Return the networks that a tenant reaches and sees, with findings. ``ids`` are those of the projects by name."""
+    id = ids[options["project"]]
+    tenant = Tenant(options["project"], id, frozenset(options["networks"]), frozenset(options["common_networks"] or ()))
     reachable = reachable_networks(raw, id)
     visible = _visible_objects(run, options, tenant) if options["cloud"] or options["auth"] else None
     names = {net["id"]: net["name"] for net in raw[NETWORK.kind] if net["id"] in reachable.all}
@@ -86,7 +93,7 @@ def _check_tenant(run: Run, options: Object, raw: Raw) -> Object:
             "networks": sorted(names.values()),
             "ports": port_addresses(ports, names),
         },
-        "findings": find_leaks(tenant, raw, reachable, visible),
+        "findings": find_leaks(tenant, raw, reachable, visible, {id: name for name, id in ids.items()}),
     }
     if visible is not None:
         visible_names = {net["id"]: net["name"] for net in visible[NETWORK.kind]}
@@ -123,6 +130,7 @@ OPENSTACK_POD_NETWORK_INFO = Task(
             "options": {
                 "project": {"type": "str", "required": True},
                 "networks": {"type": "list", "elements": "str", "required": True},
+                "common_networks": {"type": "list", "elements": "str"},
                 "cloud": {"type": "str"},
                 "auth": {"type": "dict", "options": AUTH_OPTIONS},
             },

@@ -24,6 +24,7 @@ class Tenant:
     project: str
     id: str
     allowed: frozenset[str]
+    common: frozenset[str] = frozenset()  # those that other projects may use too
 
 
 @dataclass(frozen=True)
@@ -43,11 +44,7 @@ class ReachableNetworks:
 def reachable_networks(raw: Raw, project: str) -> ReachableNetworks:
     """Return the networks that a project reaches, given the objects that an administrator sees."""
     attached = {net["id"] for net in raw[NETWORK.kind] if net["project_id"] == project}
-    for policy in raw[SHARE.kind]:
-        target = policy.get("target_project") or policy["target_tenant"]
-        shared = policy["action"] == "access_as_shared" and policy["object_type"] == "network"
-        if shared and target in (project, ALL_PROJECTS):
-            attached.add(policy["object_id"])
+    attached |= {network for network, target in _shares(raw) if target in (project, ALL_PROJECTS)}
     connected = _connected_networks(raw)
     names = {router["id"]: router["name"] or router["id"] for router in raw[ROUTER.kind]}
     routed: dict[str, str] = {}
@@ -62,6 +59,13 @@ def reachable_networks(raw: Raw, project: str) -> ReachableNetworks:
     return ReachableNetworks(frozenset(attached), frozenset(routed), routed)
 
 
+def _shares(raw: Raw) -> t.Iterator[tuple[str, str]]:
+    """Yield the id of each shared network with the id of a project that may use it, or ``ALL_PROJECTS``."""
+    for policy in raw[SHARE.kind]:
+        if policy["action"] == "access_as_shared" and policy["object_type"] == "network":
+            yield policy["object_id"], policy.get("target_project") or policy["target_tenant"]
+
+
 def _connected_networks(raw: Raw) -> dict[str, set[str]]:
     """Return the networks in which each router has an interface. A gateway only leads out and does not count."""
     connected: dict[str, set[str]] = {}
@@ -71,11 +75,17 @@ def _connected_networks(raw: Raw) -> dict[str, set[str]]:
     return connected
 
 
-def find_leaks(tenant: Tenant, raw: Raw, reachable: ReachableNetworks, visible: Raw | None) -> list[Object]:
-    """Return a finding for each network that the tenant may not see or reach, or should reach but does not.
+def find_leaks(
+    tenant: Tenant,
+    raw: Raw,
+    reachable: ReachableNetworks,
+    visible: Raw | None,
+    projects: t.Mapping[str, str] | None = None,
+) -> list[Object]:
+    """Return a finding for each network that the tenant may not see or reach, should reach but does not, or shares.
 
     ``visible`` are the objects that the API returned to the tenant, None without its credentials. Own and external
-    networks are always allowed.
+    networks are always allowed. ``projects`` are known names of projects by id.
     """
     names = {net["id"]: net["name"] or net["id"] for net in raw[NETWORK.kind]}
     allowed = {
@@ -96,11 +106,28 @@ def find_leaks(tenant: Tenant, raw: Raw, reachable: ReachableNetworks, visible: 
         name = names.get(id, id)
         reason = "Tenant '%s' reaches network '%s' through router '%s'. Remove that interface."
         add("reachable", name, reason % (tenant.project, name, reachable.routers[id]))
+    for network, others in _used_by_others(tenant, raw, reachable.attached & allowed):
+        name = names[network]
+        reason = "Tenant '%s' uses network '%s' together with project %s. Give each its own network."
+        shown = ", ".join("'%s'" % (projects or {}).get(other, other) for other in others)
+        add("common", name, reason % (tenant.project, name, shown))
     findings += _find_visible(tenant, allowed, visible or {})
     missing = tenant.allowed - {names[id] for id in reachable.all if id in names}
     for name in sorted(missing):
         add("unreachable", name, "Tenant '%s' does not reach network '%s'. Share it." % (tenant.project, name))
     return findings
+
+
+def _used_by_others(tenant: Tenant, raw: Raw, networks: t.Container[str]) -> t.Iterator[tuple[str, list[str]]]:
+    """Yield the id of each network that is not common, with the ids of the other projects that may use it."""
+    others: dict[str, set[str]] = {}
+    for network, target in _shares(raw):
+        if target != tenant.id:
+            others.setdefault(network, set()).add(target)
+    for net in sorted(raw[NETWORK.kind], key=lambda net: str(net["name"])):
+        private = net["id"] in networks and not net["router:external"] and net["name"] not in tenant.common
+        if private and net["id"] in others:
+            yield net["id"], sorted(others[net["id"]])
 
 
 def _find_visible(tenant: Tenant, allowed: set[str], visible: Raw) -> list[Object]:

@@ -9,7 +9,7 @@ import typing as t
 
 from ...reconcile import Object
 from ...runner import Task
-from ..options import VIPU, Run
+from ..options import VIPU, Run, connection
 
 _KINDS = {
     "agents": "agent",
@@ -22,7 +22,8 @@ _KINDS = {
 
 def _info(run: Run) -> Object:
     subset = dict.fromkeys(run.params["gather_subset"])
-    result: Object = {"changed": False}
+    used = connection(run.params)
+    result: Object = {"changed": False, "secure": used.secure and bool(used.access_key)}
     if "version" in subset:
         result["version"] = run.transport.version()
     kinds = [kind for name, kind in _KINDS.items() if name in subset or (kind == "allocation" and "fits" in subset)]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.openstack.network.reach import (
     Tenant,
     find_leaks,
@@ -41,6 +42,19 @@ def test_shared_networks_are_attached_and_allowed():
     raw = raw_state(shares=[*SHARES, share("bmc", "others"), share("outside", "*", "access_as_external")])
     assert reachable_networks(raw, "mine").attached == {"id-of-data", "id-of-management", "id-of-own"}
     assert findings(raw) == []
+
+
+@pytest.mark.parametrize("other", ["others", "*"])
+def test_a_network_of_two_projects_is_reported_unless_it_is_common(other):
+    raw = raw_state(shares=[*SHARES, share("data", other), share("management", other)])
+    assert findings(raw) == [("common", "data"), ("common", "management")]
+    tenant = Tenant("me", "mine", TENANT.allowed, frozenset({"management"}))
+    (found,) = find_leaks(tenant, raw, reachable_networks(raw, "mine"), None, {"others": "team"})
+    shown = {"others": "team"}.get(other, other)
+    assert (
+        found["reason"]
+        == f"Tenant 'me' uses network 'data' together with project '{shown}'. Give each its own network."
+    )
 
 
 def test_routers_connect_networks_transitively():

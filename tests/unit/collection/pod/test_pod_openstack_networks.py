@@ -63,12 +63,14 @@ def test_networks_of_one_vlan_are_one_network_with_a_subnet_each(pod):
             "port_security": True,
             "mtu": 9000,
         },
+        "test-control": {"name": "test-control", "port_security": True},
     }
     assert [(s["name"], s["network"], s["cidr"]) for s in found["subnets"]] == [
         ("test-bmc", "test-bmc-gw", "10.1.1.0/24"),
         ("test-gw", "test-bmc-gw", "10.1.2.0/24"),
         ("test-management", "test-management", "10.1.3.0/24"),
         ("test-data", "test-data", "10.1.5.0/24"),
+        ("test-control", "test-control", "10.4.0.0/24"),
     ]
     assert {s["gateway"] for s in found["subnets"]} == {"none"}  # no external network is set
     assert (found["routers"], found["shares"]) == ([], [])
@@ -82,6 +84,7 @@ def test_networks_of_two_vlans_are_two(pod):
         "test-management",
         "test-data",
         "test-storage",
+        "test-control",
     ]
 
 
@@ -114,29 +117,41 @@ def test_pools_of_a_plan_for_many_racks_are_in_the_last_block(pod):
     assert subnets["test-data"]["gateway"] == "10.5.255.254"
 
 
-def test_the_router_connects_management_and_the_external_network(pod):
-    assert config(pod, "{external_network: outside}")["routers"] == [
+FLAT = "control_network: management, "
+
+
+def test_the_router_connects_the_control_network_and_the_external_network(pod):
+    options = "{external_network: outside, networks: {management: {gateway: 10.1.3.1}}}"
+    assert config(pod, options)["routers"] == [
         {
             "name": "test",
-            "interfaces": [{"subnet": "test-data"}, {"subnet": "test-management"}],
+            "interfaces": [{"subnet": "test-data"}, {"subnet": "test-control"}],
             "external_network": "outside",
             "snat": True,
         }
     ]
 
 
+def test_without_control_networks_the_router_connects_the_management_network(pod):
+    found = config(pod, f"{{{FLAT}external_network: outside}}")
+    assert routed(found) == {"test": ["test-data", "test-management"]}
+    assert "test-control" not in named(found["networks"])
+
+
 def test_a_gateway_of_the_site_keeps_its_address(pod):
-    options = "{external_network: outside, networks: {management: {gateway: 10.1.3.1, pools: [10.1.3.160-10.1.3.170]}}}"
+    site = "networks: {management: {gateway: 10.1.3.1, pools: [10.1.3.160-10.1.3.170]}}"
+    options = f"{{{FLAT}external_network: outside, {site}}}"
     found = config(pod, options)
     subnet = named(found["subnets"])["test-management"]
     assert (subnet["gateway"], subnet["pools"]) == ("10.1.3.1", ["10.1.3.160-10.1.3.170"])
     assert found["routers"][0]["interfaces"][1] == {"subnet": "test-management", "address": "any"}
 
 
-def test_tenants_see_data_storage_and_management_and_nothing_else(pod):
-    shares = config(pod, "{tenants: [{project: alpha}]}")["shares"]
+@pytest.mark.parametrize(("options", "control"), [("", "test-control"), (FLAT, "test-management")])
+def test_tenants_see_data_storage_and_one_control_network_and_nothing_else(pod, options, control):
+    shares = config(pod, f"{{{options}tenants: [{{project: alpha}}]}}")["shares"]
     assert [(s["kind"], s["name"]) for s in shares] == [
-        ("network", "test-management"),
+        ("network", control),
         ("network", "test-data"),
         ("network", "test-storage"),
         ("security_group", "test-poplar-management"),
@@ -159,6 +174,11 @@ def test_a_second_tenant_has_a_data_network_and_a_router_of_its_own(pod):
     assert ("beta", "test-data-beta") in networks
     assert not {("alpha", "test-data-beta"), ("beta", "test-data")} & networks
     assert routed(found) == {
+        "test": ["test-data", "test-control"],
+        "test-data-beta": ["test-data-beta", "test-control-beta"],
+        "test-management": ["test-management"],
+    }
+    assert routed(config(pod, TWO.replace("{external", f"{{{FLAT}external", 1), tail=HALVES)) == {
         "test": ["test-data"],
         "test-data-beta": ["test-data-beta"],
         "test-management": ["test-management"],
@@ -193,9 +213,14 @@ def test_settings_of_tenants(pod):
     assert {name: each.get("allocation") for name, each in found.items()} == {"*": None, "alpha": None, "beta": "b"}
     assert {share["name"] for share in found["beta"]["shares"] if share["kind"] == "network"} == {
         "test-data-beta",
-        "test-management",
-        "test-storage",
+        "test-control-beta",
     }
+    assert {name: each["control_network"] for name, each in found.items()} == {
+        "*": "test-control",
+        "alpha": "test-control",
+        "beta": "test-control-beta",
+    }
+    assert [each["common_networks"] for each in found.values()] == [[], [], []]
 
 
 def test_switches_follow_the_tenants(pod):
@@ -258,7 +283,9 @@ def test_an_address_scope_for_all_subnets(pod):
     found = config(pod, "{address_scope: true}")
     assert found["address_scopes"] == [{"name": "test"}]
     assert found["subnet_pools"][0]["prefixes"] == ["10.1.1.0/24", "10.1.2.0/24", "10.1.3.0/24", "10.1.5.0/24"]
-    assert {subnet["subnet_pool"] for subnet in found["subnets"]} == {"test"}
+    pools = {subnet["name"]: subnet.get("subnet_pool") for subnet in found["subnets"]}
+    # The control networks of several tenants have the same addresses.
+    assert [name for name, pool in pools.items() if pool != "test"] == ["test-control"]
 
 
 @pytest.mark.parametrize(
@@ -277,7 +304,7 @@ def test_an_address_scope_for_all_subnets(pod):
         ("{tenants: [{project: a}, {project: a}]}", "tenant 'a' is used twice"),
         (
             "{tenants: [{project: a}, {project: b}]}",
-            "data VLAN 11 is used by both tenant 'a' (line 9) and tenant 'b'",
+            "VLAN 11 is used by both tenant 'a' (line 9) and tenant 'b'",
         ),
         ("{tenants: [{project: a, vlan: 21}]}", "a separate data network needs both 'vlan' and 'allocation'"),
         ("{tenants: [{project: a, vlan: 11, allocation: x}]}", "VLAN 11 belongs to network 'data'"),
@@ -285,6 +312,16 @@ def test_an_address_scope_for_all_subnets(pod):
             "{tenants: [{project: a, vlan: 12, allocation: sized}]}",
             "the controller chooses the machines of allocation 'sized': list its 'machines'",
         ),
+        (
+            "{tenants: [{project: a, storage: {vlan: 22, subnet: 10.1.7.0/24}}]}",
+            "tenant 'a' uses the storage network of the POD: set 'vlan' and 'allocation', or omit 'storage'",
+        ),
+        (
+            "{control_subnet: 10.1.5.128/25}",
+            "subnet 10.1.5.128/25 of the control networks and 10.1.5.0/24 of network 'data' overlap",
+        ),
+        ("{control_subnet: ten}", "invalid subnet 'ten' of the control networks: use the form 10.1.6.0/24"),
+        ("{control_network: flat}", "tenant, management"),
         ("{tenants: [{project: a, vlan: 21, allocation: size}]}", "unknown allocation 'size': did you mean 'sized'?"),
     ],
 )
