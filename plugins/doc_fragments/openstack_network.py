@@ -84,6 +84,9 @@ options:
           external:
             description: Whether the network is external, so routers can have their gateway there.
             type: bool
+          admin_state_up:
+            description: Whether the network is up. Omit for up.
+            type: bool
           description:
             description: Description of the network.
             type: str
@@ -224,6 +227,9 @@ options:
                 is recreated to change it.
               - Requires Neutron 2023.2 or later with the ML2 extension driver C(port_hardware_offload_type).
             type: bool
+          admin_state_up:
+            description: Whether the port is up. Omit for up.
+            type: bool
           description:
             description: Description of the port.
             type: str
@@ -241,6 +247,9 @@ options:
             type: str
           snat:
             description: Whether source NAT is enabled at the gateway.
+            type: bool
+          admin_state_up:
+            description: Whether the router is up. Omit for up.
             type: bool
           description:
             description: Description of the router.

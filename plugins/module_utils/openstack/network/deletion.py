@@ -27,22 +27,14 @@ _INTERNAL_PORTS = (
 def is_removed_first(step: Step, steps: t.Iterable[Step]) -> bool:
     """Return whether an object is removed before others are created and changed.
 
-    Changed objects may use a subnet or network until then, so these are removed last. The exceptions are a subnet
-    with addresses, and a network with a VLAN, that a new one needs. The new subnet may be on any network, since
-    both may be from one pool.
+    Changed objects may use a subnet or network until then, so these are removed last. The exception is a subnet with
+    addresses that a new one needs. The new subnet may be on any network, since both may be from one pool.
     """
-    if step.family not in (SUBNET, NETWORK):
+    if step.family is not SUBNET:
         return step.family in _ALWAYS_FIRST
-    before = step.before or {}
-    created = [other.desired for other in steps if other.family is step.family and other.action is Action.CREATE]
-    if step.family is SUBNET:
-        return any(overlap(item["cidr"], before["cidr"]) for item in created if item)
-    vlan = _vlan(before)
-    return vlan[1] is not None and vlan in [_vlan(item) for item in created if item]
-
-
-def _vlan(network: Object) -> tuple[t.Any, t.Any]:
-    return network.get("physical_network"), network.get("vlan")
+    cidr = (step.before or {})["cidr"]
+    created = [other.desired for other in steps if other.family is SUBNET and other.action is Action.CREATE]
+    return any(overlap(item["cidr"], cidr) for item in created if item)
 
 
 def check_remaining_ports(steps: list[Step], state: NetworkState) -> None:

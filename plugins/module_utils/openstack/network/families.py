@@ -64,6 +64,7 @@ SUBNET_POOL = Family(
 NETWORK = Family(
     "network",
     (
+        Field("former_name"),  # of a network that was renamed in Neutron
         Field("vlan", immutable=True),
         Field("physical_network", immutable=True),
         Field("network_type", immutable=True),
@@ -71,6 +72,7 @@ NETWORK = Family(
         Field("dns_domain"),
         Field("port_security"),
         Field("external"),
+        Field("admin_state_up"),
         Field("description"),
         Field("owner"),
     ),
@@ -79,6 +81,7 @@ NETWORK = Family(
 SUBNET = Family(
     "subnet",
     (
+        Field("former_name"),
         Field("network", immutable=True),
         Field("cidr", immutable=True),
         Field("subnet_pool", immutable=True),
@@ -107,12 +110,17 @@ PORT = Family(
         Field("security_groups", Mode.SET),
         Field("vnic_type"),
         Field("hardware_offload", immutable=True),
+        Field("admin_state_up"),
         Field("description"),
         Field("owner"),
     ),
     key="name",
 )
-ROUTER = Family("router", (Field("external_network"), Field("snat"), Field("description"), Field("owner")), key="name")
+ROUTER = Family(
+    "router",
+    (Field("external_network"), Field("snat"), Field("admin_state_up"), Field("description"), Field("owner")),
+    key="name",
+)
 INTERFACE = Family("router_interface", (Field("address", immutable=True),))
 SHARE = Family("share", ())
 
@@ -153,8 +161,11 @@ def desired(config: Object, owner: str) -> Objects:
             continue
         parse = _PARSERS.get(family.kind, _plain)
         parsed = [parse(_given(item)) for item in items if not _is_absent(item)]
-        if any(f.name == "owner" for f in family.fields):
+        names = {f.name for f in family.fields}
+        if "owner" in names:
             parsed = [{**item, "owner": owner} for item in parsed]
+        if "admin_state_up" in names:  # an object that is down looks complete but passes no packets
+            parsed = [{"admin_state_up": True, **item} for item in parsed]
         objects[family.kind] = parsed
     routers = [item for item in config.get(ROUTER.plural) or () if item.get("interfaces") is not None]
     if routers:

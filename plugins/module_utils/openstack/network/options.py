@@ -33,6 +33,7 @@ CONFIG_OPTIONS: dict[str, t.Any] = {
             "dns_domain": _STR,
             "port_security": _BOOL,
             "external": _BOOL,
+            "admin_state_up": _BOOL,
             "description": _STR,
         }
     ),
@@ -84,6 +85,7 @@ CONFIG_OPTIONS: dict[str, t.Any] = {
                 "choices": ["normal", "direct", "direct-physical", "macvtap", "baremetal", "virtio-forwarder"],
             },
             "hardware_offload": _BOOL,
+            "admin_state_up": _BOOL,
             "description": _STR,
         }
     ),
@@ -92,6 +94,7 @@ CONFIG_OPTIONS: dict[str, t.Any] = {
             "name": _NAME,
             "external_network": _STR,
             "snat": _BOOL,
+            "admin_state_up": _BOOL,
             "description": _STR,
             "interfaces": _list_of({"subnet": _NAME, "address": _STR}),
         },

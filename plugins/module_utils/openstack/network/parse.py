@@ -41,11 +41,15 @@ _KINDS_OF_SHARES = {RESOURCES[f.kind]: f.kind for f in (NETWORK, SECURITY_GROUP,
 
 @dataclass(frozen=True)
 class RawState:
-    """Visible objects of the API, and ids of projects by the name or id in the options."""
+    """Visible objects of the API, and ids of projects by the name or id in the options.
+
+    ``former_names`` are the names in Neutron, by id, of objects that ``raw`` has under their desired names.
+    """
 
     project: str
     raw: Raw
     projects: t.Mapping[str, str] = field(default_factory=dict)
+    former_names: t.Mapping[str, str] = field(default_factory=dict)
 
     def id(self, family: Family, name: str) -> str | None:
         """Return the id of an object: that of the project, or else the only visible one. Raises UserError."""
@@ -86,7 +90,13 @@ def parse_state(state: RawState, owner: str) -> NetworkState:
     for family, convert in _CONVERTERS.items():
         own = [raw for raw in state.raw.get(family.kind, ()) if raw["project_id"] == state.project]
         objects[family.kind] = [
-            {"name": raw["name"], "uuid": raw["id"], "owner": owner_of(raw), **convert(state, raw)}
+            {
+                "name": raw["name"],
+                "uuid": raw["id"],
+                "owner": owner_of(raw),
+                **_former(state, raw),
+                **convert(state, raw),
+            }
             for raw in _without_duplicate_names(family, own, owner)
         ]
     objects[ADDRESS_SCOPE.kind] = [
@@ -94,7 +104,11 @@ def parse_state(state: RawState, owner: str) -> NetworkState:
     ]
     objects[INTERFACE.kind] = _interfaces(state, objects)
     objects[SHARE.kind] = _shares(state, objects)
-    return NetworkState(state.project, state.raw, state.projects, objects)
+    return NetworkState(state.project, state.raw, state.projects, state.former_names, objects)
+
+
+def _former(state: RawState, raw: Object) -> Object:
+    return {"former_name": state.former_names[raw["id"]]} if raw["id"] in state.former_names else {}
 
 
 def _owner_of_scope(state: RawState, scope: Object, owner: str) -> str | None:
@@ -137,6 +151,7 @@ def _network(state: RawState, raw: Object) -> Object:
         "dns_domain": "dns_domain",
         "port_security": "port_security_enabled",
         "external": "router:external",
+        "admin_state_up": "admin_state_up",
         "description": "description",
     }
     return {name: raw[key] for name, key in keys.items() if key in raw}
@@ -173,7 +188,12 @@ def _port(state: RawState, raw: Object) -> Object:
         "description": raw["description"],
         "bound": raw["device_owner"] or raw["device_id"],
     }
-    keys = {"dns_name": "dns_name", "port_security": "port_security_enabled", "vnic_type": "binding:vnic_type"}
+    keys = {
+        "dns_name": "dns_name",
+        "port_security": "port_security_enabled",
+        "vnic_type": "binding:vnic_type",
+        "admin_state_up": "admin_state_up",
+    }
     port.update((name, raw[key]) for name, key in keys.items() if key in raw)
     if "hardware_offload_type" in raw:
         port["hardware_offload"] = raw["hardware_offload_type"] == SWITCHDEV
@@ -189,6 +209,8 @@ def _router(state: RawState, raw: Object) -> Object:
     }
     if "enable_snat" in gateway:
         router["snat"] = gateway["enable_snat"]
+    if "admin_state_up" in raw:
+        router["admin_state_up"] = raw["admin_state_up"]
     return router
 
 

@@ -37,6 +37,7 @@ _RENAMED: dict[str, dict[str, str]] = {
         "dns_domain": "dns_domain",
         "port_security": "port_security_enabled",
         "external": "router:external",
+        "admin_state_up": "admin_state_up",
         "description": "description",
     },
     SUBNET.kind: {
@@ -51,9 +52,10 @@ _RENAMED: dict[str, dict[str, str]] = {
         "dns_name": "dns_name",
         "port_security": "port_security_enabled",
         "vnic_type": "binding:vnic_type",
+        "admin_state_up": "admin_state_up",
         "description": "description",
     },
-    ROUTER.kind: {"description": "description"},
+    ROUTER.kind: {"admin_state_up": "admin_state_up", "description": "description"},
     SHARE.kind: {},
 }
 

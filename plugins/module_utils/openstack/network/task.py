@@ -16,6 +16,7 @@ from .options import CONFIG_OPTIONS
 from .parse import NetworkState
 from .plan import deletions_of, plan_network
 from .query import query_of
+from .renames import match_renamed
 
 
 def _apply(run: Run) -> Object:
@@ -28,7 +29,10 @@ def _apply(run: Run) -> Object:
 
     def make_plans() -> list[Plan]:
         state = fetch(cloud, query_of(config, owner, everything=absent))
-        steps = plan_network(objects, state, owner, deletions_of(config, prune), CloudLimits(cloud, state.project))
+        desired_objects, state = match_renamed(objects, state, owner)
+        steps = plan_network(
+            desired_objects, state, owner, deletions_of(config, prune), CloudLimits(cloud, state.project)
+        )
         if run.check_mode:
             run.warnings.extend(_missing_projects(objects, state))
         return [(steps, NetworkWriter(cloud, state, owner))]

@@ -14,11 +14,12 @@ from ansible_collections.openipu.pod.plugins.module_utils.openstack.network.pars
     parse_state,
 )
 from ansible_collections.openipu.pod.plugins.module_utils.openstack.network.plan import deletions_of, plan_network
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.network.renames import match_renamed
 
 OWNER, PROJECT = "pod", "p1"
 
 
-def network(name: str, vlan: int = 11, **more: Any) -> dict[str, Any]:
+def network(name: str, /, vlan: int = 11, **more: Any) -> dict[str, Any]:
     return {
         "id": f"id-of-{name}",
         "name": name,
@@ -36,7 +37,7 @@ def network(name: str, vlan: int = 11, **more: Any) -> dict[str, Any]:
     }
 
 
-def subnet(name: str, on: str, cidr: str, **more: Any) -> dict[str, Any]:
+def subnet(name: str, on: str, cidr: str, /, **more: Any) -> dict[str, Any]:
     return {
         "id": f"id-of-{name}",
         "name": name,
@@ -134,6 +135,7 @@ def plan(
     deletions = deletions_of(config, CONFIG_OPTIONS if prune else ())
     objects = desired(config, owner)
     check_desired(objects)
+    objects, actual = match_renamed(objects, actual, owner)
     return plan_network(objects, actual, owner, deletions, limits or NoLimits())
 
 

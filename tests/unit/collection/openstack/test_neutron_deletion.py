@@ -157,13 +157,11 @@ def test_a_subnet_is_removed_after_its_ports_moved() -> None:
     assert quota_demand(found)["subnet"] == 0
 
 
-def test_a_network_is_removed_last_unless_its_vlan_is_needed() -> None:
-    old = state(network=[network("old")])
-    for vlan, at_once in ((11, True), (12, False)):
-        desired = {"name": "new", "vlan": vlan, "physical_network": "phys"}
-        found = plan({"networks": [desired]}, old, prune=True)
-        assert first(found) == {"old": at_once}
-        assert quota_demand(found)["network"] == (0 if at_once else 1)
+def test_a_network_is_removed_last() -> None:
+    desired = {"name": "new", "vlan": 12, "physical_network": "phys"}
+    found = plan({"networks": [desired]}, state(network=[network("old")]), prune=True)
+    assert first(found) == {"old": False}
+    assert quota_demand(found)["network"] == 1
 
 
 def test_a_network_without_vlan_is_removed_last() -> None:

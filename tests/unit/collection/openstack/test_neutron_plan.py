@@ -87,11 +87,6 @@ def test_a_taken_vlan_names_its_network():
         plan({"networks": [DATA]}, state(network=[network("theirs", tags=[])]))
 
 
-def test_the_vlan_of_a_removed_network_is_free():
-    found = plan({"networks": [DATA]}, state(network=[network("former")]), prune=True)
-    assert changes(found) == [("network", "data", "create"), ("network", "former", "delete")]
-
-
 def test_a_network_is_not_recreated_for_its_vlan():
     with pytest.raises(UserError, match=r"Cannot change vlan of network 'data' from 12 to 11: .*Remove the object"):
         plan({"networks": [DATA]}, state(network=[network("data", 12)]))

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Plans for renamed networks and subnets, and for objects that are down."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.network.request_bodies import change_body
+
+from tests.unit.collection.openstack.neutron_raw import changes, network, plan, port, router, state, subnet
+
+MAC = "0c:42:a1:00:05:01"
+DATA = {"name": "data", "vlan": 11, "physical_network": "phys"}
+CONFIG = {
+    "networks": [DATA],
+    "subnets": [{"name": "data", "network": "data", "cidr": "10.5.0.0/16"}],
+    "ports": [{"name": "m1", "network": "data", "mac": MAC, "addresses": ["10.5.0.1"]}],
+    "routers": [{"name": "r", "interfaces": [{"subnet": "data"}]}],
+}
+INTERFACE = {
+    "device_owner": "network:router_interface",
+    "device_id": "id-of-r",
+    "fixed_ips": [{"subnet_id": "id-of-data", "ip_address": "10.5.0.254"}],
+}
+
+
+def actual(**names: str) -> Any:
+    """Return the actual state, in which the network or the subnet has another name."""
+    return state(
+        network=[network("data", name=names.get("network", "data"))],
+        subnet=[subnet("data", "data", "10.5.0.0/16", name=names.get("subnet", "data"))],
+        port=[port("m1", MAC, "10.5.0.1"), port("", "0c:42:a1:00:05:99", **INTERFACE)],
+        router=[router("r")],
+    )
+
+
+@pytest.mark.parametrize("kind", ["network", "subnet"])
+@pytest.mark.parametrize("prune", [False, True])
+def test_a_renamed_object_gets_its_name_back(kind: str, prune: bool) -> None:
+    steps = plan(CONFIG, actual(**{kind: "renamed"}), prune=prune)
+    assert changes(steps) == [(kind, "data", "change")]
+    (step,) = [step for step in steps if step.action.value == "change"]
+    assert (step.before["former_name"], step.before["uuid"]) == ("renamed", "id-of-data")
+    assert change_body(step, lambda family, name: name) == {"name": "data"}
+
+
+def test_both_names_are_restored() -> None:
+    steps = plan(CONFIG, actual(network="one", subnet="two"), prune=True)
+    assert changes(steps) == [("network", "data", "change"), ("subnet", "data", "change")]
+
+
+def test_subnets_that_exchanged_their_names_are_not_confused() -> None:
+    config = {"subnets": [{"name": "a", "network": "data", "cidr": "10.5.0.0/17"}]}
+    found = state(network=[network("data")], subnet=[subnet("b", "data", "10.5.128.0/17")])
+    assert changes(plan(config, found)) == [("subnet", "a", "create")]
+    # The subnet with this prefix is the desired one of another name.
+    config["subnets"].append({"name": "b", "network": "data", "cidr": "10.5.128.0/17"})
+    assert changes(plan(config, found)) == [("subnet", "a", "create")]
+
+
+@pytest.mark.parametrize("tags", [[], ["openipu.pod=other"]])
+def test_objects_of_others_are_not_renamed(tags: list[str]) -> None:
+    found = state(
+        network=[network("data", tags=[])], subnet=[subnet("s", "data", "10.5.0.0/16", name="theirs", tags=tags)]
+    )
+    config = {"subnets": [{"name": "data", "network": "data", "cidr": "10.5.0.0/24"}]}
+    with pytest.raises(Exception, match=r"it overlaps subnet 'theirs' \(10.5.0.0/16\)"):
+        plan(config, found)
+
+
+def test_objects_that_are_down_are_noticed() -> None:
+    down = {"admin_state_up": False}
+    found = state(
+        network=[network("data", **down)],
+        subnet=[subnet("data", "data", "10.5.0.0/16")],
+        port=[port("m1", MAC, "10.5.0.1", **down), port("", "0c:42:a1:00:05:99", **INTERFACE)],
+        router=[router("r", **down)],
+    )
+    steps = plan(CONFIG, found)
+    assert changes(steps) == [("network", "data", "change"), ("port", "m1", "change"), ("router", "r", "change")]
+    bodies = [change_body(step, lambda family, name: name) for step in steps if step.action.value == "change"]
+    assert bodies == [{"admin_state_up": True}] * 3
+    kept = {name: [{**item, **down} for item in CONFIG[name]] for name in ("networks", "ports", "routers")}
+    assert changes(plan(kept, found)) == []
