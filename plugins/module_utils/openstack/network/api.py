@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Neutron API: reads of the actual state and of limits, and writes, in bulk where Neutron supports it."""
+"""Writer of Neutron objects, in bulk where Neutron supports it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import typing as t
 
 from ...reconcile import Action, Family, ItemError, Object, Step, UserError
 from ..common.client import OVER_QUOTA, Cloud, CloudError
-from ..common.lookup import project_id
 from ..common.steps import CREATIONS, REMOVALS, select, step_id
 from ..common.tags import TAG, owner_of
 from ..common.writer import MissingError, StepWriter
@@ -17,7 +16,6 @@ from . import request_bodies
 from .deletion import is_removed_first
 from .families import (
     ADDRESS_SCOPE,
-    ALL_PROJECTS,
     COLLECTIONS,
     FAMILIES,
     INTERFACE,
@@ -31,113 +29,12 @@ from .families import (
     SUBNET,
     SUBNET_POOL,
 )
-from .parse import NetworkState, Raw, RawState, parse_state
-from .query import Query
+from .parse import NetworkState
 from .security_rules import canonical_rule, parse_rule, rule_key
 
 CHUNK = 64  # objects in one request
-_IDS_PER_REQUEST = 40  # limits the length of the URL
-_OWN_FAMILIES = (SECURITY_GROUP, ROUTER, SHARE)  # read for the project only
 _BULK_FAMILIES = (NETWORK, SUBNET, SECURITY_GROUP, PORT)
 _TAGGED_FAMILIES = (SUBNET_POOL, NETWORK, SUBNET, SECURITY_GROUP, PORT, ROUTER)
-
-
-def fetch(cloud: Cloud, query: Query) -> NetworkState:
-    """Read the actual state: each collection once, concurrently.
-
-    The state includes all ports on owned networks and on those that the query names, and all ports of the owner.
-    A kind that Neutron does not support is empty. Raises UserError.
-    """
-    project = query.project or cloud.authorize()
-    raw = _collections(cloud, [kind for kind in PATHS if kind in query.kinds and kind != PORT.kind], project)
-    unknown = sorted(set(query.groups) - {group["name"] for group in raw.get(SECURITY_GROUP.kind, ())})
-    if unknown:
-        kind = SECURITY_GROUP.kind
-        raw[kind] = [*raw[kind], *cloud.list("network", PATHS[kind], COLLECTIONS[kind], name=unknown)]
-    projects = _project_ids(cloud, query, raw)
-    if PORT.kind in query.kinds:
-        raw[PORT.kind] = _ports(cloud, query, raw, project)
-    return parse_state(RawState(project, raw, projects), query.owner)
-
-
-def _collections(cloud: Cloud, kinds: list[str], project: str) -> dict[str, list[Object]]:
-    own = [family.kind for family in _OWN_FAMILIES]
-
-    def read(kind: str) -> list[Object]:
-        query = {"project_id": project} if kind in own else {}
-        try:
-            return cloud.list("network", PATHS[kind], COLLECTIONS[kind], **query)
-        except CloudError as error:
-            if error.status == 404:
-                return []
-            raise
-
-    return dict(zip(kinds, cloud.map(read, kinds), strict=True))
-
-
-def _project_ids(cloud: Cloud, query: Query, raw: Raw) -> dict[str, str]:
-    """Read the ids of the projects that desired shares, or all actual shares, refer to."""
-    names = sorted({name for name in query.projects if name != ALL_PROJECTS})
-    found = dict(zip(names, cloud.map(lambda name: project_id(cloud, name), names), strict=True))
-    ids = {name: id for name, id in found.items() if id}
-    ids[ALL_PROJECTS] = ALL_PROJECTS
-    if query.all_projects:
-        targets = {share.get("target_project") or share["target_tenant"] for share in raw[SHARE.kind]}
-        if targets - {ALL_PROJECTS}:
-            known = cloud.list("identity", "/projects", "projects")
-            ids.update({project["name"]: project["id"] for project in known if project["id"] in targets})
-    return ids
-
-
-def _ports(cloud: Cloud, query: Query, raw: Raw, project: str) -> list[Object]:
-    def is_owned(item: Object) -> bool:
-        return item["project_id"] == project and owner_of(item) is not None
-
-    of_subnets = {subnet["network_id"] for subnet in raw.get(SUBNET.kind, ()) if is_owned(subnet)}
-    ids = [
-        network["id"]
-        for network in raw.get(NETWORK.kind, ())
-        if network["name"] in query.networks or network["id"] in of_subnets or is_owned(network)
-    ]
-    found = fetch_ports(cloud, ids)
-    # An earlier task may have created ports on networks that this task does not name.
-    found += cloud.list("network", "/ports", "ports", project_id=project, tags=TAG + query.owner)
-    return list({port["id"]: port for port in found}.values())
-
-
-def fetch_ports(cloud: Cloud, networks: list[str]) -> list[Object]:
-    """Read all ports on the networks with these ids."""
-    parts = [networks[start : start + _IDS_PER_REQUEST] for start in range(0, len(networks), _IDS_PER_REQUEST)]
-    found = cloud.map(lambda part: cloud.list("network", "/ports", "ports", network_id=part), parts)
-    return [port for part in found for port in part]
-
-
-class CloudLimits:
-    """Quotas of a project and extensions of Neutron, read from the API."""
-
-    def __init__(self, cloud: Cloud, project: str) -> None:
-        self._cloud = cloud
-        self._project = project
-
-    def quotas(self) -> dict[str, Object]:
-        """Read limit, usage and reservation by name of the quota; empty when the cloud does not report them."""
-        try:
-            found = self._cloud.request("network", "GET", "/quotas/%s/details.json" % self._project)
-        except CloudError as error:
-            if error.status in (403, 404):
-                return {}
-            raise
-        return t.cast("dict[str, Object]", found["quota"])
-
-    def has_extension(self, alias: str) -> bool:
-        """Return whether Neutron has an API extension. Raises CloudError."""
-        try:
-            self._cloud.request("network", "GET", "/extensions/%s" % alias)
-        except CloudError as error:
-            if error.status != 404:
-                raise
-            return False
-        return True
 
 
 class NetworkWriter(StepWriter):

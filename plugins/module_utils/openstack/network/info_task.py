@@ -12,11 +12,11 @@ from ...runner import Task, TaskError
 from ..common.client import Cloud
 from ..common.lookup import missing_project, project_id
 from ..common.options import AUTH_OPTIONS, OPENSTACK, Run, open_cloud
-from .api import fetch, fetch_ports
-from .families import COLLECTIONS, FAMILIES, INTERFACE, NETWORK, PATHS, PORT, ROUTER, SECURITY_GROUP, SHARE, SUBNET
-from .parse import ROUTER_PORTS, Raw
+from .families import COLLECTIONS, FAMILIES, INTERFACE, NETWORK, PATHS, PORT, ROUTER, SECURITY_GROUP, SUBNET
+from .parse import Raw
 from .query import Query
 from .reach import Tenant, find_leaks, port_addresses, reachable_networks
+from .reads import fetch, fetch_all_projects, fetch_ports
 
 _FINDINGS_IN_MESSAGE = 3
 
@@ -28,7 +28,7 @@ def _collect(run: Run) -> Object:
         result.update(_owned_objects(run.transport, params["pod"]))
     tenants = params["tenants"] or []
     if tenants:
-        raw = _all_objects(run.transport)
+        raw = fetch_all_projects(run.transport)
         ids = {options["project"]: _required_project(run, options["project"]) for options in tenants}
         result["tenants"] = [_check_tenant(run, options, raw, ids) for options in tenants]
     findings = [finding for tenant in result.get("tenants", ()) for finding in tenant["findings"]]
@@ -57,12 +57,6 @@ def _owned_objects(cloud: Cloud, owner: str) -> Object:
         router["interfaces"] = [{"subnet": item["subnet"], "address": item["address"]} for item in own]
     del result[INTERFACE.plural]
     return result
-
-
-def _all_objects(cloud: Cloud) -> Raw:
-    """Read the networks, routers, shares and router ports of all projects."""
-    ports = cloud.list("network", "/ports", "ports", device_owner=list(ROUTER_PORTS))
-    return {**_collections(cloud, (NETWORK, ROUTER, SHARE)), PORT.kind: ports}
 
 
 def _collections(cloud: Cloud, families: t.Iterable[Family]) -> dict[str, list[Object]]:

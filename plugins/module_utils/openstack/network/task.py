@@ -9,13 +9,15 @@ from ...reconcile import Object
 from ...runner import Task
 from ..common.apply_plan import Plan, apply_plans
 from ..common.options import OPENSTACK, Run
-from .api import CloudLimits, NetworkWriter, fetch
+from .api import NetworkWriter
 from .checks import check_desired
+from .cloud_limits import CloudLimits
 from .families import FAMILIES, SHARE, Objects, desired
 from .options import CONFIG_OPTIONS
 from .parse import NetworkState
 from .plan import deletions_of, plan_network
 from .query import query_of
+from .reads import fetch
 from .renames import match_renamed
 
 

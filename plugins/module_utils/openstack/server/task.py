@@ -10,11 +10,12 @@ from ...runner import Task, TaskError
 from ..common.apply_plan import Plan, apply_plans
 from ..common.lookup import missing_project, project_id
 from ..common.options import OPENSTACK, Run
-from ..network.api import CloudLimits, NetworkWriter
-from ..network.api import fetch as fetch_network
+from ..network.api import NetworkWriter
+from ..network.cloud_limits import CloudLimits
 from ..network.families import NETWORK, PORT, SECURITY_GROUP, SUBNET
 from ..network.parse import NetworkState
 from ..network.query import Query, group_names
+from ..network.reads import fetch as fetch_network
 from .api import Names, ServerWriter, fetch
 from .families import OPTIONS, SERVER, desired, desired_ports
 from .plan import (

@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reads of ports: their selection and the number of requests."""
+"""Reads of Neutron objects: selection of ports, number of requests, and incomplete responses."""
 
 from __future__ import annotations
 
-from ansible_collections.openipu.pod.plugins.module_utils.openstack.network.api import fetch, fetch_ports
+import re
+from typing import Any
+
+import pytest
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.network.families import PATHS
 from ansible_collections.openipu.pod.plugins.module_utils.openstack.network.query import Query
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.network.reads import fetch, fetch_ports
+from ansible_collections.openipu.pod.plugins.module_utils.reconcile import UserError
 
 from tests.unit.collection.openstack.fake_cloud import FakeCloud
-from tests.unit.collection.openstack.neutron_raw import OWNER, PROJECT, network, port, subnet
+from tests.unit.collection.openstack.neutron_raw import OWNER, PROJECT, group, network, port, subnet
 
 A, B = "0c:42:a1:00:05:01", "0c:42:a1:00:05:02"
 
@@ -36,3 +42,66 @@ def test_owned_ports_are_read_on_all_networks_and_listed_once() -> None:
     by_network, by_owner = [query for key, query in cloud.reads if key == "GET /ports"]
     assert by_network == {"network_id": ["id-of-data", "id-of-site"]}
     assert by_owner == {"project_id": PROJECT, "tags": f"openipu.pod={OWNER}"}
+
+
+def read(responses: dict[str, Any], **query: Any) -> tuple[Any, FakeCloud]:
+    """Return the state and the cloud after a read of all kinds."""
+    cloud = FakeCloud(responses)
+    return fetch(cloud, Query(OWNER, PATHS, project=PROJECT, **query)), cloud
+
+
+EMPTY: dict[str, Any] = {"networks": []}
+SUBNETS = {"subnets": [subnet("data", "data", "10.5.0.0/16")]}
+SHARE = {
+    "id": "s",
+    "project_id": PROJECT,
+    "object_type": "network",
+    "action": "access_as_shared",
+    "target_project": "p2",
+}
+SHARES = {"rbac_policies": [{**SHARE, "object_id": "id-of-data", "target_project": "p2"}]}
+PORTS = {"ports": [port("m1", A)]}
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        {"GET /subnets": SUBNETS},
+        {"GET /rbac-policies": SHARES},
+        {"GET /ports": PORTS},
+        {"GET /security-groups": {"security_groups": [group("g")]}},
+    ],
+)
+def test_a_read_without_networks_is_repeated(others: dict[str, Any]) -> None:
+    """A Neutron that has just started may return no networks."""
+    data = {"networks": [network("data")]}
+    state, cloud = read({"GET /ports": {"ports": []}, **others, "GET /networks": [EMPTY, data]})
+    assert [raw["name"] for raw in state.raw["network"]] == ["data"]
+    reads = [key for key, _query in cloud.reads]
+    assert reads.count("GET /networks") == 2
+
+
+def test_an_impossible_read_is_an_error_and_a_confirmed_doubt_is_none() -> None:
+    message = "Cannot trust the objects that Neutron returned: subnet 'data' has no network. Nothing was changed."
+    with pytest.raises(UserError, match=re.escape(message)):
+        read({"GET /networks": EMPTY, "GET /subnets": SUBNETS, "GET /ports": {"ports": []}})
+    # An interrupted removal leaves security groups, and a tenant may have a port on a network that it does not see.
+    for others in ({"GET /security-groups": {"security_groups": [group("g")]}}, {"GET /ports": PORTS}):
+        state, _cloud = read({"GET /networks": EMPTY, "GET /ports": {"ports": []}, **others})
+        assert state.raw["network"] == []
+
+
+def test_the_first_request_is_alone() -> None:
+    """Concurrent first requests are the cause of empty collections."""
+
+    concurrent: list[list[Any]] = []
+
+    class Concurrent(FakeCloud):
+        def map(self, work: Any, items: Any) -> list[Any]:
+            concurrent.append(list(items))
+            return super().map(work, items)
+
+    cloud = Concurrent({"GET /networks": {"networks": [network("data")]}, "GET /ports": {"ports": []}})
+    fetch(cloud, Query(OWNER, ("network", "subnet", "router", "port"), project=PROJECT))
+    assert cloud.reads[0][0] == "GET /networks"
+    assert concurrent[0] == ["subnet", "router"]

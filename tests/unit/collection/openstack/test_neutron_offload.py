@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.openstack.common.client import CloudError
 from ansible_collections.openipu.pod.plugins.module_utils.openstack.network import request_bodies
-from ansible_collections.openipu.pod.plugins.module_utils.openstack.network.api import CloudLimits
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.network.cloud_limits import CloudLimits
 from ansible_collections.openipu.pod.plugins.module_utils.openstack.network.limits import check_limits
 from ansible_collections.openipu.pod.plugins.module_utils.reconcile import UserError
 
