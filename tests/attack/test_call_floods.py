@@ -63,6 +63,7 @@ def flood(address: str, certificate: Path) -> Iterator[None]:
         sender.wait()
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("slow_controller")
 @pytest.mark.defence("openipu.vipu.api.endpoints.Endpoints.bind", one_endpoint)
 def test_administrators_have_their_own_endpoint(vipu_process: Callable[..., Process], tmp_path: Path) -> None:

@@ -265,7 +265,7 @@ def unknown(self: object) -> int:
 
 @pytest.mark.defence(LAST, unknown)
 def test_damaged_logs(crash: Crash) -> None:
-    attack_log(crash, 1, 60)
+    attack_log(crash, 1, 30)
 
 
 @pytest.mark.long
@@ -284,6 +284,7 @@ def later_than_all(self: object) -> int:
     return 1 << 60
 
 
+@pytest.mark.long
 @pytest.mark.defence(LAST, later_than_all)
 def test_after_a_power_cut_a_damaged_log_has_an_acknowledged_state(crash: Crash) -> None:
     assert crash.load(crash.content, power_cut=True) == crash.states[-1]

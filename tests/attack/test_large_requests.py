@@ -22,6 +22,7 @@ def test_large_requests(instant_server: InProcess) -> None:
     assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
 
 
+@pytest.mark.long
 @pytest.mark.defence("openipu.vipu.api.methods._MAX_REQUEST", 1 << 40)
 def test_large_requests_to_a_process(vipu_process: Callable[..., Process]) -> None:
     request = virmgrpc.GetPartitionStatusRequest(partition_id="x" * 2 * MEGABYTE)

@@ -28,6 +28,7 @@ def every_record(record: object) -> bool:
     return True
 
 
+@pytest.mark.long
 @pytest.mark.defence("openipu.process.log.without_metadata", every_record)
 def test_access_keys_that_are_not_text(vipu_process: Callable[..., Process]) -> None:
     server = vipu_process("--log-level", "debug")
@@ -65,6 +66,7 @@ def unchanged(logger: object, name: str, event: Any) -> Any:
     return event
 
 
+@pytest.mark.long
 @pytest.mark.defence("openipu.process.log.printable", unchanged)
 def test_control_characters_of_a_user_id(secure: Process, certs: Path) -> None:
     """A library for gRPC does not send them. They would clear the terminal of a reader, and hide other lines."""

@@ -121,6 +121,7 @@ def starter() -> Iterator[Callable[[Path], Starter]]:
         each.process.communicate("end\n", timeout=20)
 
 
+@pytest.mark.long
 @pytest.mark.defence(LOCK, OFF)
 def test_a_second_controller_cannot_use_the_database(
     vipu_server: Callable[..., InProcess], starter: Callable[[Path], Starter], tmp_path: Path
@@ -134,6 +135,7 @@ def test_a_second_controller_cannot_use_the_database(
     assert "another vipu-server uses it" in second.result()
 
 
+@pytest.mark.long
 @pytest.mark.defence(LOCK, OFF)
 def test_one_of_several_starting_controllers_wins(starter: Callable[[Path], Starter], tmp_path: Path) -> None:
     database = tmp_path / "vipu.db"

@@ -104,7 +104,8 @@ LIES: dict[str, tuple[str, Lie, str]] = {
 
 @pytest.mark.defence("openipu.vipu.fleet.agent_messages.event", trust)
 @pytest.mark.defence("openipu.vipu.fleet.agent_messages.machine_info", trust)
-@pytest.mark.parametrize("lie", first_is_short(LIES))
+@pytest.mark.long
+@pytest.mark.parametrize("lie", LIES)
 def test_an_invalid_message_makes_the_agent_down(request: pytest.FixtureRequest, rack: LyingRack, lie: str) -> None:
     message, change, reason = LIES[lie]
     rack.liar.lies[message] = change  # before the controller connects and reads the machine

@@ -129,6 +129,7 @@ def test_a_restore_stops_no_job(restored: Restored) -> None:
     wait_active(restored.server, "next")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("restored", ["removes old"], indirect=True)
 @pytest.mark.defence("openipu.vipu.lifecycle.quarantine.Quarantine.blocking", block_nothing)
 def test_a_record_of_a_backup_takes_no_ipus_from_a_job(restored: Restored) -> None:
@@ -179,6 +180,7 @@ async def release_any(self: Quarantine, queue: Any, partition_id: str, timeout: 
     return []
 
 
+@pytest.mark.long
 @pytest.mark.defence("openipu.vipu.lifecycle.quarantine.Quarantine.release", release_any)
 def test_nothing_else_can_be_released(restored: Restored) -> None:
     restored.settle()
@@ -192,6 +194,7 @@ def test_nothing_else_can_be_released(restored: Restored) -> None:
     assert restored.held() == before
 
 
+@pytest.mark.long
 @pytest.mark.defence("openipu.vipu.lifecycle.quarantine.may_release", release_all)
 def test_a_takeover_stops_no_job(restored: Restored, vipu_server: Callable[..., InProcess], tmp_path: Path) -> None:
     restored.settle()

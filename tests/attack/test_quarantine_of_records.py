@@ -124,6 +124,7 @@ def test_a_share_on_other_ipus_is_not_reset(history: History) -> None:
     assert restored.held() == {"ag01": {"p": WHOLE}, "ag02": {}}
 
 
+@pytest.mark.long
 @pytest.mark.defence(EXPLAINED, explained)
 @pytest.mark.parametrize("force", [False, True], ids=["removed", "removed with force"])
 def test_the_removal_of_a_record_does_not_release_a_share_in_quarantine(history: History, force: bool) -> None:
@@ -139,6 +140,7 @@ def test_the_removal_of_a_record_does_not_release_a_share_in_quarantine(history:
     assert in_quarantine(restored) == [("ag01", HALF, False)]
 
 
+@pytest.mark.long
 @pytest.mark.defence(EXPLAINED, explained)
 def test_one_part_of_a_larger_partition_is_not_reset(history: History) -> None:
     """The share on the first machine is that of the record, but the other machine has none."""
@@ -154,6 +156,7 @@ def test_one_part_of_a_larger_partition_is_not_reset(history: History) -> None:
     assert restored.held() == {"ag01": {"p": WHOLE}, "ag02": {"p": WHOLE}}
 
 
+@pytest.mark.long
 @pytest.mark.defence(EXPLAINED, explained)
 @pytest.mark.parametrize("operation", [Operation.CREATING, Operation.RESETTING, Operation.FAILED, Operation.REMOVING])
 def test_an_operation_of_the_backup_stops_no_job(history: History, operation: Operation) -> None:
@@ -181,6 +184,7 @@ def confirm_nothing(*_: Any) -> None:
     """Assign no share to a record, in place of ``ReportedShares.confirm``."""
 
 
+@pytest.mark.long
 @pytest.mark.defence(EXPLAINED, unexplained)
 @pytest.mark.defence(CONFIRM, confirm_nothing)
 def test_a_partition_as_in_the_backup_is_reset_and_removed_as_before(history: History) -> None:
@@ -195,6 +199,7 @@ def test_a_partition_as_in_the_backup_is_reset_and_removed_as_before(history: Hi
     assert restored.held() == {"ag01": {}, "ag02": {}}
 
 
+@pytest.mark.long
 @pytest.mark.defence(EXPLAINED, unexplained)
 @pytest.mark.defence(CONFIRM, confirm_nothing)
 def test_a_lost_share_of_a_confirmed_partition_is_reset(history: History) -> None:
@@ -235,6 +240,7 @@ def broken(event: Any) -> None:
     raise ConnectionError
 
 
+@pytest.mark.long
 @pytest.mark.defence(EXPLAINED, explained)
 def test_an_agent_that_returns_during_a_removal_keeps_a_share_in_quarantine(plane: Plane, rack: LyingRack) -> None:
     plane.wait_up()

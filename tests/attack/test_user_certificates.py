@@ -126,6 +126,7 @@ def never(*_: Any) -> bool:
     return False
 
 
+@pytest.mark.long
 @pytest.mark.defence("openipu.vipu.tls.user_certificates.has_expired", never)
 def test_certificates_that_expire_during_a_connection(users: Users, monkeypatch: pytest.MonkeyPatch) -> None:
     users.add("alice")
@@ -139,6 +140,7 @@ def test_certificates_that_expire_during_a_connection(users: Users, monkeypatch:
         client.close()
 
 
+@pytest.mark.long
 @pytest.mark.defence("openipu.vipu.api.watch._RECHECK_SECONDS", 1e9)
 def test_certificates_that_expire_during_a_busy_stream(
     users: Users, monkeypatch: pytest.MonkeyPatch, defence: bool
