@@ -50,7 +50,9 @@ class Variables:
 
 def read_variables(folder: Path) -> Variables:
     """Return the variables beside a pod.yml. Raises OSError."""
-    files, encrypted, secrets = {}, [], {}
+    files: dict[Path, str] = {}
+    encrypted: list[Path] = []
+    secrets: dict[str, str] = {}
     for path in sorted(each for name in _VARIABLES for each in (folder / name).rglob("*") if each.is_file()):
         if path.suffix not in ("", ".yml", ".yaml", ".json"):
             continue

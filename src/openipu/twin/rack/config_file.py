@@ -66,11 +66,11 @@ def load(path: Path) -> Rack:
             raise ValueError(f"unknown setting {sorted(config)[0]!r}. Check its name.")
         rack = _join([_cluster(entry, options) for entry in clusters], devices, path.parent / DEVICES)
         rack.faults.use_names(names)
-        return rack
     except KeyError as error:
         raise ValueError(f"Cannot read the rack in {path}: {error} is missing. Add it.") from None
     except (ValueError, TypeError, AttributeError) as error:
         raise ValueError(f"Cannot read the rack in {path}: {str(error).removesuffix('.')}.") from None
+    return rack
 
 
 def _join(racks: Sequence[Rack], devices: Mapping[str, Any] | None, folder: Path) -> Rack:

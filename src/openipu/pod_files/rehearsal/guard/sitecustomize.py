@@ -8,20 +8,21 @@ import errno
 import ipaddress
 import os
 import sys
+from typing import Any
 
-_FILE = os.environ.get("OPENIPU_REHEARSAL_GUARD")
+_FILE = os.environ.get("OPENIPU_REHEARSAL_GUARD", "")
 _ADDRESS_OF = {"socket.connect": 1, "socket.sendto": 1, "socket.sendmsg": 1}
 _NAME_OF = {"socket.getaddrinfo": 0, "socket.gethostbyname": 0, "socket.gethostbyaddr": 0}
 
 
-def _is_loopback(host):
+def _is_loopback(host: str) -> bool:
     try:
         return ipaddress.ip_address(host.partition("%")[0]).is_loopback
     except ValueError:
         return host in ("", "localhost")
 
 
-def _check(event, arguments):
+def _check(event: str, arguments: tuple[Any, ...]) -> None:
     if event in _ADDRESS_OF:
         address = arguments[_ADDRESS_OF[event]]
         if not isinstance(address, tuple):  # a socket file, or the peer of a connected socket

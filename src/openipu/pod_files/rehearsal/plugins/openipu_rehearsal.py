@@ -18,7 +18,7 @@ description: Writes one line for each play and each result to the file descripto
 """
 
 
-class CallbackModule(CallbackBase):
+class CallbackModule(CallbackBase):  # type: ignore[misc]  # Ansible has no types
     """Writer of the results."""
 
     CALLBACK_VERSION = 2.0
