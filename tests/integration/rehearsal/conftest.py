@@ -25,13 +25,14 @@ NAMESPACE = """
 set -e
 for family in all default; do echo 1 >/proc/sys/net/ipv6/conf/$family/disable_ipv6; done
 ip link set lo up
-ip link add sink type dummy
+ip link add sink type veth peer name drain
 ip address add 192.0.2.2/24 dev sink
-ip link set sink up
+ip link set sink arp off up
+ip link set drain arp off up
 ip route add default dev sink
 count=$1; shift
 status=0; "$@" || status=$?
-grep sink: /proc/net/dev | awk '{print $10}' >"$count"
+grep sink: /proc/net/dev | awk '{print $11}' >"$count"
 exit $status
 """
 

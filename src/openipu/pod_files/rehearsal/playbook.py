@@ -53,8 +53,9 @@ class Phase:
 
     @property
     def failures(self) -> list[Mapping[str, Any]]:
-        """Failed results."""
-        return [each for each in self.results if each["kind"] == "failed" and not each["ignored"]]
+        """Failures that ended the play on a host. A rescue section handled the others."""
+        last = {each["host"]: each for each in self.results}
+        return [each for each in last.values() if each["kind"] == "failed" and not each["ignored"]]
 
 
 @dataclass
