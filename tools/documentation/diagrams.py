@@ -67,8 +67,17 @@ def drawing(source: str, theme: str) -> str:
     """
     settings = {"theme": "base", "look": "classic", "fontFamily": _FONT, "themeVariables": _THEMES[theme]}
     svg = str(mmdr.render(f"%%{{init: {json.dumps(settings)}}}%%\n{source}").svg())
-    name = f"diagram-{theme}-{hashlib.sha256(source.encode()).hexdigest()[:10]}"
-    return re.sub(r"\bmerman\b", name, svg)
+    return _named(svg, f"diagram-{theme}-{hashlib.sha256(source.encode()).hexdigest()[:10]}")
+
+
+def _named(svg: str, name: str) -> str:
+    """Return a drawing whose identifiers start with a name, because a page can have several drawings."""
+    svg = svg.replace("merman", name)
+    others = [found for found in set(re.findall(r'\bid="([^"]+)"', svg)) if not found.startswith(name)]
+    for each in others:
+        svg = svg.replace(f'id="{each}"', f'id="{name}-{each}"')
+        svg = re.sub(rf"#{re.escape(each)}(?=[)\"'\s,{{])", f"#{name}-{each}", svg)
+    return svg
 
 
 class Mermaid(Directive):  # type: ignore[misc]  # docutils has no types

@@ -12,7 +12,7 @@ from .markdown import page, paragraph, table
 _ROOT = Path(__file__).resolve().parents[2]
 _ROLE = _ROOT / "roles/monitoring/templates/rules/alerts.yml.j2"
 _CHART = _ROOT / "charts/ipu-operator/templates/monitoring/prometheusrule.yaml"
-_HEAD = r"(?P<name>\w+){q}[, ]+{q}(?P<severity>\w+){q}[, ]+{q}(?P<about>\w+){q}[, ]+{q}(?P<wait>\w+){q}"
+_HEAD = r"(?P<name>\w+){q}[, ]+{q}(?P<severity>\w+){q}[, ]+{q}(?P<about>[\w-]+){q}[, ]+{q}(?P<wait>\w+){q}"
 _ROLE_ALERT = re.compile(rf"\[\[ alert\('{_HEAD.format(q=chr(39))}(?P<rest>.*?)'(?P<summary>[^\n]*)'\) \]\]", re.DOTALL)
 _CHART_ALERT = re.compile(
     rf'"ipu-operator\.alert" \(list \. "{_HEAD.format(q=chr(34))}(?P<rest>.*?)"(?P<summary>[^\n]*)"\) \| nindent',

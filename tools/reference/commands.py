@@ -90,7 +90,7 @@ def _described(each: click.Command, context: click.Context, common: set[tuple[st
     if rows:
         yield f"{'#' * level} Options{_of(context)}"
         yield table(("Option", "Meaning", "Default", "Environment"), rows)
-    if common and len(each.params) > len(rows):
+    if any(_key(parameter) in common for parameter in each.params):
         yield f"The options of [`{context.find_root().info_name}`](#options) are valid too."
 
 

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The code blocks of all pages have valid syntax."""
+
+from __future__ import annotations
+
+import ast
+import configparser
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import mmdr
+import pytest
+import yaml
+
+from .blocks import SHELL, Block, blocks, differences, pages
+
+PLAIN = {"text"}
+
+
+def _shell(text: str) -> None:
+    done = subprocess.run(["bash", "-n"], input=text, capture_output=True, text=True, timeout=20, check=False)
+    if done.returncode:
+        raise ValueError(done.stderr)
+
+
+def _console(text: str) -> None:
+    """Check the commands of a session: the lines after a prompt, with their continuations."""
+    found, continued = [], False
+    for line in text.splitlines():
+        if line.startswith(("$ ", "# ")):
+            found.append(line[2:])
+        elif continued:
+            found.append(line.removeprefix("> "))
+        continued = bool(found) and line.endswith("\\")
+    if not found:
+        raise ValueError("a console block has no line with a prompt")
+    _shell("\n".join(found))
+
+
+CHECKS: dict[str, Callable[[str], object]] = {
+    **dict.fromkeys(SHELL, _shell),
+    "console": _console,
+    "yaml": lambda text: list(yaml.safe_load_all(text)),
+    "json": json.loads,
+    "python": ast.parse,
+    "ini": lambda text: configparser.ConfigParser().read_string(text),
+    "mermaid": lambda text: mmdr.render(text).svg(),
+}
+
+
+def problem(block: Block) -> str:
+    """Return the reason for which a block is invalid, or an empty text."""
+    if block.language in PLAIN:
+        return ""
+    if block.language not in CHECKS:
+        return f"{block.place}: the language {block.language!r} is unknown"
+    try:
+        CHECKS[block.language](block.text)
+    except Exception as error:
+        return f"{block.place}: {error}"
+    return ""
+
+
+@pytest.mark.parametrize("page", [pytest.param(page, id=str(page.parent.name + "/" + page.name)) for page in pages()])
+def test_blocks_have_valid_syntax(page: Path) -> None:
+    assert [message for block in blocks(page) if (message := problem(block))] == []
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [("sh", "if true"), ("console", "no prompt"), ("yaml", "a: [1"), ("json", "{"), ("", "text"), ("mermaid", "flow")],
+)
+def test_invalid_blocks_are_found(language: str, text: str) -> None:
+    assert problem(Block(Path(__file__), 1, language, text + "\n"))
+
+
+def test_missing_output_is_found() -> None:
+    expected = "Agents  16 of 16 up\n…\nvision  ACTIVE\n"
+    assert differences(expected, "other\nAgents 16 of 16 up\nmore\nvision   ACTIVE\n") == []
+    assert differences(expected, "Agents 15 of 16 up\nvision ACTIVE\n") == ["Agents  16 of 16 up"]
+    assert differences(expected, "vision ACTIVE\nAgents 16 of 16 up\n") == ["vision  ACTIVE"]
