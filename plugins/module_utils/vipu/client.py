@@ -117,9 +117,8 @@ class Client:
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
-        self._channel: t.Any = None
-        self._opened = ""  # address of the channel
-        self._stubs: dict[str, Stub] = {}
+        self._channels: dict[str, t.Any] = {}  # by address
+        self._stubs: dict[tuple[str, str], Stub] = {}  # by address and service
         self._controllers: Failover | None = None
 
     def __enter__(self) -> Client:
@@ -127,15 +126,15 @@ class Client:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        """Close the channel."""
+        """Close the channels."""
         self.close()
 
     def close(self) -> None:
-        """Close the channel, if there is one."""
-        if self._channel is not None:
-            self._channel.close()
-            self._channel = None
-            self._stubs.clear()
+        """Close the channels, if there are any."""
+        for channel in self._channels.values():
+            channel.close()
+        self._channels.clear()
+        self._stubs.clear()
 
     @property
     def version(self) -> Stub:
@@ -187,7 +186,7 @@ class Client:
         """
         deadline, received = time.monotonic() + self.connection.timeout, False
         while True:
-            with self._open(_KEEPALIVE) as channel:
+            with self._open(self._failover.address, _KEEPALIVE) as channel:
                 try:
                     call = admin.stub(channel, service).Watch(request, metadata=self._metadata())
                     if started is not None:
@@ -209,9 +208,9 @@ class Client:
         # Raised by the library, for example for invalid metadata.
         return VipuError("Cannot %s: %s." % (action or _CALL, error), "INVALID_ARGUMENT")
 
-    def _stub(self, package: t.Any, service: str) -> t.Any:
+    def _stub(self, package: t.Any, service: str) -> Stub:
         if len(self.connection.addresses) > 1:
-            return FailoverStub(lambda: self._present_stub(package, service))
+            return t.cast(Stub, FailoverStub(lambda: self._present_stub(package, service)))
         return self._present_stub(package, service)
 
     @property
@@ -221,16 +220,15 @@ class Client:
         return self._controllers
 
     def _present_stub(self, package: t.Any, service: str) -> Stub:
-        if self._opened != self._failover.address:
-            self.close()
-        if service not in self._stubs:
-            if self._channel is None:
-                self._channel = self._open()
-                self._opened = self._failover.address
-            self._stubs[service] = package.stub(self._channel, service)
-        return self._stubs[service]
+        address = self._failover.address
+        stub = self._stubs.get((address, service))
+        if stub is None:
+            if address not in self._channels:
+                self._channels[address] = self._open(address)
+            stub = self._stubs[address, service] = package.stub(self._channels[address], service)
+        return stub
 
-    def _open(self, more: tuple[tuple[str, int], ...] = ()) -> t.Any:
+    def _open(self, address: str, more: tuple[tuple[str, int], ...] = ()) -> t.Any:
         missing = [name for name, found in (("grpcio", HAS_GRPC), ("protobuf", HAS_PROTOBUF)) if not found]
         if missing:
             raise VipuError(
@@ -239,7 +237,6 @@ class Client:
                 "MISSING_LIBRARY",
             )
         connection = self.connection
-        address = self._failover.address
         for _, port in split(connection.host, connection.port):
             if not 0 < port < 65536:  # the library would truncate it to 16 bits
                 raise VipuError(

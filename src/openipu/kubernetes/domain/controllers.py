@@ -15,7 +15,10 @@ _MAX_PORT = 65535
 
 @dataclass(frozen=True, slots=True)
 class Controller:
-    """A V-IPU controller. ``node_label``: label of the nodes that reach its IPUs."""
+    """A V-IPU controller. ``node_label``: label of the nodes that reach its IPUs.
+
+    ``host`` may name several hosts of one deployment, separated by ``|``: one of them leads.
+    """
 
     host: str
     port: int
@@ -25,6 +28,11 @@ class Controller:
     def address(self) -> str:
         """Host and port, which identify the controller."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    @property
+    def hosts(self) -> str:
+        """Hosts as a client takes them."""
+        return self.host.replace("|", ",")
 
 
 def suits(node_label: tuple[str, str] | None, labels: Mapping[str, str]) -> bool:

@@ -143,7 +143,7 @@ class Pool:
             for name, field in _TEXT_FILES.items():
                 if (folder / name).exists():
                     fields[field] = (folder / name).read_text(encoding="utf-8").strip()
-        connection = Connection(controller.host, controller.port, timeout=_TIMEOUT_SECONDS, **fields)  # type: ignore[arg-type]
+        connection = Connection(controller.hosts, controller.port, timeout=_TIMEOUT_SECONDS, **fields)  # type: ignore[arg-type]
         return ControllerClient(controller, connection, self._cluster)
 
 

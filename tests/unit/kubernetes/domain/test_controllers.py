@@ -70,3 +70,8 @@ def test_a_selector_restricts_the_controllers(
     label: tuple[str, str] | None, selector: dict[str, str], expected: bool
 ) -> None:
     assert may_suit(label, selector) is expected
+
+
+def test_a_controller_on_several_hosts() -> None:
+    (found,) = parse("10.1.1.1|10.1.1.2:8090:rack=r1")
+    assert (found.hosts, found.port, found.node_label) == ("10.1.1.1,10.1.1.2", 8090, ("rack", "r1"))
