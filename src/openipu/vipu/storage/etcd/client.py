@@ -16,6 +16,7 @@ from openipu.vipu.storage.interface import StoreError
 from openipu.vipu.tls import load
 
 CALL_SECONDS = 1.0  # for one attempt; half of the lease must suffice to find another node
+_LOGIN_SECONDS = 3.0  # etcd hashes the password, which takes a tenth of a second of processor time
 _CHANNEL = (
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),
@@ -165,7 +166,7 @@ class EtcdClient:
         if self._location.user and not self._token:
             request = rpc.AuthenticateRequest(name=self._location.user, password=self._location.password)
             with _errors():
-                self._token = self._stub("Auth").Authenticate(request, timeout=CALL_SECONDS).token
+                self._token = self._stub("Auth").Authenticate(request, timeout=_LOGIN_SECONDS).token
         return (_REQUIRE_LEADER, ("token", self._token)) if self._token else (_REQUIRE_LEADER,)
 
 

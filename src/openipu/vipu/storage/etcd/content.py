@@ -59,7 +59,7 @@ def initialise(location: Location) -> bool:
                 rpc.RequestOp(request_put=rpc.PutRequest(key=key, value=(value or "").encode()))
                 for key, value in (
                     (keys.meta, _meta(Deployment(secrets.token_hex(8)))),
-                    (keys.head, json.dumps({"revision": revision, "total": 0})),
+                    (keys.head, json.dumps({"revision": revision, "total": 0, "leader": 0})),
                     entry,
                 )
             ],
