@@ -55,7 +55,7 @@ class Method:
 
     unauthenticated = admin_only = False
     group: Group | None = None  # None: that of the caller
-    confirm: Callable[[], None] | None = None  # raises when the result of a read may be outdated
+    confirm: Callable[[], None] | None = None  # raises when a result may be outdated
 
     def __init__(self, path: str, handler: Any, count: Callable[[str, float], None]) -> None:
         """Describe the method of a gRPC ``handler``. ``count`` records the code and the seconds of a call."""
@@ -87,11 +87,12 @@ class Method:
             )
 
     def call(self, request: Any, caller: Caller) -> Any:
-        """Return the reply to a request. Raises its error, and that of ``confirm`` for a read."""
-        reply = self.behaviour(request, caller)
-        if self.confirm is not None and not self._writes:
-            self.confirm()
-        return reply
+        """Return the reply to a request. Raises its error, or that of ``confirm``: both depend on the records."""
+        try:
+            return self.behaviour(request, caller)
+        finally:
+            if self.confirm is not None:
+                self.confirm()
 
     def read(self, data: bytes) -> Any:
         """Return a request. Raises RuleError and DecodeError."""
