@@ -255,7 +255,7 @@ def test_check_mode_keeps_the_marks(tmp_path: Path) -> None:
 
 
 def test_files_can_be_marked_without_a_change(tmp_path: Path) -> None:
-    """As a link that another task changes."""
+    """Mark a link that another task changes."""
     path = str(tmp_path / "unit")
     files = [{"path": path, "content": "1\n"}]
     mark = {"name": "Mark", "openipu.pod.host_files": {"mark": [path]}}
