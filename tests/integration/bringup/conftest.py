@@ -37,7 +37,7 @@ def deployed(own: OwnTwin) -> OwnTwin:
         for partition in partitions():
             client.call(client.user.ResetPartition, virmgrpc.ResetPartitionRequest(partition_id=partition.id))
         if {partition.id for partition in partitions()} != PARTITIONS:
-            own.playbook("site.yml")
+            own.playbook("site.yml", seconds=300)  # on a busy machine
         until(lambda: {partition.ready_state for partition in partitions()} == {virmgrpc.PS_ACTIVE})
     return own
 
