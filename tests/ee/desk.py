@@ -39,7 +39,6 @@ VARIABLES = {
     "user_key_folder": "/tmp/keys",
     "rack_report_folder": "/tmp/reports",
     "virm_agent_upgrade_versions": {"GWSW": "2.0.5"},  # installed on the machines of a twin
-    "vipu_quotas": {TEAM: {"ipus": 16}},
 }
 
 
@@ -138,6 +137,7 @@ def make_desk(image: Image, project: Path, folder: Path, secure: SecureTwin) -> 
         pod.read_text()
         .replace("{id: team-a, cluster: cl0, size: 8}", "{id: team-a, cluster: cl0, size: 4}")
         .replace("{id: team-b, cluster: cl0, size: 8}", "{id: team-b, cluster: cl0, size: 5}")
+        + f"\nteams: [{{name: {TEAM}, ipus: 16}}]\n"
     )
     devices = {each["name"]: each["inputs"] for each in twin_credentials(secure.twin.state)}
     inputs = {

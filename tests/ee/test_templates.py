@@ -31,7 +31,8 @@ OTHER_SUITES = {
     *("Drain an IPU-Machine", "Service of an IPU-Machine"),
     *("Management server", "Poplar servers", "V-IPU command-line tools", "V-IPU agents", "V-IPU server", "Monitoring"),
     *("Backup of the V-IPU controller", "Restore of the V-IPU controller"),
-    *("OpenStack networks", "Create a vPOD", "Show a vPOD", "Destroy a vPOD", "Kubernetes operator"),
+    *("OpenStack networks", "Create a vPOD", "Show a vPOD", "Destroy a vPOD", "Roll back a vPOD"),
+    *("Kubernetes operator",),
 }
 
 pytestmark = pytest.mark.timeout(1800)  # a workflow has eleven jobs, each in a new container

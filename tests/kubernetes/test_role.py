@@ -253,7 +253,7 @@ def test_quotas_of_namespaces_follow_the_list(role: Role, cluster: Cluster) -> N
     assert role.versions() == before
     role.apply(ipu_operator_quotas=given)
     assert hard() == {"requests.graphcore.ai/ipu": "8"}
-    assert "--request-ipus" in str(role.release.get("deployment", "gc-ipu-operator-controller")["spec"])
+    assert "--request-ipus" in str(role.release.get("deployments"))
     assert role.apply(ipu_operator_quotas=given) == 0
     cluster.kubectl("patch", "quota", "gc-ipus", '--patch={"spec": {"hard": {"requests.graphcore.ai/ipu": "64"}}}')
     assert role.apply("--check", ipu_operator_quotas=given) == 1
