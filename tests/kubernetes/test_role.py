@@ -260,9 +260,6 @@ def test_quotas_of_namespaces_follow_the_list(role: Role, cluster: Cluster) -> N
     assert role.apply(ipu_operator_quotas=given) == 1
     assert hard() == {"requests.graphcore.ai/ipu": "8"}
     cluster.kubectl("create", "quota", "others", "--hard=pods=10")
-    role.apply(ipu_operator_quotas=[])
-    assert [each["metadata"]["name"] for each in cluster.get("resourcequotas")["items"]] == ["others"]
-    role.apply(ipu_operator_quotas=given)
     role.apply(ipu_operator_state="absent", ipu_operator_quotas=given)
     assert [each["metadata"]["name"] for each in cluster.get("resourcequotas")["items"]] == ["others"]
 
