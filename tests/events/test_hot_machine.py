@@ -24,7 +24,7 @@ from tests.waiting import until
 
 pytestmark = pytest.mark.timeout(900)
 
-MOVABLE, STAYING = "movable", "staying"
+FAILED, STAYING = "failed", "staying"
 HALF = 2  # IPUs of a machine with two partitions
 DEGREES = "60"
 THRESHOLDS = yaml.safe_load((ROOT / "roles/monitoring/vars/main.yml").read_text())["monitoring_default_thresholds"]
@@ -38,21 +38,21 @@ def client(deployed: OwnTwin) -> Iterator[Client]:
 
 @pytest.fixture
 def machine(deployed: OwnTwin, client: Client) -> Iterator[str]:
-    """Yield a machine with a failed relocatable partition and an ACTIVE one that is not relocatable."""
-    for id, relocatable in ((MOVABLE, True), (STAYING, False)):
+    """Yield a machine with a failed partition without automatic resets, and an ACTIVE one that is not relocatable."""
+    for id, relocatable in ((FAILED, True), (STAYING, False)):
         creation = partition(id, HALF, "team-a")
         creation.relocatable, creation.disable_auto_reset = relocatable, True
         client.call(client.user.CreatePartition, creation)
         until(lambda id=id: ready(client, id) == virmgrpc.PS_ACTIVE)
-    agent = first_agent(client, MOVABLE)
+    agent = first_agent(client, FAILED)
     assert first_agent(client, STAYING) == agent
     deployed.twin("fault", "ipu", agent, "0")
-    until(lambda: ready(client, MOVABLE) == virmgrpc.PS_ERROR)
+    until(lambda: ready(client, FAILED) == virmgrpc.PS_ERROR)
     yield agent
     deployed.twin("heal")
     request = admin.SetAgentServiceRequest(id=agent, service=admin.SERVICE_STATE_IN_SERVICE)
     client.call(client.admin.SetAgentService, request)
-    for id in (MOVABLE, STAYING):
+    for id in (FAILED, STAYING):
         client.call(client.user.RemovePartition, virmgrpc.RemovePartitionRequest(partition_id=id, force=True))
 
 
@@ -86,11 +86,11 @@ def test_a_hot_machine_is_drained(
     # Check mode is not overridden by the variables of the rules.
     for playbook, settings in (
         ("machine_drain.yml", f"machine_name={machine} machine_dry_run=false"),
-        ("event_reset.yml", f"event_partition={MOVABLE} event_dry_run=false"),
+        ("event_reset.yml", f"event_partition={FAILED} event_dry_run=false"),
     ):
         deployed.playbook(playbook, "--check", "-e", settings, seconds=300)
     assert in_service(client, machine)
-    assert ready(client, MOVABLE) == virmgrpc.PS_ERROR
+    assert ready(client, FAILED) == virmgrpc.PS_ERROR
 
     port, folder = free_port(), tmp_path / "notices"
     given = {"event_webhook_port": port, "event_webhook_token": TOKEN, "event_folder": str(folder)}
@@ -102,11 +102,10 @@ def test_a_hot_machine_is_drained(
     report = folder / f"drain-{machine}.txt"
     text = rules.until(lambda: report.exists() and report.read_text(), "the list of partitions that stay")
     rules.stop()
-    assert f"Partition {STAYING} of allocation team-a stays" in text
-    assert MOVABLE not in text
+    assert f"Partition {FAILED} of allocation team-a stays: its automatic resets are disabled." in text
+    assert f"Partition {STAYING} of allocation team-a stays: it is not relocatable." in text
     [notice] = folder.glob("notice-hot-*.txt")
     assert f"IPU-Machine {machine} is too hot" in notice.read_text()
     assert "degrees Celsius" in notice.read_text()
-    assert ready(client, MOVABLE) == virmgrpc.PS_ACTIVE
-    assert first_agent(client, MOVABLE) != machine
+    assert ready(client, FAILED) == virmgrpc.PS_ERROR
     assert (ready(client, STAYING), first_agent(client, STAYING)) == (virmgrpc.PS_ACTIVE, machine)
