@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,23 @@ def test_the_image_has_exactly_this_collection(in_container, tmp_path):
     names = {entry["name"] for entry in json.loads(expected)["files"]}
     assert "roles/ipu_operator/files/ipu-operator-chart.tgz" in names
     assert [name for name in names if name.startswith("roles/openipu/files/openipu-") and name.endswith(".whl")]
+
+
+def test_the_wheel_in_the_archive_is_complete(tmp_path):
+    """Roles install it on hosts. A folder of its sources is a link."""
+    archive = tmp_path / "collection.tar.gz"
+    write_archive(archive)
+    with tarfile.open(archive) as content:
+        [wheel] = [name for name in content.getnames() if name.endswith(".whl")]
+        content.extract(wheel, tmp_path, filter="data")
+    names = zipfile.ZipFile(tmp_path / wheel).namelist()
+    sources = {"openipu": ROOT / "src" / "openipu", "openipu/shared": ROOT / "plugins" / "module_utils"}
+    expected = {
+        f"{package}/{path.relative_to(folder).as_posix()}"
+        for package, folder in sources.items()
+        for path in folder.rglob("*.py")
+    }
+    assert sorted(expected - set(names)) == []
 
 
 def test_the_python_packages_are_those_of_the_lock(in_container):

@@ -19,18 +19,26 @@ _PACKED = ("src/openipu", "charts", "pyproject.toml")
 
 
 def files() -> Iterator[Path]:
-    """Yield the files of the checkout that the archive depends on, without ignored ones. Raises ProcessError."""
+    """Yield the files of the checkout that the archive depends on, without ignored ones. Raises ProcessError.
+
+    Links are among them, such as the folder ``shared`` of the package openipu.
+    """
     excluded = set(yaml.safe_load((CHECKOUT / "galaxy.yml").read_text())["build_ignore"])
     command = ["git", "-C", str(CHECKOUT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     for name in map(Path, sorted(run(command, "list the files of the checkout").split("\0"))):
         packed = any(name.is_relative_to(source) for source in _PACKED)
-        if name.parts and (packed or name.parts[0] not in excluded) and (CHECKOUT / name).is_file():
-            yield CHECKOUT / name
+        path = CHECKOUT / name
+        if name.parts and (packed or name.parts[0] not in excluded) and (path.is_file() or path.is_symlink()):
+            yield path
 
 
 def inputs() -> list[str | Path]:
     """Return what the archive depends on: paths and files. Raises ProcessError."""
-    return [part for path in files() for part in (path.relative_to(CHECKOUT).as_posix(), path)]
+    return [
+        part
+        for path in files()
+        for part in (path.relative_to(CHECKOUT).as_posix(), str(path.readlink()) if path.is_symlink() else path)
+    ]
 
 
 def copy_checkout(target: Path) -> None:
