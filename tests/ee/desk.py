@@ -28,9 +28,8 @@ from .content import twin_credentials
 SOURCE = "inventory/twin/pod.yml"
 TEAM = "research"
 ACCOUNT = "root"
-# Hosts of the POD are the containers of their jobs, so changes of hosts end with the job. The containers have no sudo:
-# jobs with the credential of hosts run as root.
 HOSTS = "POD hosts"
+# Hosts of the POD are the containers of their jobs, so changes of hosts end with the job.
 VARIABLES = {
     "ansible_connection": "local",
     "ansible_become": False,
@@ -77,12 +76,16 @@ class Desk:
     controller: Controller
     inputs: Mapping[str, Mapping[str, str]]  # credential -> its fields
     content: Content
+    source: str = SOURCE
+    local_hosts: bool = (
+        True  # hosts are the containers of the jobs, which have no sudo: jobs that change them run as root
+    )
     inventory: dict[str, Any] = field(init=False)
     started: list[str] = field(default_factory=list)  # names of the templates whose jobs ran
     ready: bool = False  # the controller has the objects of the POD
 
     def __post_init__(self) -> None:
-        self.inventory = self.controller.update_inventory(SOURCE)
+        self.inventory = self.controller.update_inventory(self.source)
         self._credentials = named(self.content.credentials)
 
     @property
@@ -94,7 +97,8 @@ class Desk:
         """Run a job template with its credentials. The result contains no secret."""
         template = self.templates[name]
         credentials = [{**self._credentials[each], "inputs": self.inputs[each]} for each in template["credentials"]]
-        controller = replace(self.controller, user="0:0") if HOSTS in template["credentials"] else self.controller
+        root = self.local_hosts and HOSTS in template["credentials"]
+        controller = replace(self.controller, user="0:0") if root else self.controller
         job = controller.run_template(template, self.inventory, credentials, launch)
         self.started.append(name)
         returned = "".join(path.read_text(errors="replace") for path in job.folder.rglob("*") if path.is_file())
@@ -116,17 +120,28 @@ class Desk:
         assert job.ignored == {}
         return job
 
-    def run_workflow(self, name: str, **answers: Any) -> Workflow:
-        """Run a workflow."""
-        return run_workflow(named(self.content.workflows)[name], self.launch, Launch(answers=answers))
+    def reject(self, template: str, *, user: str = "admin", **answers: Any) -> str:
+        """Run a job template that must fail, and return its output in one line."""
+        job = self.launch(template, Launch(answers=answers, user=user))
+        assert job.status == "failed", job.stdout
+        return " ".join(job.stdout.split())
+
+    def run_workflow(self, name: str, *, approved: bool = True, **answers: Any) -> Workflow:
+        """Run a workflow, whose approvals are all given or all denied."""
+        workflow, launch = named(self.content.workflows)[name], Launch(answers=answers)
+        return run_workflow(workflow, self.launch, launch, approve=lambda _identifier: approved)
+
+
+def remove_collection(project: Path) -> None:
+    """Remove the collection from a project. It is in the image, with its roles."""
+    for path in project.iterdir():
+        if path.is_dir() and path.name not in ("inventory", "playbooks"):
+            shutil.rmtree(path)
 
 
 def make_desk(image: Image, project: Path, folder: Path, secure: SecureTwin) -> Desk:
     """Return an AWX for a twin. Credentials replace the variables of the inventory that contain some."""
-    # The collection with its roles is in the image.
-    for path in project.iterdir():
-        if path.is_dir() and path.name not in ("inventory", "playbooks"):
-            shutil.rmtree(path)
+    remove_collection(project)
     site = project / "inventory" / "twin"
     shutil.rmtree(site / "group_vars")
     (site / "group_vars").mkdir()

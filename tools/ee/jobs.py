@@ -2,7 +2,7 @@
 """Jobs in the execution environment, as AWX runs them.
 
 AWX makes a private data directory of a job template and sends it with ansible-runner to a container. The container runs
-the job and returns its events. It has no volume and contains the project, the inventory and the credentials only.
+the job and returns its events. It contains the project, the inventory and the credentials only, and exposed folders.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -110,7 +110,9 @@ class Controller:
     """The parts of AWX that run jobs: projects are folders, and every job has a new container.
 
     ``types``: credential types. ``folder``: for the files of jobs; they contain secrets.
-    ``user``: user of the containers.
+    ``user``: user of the containers. ``exposed``: folders that all jobs can use, with their paths in the containers, as
+    in the setting "Paths to expose to isolated jobs". ``enter``: function that returns the command line which runs a
+    command in other namespaces, whose network the jobs use.
     """
 
     image: Image
@@ -118,6 +120,8 @@ class Controller:
     folder: Path
     types: Sequence[Mapping[str, Any]] = ()
     user: str = USER
+    exposed: Mapping[Path, str] = field(default_factory=dict)
+    enter: Callable[[Sequence[str]], list[str]] = list
 
     def update_inventory(self, source: str, **environment: str) -> dict[str, Any]:
         """Return the inventory of a path in the project, as an inventory source imports it. Raises ProcessError."""
@@ -202,10 +206,11 @@ class Controller:
         if error := _pipe(transmit, None, request):
             raise ProcessError(f"Cannot send a job: {error}")
         podman = Podman(scratch, self.image.store)
-        worker = ["podman", "run", "--rm", "--interactive", "--network=host", f"--user={self.user}", NAME]
-        worker += ["ansible-runner", "worker", f"--private-data-dir={RUNNER}"]
+        worker = ["podman", "run", "--rm", "--interactive", "--network=host", f"--user={self.user}"]
+        worker += [f"--volume={folder}:{path}" for folder, path in self.exposed.items()]
+        worker += [NAME, "ansible-runner", "worker", f"--private-data-dir={RUNNER}"]
         # It fails with the job.
-        error = _pipe(podman.command_line(*worker), request, response, podman.environment)
+        error = _pipe(self.enter(podman.command_line(*worker)), request, response, podman.environment)
         process = [*runner, "process", str(result), f"--ident={_IDENT}"]
         error = _pipe(process, response, scratch / "log") or error
         shutil.rmtree(data)
