@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from xml.etree import ElementTree
 
 import pytest
 
@@ -48,7 +49,7 @@ def test_every_page_is_in_the_navigation() -> None:
     for path in contents:
         site = ROOT / "site"
         for tree in re.findall(r"```\{toctree\}\n(.*?)```", pages.converted(path, names), re.DOTALL):
-            entries = [line for line in tree.splitlines() if line and not line.startswith(":")]
+            entries = re.findall(r"^.+ <(.+)>$", tree, re.MULTILINE)
             linked |= {
                 ((site / names[path]).parent / entry).resolve().relative_to(site).as_posix() for entry in entries
             }
@@ -96,3 +97,12 @@ def test_every_program_has_a_page() -> None:
 
 def test_code_is_not_a_link() -> None:
     assert not links.LINK.search(links.without_code("```\n[a](b)\n```\n`[a](b)`\n"))
+
+
+def test_pictures_are_valid_and_without_paths_of_a_computer() -> None:
+    for name in ("session.svg", "rack-report.svg"):
+        text = (ROOT / "docs/pictures" / name).read_text()
+        ElementTree.fromstring(text)
+        assert "/tmp" not in text
+        assert str(ROOT) not in text
+        assert not re.search(r'(?:href|src)="(?!#)', text), "a picture loads nothing"

@@ -8,6 +8,7 @@ repository. A page with the line ``<!-- contents -->`` defines the navigation: t
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shutil
@@ -103,17 +104,20 @@ def _relative(target: str, page: str) -> str:
 def _toctrees(path: str, pages: dict[str, str]) -> Iterator[str]:
     """Yield a hidden table of contents for each heading of a page that defines the navigation."""
     nested = pages[path] != "index"
-    for section in re.split(r"^## ", links.without_code((ROOT / path).read_text()), flags=re.MULTILINE)[1:]:
-        heading, _, body = section.partition("\n")
-        entries = []
-        for found in links.LINK.finditer(body):
+    text = (ROOT / path).read_text()
+    plain = links.without_code(text)  # with the positions of the text
+    headings = list(re.finditer(r"^## (.*)$", plain, re.MULTILINE))
+    for heading, following in itertools.zip_longest(headings, headings[1:]):
+        entries: dict[str, str] = {}  # the text of the link, by page
+        for found in links.LINK.finditer(plain, heading.end(), following.start() if following else len(plain)):
             start, end = _target(found)
-            target = _in_site(body[start:end], path, pages)
+            target = _in_site(plain[start:end], path, pages)
             if "://" not in target and "#" not in target and not target.endswith(tuple(_FILES)):
-                entries.append(target.rsplit(".", 1)[0])
+                title = text[text.rindex("[", 0, start) + 1 : found.start()]
+                entries[target.rsplit(".", 1)[0]] = " ".join(title.replace("`", "").split())
         if entries:
-            caption = "" if nested else f":caption: {heading}\n"
-            names = "\n".join(dict.fromkeys(entries))
+            caption = "" if nested else f":caption: {heading[1]}\n"
+            names = "\n".join(f"{title} <{target}>" for target, title in entries.items())
             yield f"\n```{{toctree}}\n:hidden:\n{caption}\n{names}\n```\n"
 
 

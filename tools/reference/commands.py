@@ -60,12 +60,14 @@ def command(program: Program) -> click.Command:
 def _page(program: Program) -> str:
     root = command(program)
     context = click.Context(root, info_name=program.name, **root.context_settings)
-    # Options of every command of the program are listed once, at its top.
-    common = {_key(parameter) for parameter in root.params} if isinstance(root, click.Group) else set()
+    leaves = list(_leaves(root, context)) if isinstance(root, click.Group) else []
+    # Options of the program that its commands have too are listed once, at its top.
+    common = {_key(parameter) for parameter in root.params} & {
+        _key(parameter) for _, child, _ in leaves for parameter in child.params
+    }
     parts = list(_described(root, context, set(), 2))
-    if isinstance(root, click.Group):
-        for path, child, inner in _leaves(root, context):
-            parts += [f"## `{path}`", *_described(child, inner, common, 3)]
+    for path, child, inner in leaves:
+        parts += [f"## `{path}`", *_described(child, inner, common, 3)]
     introduction = f"{program.reader} `{program.name} --help` prints the same texts."
     return page(f"`{program.name}`", introduction, parts)
 
@@ -90,8 +92,13 @@ def _described(each: click.Command, context: click.Context, common: set[tuple[st
     if rows:
         yield f"{'#' * level} Options{_of(context)}"
         yield table(("Option", "Meaning", "Default", "Environment"), rows)
-    if any(_key(parameter) in common for parameter in each.params):
-        yield f"The options of [`{context.find_root().info_name}`](#options) are valid too."
+    shared = [f"`{parameter.opts[0]}`" for parameter in each.params if _key(parameter) in common]
+    if shared:
+        options = f"[options of `{context.find_root().info_name}`](#options)"
+        every = len(shared) == len(common)
+        yield paragraph(
+            f"It also has the common {options}." if every else f"It also has {', '.join(shared)} of the {options}."
+        )
 
 
 def _help(text: str) -> str:
