@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Translation of a POD to loopback and back, and the guard against other connections."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from openipu.pod_files.rehearsal import inventory, playbook
+from openipu.pod_files.rehearsal.translation import Translator, choose
+from openipu.shared.pod.load import load
+from tests import ROOT
+
+RACK = ROOT / "inventory/pod64"
+
+
+@pytest.fixture(scope="module")
+def pod():
+    return load(str(RACK / "pod.yml"))
+
+
+def write(folder: Path, target: Path):
+    pod = load(str(folder / "pod.yml"))
+    translator = Translator(pod, 32)
+    variables = inventory.read_variables(folder)
+    path = inventory.TranslatedPod(pod, variables, translator).write(target, str(target.parent))
+    return pod, load(str(path)), translator
+
+
+@given(st.integers(1 << 24, 223 << 24).map(ipaddress.IPv4Address).filter(lambda address: not address.is_loopback))
+def test_every_address_becomes_one_on_loopback_and_comes_back(address):
+    translator = Translator(load(str(RACK / "pod.yml")), 16)
+    text = f"server {address}, port 80"
+    translated = translator.text(text)
+    assert ipaddress.ip_address(translated.split()[1].rstrip(",")).is_loopback
+    assert translator.original(translated) == text
+    assert translator.host(str(address)) == translator.host(str(address))
+
+
+@pytest.mark.parametrize(
+    "text", ["255.255.255.0", "0.0.0.0", "127.0.0.1", "224.0.0.1", "1.2.3", "10.0.0.0/8", "v1.2.3.4"]
+)
+def test_masks_networks_and_versions_are_kept(pod, text):
+    assert Translator(pod, 16).text(text) == text
+
+
+def test_a_subnet_and_a_name_are_translated(pod):
+    translator = Translator(pod, 16)
+    assert translator.text("10.1.2.0/24") == translator.subnet("10.1.2.0/24") == "127.16.2.0/24"
+    assert translator.original(translator.host("vipu.example")) == "vipu.example"
+
+
+def test_the_first_usable_network_is_chosen(pod):
+    assert choose(pod, 32, lambda found: found.octets[0] == 24).octets[0] == 24
+    assert choose(pod, 32, lambda _found: False) is None
+
+
+def test_the_translated_pod_equals_the_original_but_for_its_addresses(tmp_path):
+    real, twin, translator = write(RACK, tmp_path / "pod")
+    for original, translated in zip(real.devices, twin.devices, strict=True):
+        assert (translated.name, translated.rack, translated.macs) == (original.name, original.rack, original.macs)
+        assert {key: translator.original(value) for key, value in translated.addresses.items()} == original.addresses
+        assert all(ipaddress.ip_address(address).is_loopback for address in translated.addresses.values())
+    assert [cable.port for cable in twin.cables] == [cable.port for cable in real.cables]
+    assert [machine.agent for machine in twin.machines] == [machine.agent for machine in real.machines]
+    assert twin.partitions == real.partitions
+    texts = [path.read_text() for path in (tmp_path / "pod").rglob("*") if path.is_file()]
+    assert not [text for text in texts if re.search(r"(?<![\d.])10\.1\.\d+\.\d+(?!/)", text)]
+
+
+def test_subnets_larger_than_a_half_keep_their_addresses_apart(tmp_path):
+    folder = tmp_path / "real"
+    shutil.copytree(RACK, folder)
+    text = (
+        (folder / "pod.yml")
+        .read_text()
+        .replace("data: {vlan: 11, subnet: 10.1.5.0/24}", "data: {vlan: 11, subnet: 11.0.0.0/8}")
+    )
+    (folder / "pod.yml").write_text(re.sub(r"  storage: .*", "", text))
+    csv = (folder / "machines.csv").read_text().splitlines()
+    csv[1] += ",rnic_address"
+    csv[2:] = [f"{line},11.{number}.0.7" for number, line in enumerate(csv[2:], 1)]
+    (folder / "machines.csv").write_text("\n".join(csv) + "\n")
+    real, twin, translator = write(folder, tmp_path / "pod")
+    addresses = [machine.addresses["rnic"] for machine in twin.machines]
+    assert len(set(addresses)) == len(real.machines)
+    assert [translator.original(address) for address in addresses] == [m.addresses["rnic"] for m in real.machines]
+
+
+def test_hosts_and_kubernetes_are_left_out(tmp_path):
+    folder = tmp_path / "real"
+    shutil.copytree(RACK, folder)
+    with (folder / "pod.yml").open("a") as file:
+        file.write("deploy: {controllers: [vipu_server]}\nkubernetes: {}\n")
+    real, twin, _translator = write(folder, tmp_path / "pod")
+    assert real.deploy and real.kubernetes
+    assert not twin.deploy and twin.kubernetes is None
+
+
+def test_secrets_have_placeholders(tmp_path):
+    folder = tmp_path / "real"
+    shutil.copytree(RACK, folder)
+    (folder / "group_vars/vault.yml").write_text("$ANSIBLE_VAULT;1.1;AES256\n3132\n")
+    (folder / "host_vars").mkdir()
+    (folder / "host_vars/pdu1.yml").write_text(
+        "pdu_config:\n  contact: !vault |\n    $ANSIBLE_VAULT;1.1\n    31\nx: 1\n"
+    )
+    variables = inventory.read_variables(folder)
+    assert variables.encrypted == (Path("group_vars/vault.yml"),)
+    assert variables.secrets["vault_switch_password"] == "group_vars/switches.yml:6"
+    assert "vault_bmc_password" not in variables.secrets  # only in a comment
+    write(folder, tmp_path / "pod")
+    assert (tmp_path / "pod/host_vars/pdu1.yml").read_text() == 'pdu_config:\n  contact: "rehearsal"\nx: 1\n'
+    assert not (tmp_path / "pod/group_vars/vault.yml").exists()
+
+
+@pytest.mark.parametrize(
+    ("statement", "rejected"),
+    [
+        ("socket.create_connection(('10.9.8.7', 1), 1)", "10.9.8.7"),
+        ("socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('10.9.8.7', 9))", "10.9.8.7"),
+        ("socket.getaddrinfo('vipu.example', 1)", "vipu.example"),
+        ("socket.socket(socket.AF_INET6, socket.SOCK_DGRAM).connect(('2001:db8::1', 9))", "2001:db8::1"),
+        ("socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', 9))", None),
+        ("socket.getaddrinfo('localhost', 1)", None),
+    ],
+)
+def test_the_guard_rejects_and_records_other_connections(tmp_path, statement, rejected):
+    log = tmp_path / "connections.log"
+    environment = playbook.guarded_environment(log)
+    done = subprocess.run(
+        [sys.executable, "-c", f"import socket; {statement}"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    if rejected is None:
+        assert done.returncode == 0, done.stderr
+        assert not log.exists()
+    else:
+        assert f"the rehearsal contacts loopback only, not {rejected}" in done.stderr
+        assert [line.split()[1] for line in log.read_text().splitlines()] == [rejected]
+
+
+def test_proxies_and_settings_of_the_user_are_dropped(tmp_path, monkeypatch):
+    for name in ("http_proxy", "HTTPS_PROXY", "ANSIBLE_VAULT_PASSWORD_FILE", "VIPU_CLI_API_HOST"):
+        monkeypatch.setenv(name, "10.9.8.7")
+    monkeypatch.setenv("ANSIBLE_COLLECTIONS_PATH", "/collections")
+    environment = playbook.guarded_environment(tmp_path / "log")
+    assert "10.9.8.7" not in environment.values()
+    assert environment["ANSIBLE_COLLECTIONS_PATH"] == "/collections"
+    assert environment["PYTHONPATH"].split(os.pathsep)[0].endswith("guard")
