@@ -32,6 +32,7 @@ _FINAL = frozenset({"PartitionFailed", "Forbidden", "NotFound"})  # reasons of t
 
 
 @click.command(cls=pod_mode.Program, context_settings={"show_default": True, "auto_envvar_prefix": "IPUJOB"})
+@click.version_option(package_name="openipu", prog_name="gc-launcher", message="%(prog)s %(version)s")
 @options.KUBECONFIG
 @click.option("--namespace", required=True, help="Namespace of the job.")
 @click.option("--name", required=True, help="Name of the job.")

@@ -37,6 +37,7 @@ _MAX_SCRAPES = 100  # connections to the metrics
 
 
 @click.command(context_settings={"show_default": True, "auto_envvar_prefix": "IPU_OPERATOR"})
+@click.version_option(package_name="openipu", prog_name="ipu-operator", message="%(prog)s %(version)s")
 @options.KUBECONFIG
 @click.option("--namespace", required=True, help="Namespace of the lease.")
 @click.option("--watch-namespaces", default="", help="Namespaces with jobs, separated by commas. The default is all.")

@@ -34,6 +34,7 @@ _MIB = 1024 * 1024
 
 
 @click.command(context_settings={"show_default": True, "auto_envvar_prefix": "GC_PROXY"})
+@click.version_option(package_name="openipu", prog_name="gc-proxy", message="%(prog)s %(version)s")
 @options.KUBECONFIG
 @click.option("--namespace", required=True, help="Namespace of the tracker.")
 @click.option("--operator-account", default="ipu-operator", help="Service account of the operator in this namespace.")

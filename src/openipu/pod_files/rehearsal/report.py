@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -167,7 +167,8 @@ class Report:
                 compared = [line for line in str(prepared).splitlines() if line[1:].strip(" !")]
                 lines = [line for line in compared if line[0] in "+-" and line[:3] not in ("+++", "---")]
             else:
-                before, after = _as_lines(diff.get("before")), _as_lines(diff.get("after"))
+                own = self.translator.original
+                before, after = _as_lines(diff.get("before"), own), _as_lines(diff.get("after"), own)
                 compared = list(difflib.unified_diff(before, after, n=0, lineterm=""))[2:]
                 lines = [line for line in compared if not line.startswith("@@")]
             yield from map(self.translator.original, lines)
@@ -199,10 +200,11 @@ def changes(number: int) -> str:
     return f"{number} change{'' if number == 1 else 's'}"
 
 
-def _as_lines(value: Any) -> list[str]:
+def _as_lines(value: Any, own: Callable[[str], str]) -> list[str]:
+    """Return a text as lines, and data as lines of path and value; ``own`` translates the names in paths."""
     if isinstance(value, str):
         return value.splitlines()
-    return [f"{'.'.join(path)}: {leaf}" for path, leaf in _leaves(value, ())]
+    return [f"{'.'.join(map(own, path))}: {leaf}" for path, leaf in _leaves(value, ())]
 
 
 def _leaves(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:

@@ -72,6 +72,7 @@ class _Group(click.Group):
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="openipu", prog_name="twin", message="%(prog)s %(version)s")
 def main() -> None:
     """Run a rack twin: the machines, devices and V-IPU controller of a POD as processes on loopback."""
 
@@ -206,7 +207,7 @@ def stop_machine(twin: Twin, agents: tuple[str, ...]) -> None:
     running = {machine.agent_id for machine in twin.machines() if machine.running}
     twin.control("StopMachines", api.MachineRequest(agent_ids=agents))
     if stopped := [agent for agent in agents if agent in running]:
-        _report(f"Stopped: {', '.join(stopped)}.")
+        _report(f"Stopped: {', '.join(stopped)}. Start again: twin start-machine {' '.join(stopped)}")
     if before := [agent for agent in agents if agent not in running]:
         _report(f"Already stopped: {', '.join(before)}.")
 
@@ -220,6 +221,10 @@ def start_machine(twin: Twin, agents: tuple[str, ...]) -> None:
     _report(f"Started: {', '.join(agents) or 'all machines'}.")
 
 
+def _complete_verb(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+    return [verb for verb in fault_lines.VERBS if verb.startswith(incomplete)]
+
+
 _VERBS = "\n".join(f"  {f'{name} {verb.takes}':<38} {verb.does}" for name, verb in fault_lines.VERBS.items())
 
 
@@ -228,7 +233,7 @@ _VERBS = "\n".join(f"  {f'{name} {verb.takes}':<38} {verb.does}" for name, verb 
     f"{_VERBS}\n\n"
     "Write a PORT as ag03:5 (IPU-Link), ag03:gw1 (GW-Link), ag03:sync6 (Sync-Link) or tor1:Ethernet9/1 (switch)."
 )
-@click.argument("verb", type=click.Choice(list(fault_lines.VERBS)), metavar="VERB")
+@click.argument("verb", shell_complete=_complete_verb)
 @click.argument("words", nargs=-1, metavar="[ARGUMENT]...")
 @_command
 def fault(twin: Twin, verb: str, words: tuple[str, ...]) -> None:

@@ -8,6 +8,7 @@ state of a cable, a machine or a device, and nothing else. Diagnosis of the effe
 from __future__ import annotations
 
 import asyncio
+import difflib
 import shlex
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -78,6 +79,12 @@ VERBS = {
 }
 
 
+def _suggestion(word: str) -> str:
+    """Return the remedy for an unknown verb: the most similar one, or all of them."""
+    similar = difflib.get_close_matches(word, VERBS, 1)
+    return f"Did you mean {similar[0]!r}?" if similar else f"Choose from {', '.join(VERBS)}."
+
+
 def parse(line: str) -> list[str]:
     """Return the words of a fault: a known verb and its arguments. Raises FaultError."""
     try:
@@ -88,7 +95,7 @@ def parse(line: str) -> list[str]:
         raise FaultError(f"Cannot read a fault from {line!r}: it is empty. Write a verb and its arguments.")
     verb = VERBS.get(words[0])
     if verb is None:
-        raise FaultError(f"Cannot apply fault {words[0]!r}: it is unknown. Choose from {', '.join(VERBS)}.")
+        raise FaultError(f"Cannot apply fault {words[0]!r}: it is unknown. {_suggestion(words[0])}")
     if not verb.fits(len(words) - 1):
         raise FaultError(f"Cannot apply {line.strip()!r}: its arguments do not fit. Write {words[0]} {verb.takes}.")
     return words

@@ -48,6 +48,7 @@ def _values(options: tuple[str, ...]) -> dict[str, str]:
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "VIRM_AGENT"})
+@click.version_option(package_name="openipu", prog_name="virm-agent", message="%(prog)s %(version)s")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", default=AGENT_PORT, show_default=True, type=click.IntRange(0, 65535), help="Port to listen on.")
 @click.option("--tls-certificate", type=click.Path(path_type=Path), help="Certificate of this agent, PEM.")

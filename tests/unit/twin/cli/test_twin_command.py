@@ -122,7 +122,7 @@ def test_a_fault_file_is_validated_before_the_start(tmp_path):
     done = twin("up", "--machines", "2", "--faults", file, "--state-dir", state)
     assert done.exit_code == 1
     assert done.output.startswith(
-        f"Error OPU801: {file} line 4: Cannot apply fault 'unplugg': it is unknown. Choose from unplug, plug,"
+        f"Error OPU801: {file} line 4: Cannot apply fault 'unplugg': it is unknown. Did you mean 'unplug'?"
     )
     assert not state.exists()
     missing = twin("up", "--faults", tmp_path / "none", "--state-dir", state)
@@ -137,7 +137,7 @@ def test_a_fault_file_is_validated_before_the_start(tmp_path):
     [
         (
             "- unplug ag01:5\n\n- unplugg ag01:6\n",
-            "{} line 3: Cannot apply fault 'unplugg': it is unknown. Choose from unplug, plug,",
+            "{} line 3: Cannot apply fault 'unplugg': it is unknown. Did you mean 'unplug'?",
         ),
         (
             "- unplug ag01: 5\n",
