@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Report of a rehearsal: results of runs, with the addresses of the user."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from openipu.pod_files.rehearsal import inventory
+from openipu.pod_files.rehearsal.playbook import Phase, Run
+from openipu.pod_files.rehearsal.report import Report
+from openipu.pod_files.rehearsal.translation import Translator
+from openipu.shared.pod.load import load
+from tests import ROOT
+
+RACK = ROOT / "inventory/pod64"
+
+
+def result(host: str, kind: str = "ok", **more: Any) -> dict[str, Any]:
+    found = {"kind": kind, "play": "p", "task": "t", "action": "a", "host": host, "msg": None, "diff": []}
+    return {**found, "changed": False, "ignored": False, **more}
+
+
+@pytest.fixture
+def report():
+    pod = load(str(RACK / "pod.yml"))
+    translator = Translator(pod, 16)
+
+    def create(*results: dict[str, Any], connections: tuple[str, ...] = ()) -> Report:
+        succeeded = not any(each["kind"] == "failed" for each in results)
+        runs = [
+            Run(check, 1.0, succeeded, Path("log"), [Phase("p", 0.0, 1.0, list(results))]) for check in (True, False)
+        ]
+        variables = inventory.read_variables(RACK)
+        return Report(pod, translator, *runs, variables, [], connections, None, 2.0)
+
+    return create
+
+
+def test_values_have_paths_and_addresses_of_the_user(report):
+    after = {"trap_receivers": {"127.16.3.101": {"address": "127.16.3.101"}}, "name": "pdu1"}
+    [change] = report(result("pdu1", changed=True, diff=[{"before": {"name": "x"}, "after": after}])).changes()
+    assert (change.host, change.address) == ("pdu1", "10.1.3.131")
+    assert change.lines == ("-name: x", "+name: pdu1", "+trap_receivers.10.1.3.101.address: 10.1.3.101")
+
+
+def test_a_prepared_difference_has_changed_lines_only(report):
+    prepared = "--- a\n+++ b\n@@ -1 +1 @@\n !\n-!\n+logging host 127.16.3.101\n context\n"
+    [change] = report(result("tor1", changed=True, diff=[{"prepared": prepared}])).changes()
+    assert change.lines == ("+logging host 10.1.3.101",)
+
+
+def test_a_rescued_failure_is_none(report):
+    rescued = result("server1", "failed", msg="first")
+    found = report(rescued, result("server1", "failed", msg="agent 127.16.2.1 failed")).failures()
+    assert [(each["message"], each["runs"]) for each in found] == [("agent 10.1.2.1 failed", ["check", "site"])]
+    assert report(rescued, result("server1")).failures() == []
+    assert report(result("server1", "failed", ignored=True)).failures() == []
+
+
+def test_one_connection_outside_loopback_fails_the_rehearsal(report):
+    assert report(result("pdu1")).succeeded
+    found = report(result("pdu1"), connections=("socket.connect 10.1.3.131 ansible",))
+    assert not found.succeeded
+    assert "Connections outside loopback: 1." in found.text()
+
+
+def test_the_text_names_secrets(report):
+    text = report(result("pdu1")).text()
+    assert "site.yml succeeds" in text
+    assert "vault_switch_password (used in group_vars/switches.yml:6)" in text
