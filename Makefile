@@ -8,7 +8,7 @@ export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv bring-up twin-up twin-down test test-all test-newcomer static test-core coverage mutation test-playbooks test-oldest lint types sanity unit integration attack ansible-lint docs test-browser test-peers test-events test-ha test-awx ee test-ee openstack-up openstack-down test-openstack kube-up kube-down test-kubernetes test-pods soak-kubernetes bench-kubernetes operator-package test-roles test-poplar-server rack-rehearsal bench bench-openstack soak proto format lock build clean
+.PHONY: help venv bring-up twin-up twin-down test test-all test-newcomer static test-core coverage mutation test-playbooks test-oldest lint types sanity unit integration attack ansible-lint docs test-browser test-peers test-events test-ha test-awx ee test-ee openstack-up openstack-down test-openstack kube-up kube-down test-kubernetes test-pods soak-kubernetes bench-kubernetes operator-package test-roles test-poplar-server test-bare-hosts bench bench-openstack soak proto format lock build clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' Makefile
@@ -218,9 +218,9 @@ test-roles: venv ## scenarios of the roles on systemd hosts, all or ROLE=… (ne
 test-poplar-server: ## the scenario of the role poplar_server in an emulated guest (needs root; installs as test-roles)
 	@$(MAKE) --no-print-directory test-roles ROLE=poplar_server
 
-rack-rehearsal: venv $(PEERS)/.ready ## site.yml from bare hosts to a monitored rack, then an unchanged second run (needs root; installs as test-roles)
+test-bare-hosts: venv $(PEERS)/.ready ## site.yml from bare hosts to a monitored rack, then an unchanged second run (needs root; installs as test-roles)
 	@python -m tools.hosts install
-	@python -m tools.rehearsal
+	@python -m tools.bare_hosts
 
 ansible-lint: venv ## lint of playbooks and roles, production profile
 	@tools/unless_passed.sh ansible-lint --offline --profile production

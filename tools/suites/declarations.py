@@ -402,9 +402,9 @@ SUITES = (
         excluded=OPERATOR,
     ),
     Suite(
-        "rack-rehearsal",
+        "test-bare-hosts",
         "site.yml from bare hosts to a monitored rack",
-        (*PRODUCT, *HOSTS, "tools/rehearsal/*", "requirements/*"),
+        (*PRODUCT, *HOSTS, "tools/bare_hosts/*", "requirements/*"),
         420,
         root=True,
         packages=CONTAINERS,

@@ -19,8 +19,8 @@ from ..vipu.object_rules import ID_PATTERN, ID_RULE
 class Form:
     """Set of valid texts. ``rule`` completes the sentence "use …" of an error message.
 
-    ``pattern`` matches a whole text. It is also part of the JSON Schema. So it has the syntax that Python and
-    ECMAScript share. The exception is ``\\w``, which includes the letters of all alphabets.
+    ``pattern`` matches a whole text. It is also part of the JSON Schema, so Python and ECMAScript must share its
+    syntax. The exception is ``\\w``, which includes the letters of all alphabets.
     """
 
     rule: str

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Rehearsal of ``site.yml`` on the twin of a user's POD.
 
-``rehearse`` is the entry point. ``translation`` maps addresses to loopback and back. ``inventory`` writes the files of
-the twin, and ``playbook`` runs ``site.yml``. ``report`` has the result in names and addresses of the user. The folder
-``plugins`` has a callback plugin of Ansible. ``guard`` has a module that every Python process of a rehearsal loads. It
-rejects and records connections to addresses that are not on loopback.
+``rehearse`` is the entry point:
+
+* ``translation`` maps addresses to loopback and back.
+* ``inventory`` writes the files of the twin.
+* ``playbook`` runs ``site.yml``.
+* ``report`` has the result in names and addresses of the user.
+* ``plugins`` has a callback plugin of Ansible.
+* ``guard`` has a module that every Python process of a rehearsal loads. It rejects and records other connections.
 """

@@ -47,7 +47,7 @@ class Report:
 
     @property
     def succeeded(self) -> bool:
-        """True when both runs succeeded, and nothing left loopback."""
+        """True if both runs succeeded and nothing left loopback."""
         return self.check.succeeded and self.site.succeeded and not self.connections
 
     def as_json(self) -> dict[str, Any]:

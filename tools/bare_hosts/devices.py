@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Switches and PDUs of the rehearsal: twins on addresses of the management network.
+"""Switches and PDUs of the bare-host run: twins on addresses of the management network.
 
-``python -m tools.rehearsal.devices POD_YML FOLDER`` runs in the environment of the hosts (``tools.hosts run``) until
+``python -m tools.bare_hosts.devices POD_YML FOLDER`` runs in the environment of the hosts (``tools.hosts run``) until
 SIGTERM. It adds the addresses of the devices to the interface of the management network.
 """
 

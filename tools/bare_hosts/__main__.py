@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""``python -m tools.rehearsal``: bare hosts, ``site.yml``, checks, ``site.yml`` again, removal of everything."""
+"""``python -m tools.bare_hosts``: bare hosts, ``site.yml``, checks, ``site.yml`` again, removal of everything."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from ..hosts.site import CACHE, CHECKOUT, check_requirements, run
 from ..locks import folder_lock
 from .devices import SOCKET
 
-STATE = CHECKOUT / ".cache" / "rehearsal"
-LOGS = CHECKOUT / "build" / "rehearsal"
-POD = CHECKOUT / "inventory" / "rehearsal" / "pod.yml"
+STATE = CHECKOUT / ".cache" / "bare-hosts"
+LOGS = CHECKOUT / "build" / "bare-hosts"
+POD = CHECKOUT / "inventory" / "bare-hosts" / "pod.yml"
 SITE = CHECKOUT / "playbooks" / "site.yml"
 SHARED = CHECKOUT / "extensions" / "molecule" / "shared"
 WHEELS = CHECKOUT / ".cache" / "wheelhouse"
@@ -66,8 +66,8 @@ class Run:
         return "\n".join("    " + " ".join(text.split()).strip("'") for text in found)
 
 
-class Rehearsal:
-    """Rehearsal with its files in a folder."""
+class BareHostRun:
+    """Run with its files in a folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -122,7 +122,7 @@ class Rehearsal:
     def _start_devices(self) -> None:
         folder = self._folder / "devices"
         folder.mkdir()
-        command = [sys.executable, "-m", "tools.rehearsal.devices", str(POD), str(folder)]
+        command = [sys.executable, "-m", "tools.bare_hosts.devices", str(POD), str(folder)]
         environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
         files = folder / "devices.json", folder / "devices.log"
         service = Service("the twin of switches and PDU", *files, self._environment.command_line(command), environment)
@@ -139,7 +139,7 @@ class Rehearsal:
         environment = {
             **os.environ,
             **self._environment.variables(),
-            "REHEARSAL": str(self._folder),
+            "BARE_HOSTS": str(self._folder),
             "ANSIBLE_CONFIG": str(CHECKOUT / "ansible.cfg"),
             "ANSIBLE_COLLECTIONS_PATH": str(PEERS),
             "ANSIBLE_CALLBACKS_ENABLED": "ansible.posix.profile_tasks",
@@ -165,20 +165,20 @@ class Rehearsal:
 
 
 @click.command(cls=Command)
-@click.option("--keep", is_flag=True, help="Keep the hosts running after the rehearsal, for inspection.")
+@click.option("--keep", is_flag=True, help="Keep the hosts running after the run, for inspection.")
 @state_dir(STATE, "the hosts")
 def main(keep: bool, state_dir: Path) -> None:
     """Configure a rack from bare hosts, check it, and run site.yml again without changes."""
-    rehearsal = Rehearsal(state_dir)
+    bare_host_run = BareHostRun(state_dir)
     try:
-        rehearsal.clean_up()  # hosts of an earlier run with --keep
-        rehearsal.run()
+        bare_host_run.clean_up()  # hosts of an earlier run with --keep
+        bare_host_run.run()
     finally:
         if keep:
             click.echo(f"The hosts are running: python -m tools.hosts run --state-dir {state_dir / 'hosts'} podman ps")
         else:
-            rehearsal.clean_up()
+            bare_host_run.clean_up()
 
 
 if __name__ == "__main__":
-    main(prog_name="python -m tools.rehearsal")
+    main(prog_name="python -m tools.bare_hosts")

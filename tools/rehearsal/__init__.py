@@ -1,2 +1,0 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
-"""Rehearsal: configure a rack from bare hosts with ``site.yml``, and check its monitoring."""
