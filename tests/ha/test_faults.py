@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Random faults of controllers and etcd nodes under load: nothing acknowledged is lost, and only the leader writes."""
+
+from __future__ import annotations
+
+import os
+import re
+import statistics
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import grpc
+import pytest
+
+from openipu.shared.vipu.contract import admin, virmgrpc
+from openipu.vipu.domain.model import Partition
+from openipu.vipu.storage.etcd import content, keys
+from openipu.vipu.storage.interface import StoreError
+from tests.ha import audit
+from tests.ha.checked_load import CheckedLoad
+from tests.ha.controllers import SERVER, START_SECONDS, UNFENCED, Controllers, listed, put_rack
+from tests.ha.etcd_nodes import EtcdCluster
+from tests.ha.faults import Faults, pause
+from tests.integration.agents.agents_support import RackProcess
+from tests.waiting import until
+
+MACHINES = 16
+FAULTS, SECONDS = int(os.environ.get("FAULTS", "20")), float(os.environ.get("FAULT_SECONDS", "180"))
+CLIENTS = int(os.environ.get("HA_CLIENTS", "64"))
+SEED = "OPENIPU_HA_SEED"  # environment variable
+
+Start = Callable[[str], Controllers]
+
+
+@pytest.fixture
+def rack(tmp_path: Path) -> Iterator[RackProcess]:
+    made = RackProcess(tmp_path, MACHINES)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def start(url: str, tmp_path: Path, rack: RackProcess) -> Iterator[Start]:
+    """Start three controllers of a kind, with the rack as their machines."""
+    started: list[Controllers] = []
+
+    def make(module: str) -> Controllers:
+        controllers = Controllers(tmp_path, url, 3, module, ["--log-level", "warning"])
+        started.append(controllers)
+        agents = [admin.AgentSpec(id=each.id, host=each.host, port=each.port) for each in rack.agents]
+        put_rack(controllers.wait_leader().address, agents)
+        return controllers
+
+    yield make
+    for controllers in started:
+        controllers.close()
+
+
+def random_seed() -> int:
+    return int(os.environ.get(SEED) or int.from_bytes(os.urandom(3), "big"))
+
+
+def settled(address: str) -> bool:
+    """Return whether no partition changes any more."""
+    with grpc.insecure_channel(address) as channel:
+        stub = virmgrpc.stub(channel, "UserService")
+        found = stub.ListPartitions(virmgrpc.ListPartitionsRequest(), timeout=10).partitions
+    return all(each.ready_state == virmgrpc.PS_ACTIVE for each in found)
+
+
+def check(controllers: Controllers, load: CheckedLoad, rack: RackProcess, url: str, began: int) -> list[str]:
+    """Return all contradictions between acknowledgements, leader, etcd, its history, and the machines."""
+    leader = controllers.wait_leader()
+    until(lambda: settled(leader.address), 60, "all partitions are ACTIVE")
+    found = listed(leader.address)
+    faults = load.faults(found)
+    try:
+        stored = [each for each in content.read(keys.parse(url)).records if isinstance(each, Partition)]
+    except StoreError as error:
+        return [*faults, str(error)]
+    if {each.id: each.size for each in stored} != found:
+        faults.append("the leader lists other partitions than etcd has")
+    used = Counter((ipu.ild, ipu.topology_id) for each in stored for ipu in each.ipus)
+    faults += [f"IPU {place} is in {count} partitions" for place, count in used.items() if count > 1]
+    written, foreign = audit.foreign_writes(keys.parse(url), began)
+    assert written >= load.acknowledged / 512, "the history of etcd lacks transactions"
+    faults += foreign
+    expected = {agent.id: set[str]() for agent in rack.agents}
+    for each in stored:
+        for ipu in each.ipus:
+            expected[rack.agents[ipu.topology_id // 4].id].add(each.id)
+
+    def held() -> dict[str, set[str]]:
+        return {machine.agent_id: set(machine.partition_ids) for machine in rack.machines()}
+
+    try:
+        until(lambda: held() == expected, 30)
+    except AssertionError:
+        faults.append("machines hold other partitions than the records say")
+    return faults
+
+
+def test_random_faults_lose_nothing(start: Start, rack: RackProcess, etcd: EtcdCluster, url: str) -> None:
+    seed = random_seed()
+    print(f"{SEED}={seed}")
+    began = audit.revision(keys.parse(url))
+    controllers = start(SERVER)
+    load = CheckedLoad(controllers.addresses, CLIENTS, seed)
+    faults, outages, deadline = Faults(controllers, etcd, seed), [], time.monotonic() + SECONDS
+    try:
+        until(lambda: load.acknowledged >= 20, 60, "the load runs")
+        while len(outages) < FAULTS and time.monotonic() < deadline:
+            at, before = time.monotonic(), load.acknowledged
+            what, repair = faults.make()
+            try:
+                until(lambda before=before: load.acknowledged > before + CLIENTS, 90, f"writes after {what}")
+            except AssertionError as error:
+                pytest.fail(f"{error}\n{controllers.logs()}")
+            outage = load.outage(at)
+            pause(faults.seconds())
+            repair()
+            outages.append((outage, what))
+            print(f"{outage:5.1f} s without a write, load {os.getloadavg()[0]:.1f}: {what}")
+            until(lambda: all(each.leads() or each.follows() for each in controllers.all), START_SECONDS, "all respond")
+            etcd.wait()
+    finally:
+        load.stop()
+    wrong = check(controllers, load, rack, url, began)
+    times = [outage for outage, _ in outages]
+    print(
+        f"{len(times)} faults, {load.acknowledged} acknowledged changes; seconds without a write: median "
+        f"{statistics.median(times):.1f}, worst {max(times):.1f}"
+    )
+    assert not wrong, wrong[:10]
+    assert len({re.sub(r"[cn][0-9]$", "", what) for _, what in outages}) >= min(len(outages), 7)
+
+
+def test_the_checker_notices_that_fencing_is_off(start: Start, rack: RackProcess, url: str) -> None:
+    seed = random_seed()
+    began = audit.revision(keys.parse(url))
+    controllers = start(UNFENCED)
+    former = controllers.wait_leader()
+    load = CheckedLoad(controllers.addresses, 16, seed)
+    try:
+        until(lambda: load.acknowledged >= 20, 60, "the load runs")
+        former.pause()
+        until(lambda: controllers.leader() not in (None, former), 60, "another controller leads")
+        before = load.acknowledged
+        until(lambda: load.acknowledged >= before + 20, 60, "the new leader serves")
+        former.resume()
+        before = load.acknowledged
+        until(lambda: load.acknowledged >= before + 100, 60, "the load continues")
+    finally:
+        load.stop()
+    former.kill()
+    written, foreign = audit.foreign_writes(keys.parse(url), began)
+    assert written
+    assert foreign, "the audit of the history does not notice a former leader"
+    # The former leader has acknowledged changes that the leader does not know.
+    assert load.faults(listed(controllers.wait_leader().address)), "the acknowledgements agree with the leader"
