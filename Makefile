@@ -8,7 +8,7 @@ export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv bring-up twin-up twin-down test test-all test-newcomer static test-core coverage mutation test-playbooks test-oldest lint types sanity unit integration attack ansible-lint docs test-browser test-peers test-events test-ha test-awx ee test-ee openstack-up openstack-down test-openstack kube-up kube-down test-kubernetes test-pods soak-kubernetes bench-kubernetes operator-package test-roles test-poplar-server test-bare-hosts bench bench-openstack soak proto format lock build clean
+.PHONY: help venv bring-up twin-up twin-down test test-all test-newcomer static test-core coverage mutation test-playbooks test-oldest lint types sanity unit integration attack ansible-lint docs test-browser test-peers test-events test-ha test-awx ee test-ee openstack-up openstack-down test-openstack kube-up kube-down test-kubernetes test-pods soak-kubernetes bench-kubernetes operator-package test-roles test-poplar-server test-bare-hosts bench bench-ha bench-openstack soak soak-ha proto format lock build clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' Makefile
@@ -233,6 +233,12 @@ docs: venv ## build the documentation site in docs/build/html, and check it
 
 bench: venv $(PEERS)/.ready ## benchmarks, each with the figure of a peer from the same run
 	python -m tests.benchmark
+
+bench-ha: venv ## speed of records in etcd beside the database and raw etcd (needs etcd-server)
+	python -m tests.benchmark.stores
+
+soak-ha: venv ## 200 random faults of controllers and etcd nodes under load (needs etcd-server)
+	FAULTS=200 FAULT_SECONDS=6000 pytest tests/ha/test_faults.py -n 0 -s --timeout 7200
 
 soak: venv ## long tests: random operations, ten thousand connections, pauses of a minute
 	pytest tests/soak -m soak --timeout 1800

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A POD of hosts with systemd, as in the rehearsal, and an AWX whose jobs reach them by SSH."""
+"""A POD of hosts with systemd, as in the suite of bare hosts, and an AWX whose jobs reach them by SSH."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tools.hosts.image import USER as SSH_USER
 
 from .desk import HOSTS, Desk, remove_collection
 
-SOURCE = "inventory/rehearsal/pod.yml"
+SOURCE = "inventory/bare-hosts/pod.yml"
 CONTROLLER, MACHINE = "10.31.2.101", "10.31.2.11"  # addresses in the network gw
 EXPOSED = "/exposed"  # folder of the site in jobs
 WHEELS = ROOT / ".cache" / "wheelhouse"
@@ -68,7 +68,7 @@ class Rack:
     def __init__(self, folder: Path) -> None:
         self.exposed = folder / "exposed"
         self._state = folder / "hosts"
-        self._inventories = (_SHARED / "hosts.yml", ROOT / "inventory" / "rehearsal" / "containers.yml")
+        self._inventories = (_SHARED / "hosts.yml", ROOT / "inventory" / "bare-hosts" / "containers.yml")
 
     def start(self) -> None:
         """Start the hosts, and create the certificates of the agents."""
@@ -95,7 +95,7 @@ class Rack:
     def desk(self, image: Image, project: Path, folder: Path) -> Desk:
         """Return an AWX for the hosts. Its folder for jobs must exist."""
         remove_collection(project)
-        variables = project / "inventory" / "rehearsal" / "group_vars"
+        variables = project / "inventory" / "bare-hosts" / "group_vars"
         shutil.rmtree(variables)
         variables.mkdir()
         for group, values in _VARIABLES.items():
