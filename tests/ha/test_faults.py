@@ -27,7 +27,7 @@ from tests.integration.agents.agents_support import RackProcess
 from tests.waiting import until
 
 MACHINES = 16
-FAULTS, SECONDS = int(os.environ.get("FAULTS", "20")), float(os.environ.get("FAULT_SECONDS", "180"))
+FAULTS, SECONDS = int(os.environ.get("FAULTS", "20")), float(os.environ.get("FAULT_SECONDS", "150"))
 CLIENTS = int(os.environ.get("HA_CLIENTS", "64"))
 SEED = "OPENIPU_HA_SEED"  # environment variable
 
