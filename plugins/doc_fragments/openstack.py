@@ -13,9 +13,10 @@ class ModuleDocFragment:
 options:
   cloud:
     description:
-      - Name of a cloud in C(clouds.yaml).
+      - Name of a cloud in C(clouds.yaml), or a dictionary with the settings of a cloud in the format of C(clouds.yaml).
+      - Other options override the settings of a dictionary. Omit O(auth) if the dictionary has C(auth).
       - Omit this and O(auth) to use the environment variable E(OS_CLOUD), or else the other variables E(OS_*).
-    type: str
+    type: raw
   auth_type:
     description: Authentication plugin of keystoneauth, such as V(password), V(token) or V(v3applicationcredential).
     type: str
@@ -113,6 +114,17 @@ options:
   api_timeout:
     description: Timeout of each request in seconds. Omit for no timeout.
     type: int
+  sdk_log_path:
+    description:
+      - File for the log of openstacksdk. Only its owner can read it. Omit for no log.
+    type: path
+  sdk_log_level:
+    description:
+      - Level of the log. V(DEBUG) includes all requests and responses, without tokens and passwords.
+      - With V(DEBUG), the log contains the user data of new servers, which may have secrets.
+    type: str
+    choices: [INFO, DEBUG]
+    default: INFO
   concurrency:
     description: Maximum number of concurrent requests.
     type: int

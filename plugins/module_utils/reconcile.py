@@ -38,6 +38,7 @@ class Field:
     immutable: bool = False
     view: t.Callable[[t.Any], t.Any] | None = None  # the part of the value to compare; None compares the whole value
     replaces: str = ""  # an alternative field: setting this field drops the value of that one
+    member: t.Callable[[t.Any], t.Any] | None = None  # identity of a member of a list, whose diff omits equal members
 
     def is_set(self, desired: Object) -> bool:
         """Return whether the desired object sets the field."""
@@ -349,11 +350,24 @@ def _diff(steps: list[Step]) -> dict[str, t.Any]:
     after: dict[str, dict[str, Object]] = {}
     for step in sorted(steps, key=lambda step: (step.family.plural, step.key)):
         names = [step.family.key, *(f.name for f in step.family.fields if f.mode is not Mode.WRITE_ONLY)]
-        for side, item in ((before, step.before), (after, step.after)):
+        for side, item, other in ((before, step.before, step.after), (after, step.after, step.before)):
             if item is not None:
-                shown = {name: _sorted(step.family, name, item[name]) for name in names if item.get(name) is not None}
+                values = _without_common_members(step.family, item, other or {})
+                shown = {
+                    name: _sorted(step.family, name, values[name]) for name in names if values.get(name) is not None
+                }
                 side.setdefault(step.family.plural, {})[step.key] = shown
     return {"before": before, "after": after}
+
+
+def _without_common_members(family: Family, item: Object, other: Object) -> Object:
+    """Return an object for a diff, whose long lists have only the members that the other side does not have."""
+    values = dict(item)
+    for f in family.fields:
+        if f.member and values.get(f.name) is not None and other.get(f.name) is not None:
+            common = {f.member(each) for each in other[f.name]}
+            values[f.name] = [each for each in values[f.name] if f.member(each) not in common]
+    return values
 
 
 def _sorted(family: Family, name: str, value: t.Any) -> t.Any:

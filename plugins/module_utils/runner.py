@@ -31,11 +31,13 @@ class Connector(t.Generic[_Transport]):
 
     ``open`` takes the validated options and returns a transport that connects at its first call.
     ``ready`` takes the unvalidated arguments of the task and returns whether this Python has the libraries.
+    ``prepare`` takes and returns unvalidated arguments, which the action plugin passes to the module.
     """
 
     options: dict[str, t.Any]
     open: t.Callable[[dict[str, t.Any]], _Transport]
     ready: t.Callable[[dict[str, t.Any]], bool]
+    prepare: t.Callable[[dict[str, t.Any]], dict[str, t.Any]] = dict
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from ansible.module_utils.common.parameters import remove_values
 from ansible.module_utils.errors import UnsupportedError
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
+from ansible_collections.openipu.pod.plugins.module_utils.reconcile import UserError
 from ansible_collections.openipu.pod.plugins.module_utils.runner import Task, TaskError
 
 
@@ -35,6 +36,10 @@ class TaskAction(ActionBase):
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> dict[str, t.Any]:
         result: dict[str, t.Any] = super().run(tmp, task_vars)
         check_pods(self._task, task_vars or {})
+        try:
+            self._task.args = self.task.connector.prepare(self._task.args)
+        except UserError as error:
+            return {**result, "failed": True, "msg": error.message, "error_code": error.error_code}
         if self._runs_here(task_vars or {}):
             with self._module_environment():
                 result.update(self._perform())

@@ -18,6 +18,7 @@ OTHERS = "*"  # tenants that are not in pod.yml
 
 _MACHINE_NETWORKS = {"bmc": model.BMC, "gw": model.GW, "rnic": model.DATA}  # by interface
 _BLOCK = 256  # addresses of a logical rack
+_MANAGEMENT_MTU = 1500  # bytes, on the 1GbE switches, whose devices have this default
 _FIRST_FREE = 150  # devices of the POD have lower numbers in the rack by default
 _NO_NAME = re.compile(r"[^a-z0-9-]+")
 
@@ -118,8 +119,8 @@ def _network(pod: model.Pod, cloud: model.Cloud, title: str, name: str, vlan: in
         # IPU-over-Fabric is not filtered: virtual functions bypass all filters of the hypervisor.
         "port_security": name != model.DATA,
     }
-    if kind == model.DATA:
-        network["mtu"] = cloud.mtu
+    # Without it, Neutron uses the MTU of the data network for all networks.
+    network["mtu"] = cloud.mtu if kind == model.DATA else _MANAGEMENT_MTU
     return {**network, **_domain(cloud)}
 
 

@@ -10,6 +10,7 @@ dictionaries.
 from __future__ import annotations
 
 import contextlib
+import os
 import typing as t
 from concurrent.futures import ThreadPoolExecutor, wait
 
@@ -29,6 +30,7 @@ _R = t.TypeVar("_R")
 
 _UNAVAILABLE = (502, 503, 504)
 OVER_QUOTA = "OverQuota"  # type of an error of Neutron, with status 409
+_NOT_PERMITTED = "PolicyNotAuthorized"  # type of an error of Neutron, with status 403
 
 
 class CloudError(UserError):
@@ -47,7 +49,7 @@ class CloudError(UserError):
     @property
     def fatal(self) -> bool:
         """True when every other request would fail for the same reason."""
-        return self.status is None or self.status == 401 or self.status in _UNAVAILABLE
+        return self.status is None or self.status == 401 or self.status in _UNAVAILABLE or self.kind == _NOT_PERMITTED
 
 
 class RejectedError(CloudError):
@@ -60,6 +62,13 @@ class RejectedError(CloudError):
         The status is 409, or 400 for some objects, such as overlapping subnets. An exceeded quota is no conflict.
         """
         return self.status in (400, 409) and self.kind != OVER_QUOTA
+
+
+def log_sdk(path: str, debug: bool) -> None:
+    """Write the log of openstacksdk to a file that only its owner can read; ``debug`` includes all requests."""
+    if HAS_OPENSTACK:
+        with open(os.open(path, os.O_CREAT | os.O_APPEND, 0o600)):  # noqa: PTH123 - opens a descriptor
+            openstack.enable_logging(debug=debug, http_debug=debug, path=path)
 
 
 class Cloud:
@@ -223,5 +232,12 @@ def _rejection(service: str, response: t.Any) -> CloudError:
     if response.status_code in _UNAVAILABLE:
         return CloudError(
             "%s is unavailable: %s. Run the task again later." % (service, message), response.status_code, kind
+        )
+    if kind == _NOT_PERMITTED:
+        return CloudError(
+            "Cannot use %s with these credentials: %s. Use those of an administrator of the cloud."
+            % (service, message),
+            response.status_code,
+            kind,
         )
     return RejectedError("%s returned an error: %s." % (service, message), response.status_code, kind)

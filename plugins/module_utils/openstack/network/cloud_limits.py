@@ -17,6 +17,7 @@ class CloudLimits:
     def __init__(self, cloud: Cloud, project: str) -> None:
         self._cloud = cloud
         self._project = project
+        self._extensions: set[str] | None = None
 
     def quotas(self) -> dict[str, Object]:
         """Read limit, usage and reservation by name of the quota; empty when the cloud does not report them."""
@@ -29,11 +30,13 @@ class CloudLimits:
         return t.cast("dict[str, Object]", found["quota"])
 
     def has_extension(self, alias: str) -> bool:
-        """Return whether Neutron has an API extension. Raises CloudError."""
-        try:
-            self._cloud.request("network", "GET", "/extensions/%s" % alias)
-        except CloudError as error:
-            if error.status != 404:
-                raise
-            return False
-        return True
+        """Return whether Neutron has an API extension; True when it does not list them. Raises CloudError."""
+        if self._extensions is None:
+            try:
+                found = self._cloud.list("network", "/extensions", "extensions")
+            except CloudError as error:
+                if error.status not in (403, 404):
+                    raise
+                found = []
+            self._extensions = {extension["alias"] for extension in found}
+        return alias in self._extensions or not self._extensions

@@ -95,7 +95,9 @@ SUBNET = Family(
     key="name",
 )
 SECURITY_GROUP = Family(
-    "security_group", (Field("description"), Field("rules", view=_rule_keys), Field("owner")), key="name"
+    "security_group",
+    (Field("description"), Field("rules", view=_rule_keys, member=rule_key), Field("owner")),
+    key="name",
 )
 PORT = Family(
     "port",

@@ -7,13 +7,26 @@ from __future__ import annotations
 
 import typing as t
 
-from ...reconcile import Action, Object, Step, UserError
-from ..common.steps import CREATIONS, select
+from ...reconcile import Action, Family, Object, Step, UserError
+from ..common.steps import CREATIONS
 from .deletion import is_removed_first
-from .families import INTERFACE, NETWORK, PORT, ROUTER, SECURITY_GROUP, SHARE, SUBNET, SUBNET_POOL
+from .families import INTERFACE, NETWORK, NONE, PORT, ROUTER, SECURITY_GROUP, SHARE, SUBNET, SUBNET_POOL
 
-OFFLOAD = "port-hardware-offload-type"  # alias of the API extension
-
+_OFFLOAD_DRIVER = "Enable the ML2 extension driver port_hardware_offload_type, or omit hardware_offload."
+_DNS_DRIVER = (
+    "Enable an ML2 extension driver for DNS, such as subnet_dns_publish_fixed_ip, or omit it (dns_domain in pod.yml)."
+)
+_PORT_SECURITY_DRIVER = "Enable the ML2 extension driver port_security, or omit it."
+# Options that need an extension of the API: family, field, alias of the extension, remedy.
+_EXTENSIONS: tuple[tuple[Family, str, str, str], ...] = (
+    (PORT, "hardware_offload", "port-hardware-offload-type", _OFFLOAD_DRIVER),
+    (PORT, "dns_name", "dns-integration", _DNS_DRIVER),
+    (PORT, "port_security", "port-security", _PORT_SECURITY_DRIVER),
+    (NETWORK, "dns_domain", "dns-integration", _DNS_DRIVER),
+    (NETWORK, "port_security", "port-security", _PORT_SECURITY_DRIVER),
+    (ROUTER, "external_network", "router", "Enable the service plugin router, or omit external_network in pod.yml."),
+    (SHARE, "project", "rbac-policies", "Omit the shares."),
+)
 _QUOTAS = {  # name in Neutron -> kind
     "network": NETWORK.kind,
     "subnet": SUBNET.kind,
@@ -47,16 +60,23 @@ class Limits(t.Protocol):
 
 
 def check_limits(steps: t.Sequence[Step], limits: Limits, project: str) -> None:
-    """Raise UserError when the cloud does not support a new port, or a quota of the project is too small."""
-    created = select(steps, PORT, CREATIONS)
-    offload = next((step for step in created if (step.desired or {}).get("hardware_offload")), None)
-    if offload and not limits.has_extension(OFFLOAD):
-        raise UserError(
-            "Cannot create port '%s' for hardware offload: this Neutron does not support it. Enable the ML2 extension "
-            "driver port_hardware_offload_type, or omit hardware_offload." % offload.key
-        )
+    """Raise UserError when the cloud does not support an option, or a quota of the project is too small."""
+    for family, name, alias, remedy in _EXTENSIONS:
+        step = next((step for step in steps if step.family is family and _writes(step, name)), None)
+        if step and not limits.has_extension(alias):
+            raise UserError(
+                "Cannot set %s of %s '%s': this Neutron has no API extension '%s'. %s"
+                % (name, family.title, step.key, alias, remedy)
+            )
     if any(step.action is Action.CREATE for step in steps):
         check_quotas(steps, limits.quotas(), project)
+
+
+def _writes(step: Step, name: str) -> bool:
+    """Return whether a step writes a field. False and empty values of new objects need no extension."""
+    if step.action in CREATIONS:
+        return (step.desired or {}).get(name) not in (None, "", False, NONE)
+    return step.action is Action.CHANGE and name in [f.name for f in step.changed_fields]
 
 
 def quota_demand(steps: t.Iterable[Step]) -> dict[str, int]:

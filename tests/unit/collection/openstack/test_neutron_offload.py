@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Ports with hardware offload: the offload type is set on creation only, and needs an extension of Neutron."""
+"""Ports with hardware offload, and options that need an extension of Neutron."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ansible_collections.openipu.pod.plugins.module_utils.openstack.network.limi
 from ansible_collections.openipu.pod.plugins.module_utils.reconcile import UserError
 
 from tests.unit.collection.openstack.fake_cloud import FakeCloud
-from tests.unit.collection.openstack.neutron_raw import PROJECT, changes, network, plan, port, state
+from tests.unit.collection.openstack.neutron_raw import PROJECT, NoLimits, changes, network, plan, port, state
 
 MAC = "0c:42:a1:00:00:01"
 TYPE = "hardware_offload_type"
@@ -45,17 +45,39 @@ def test_an_unused_port_is_recreated_and_one_in_use_is_not() -> None:
 
 
 def test_a_neutron_without_the_extension_rejects_new_ports() -> None:
-    extension = "GET /extensions/port-hardware-offload-type"
+    extension = "GET /extensions"
+    others = [{"alias": "dns-integration"}]
 
     def check(cloud: FakeCloud, *steps: Any) -> None:
         check_limits(steps, CloudLimits(cloud, PROJECT), PROJECT)
 
-    check(FakeCloud({extension: {"extension": {}}}), step(True))
-    with pytest.raises(UserError, match="Cannot create port 'vm-data' for hardware offload: this Neutron"):
-        check(FakeCloud({extension: CloudError("no such extension", 404)}), step(True))
+    found = [*others, {"alias": "port-hardware-offload-type"}]
+    check(FakeCloud({extension: {"extensions": found}}), step(True))
+    with pytest.raises(UserError, match="Cannot set hardware_offload of port 'vm-data': this Neutron has no API"):
+        check(FakeCloud({extension: {"extensions": others}}), step(True))
     with pytest.raises(CloudError, match="unavailable"):
         check(FakeCloud({extension: CloudError("unavailable", 503)}), step(True))
     # The extension is not read for ports without offload, and for those that already have it.
     cloud = FakeCloud({})
     check(cloud, step(False), step(None), step(True, **{TYPE: "switchdev"}))
     assert extension not in [key for key, _query in cloud.reads]
+
+
+@pytest.mark.parametrize(
+    ("config", "alias", "message"),
+    [
+        ({"ports": [{"name": "p", "network": "data", "dns_name": "p"}]}, "dns-integration", "dns_name of port 'p'"),
+        ({"networks": [{"name": "n", "dns_domain": "a."}]}, "dns-integration", "dns_domain of network 'n'"),
+        ({"networks": [{"name": "n", "port_security": True}]}, "port-security", "port_security of network 'n'"),
+        ({"shares": [{"kind": "network", "name": "data", "project": "t"}]}, "rbac-policies", "project of share"),
+    ],
+)
+def test_missing_extensions_are_reported_before_any_request(config: Any, alias: str, message: str) -> None:
+    class Without(NoLimits):
+        def has_extension(self, name: str) -> bool:
+            return name != alias
+
+    actual = state(network=[network("data")])
+    assert changes(plan(config, actual))
+    with pytest.raises(UserError, match=f"Cannot set {message}.*: this Neutron has no API extension '{alias}'"):
+        plan(config, actual, limits=Without())

@@ -10,7 +10,7 @@ from ansible_collections.openipu.pod.plugins.module_utils.openstack.network.fami
 from ansible_collections.openipu.pod.plugins.module_utils.openstack.network.limits import check_quotas, quota_demand
 from ansible_collections.openipu.pod.plugins.module_utils.openstack.network.options import CONFIG_OPTIONS
 from ansible_collections.openipu.pod.plugins.module_utils.openstack.network.plan import deletions_of, plan_network
-from ansible_collections.openipu.pod.plugins.module_utils.reconcile import UserError
+from ansible_collections.openipu.pod.plugins.module_utils.reconcile import UserError, build_report
 
 from tests.unit.collection.openstack.neutron_raw import (
     OWNER,
@@ -182,6 +182,15 @@ def test_equivalent_rules_are_no_change(requested, raw):
 def test_different_rules_are_a_change(raw):
     found = plan({"security_groups": [{"name": "g", "rules": [SSH]}]}, state(security_group=[group("g", *raw)]))
     assert changes(found) == [("security_group", "g", "change")]
+
+
+def test_the_diff_of_a_group_has_only_the_rules_that_differ():
+    raw = group("g", rule("ingress", "tcp", 22), rule("ingress", "tcp", 23), rule("egress"))
+    found = plan({"security_groups": [{"name": "g", "rules": [SSH]}]}, state(security_group=[raw]))
+    diff = build_report(found, [], diff=True).diff
+    rules = {side: diff[side]["security_groups"]["g"]["rules"] for side in ("before", "after")}
+    assert rules["after"] == []
+    assert [(each["direction"], each.get("port")) for each in rules["before"]] == [("egress", None), ("ingress", 23)]
 
 
 def test_omitted_rules_stay():

@@ -42,12 +42,19 @@ def test_no_configuration_without_the_openstack_key(pod):
 def test_networks_of_one_vlan_are_one_network_with_a_subnet_each(pod):
     found = config(pod)
     assert named(found["networks"]) == {
-        "test-bmc-gw": {"name": "test-bmc-gw", "vlan": 13, "physical_network": "physnet1g", "port_security": True},
+        "test-bmc-gw": {
+            "name": "test-bmc-gw",
+            "vlan": 13,
+            "physical_network": "physnet1g",
+            "port_security": True,
+            "mtu": 1500,
+        },
         "test-management": {
             "name": "test-management",
             "vlan": 99,
             "physical_network": "physnet1g",
             "port_security": True,
+            "mtu": 1500,
         },
         "test-data": {
             "name": "test-data",
