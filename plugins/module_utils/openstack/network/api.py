@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ...reconcile import Action, Family, ItemError, Object, Step, UserError
-from ..common.client import OVER_QUOTA, Cloud, CloudError
+from ..common.client import OVER_QUOTA, Cloud, CloudError, RejectedError
 from ..common.steps import CREATIONS, REMOVALS, select, step_id
 from ..common.tags import TAG, owner_of
 from ..common.writer import MissingError, StepWriter
@@ -32,7 +32,11 @@ from .families import (
 from .parse import NetworkState
 from .security_rules import canonical_rule, parse_rule, rule_key
 
-CHUNK = 64  # objects in one request
+_CHUNK = 64  # objects in one request
+# Neutron records the addresses of all ports of a request before it creates the ports. If it is killed in between, the
+# records remain. Small requests limit their number.
+_PORT_CHUNK = 16
+_ADDRESS_IN_USE = "IpAddressAlreadyAllocated"  # type of an error of Neutron, with status 409
 _BULK_FAMILIES = (NETWORK, SUBNET, SECURITY_GROUP, PORT)
 _TAGGED_FAMILIES = (SUBNET_POOL, NETWORK, SUBNET, SECURITY_GROUP, PORT, ROUTER)
 
@@ -112,7 +116,8 @@ class NetworkWriter(StepWriter):
             for _step, body in ready:
                 body["tags"] = [self._tag]
         bulk = [(step, body) for step, body in ready if _is_bulk(family, body)]
-        chunks = [bulk[start : start + CHUNK] for start in range(0, len(bulk), CHUNK)]
+        size = _PORT_CHUNK if family is PORT else _CHUNK
+        chunks = [bulk[start : start + size] for start in range(0, len(bulk), size)]
         chunks += [[(step, body)] for step, body in ready if not _is_bulk(family, body)]
         # Neutron locks the subnets of new ports, so concurrent chunks would block each other.
         for group in [[chunk] for chunk in chunks] if family in _BULK_FAMILIES else [chunks]:
@@ -136,7 +141,7 @@ class NetworkWriter(StepWriter):
             common = error.fatal or error.status == 403 or error.kind == OVER_QUOTA or (error.status or 0) >= 500
             if common or len(chunk) == 1:
                 for step, _body in chunk:
-                    self.fail(step, error)
+                    self.fail(step, _explained(error))
                 return
             middle = len(chunk) // 2
             self._post(chunk[:middle])
@@ -248,6 +253,19 @@ class NetworkWriter(StepWriter):
         family = next(family for family in FAMILIES if family.kind == item["kind"])
         body = request_bodies.share_body(item, self._find(family, item["name"]), project)
         self.write("POST", PATHS[SHARE.kind], json={RESOURCES[SHARE.kind]: body})
+
+
+def _explained(error: CloudError) -> CloudError:
+    """Return an error of Neutron with its remedy. The plan has checked that no port has the desired addresses."""
+    if error.kind != _ADDRESS_IN_USE:
+        return error
+    return RejectedError(
+        "%s If no port has this address, a killed Neutron left the record. Remove the subnet if it has no other ports, "
+        "and run the task again. Otherwise delete the record from the table ipamallocations of Neutron."
+        % error.message,
+        error.status,
+        error.kind,
+    )
 
 
 def _is_bulk(family: Family, body: Object) -> bool:

@@ -9,7 +9,7 @@ import pytest
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.openipu.pod.plugins.module_utils.openstack.catalog.task import OPENSTACK_POD_CATALOG
 from ansible_collections.openipu.pod.plugins.module_utils.openstack.common import writer
-from ansible_collections.openipu.pod.plugins.module_utils.openstack.common.client import CloudError
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.common.client import CloudError, RejectedError
 from ansible_collections.openipu.pod.plugins.module_utils.openstack.network.info_task import (
     OPENSTACK_POD_NETWORK_INFO,
 )
@@ -43,6 +43,18 @@ def run(task: Task[Any], cloud: FakeCloud, check_mode: bool = False, **options: 
     checked = ArgumentSpecValidator(task.argument_spec, **task.constraints).validate(options)
     assert not checked.error_messages, checked.error_messages
     return task.run(Run(checked.validated_parameters, check_mode, True, cloud))
+
+
+def test_orphaned_addresses_are_explained_and_few() -> None:
+    """A killed Neutron can leave records of addresses without ports."""
+    ports = [{"name": f"m{n}", "network": "data", "addresses": [f"10.5.0.{n}"]} for n in range(1, 41)]
+    used = RejectedError("Neutron returned an error: IP address used.", 409, "IpAddressAlreadyAllocated")
+    cloud = FakeCloud({**NETWORKS, "POST /ports": used})
+    with pytest.raises(TaskError, match="a killed Neutron left the record") as failed:
+        run(OPENSTACK_POD_NETWORK, cloud, pod="pod", config={"ports": ports})
+    assert failed.value.result["ports"]["created"] == []
+    sizes = [len(body["ports"]) for key, body in cloud.writes if key == "POST /ports"]
+    assert max(sizes) == 16
 
 
 def test_network() -> None:
