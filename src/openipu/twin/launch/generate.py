@@ -7,7 +7,7 @@ import csv
 import io
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import yaml
 
@@ -21,6 +21,16 @@ _STATE = (
     "{{ lookup('ansible.builtin.env', 'TWIN_STATE_DIR')"
     " | default(lookup('ansible.builtin.env', 'PWD') ~ '/.twin', true) }}"
 )
+
+
+class PodWriter(Protocol):
+    """Writer of an inventory, such as ``PodSize``."""
+
+    def write(self, folder: Path, state: str) -> Path:
+        """Write pod.yml and its other files; return the path of pod.yml. Raises OSError.
+
+        ``state`` is the state folder of the twin.
+        """
 
 
 @dataclass(frozen=True)

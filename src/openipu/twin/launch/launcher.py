@@ -22,7 +22,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import grpc
 
@@ -34,6 +34,7 @@ from openipu.shared.vipu.contract import virmgrpc
 from openipu.twin.cables.wiring import Defect
 from openipu.twin.devices.logins import DEVICES
 from openipu.twin.launch import rack_config
+from openipu.twin.launch.generate import PodWriter
 from openipu.twin.rack.contract import twin
 from openipu.twin.rack.fault_script import Entry
 from openipu.vipu.metrics.exporter import PORT as METRICS_PORT
@@ -65,16 +66,6 @@ class RejectedError(TwinError):
     """Raised when the rack rejects a fault or a machine. A twin that was created for it is removed, with its logs."""
 
     error_code = "OPU801"
-
-
-class PodWriter(Protocol):
-    """Writer of an inventory, such as ``generate.PodSize``."""
-
-    def write(self, folder: Path, state: str) -> Path:
-        """Write pod.yml and its other files; return the path of pod.yml. Raises OSError.
-
-        ``state`` is the state folder of the twin.
-        """
 
 
 @dataclass(frozen=True)
