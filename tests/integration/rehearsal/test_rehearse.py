@@ -60,7 +60,7 @@ def test_the_rack_of_a_user(installation: Installation, rack: Path) -> None:
             "vault_switch_password",
         }
         drawing = (rack / "rehearsal-rack-report.html").read_text()
-        assert "ipum07" in drawing
+        assert "ag07" in drawing
         assert "127." not in drawing
 
         twin = "openipu.twin.cli.main"
