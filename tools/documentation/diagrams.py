@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Sphinx extension: the directive ``mermaid``, which draws a diagram as SVG in the page, in light and dark colours.
+"""Sphinx extension: the directive ``mermaid``, which draws a diagram as SVG in the page.
 
 The drawing is made at build time, so that diagrams need neither a network nor a script. The sources are Mermaid,
-because code-hosting sites draw it too.
+because code-hosting sites draw it too. The style sheet of the site sets the colours, because the renderer ignores
+themes.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from typing import Any, ClassVar
 
@@ -17,57 +17,15 @@ from docutils import nodes
 from docutils.parsers.rst import Directive
 from sphinx.application import Sphinx
 
-_FONT = "Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
-_THEMES: dict[str, dict[str, str]] = {
-    "light": {
-        "background": "#ffffff",
-        "primaryColor": "#eef2ff",
-        "primaryTextColor": "#1f2333",
-        "primaryBorderColor": "#5b6ee1",
-        "lineColor": "#5a6072",
-        "textColor": "#1f2333",
-        "noteBkgColor": "#fff6d6",
-        "noteTextColor": "#1f2333",
-        "noteBorderColor": "#c9a227",
-        "actorBkg": "#eef2ff",
-        "actorBorder": "#5b6ee1",
-        "signalColor": "#3b4152",
-        "signalTextColor": "#1f2333",
-        "clusterBkg": "#f7f8fc",
-        "clusterBorder": "#b8bfd6",
-        "edgeLabelBackground": "#ffffff",
-    },
-    "dark": {
-        "darkMode": "true",
-        "background": "#131416",
-        "primaryColor": "#262b45",
-        "primaryTextColor": "#e6e8f0",
-        "primaryBorderColor": "#8b9cf9",
-        "lineColor": "#a3a9bd",
-        "textColor": "#e6e8f0",
-        "noteBkgColor": "#4a4016",
-        "noteTextColor": "#f3ecd2",
-        "noteBorderColor": "#c9a227",
-        "actorBkg": "#262b45",
-        "actorBorder": "#8b9cf9",
-        "signalColor": "#c3c8d8",
-        "signalTextColor": "#e6e8f0",
-        "clusterBkg": "#1b1d26",
-        "clusterBorder": "#4b5168",
-        "edgeLabelBackground": "#131416",
-    },
-}
 
-
-def drawing(source: str, theme: str) -> str:
+def drawing(source: str) -> str:
     """Return a diagram as SVG with identifiers of its own.
 
     Raises:
         ValueError: the source is not valid Mermaid; the message of the renderer has the line.
     """
-    settings = {"theme": "base", "look": "classic", "fontFamily": _FONT, "themeVariables": _THEMES[theme]}
-    svg = str(mmdr.render(f"%%{{init: {json.dumps(settings)}}}%%\n{source}").svg())
-    return _named(svg, f"diagram-{theme}-{hashlib.sha256(source.encode()).hexdigest()[:10]}")
+    svg = str(mmdr.render(source).svg())
+    return _named(svg, f"diagram-{hashlib.sha256(source.encode()).hexdigest()[:10]}")
 
 
 def _named(svg: str, name: str) -> str:
@@ -81,19 +39,18 @@ def _named(svg: str, name: str) -> str:
 
 
 class Mermaid(Directive):  # type: ignore[misc]  # docutils has no types
-    """Diagram in two colour schemes, of which a style sheet shows one."""
+    """Diagram, as SVG inside of the page."""
 
     has_content = True
     option_spec: ClassVar[dict[str, Any]] = {}
 
     def run(self) -> list[nodes.Node]:
-        """Return the drawings; an invalid source ends the build."""
-        source = "\n".join(self.content)
+        """Return the drawing; an invalid source ends the build."""
         try:
-            figures = [f'<div class="diagram only-{theme}">{drawing(source, theme)}</div>' for theme in _THEMES]
+            svg = drawing("\n".join(self.content))
         except Exception as error:
             raise self.error(f"Cannot draw the diagram: {error}") from error
-        return [nodes.raw("", f'<div class="diagrams">{"".join(figures)}</div>', format="html")]
+        return [nodes.raw("", f'<div class="diagram">{svg}</div>', format="html")]
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

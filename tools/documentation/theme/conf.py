@@ -14,6 +14,7 @@ extensions = [
 ]
 exclude_patterns = ["plugins/collections.rst"]
 nitpicky = True
+smartquotes = False  # they would change the dashes of options
 
 # Anchors of headings are those of code-hosting sites, so that links work on both.
 myst_heading_anchors = 6
