@@ -8,7 +8,7 @@ export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv bring-up twin-up twin-down test test-all test-newcomer static test-core coverage mutation test-playbooks test-oldest lint types sanity unit integration attack ansible-lint docs test-browser test-peers test-events test-ha test-awx ee test-ee openstack-up openstack-down test-openstack kube-up kube-down test-kubernetes test-pods soak-kubernetes bench-kubernetes operator-package test-roles test-poplar-server test-bare-hosts bench bench-ha bench-openstack soak soak-ha proto format lock build clean
+.PHONY: help venv bring-up twin-up twin-down test test-all test-newcomer static test-core coverage mutation test-playbooks test-docs test-oldest lint types sanity unit integration attack ansible-lint docs pictures test-browser test-peers test-events test-ha test-awx ee test-ee openstack-up openstack-down test-openstack kube-up kube-down test-kubernetes test-pods soak-kubernetes bench-kubernetes operator-package test-roles test-poplar-server test-bare-hosts bench bench-ha bench-openstack soak soak-ha proto format lock build clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' Makefile
@@ -72,6 +72,9 @@ integration: venv ## tests of controller, agents, command lines, modules and the
 
 test-playbooks: venv ## playbooks and tasks as users run them, in all modes, over both transports
 	pytest tests/playbooks -n 3 --dist loadscope
+
+test-docs: venv ## commands of the README and of the tutorials, with their output (needs network namespaces)
+	pytest tests/docs/test_runs.py -n 2
 
 attack: venv ## attacks on controller and agents, each with its defence on and off
 	pytest tests/attack -n 2 --timeout 600
@@ -230,6 +233,9 @@ sanity: venv ## ansible-test sanity on the built collection, without ignore entr
 
 docs: venv ## build the documentation site in docs/build/html, and check it
 	@tools/unless_passed.sh python -m tools.documentation
+
+pictures: venv ## draw the pictures of the README from a run of the twin (needs network namespaces)
+	@python -m tools.pictures
 
 bench: venv $(PEERS)/.ready ## benchmarks, each with the figure of a peer from the same run
 	python -m tests.benchmark

@@ -2,8 +2,9 @@
 """Code blocks of the pages.
 
 A comment above a block of shell commands, ``<!-- not run: reason -->``, excludes it from the tests that run a page.
-Code-hosting sites do not show it. The next block of the language ``text`` below a block of commands is its output.
-There, ``…`` is any text. A line with nothing else stands for any number of lines.
+``<!-- last command fails -->`` states that the last command has another exit status than 0. Code-hosting sites do not
+show these comments. The next block of the language ``text`` below a block of commands is its output. There, ``…`` is
+any text. A line with nothing else stands for any number of lines.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ class Block:
     language: str
     text: str
     not_run: str = ""
+    fails: bool = False
     output: str = ""
 
     @property
@@ -60,7 +62,14 @@ def blocks(page: Path) -> Iterator[Block]:
         text = "\n".join(line[indent:] for line in lines[first:number]) + "\n"
         above = next((line for line in reversed(lines[: first - 1]) if line.strip()), "")
         reason = _NOT_RUN.search(above)
-        yield Block(page, first, start["language"], text, reason["reason"] if reason else "")
+        yield Block(
+            page,
+            first,
+            start["language"],
+            text,
+            reason["reason"] if reason else "",
+            "<!-- last command fails -->" in above,
+        )
         number += 1
 
 

@@ -85,6 +85,21 @@ SUITES = (
         excluded=OPERATOR,
     ),
     Suite(
+        "test-docs",
+        "the commands of the README and of the tutorials, with their output",
+        (
+            *PRODUCT,
+            "requirements/*",
+            "roles/*",
+            "docs/tutorials/*",
+            "tests/docs/*",
+            "tools/documentation/*",
+            "tools/links.py",
+        ),
+        300,
+        excluded=OPERATOR,
+    ),
+    Suite(
         "test-oldest",
         "the oldest releases that pyproject.toml allows",
         (
