@@ -38,6 +38,13 @@ PROGRAMS = (
         "main",
         "This page is for users of a twin. See [rack twin](../twin.md) for its parts, sizes and faults.",
     ),
+    Program(
+        "openipu-pod",
+        "openipu.pod_files.cli.main",
+        "main",
+        "This page is for administrators. See [pod.yml and machines.csv](../pod-model.md) and"
+        " [rehearsal](../../how-to/rehearsal.md).",
+    ),
     Program("ipu-operator", "openipu.kubernetes.operator.main", "main", _OPERATOR),
     Program("gc-proxy", "openipu.kubernetes.proxy.main", "main", _OPERATOR),
     Program("gc-launcher", "openipu.kubernetes.launcher.main", "main", _OPERATOR),
