@@ -240,6 +240,7 @@ NOT_OF_SERVERS = {
     "mac": "Neutron chooses it",
     "dns_name": "Nova sets it to the name of the server",
     "description": "the name of the port contains that of the server",
+    "admin_state_up": "the port of a server is always up",
 }
 SUFFIX = "name"  # of a port of a server: another meaning than the name of a port
 
