@@ -8,7 +8,7 @@ export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv bring-up twin-up twin-down test test-all test-newcomer static test-core coverage mutation test-playbooks test-docs test-oldest lint types sanity unit integration attack ansible-lint docs pictures test-browser test-peers test-events test-ha test-awx ee test-ee openstack-up openstack-down test-openstack kube-up kube-down test-kubernetes test-pods soak-kubernetes bench-kubernetes operator-package test-roles test-poplar-server test-bare-hosts bench bench-ha bench-openstack soak soak-ha proto format lock build clean
+.PHONY: help venv bring-up twin-up twin-down test test-all test-newcomer static test-core coverage mutation test-playbooks test-docs test-rehearsal test-oldest lint types sanity unit integration attack ansible-lint docs pictures test-browser test-peers test-events test-ha test-awx ee test-ee openstack-up openstack-down test-openstack kube-up kube-down test-kubernetes test-pods soak-kubernetes bench-kubernetes operator-package test-roles test-poplar-server test-bare-hosts bench bench-ha bench-openstack soak soak-ha proto format lock build clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' Makefile
@@ -75,6 +75,9 @@ test-playbooks: venv ## playbooks and tasks as users run them, in all modes, ove
 
 test-docs: venv ## commands of the README and of the tutorials, with their output (needs network namespaces)
 	pytest tests/docs/test_runs.py -n 2
+
+test-rehearsal: venv ## openipu-pod rehearse from the installed wheel and collection (needs network namespaces)
+	pytest tests/rehearsal -n 0
 
 attack: venv ## attacks on controller and agents, each with its defence on and off
 	pytest tests/attack -n 2 --timeout 600

@@ -101,6 +101,12 @@ SUITES = (
         excluded=OPERATOR,
     ),
     Suite(
+        "test-rehearsal",
+        "openipu-pod rehearse from the installed wheel and collection, nothing leaves loopback",
+        ("*",),  # it installs an archive of the whole checkout
+        240,
+    ),
+    Suite(
         "test-oldest",
         "the oldest releases that pyproject.toml allows",
         (

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests import ROOT
-from tests.integration.rehearsal.conftest import MARK, NAMESPACE, Installation, namespace
+from tests.rehearsal.conftest import MARK, NAMESPACE, Installation, namespace
 
 SEND = "import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('10.1.3.131', 161))"
 
