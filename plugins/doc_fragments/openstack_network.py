@@ -121,7 +121,7 @@ options:
             type: list
             elements: str
           dns_servers:
-            description: DNS servers, in order of preference.
+            description: DNS servers, in order of preference. An empty list removes all. Omit to leave them unchanged.
             type: list
             elements: str
           host_routes:

@@ -217,11 +217,8 @@ def _subnet(item: Object) -> Object:
         item["gateway"] = _address(item["gateway"], "the gateway of subnet '%s'" % name)
     if "pools" in item:
         item["pools"] = [_pool(text, name) for text in item["pools"]]
-    item["dns_servers"] = [
-        _address(text, "a DNS server of subnet '%s'" % name) for text in item.get("dns_servers") or ()
-    ]
-    if not item["dns_servers"]:
-        del item["dns_servers"]
+    if "dns_servers" in item:
+        item["dns_servers"] = [_address(text, "a DNS server of subnet '%s'" % name) for text in item["dns_servers"]]
     return item
 
 

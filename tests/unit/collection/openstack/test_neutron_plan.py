@@ -132,6 +132,14 @@ def test_pools_have_no_order_and_dns_servers_do():
     assert changes(plan({"subnets": [{**subnet_options, "dns_servers": ["10.2.0.2", "10.2.0.1"]}]}, found)) != []
 
 
+def test_an_empty_list_removes_dns_servers_and_an_omitted_one_keeps_them():
+    raw = subnet("data", "data", "10.5.0.0/16", dns_nameservers=["10.2.0.1"])
+    found = state(network=[network("data")], subnet=[raw])
+    options = {"name": "data", "network": "data", "cidr": "10.5.0.0/16"}
+    assert changes(plan({"subnets": [options]}, found)) == []
+    assert changes(plan({"subnets": [{**options, "dns_servers": []}]}, found)) == [("subnet", "data", "change")]
+
+
 # Security groups
 
 
