@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 import typing as t
 from concurrent.futures import ThreadPoolExecutor, wait
 
@@ -65,10 +66,20 @@ class RejectedError(CloudError):
 
 
 def log_sdk(path: str, debug: bool) -> None:
-    """Write the log of openstacksdk to a file that only its owner can read; ``debug`` includes all requests."""
+    """Write the log of openstacksdk to a file that only its owner can read; ``debug`` includes all requests.
+
+    An existing file gets the mode 0600, devices keep theirs. Raises CloudError when the file cannot be written.
+    """
     if HAS_OPENSTACK:
-        with open(os.open(path, os.O_CREAT | os.O_APPEND, 0o600)):  # noqa: PTH123 - opens a descriptor
-            openstack.enable_logging(debug=debug, http_debug=debug, path=path)
+        try:
+            with open(os.open(path, os.O_CREAT | os.O_APPEND, 0o600)) as file:  # noqa: PTH123 - opens a descriptor
+                if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                    os.fchmod(file.fileno(), 0o600)
+                openstack.enable_logging(debug=debug, http_debug=debug, path=path)
+        except OSError as error:
+            raise CloudError(
+                "Cannot write the log '%s': %s. Set sdk_log_path to a file that you own." % (path, error.strerror)
+            ) from error
 
 
 class Cloud:

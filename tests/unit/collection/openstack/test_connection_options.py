@@ -74,6 +74,8 @@ def test_a_silent_service_ends_the_task_after_the_timeout(silent_server: str, st
 
 def test_the_log_of_the_sdk_is_private(silent_server: str, tmp_path: Path, sdk_loggers: None) -> None:
     file = tmp_path / "sdk.log"
+    file.touch()
+    file.chmod(0o644)
     login = {"auth_url": f"{silent_server}/v3", "username": "u", "password": SECRET, "project_name": "p"}
     cloud = opened(api_timeout=1, auth=login, sdk_log_path=str(file), sdk_log_level="DEBUG")
     with pytest.raises(CloudError):
