@@ -249,6 +249,11 @@ def test_quotas_of_namespaces_follow_the_list(role: Role, cluster: Cluster) -> N
     given = [{"namespace": cluster.namespace, "ipus": 8}]
     missing = role.rejection(ipu_operator_quotas=[*given, {"namespace": "no-such", "ipus": 4}])
     assert "Cannot set the quota of namespace 'no-such': Kubernetes has no such namespace." in missing
+    cluster.kubectl("create", "quota", "gc-ipus", "--hard=pods=10")
+    foreign = role.rejection(ipu_operator_quotas=given)
+    assert f"Cannot set the quotas of namespaces {cluster.namespace}: ResourceQuota 'gc-ipus' exists" in foreign
+    assert hard() == {"pods": "10"}
+    cluster.kubectl("delete", "quota", "gc-ipus")
     role.apply("--check", ipu_operator_quotas=given)
     assert role.versions() == before
     role.apply(ipu_operator_quotas=given)
