@@ -129,6 +129,7 @@ def test_secrets_have_placeholders(tmp_path):
         ("socket.create_connection(('10.9.8.7', 1), 1)", "10.9.8.7"),
         ("socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('10.9.8.7', 9))", "10.9.8.7"),
         ("socket.getaddrinfo('vipu.example', 1)", "vipu.example"),
+        ("socket.getaddrinfo('10gw.example.com', 1)", "10gw.example.com"),
         ("socket.socket(socket.AF_INET6, socket.SOCK_DGRAM).connect(('2001:db8::1', 9))", "2001:db8::1"),
         ("socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', 9))", None),
         ("socket.getaddrinfo('localhost', 1)", None),

@@ -15,11 +15,17 @@ _ADDRESS_OF = {"socket.connect": 1, "socket.sendto": 1, "socket.sendmsg": 1}
 _NAME_OF = {"socket.getaddrinfo": 0, "socket.gethostbyname": 0, "socket.gethostbyaddr": 0}
 
 
-def _is_loopback(host: str) -> bool:
+def _address(host: str) -> Any:
+    """Return a parsed address; None for a name."""
     try:
-        return ipaddress.ip_address(host.partition("%")[0]).is_loopback
+        return ipaddress.ip_address(host.partition("%")[0])
     except ValueError:
-        return host in ("", "localhost")
+        return None
+
+
+def _is_loopback(host: str) -> bool:
+    address = _address(host)
+    return host in ("", "localhost") if address is None else address.is_loopback
 
 
 def _check(event: str, arguments: tuple[Any, ...]) -> None:
@@ -32,7 +38,7 @@ def _check(event: str, arguments: tuple[Any, ...]) -> None:
         host = arguments[_NAME_OF[event]]
         if isinstance(host, bytes):
             host = host.decode(errors="replace")
-        if host is None or host[:1].isdigit() or ":" in host:  # an address: nothing is resolved
+        if host is None or _address(host) is not None:  # nothing is resolved
             return
     else:
         return
