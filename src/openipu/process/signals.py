@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Signals that stop a service."""
+"""Signals that stop a service or a command."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import signal
+from collections.abc import Iterator
+from typing import Any, NoReturn
 
 
 async def stop_signal() -> None:
@@ -16,3 +18,18 @@ async def stop_signal() -> None:
         loop.add_signal_handler(number, stop.set)
     with contextlib.suppress(asyncio.CancelledError):
         await stop.wait()
+
+
+@contextlib.contextmanager
+def sigterm_exits() -> Iterator[None]:
+    """Turn SIGTERM into SystemExit, so that ``finally`` runs; a second one is ignored. For the main thread only."""
+
+    def leave(number: int, _frame: Any) -> NoReturn:
+        signal.signal(number, signal.SIG_IGN)
+        raise SystemExit(128 + number)  # the status that shells report
+
+    before = signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from openipu.pod_files.rehearsal import inventory
+from openipu.pod_files.rehearsal import command, inventory
 from openipu.pod_files.rehearsal.playbook import Phase, Run
 from openipu.pod_files.rehearsal.report import Report
 from openipu.pod_files.rehearsal.translation import Translator
@@ -28,13 +28,13 @@ def report():
     pod = load(str(RACK / "pod.yml"))
     translator = Translator(pod, 16)
 
-    def create(*results: dict[str, Any], connections: tuple[str, ...] = ()) -> Report:
+    def create(*results: dict[str, Any], connections: tuple[str, ...] = (), drawing: str | None = None) -> Report:
         succeeded = not any(each["kind"] == "failed" for each in results)
         runs = [
             Run(check, 1.0, succeeded, Path("log"), [Phase("p", 0.0, 1.0, list(results))]) for check in (True, False)
         ]
         variables = inventory.read_variables(RACK)
-        return Report(pod, translator, *runs, variables, [], connections, None, 2.0)
+        return Report(pod, translator, *runs, variables, [], connections, drawing, 2.0)
 
     return create
 
@@ -71,3 +71,19 @@ def test_the_text_names_secrets(report):
     text = report(result("pdu1")).text()
     assert "site.yml succeeds" in text
     assert "vault_switch_password (used in group_vars/switches.yml:6)" in text
+
+
+@pytest.mark.parametrize(("output", "begin"), [("text", "Rehearsal"), ("json", "{")])
+def test_the_report_is_printed_when_the_picture_cannot_be_written(report, tmp_path, capsys, output, begin):
+    drawing = tmp_path / "missing" / "rehearsal-rack-report.html"
+    command.show(report(result("pdu1"), drawing="<svg/>"), drawing, output)
+    printed = capsys.readouterr()
+    assert printed.out.startswith(begin)
+    assert printed.err == f"Warning: cannot write the rack report {drawing}: No such file or directory.\n"
+
+
+def test_the_picture_is_written(report, tmp_path, capsys):
+    drawing = tmp_path / "rehearsal-rack-report.html"
+    command.show(report(result("pdu1"), drawing="<svg/>"), drawing, "text")
+    assert drawing.read_text() == "<svg/>"
+    assert f"Rack report: {drawing}" in capsys.readouterr().out

@@ -14,7 +14,9 @@ import click
 from openipu.pod_files import files
 from openipu.pod_files.rehearsal.playbook import RehearsalError
 from openipu.pod_files.rehearsal.rehearse import Options, rehearse
+from openipu.pod_files.rehearsal.report import Report
 from openipu.process.failures import ProgramError, program_error
+from openipu.process.signals import sigterm_exits
 from openipu.twin.launch.launcher import TwinError
 from openipu.twin.rack.fault_script import Entry
 from openipu.twin.rack.faults import FaultError, parse
@@ -30,23 +32,28 @@ def run(path: Path, state: Path, faults: Sequence[str], keep: bool, output: str)
         raise ProgramError(f"Cannot rehearse {path}: it is invalid.\n{lines}", files.PodFilesError.error_code)
     try:
         entries = [Entry("--fault", shlex.join(parse(line))) for line in faults]
-        report = rehearse(pod, Options(state, entries, keep), lambda text: click.echo(text, err=True))
+        with sigterm_exits():
+            report = rehearse(pod, Options(state, entries, keep), lambda text: click.echo(text, err=True))
     except (RehearsalError, TwinError, FaultError, OSError) as error:
         raise program_error(error) from None
-    if report.drawing:
-        drawing = path.parent / DRAWING
-        drawing.write_text(report.drawing)
-    if output == "json":
-        click.echo(json.dumps(report.as_json(), indent=2))
-    else:
-        click.echo(report.text())
-        if report.drawing:
-            click.echo(f"Rack report: {path.parent / DRAWING}")
-        if keep:
-            option = "" if state == Path(".twin") else f" --state-dir {shlex.quote(str(state))}"
-            machine = pod.machines[0].name
-            click.echo(
-                f"The twin is running. Break it: twin fault{option} unplug {machine}:5. Stop it: twin down{option}"
-            )
+    show(report, path.parent / DRAWING, output)
+    if keep and output != "json":
+        option = "" if state == Path(".twin") else f" --state-dir {shlex.quote(str(state))}"
+        machine = pod.machines[0].name
+        click.echo(f"The twin is running. Break it: twin fault{option} unplug {machine}:5. Stop it: twin down{option}")
     sys.stdout.flush()
     return 0 if report.succeeded else 1
+
+
+def show(report: Report, drawing: Path, output: str) -> None:
+    """Print a report, then write its picture of the racks. A picture that cannot be written is a warning."""
+    click.echo(json.dumps(report.as_json(), indent=2) if output == "json" else report.text())
+    if not report.drawing:
+        return
+    try:
+        drawing.write_text(report.drawing)
+    except OSError as error:
+        click.echo(f"Warning: cannot write the rack report {drawing}: {error.strerror}.", err=True)
+        return
+    if output != "json":
+        click.echo(f"Rack report: {drawing}")

@@ -27,6 +27,7 @@ from openipu.twin.devices.pdu.models import MODELS as PDUS
 LEFT_OUT = {"deploy": "roles on hosts", "kubernetes": "Kubernetes"}
 VARIABLES = "rehearsal.json"  # file beside the translated pod.yml with the variables that override those of the user
 DRAWING = "rack-report.html"
+_ORIGIN = "rehearsal_pod"  # variable with file and name of the rehearsed POD
 _VARIABLES = ("group_vars", "host_vars")
 _ENCRYPTED = "$ANSIBLE_VAULT"
 _INLINE = re.compile(r"!vault\s*\|[-+]?\s*\n(?:[ \t]+\S[^\n]*(?:\n|$))+")
@@ -94,10 +95,24 @@ class TranslatedPod:
         (folder / "machines.csv").write_text(_machines(self.pod, self.translator))
         path = folder / "pod.yml"
         path.write_text(yaml.safe_dump(_pod(self.pod, self.translator), sort_keys=False, allow_unicode=True))
-        extra = extra_variables(self.pod, self.variables, self.translator, Path(state))
+        extra = extra_variables(self.pod, self.variables, self.translator, Path(state)) | {_ORIGIN: origin(self.pod)}
         with (folder / VARIABLES).open("w") as file:
             json.dump(extra, file, indent=1)
         return path
+
+
+def origin(pod: model.Pod) -> dict[str, str]:
+    """Return file and name of a POD, which identify its rehearsal."""
+    return {"file": str(Path(pod.file).resolve()), "name": pod.name}
+
+
+def read_origin(folder: Path) -> dict[str, str] | None:
+    """Return the ``origin`` of the POD whose translated files are in a folder; None if there are no such files."""
+    try:
+        found: dict[str, str] | None = json.loads((folder / VARIABLES).read_text()).get(_ORIGIN)
+    except (OSError, ValueError, AttributeError):
+        return None
+    return found
 
 
 def extra_variables(pod: model.Pod, variables: Variables, translator: Translator, state: Path) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -12,6 +13,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import psutil
+
+from openipu.process.background import STOP_SECONDS
 
 _PACKAGE = Path(__file__).parent
 PLAYBOOK = "openipu.pod.site"
@@ -87,7 +92,10 @@ def guarded_environment(violations: Path) -> dict[str, str]:
 def run(
     inventory: Path, variables: Path, environment: Mapping[str, str], check: bool, report: Callable[[Phase], None]
 ) -> Run:
-    """Run the playbook. ``report`` is called at the end of each phase. Raises RehearsalError if it cannot start."""
+    """Run the playbook. ``report`` is called at the end of each phase. Raises RehearsalError if it cannot start.
+
+    An exception, such as SystemExit of a signal, ends the playbook and its processes.
+    """
     program = Path(sys.executable).parent / "ansible-playbook"
     if not program.exists():
         raise RehearsalError(f"Cannot run {PLAYBOOK}: {program} is missing. Install ansible-core in this environment.")
@@ -118,10 +126,26 @@ def run(
         ) as process:
             os.close(writing)
             phases = []
-            for phase in _phases(lines):
-                phases.append(phase)
-                report(phase)
+            try:
+                for phase in _phases(lines):
+                    phases.append(phase)
+                    report(phase)
+            except BaseException:
+                _stop(process.pid)
+                raise
         return Run(check, time.monotonic() - begun, process.returncode == 0, log, phases)
+
+
+def _stop(pid: int) -> None:
+    """End a process and all processes that it started."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        first = psutil.Process(pid)
+        processes = [first, *first.children(recursive=True)]
+        for end in (psutil.Process.terminate, psutil.Process.kill):
+            for process in processes:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    end(process)
+            _ended, processes = psutil.wait_procs(processes, STOP_SECONDS)
 
 
 def last_lines(log: Path) -> str:

@@ -39,20 +39,22 @@ def rehearse(pod: model.Pod, options: Options, progress: Callable[[str], None]) 
     """Rehearse a POD. Raises RehearsalError, TwinError or OSError.
 
     A failure of the playbook is part of the report. The twin of the same POD that already runs in the state folder is
-    used as it is, with its faults.
+    used as it is, with its faults. A twin of anything else in the folder is kept, and the rehearsal is rejected.
     """
     begun = time.monotonic()
     twin = Twin(options.state)
+    _check_folder(twin, pod)
     running = bool(twin.running())
     violations = twin.pod / "connections.log"
     variables = inventory.read_variables(Path(pod.file).parent)
+    writer: _LockedWriter | None = None
     try:
         translator = _translator(pod, twin, running)
         progress(f"Translating the addresses of {pod.file} to 127.{translator.octets[0]}.0.0 and up …")
         environment = playbook.guarded_environment(violations)
         with _environment(environment):
-            translated = inventory.TranslatedPod(pod, variables, translator)
-            twin.up(translated, progress, [] if running else options.faults)
+            writer = _LockedWriter(twin, running, inventory.TranslatedPod(pod, variables, translator))
+            twin.up(writer, progress, [] if running else options.faults)
             if running:
                 for fault in options.faults:
                     twin.fault(fault.line)
@@ -77,21 +79,47 @@ def rehearse(pod: model.Pod, options: Options, progress: Callable[[str], None]) 
             seconds=time.monotonic() - begun,
         )
     finally:
-        if not options.keep and not running:
+        if writer and writer.begun and not options.keep and not running:
             with contextlib.suppress(TwinError):
                 twin.down(False, lambda _message: None)
+
+
+@dataclass
+class _LockedWriter:
+    """Writer of a rehearsal's files. The launcher calls it while the folder is locked for this rehearsal."""
+
+    twin: Twin
+    running: bool  # whether the twin ran before
+    translated: inventory.TranslatedPod
+    begun: bool = False  # whether the folder is that of this rehearsal, which may remove it
+
+    def write(self, folder: Path, state: str) -> Path:
+        """Write the files. Raises OSError, and RehearsalError if another command has changed the folder."""
+        _check_folder(self.twin, self.translated.pod)
+        if bool(self.twin.running()) != self.running:
+            raise RehearsalError(f"Cannot use the folder {self.twin.folder}: another command uses it. Try again later.")
+        self.begun = True
+        return self.translated.write(folder, state)
+
+
+def _check_folder(twin: Twin, pod: model.Pod) -> None:
+    """Raise RehearsalError if the folder holds a twin that is no rehearsal of the POD, even a stopped one."""
+    identity = twin.identity()
+    if identity is None:
+        return
+    found = inventory.read_origin(twin.pod) if identity.inventory == str(twin.pod / "pod.yml") else None
+    if found != inventory.origin(pod):
+        owner = found["file"] if found else identity.inventory
+        raise RehearsalError(
+            f"Cannot rehearse in the folder {twin.folder}: it holds the twin of {owner}. Set another folder with "
+            "--state-dir, or remove this twin and its data with 'twin down'."
+        )
 
 
 def _translator(pod: model.Pod, twin: Twin, running: bool) -> Translator:
     """Return a translator whose addresses are free, or that of the running twin. Raises RehearsalError."""
     if running:
-        first = _first_octet(twin)
-        if first is None:
-            raise RehearsalError(
-                f"Cannot use the folder {twin.folder}: it holds the running twin of another POD. Stop it with "
-                "'twin down', or set another folder with --state-dir."
-            )
-        return Translator(pod, first)
+        return Translator(pod, _first_octet(twin))
     preferred = _FIRST_OCTETS[zlib.crc32(os.fsencode(twin.folder)) % len(_FIRST_OCTETS)]
     found = choose(pod, preferred, lambda translator: _are_free(pod, translator))
     if found is None:
@@ -99,17 +127,10 @@ def _translator(pod: model.Pod, twin: Twin, running: bool) -> Translator:
     return found
 
 
-def _first_octet(twin: Twin) -> int | None:
-    """Return the first octet of a rehearsal that runs in the folder of a twin; None for any other twin."""
-    identity = twin.identity()
-    if (
-        identity is None
-        or identity.inventory != str(twin.pod / "pod.yml")
-        or not (twin.pod / inventory.VARIABLES).exists()
-    ):
-        return None
-    octets = {int(host.split(".")[1]) for host in rack_config.hosts(load(identity.inventory))}
-    return max((first for first in _FIRST_OCTETS if first <= min(octets)), default=None)
+def _first_octet(twin: Twin) -> int:
+    """Return the first octet of the rehearsal that runs in the folder of a twin."""
+    octets = {int(host.split(".")[1]) for host in rack_config.hosts(load(str(twin.pod / "pod.yml")))}
+    return max(first for first in _FIRST_OCTETS if first <= min(octets))
 
 
 def _are_free(pod: model.Pod, translator: Translator) -> bool:

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""State folder and end of a rehearsal: data of other twins is kept, and SIGTERM leaves no processes."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import signal
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+import psutil
+import pytest
+
+from openipu.pod_files.rehearsal import inventory
+from openipu.pod_files.rehearsal.playbook import RehearsalError
+from openipu.pod_files.rehearsal.rehearse import Options, rehearse
+from openipu.pod_files.rehearsal.translation import Translator
+from openipu.shared.pod.load import load
+from openipu.twin.launch.launcher import Identity, Twin, TwinError
+from tests import ROOT
+
+RACK = ROOT / "inventory/pod64"
+
+
+def stopped_twin(folder: Path, source: Path) -> Twin:
+    """Return a twin as ``twin down --keep-data`` leaves it."""
+    twin = Twin(folder)
+    twin.data.mkdir(parents=True)
+    twin.database.write_text("records")
+    (folder / "twin.json").write_text(json.dumps(asdict(Identity(str(source), "127.1.3.101", 8090))))
+    return twin
+
+
+def stopped_rehearsal(folder: Path, source: Path) -> Twin:
+    """Return the stopped twin of a rehearsal of a POD."""
+    twin = stopped_twin(folder, Twin(folder).pod / "pod.yml")
+    translated = inventory.TranslatedPod(
+        load(str(source)), inventory.read_variables(source.parent), Translator(load(str(source)), 16)
+    )
+    translated.write(twin.pod, str(folder))
+    return twin
+
+
+def test_a_stopped_twin_is_kept(tmp_path: Path) -> None:
+    twin = stopped_twin(tmp_path / "twin", ROOT / "inventory/twin/pod.yml")
+    with pytest.raises(RehearsalError, match=r"it holds the twin of .*inventory/twin/pod\.yml.*--state-dir"):
+        rehearse(load(str(RACK / "pod.yml")), Options(twin.folder), print)
+    assert twin.database.read_text() == "records"
+    assert twin.identity() is not None
+
+
+def test_the_rehearsal_of_another_pod_is_kept(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(RACK, other)
+    twin = stopped_rehearsal(tmp_path / "twin", other / "pod.yml")
+    with pytest.raises(RehearsalError, match=f"it holds the twin of {other}/pod.yml"):
+        rehearse(load(str(RACK / "pod.yml")), Options(twin.folder), print)
+    assert twin.database.read_text() == "records"
+    assert inventory.read_origin(twin.pod) == {"file": f"{other}/pod.yml", "name": "pod64"}
+
+
+def test_the_data_is_kept_when_the_twin_cannot_start(tmp_path: Path) -> None:
+    twin = stopped_rehearsal(tmp_path / ("long" * 40), RACK / "pod.yml")  # too long for its socket
+    with pytest.raises(TwinError, match="its path is too long"):
+        rehearse(load(str(RACK / "pod.yml")), Options(twin.folder), print)
+    assert twin.database.read_text() == "records"
+
+
+def test_a_twin_that_another_command_created_meanwhile_is_kept(tmp_path: Path) -> None:
+    folder = tmp_path / "twin"
+
+    def progress(text: str) -> None:
+        if text.startswith("Translating") and not folder.exists():
+            stopped_twin(folder, ROOT / "inventory/twin/pod.yml")
+
+    with pytest.raises(RehearsalError, match="it holds the twin of"):
+        rehearse(load(str(RACK / "pod.yml")), Options(folder), progress)
+    assert Twin(folder).database.read_text() == "records"
+
+
+PROGRAM = """
+import os, sys
+from pathlib import Path
+from openipu.pod_files.rehearsal import playbook
+from openipu.process.signals import sigterm_exits
+playbook.PLAYBOOK = sys.argv[1]
+folder = Path(sys.argv[1]).parent
+with sigterm_exits():
+    try:
+        playbook.run(folder / "hosts", folder / "variables.json", os.environ, False, print)
+    finally:
+        (folder / "cleaned").touch()
+"""
+PLAYBOOK = """
+- hosts: localhost
+  gather_facts: false
+  tasks:
+    - name: Wait
+      ansible.builtin.command: sleep 300
+"""
+
+
+def sleeps(process: psutil.Process) -> bool:
+    """Return whether a process is that of the task."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return bool(process.cmdline()[1:] == ["300"])
+    return False
+
+
+def test_sigterm_ends_the_playbook_and_cleans_up(tmp_path: Path) -> None:
+    (tmp_path / "site.yml").write_text(PLAYBOOK)
+    (tmp_path / "hosts").write_text("localhost ansible_connection=local\n")
+    (tmp_path / "variables.json").write_text("{}")
+    process = psutil.Popen([sys.executable, "-c", PROGRAM, str(tmp_path / "site.yml")])
+    children: list[psutil.Process] = []
+    try:
+        deadline = time.monotonic() + 60
+        while not any(sleeps(each) for each in children):
+            assert process.poll() is None and time.monotonic() < deadline, (tmp_path / "site.log").read_text()
+            time.sleep(0.05)
+            children = process.children(recursive=True)
+        process.terminate()
+        assert process.wait(timeout=60) == 128 + signal.SIGTERM
+        _ended, alive = psutil.wait_procs(children, timeout=10)
+        assert alive == []
+        assert (tmp_path / "cleaned").exists()
+    finally:
+        for each in [process, *children]:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                each.kill()
