@@ -34,6 +34,13 @@ ACCESS_KEY_METADATA = "vipu-access-key"
 MAX_MESSAGE_BYTES = 64 << 20
 # Graphcore's controller has no streams, and may reject such frequent pings.
 _KEEPALIVE = (("grpc.keepalive_time_ms", 20_000), ("grpc.keepalive_timeout_ms", 10_000))
+# Several controllers are ours. They accept a ping every five seconds.
+_FAILOVER = (
+    ("grpc.keepalive_time_ms", 10_000),
+    ("grpc.keepalive_timeout_ms", 5_000),  # also the longest time until sent data is acknowledged
+    ("grpc.http2.max_pings_without_data", 0),  # unlimited: a change may take a minute
+    ("grpc.min_reconnect_backoff_ms", 2_000),  # also the timeout of a connection attempt
+)
 # The reply to a removal comes after all machines released the IPUs. The controller allows a minute for that.
 REMOVAL_SECONDS = 90.0
 
@@ -135,6 +142,11 @@ class Client:
             channel.close()
         self._channels.clear()
         self._stubs.clear()
+
+    @property
+    def host(self) -> str:
+        """Host of the controller to call now: after a successful call, the leader."""
+        return self._failover.address.rpartition(":")[0]
 
     @property
     def version(self) -> Stub:
@@ -248,7 +260,7 @@ class Client:
             ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
             ("grpc.enable_http_proxy", 0),  # controllers are on management networks, not behind web proxies
             ("grpc.max_reconnect_backoff_ms", 2_000),  # not two minutes: clients outlive outages of a controller
-            *more,
+            *(_FAILOVER if len(connection.addresses) > 1 else more),
         ]
         if not connection.secure:
             return grpc.insecure_channel(address, options=options)

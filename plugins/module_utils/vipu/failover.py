@@ -8,11 +8,6 @@ from __future__ import annotations
 import time
 import typing as t
 
-from .quiet_grpc import HAS_GRPC
-
-if HAS_GRPC:
-    import grpc
-
 # Trailing metadata of our controller with the stable code of an error.
 ERROR_CODE_METADATA = "openipu-error-code"
 # Trailing metadata of a controller that does not lead, with the address of the one that does.
@@ -20,6 +15,7 @@ LEADER_METADATA = "openipu-leader"
 NOT_LEADER = "OPU624"
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5  # seconds after all controllers were called
 _READS = ("Get", "List", "Count")
+_NO_RESPONSE = ("UNAVAILABLE", "DEADLINE_EXCEEDED")  # the host may be down
 _NOT_SENT = ("failed to connect", "Connection refused", "No route to host", "Network is unreachable", "connect: ")
 
 
@@ -61,7 +57,7 @@ class Failover:
         A change is repeated only when it was surely not made: by a controller that does not lead, or that was not
         reached. ``deadline``: monotonic time after which nothing is repeated.
         """
-        if len(self._addresses) < 2 or error.code() is not grpc.StatusCode.UNAVAILABLE:
+        if len(self._addresses) < 2 or error.code().name not in _NO_RESPONSE:
             return False
         metadata = {key: str(value) for key, value in error.trailing_metadata() or ()}
         rejected = metadata.get(ERROR_CODE_METADATA) == NOT_LEADER
@@ -72,7 +68,7 @@ class Failover:
             self._current = (self._current + 1) % len(self._addresses)
         self._tried += 1
         details = error.details() or ""
-        not_sent = any(sign in details for sign in _NOT_SENT)
+        not_sent = error.code().name == "UNAVAILABLE" and any(sign in details for sign in _NOT_SENT)
         if not (rejected or not_sent or method.startswith(_READS)):
             return False
         if time.monotonic() >= deadline:

@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+import socket
 import time
+from concurrent import futures
 
 import grpc
 import pytest
 
 from openipu.shared.vipu import failover
-from openipu.shared.vipu.client import Connection, VipuError
+from openipu.shared.vipu.client import Client, Connection, VipuError
+from openipu.shared.vipu.contract import virmgrpc
 from openipu.shared.vipu.failover import ERROR_CODE_METADATA, LEADER_METADATA, NOT_LEADER, Failover, split
 
 ADDRESSES = ["a:1", "b:2", "c:3"]
@@ -60,10 +63,29 @@ def test_the_next_controller_is_called(error: Rejection) -> None:
 
 
 @pytest.mark.parametrize(("method", "repeated"), [("Apply", False), ("CreatePartition", False), ("ListAgents", True)])
-def test_a_change_without_a_response_is_not_repeated(method: str, repeated: bool) -> None:
+@pytest.mark.parametrize(
+    "error", [Rejection("Socket closed"), Rejection("failed to connect in time", "DEADLINE_EXCEEDED")]
+)
+def test_a_change_without_a_response_is_not_repeated(error: Rejection, method: str, repeated: bool) -> None:
     controllers = Failover(ADDRESSES)
-    assert fail(controllers, Rejection("Socket closed"), method) == repeated
+    assert fail(controllers, error, method) == repeated
     assert controllers.address == "b:2", "the next call goes to another controller"
+
+
+def test_a_host_that_does_not_respond_costs_seconds() -> None:
+    """The first host accepts connections and sends nothing; the second one responds."""
+    server = grpc.server(futures.ThreadPoolExecutor(1))
+    port = server.add_insecure_port("127.0.0.2:0")
+    with socket.create_server(("127.0.0.1", port)):
+        server.start()
+        began = time.monotonic()
+        with Client(Connection("127.0.0.1,127.0.0.2", port, timeout=30)) as client:
+            with pytest.raises(VipuError) as caught:
+                client.call(client.user.CreatePartition, virmgrpc.CreatePartitionRequest())
+            assert caught.value.code == "UNIMPLEMENTED", "the second host has no services"
+            assert client.host == "127.0.0.2"
+        assert time.monotonic() - began < 10
+        server.stop(None)
 
 
 def test_other_errors_are_final() -> None:
