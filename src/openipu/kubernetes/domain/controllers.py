@@ -26,8 +26,9 @@ class Controller:
 
     @property
     def address(self) -> str:
-        """Host and port, which identify the controller."""
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+        """First host and port, which identify the controller, also when further hosts are added."""
+        host = self.host.partition("|")[0]
+        return f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
 
     @property
     def hosts(self) -> str:

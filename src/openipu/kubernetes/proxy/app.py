@@ -265,7 +265,7 @@ def _partition(found: Reservation, state: PartitionState | None = None, routing:
     return Partition(
         id=found.record.id,
         size=found.record.size,
-        host=controller.host,
+        host=found.client.host,
         port=controller.port,
         nodeLabel=_label(controller),
         routing=routing,

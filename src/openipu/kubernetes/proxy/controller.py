@@ -71,6 +71,12 @@ class ControllerClient:
         self._public_only = False  # the controller has no call that lists allocations
         self._most_ipus = 0  # that such a controller has had
 
+    @property
+    def host(self) -> str:
+        """Host for clients with one address: of several hosts, the one that was called last."""
+        host = self.controller.host
+        return self._client.host if "|" in host else host
+
     def close(self) -> None:
         """Close the connection. Calls in progress end in their threads."""
         self._threads.shutdown(wait=False, cancel_futures=True)

@@ -75,3 +75,4 @@ def test_a_selector_restricts_the_controllers(
 def test_a_controller_on_several_hosts() -> None:
     (found,) = parse("10.1.1.1|10.1.1.2:8090:rack=r1")
     assert (found.hosts, found.port, found.node_label) == ("10.1.1.1,10.1.1.2", 8090, ("rack", "r1"))
+    assert found.address == "10.1.1.1:8090", "further hosts leave the identity unchanged"

@@ -6,6 +6,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+from concurrent import futures
+
+import grpc
 
 from openipu.kubernetes.domain.controllers import Controller
 from openipu.kubernetes.proxy.controller import ControllerClient
@@ -40,3 +43,24 @@ def test_a_controller_is_found_again_soon_after_a_long_outage() -> None:
 
     found = asyncio.run(body())
     assert len(found) >= ATTEMPTS, [f"{each - found[0]:.1f}" for each in found]
+
+
+def test_pods_receive_one_host_of_several() -> None:
+    """The first host refuses connections, so the second one is called, and is the one for pods."""
+
+    async def body() -> str:
+        server = grpc.server(futures.ThreadPoolExecutor(1))
+        port = server.add_insecure_port("127.0.0.2:0")
+        server.start()
+        controller = Controller("127.0.0.1|127.0.0.2", port)
+        client = ControllerClient(controller, Connection(controller.hosts, port, timeout=20.0))
+        try:
+            assert client.host == "127.0.0.1", "before the first call"
+            with contextlib.suppress(VipuError):  # the second host has no services
+                await client.fits(1)
+            return client.host
+        finally:
+            client.close()
+            server.stop(None)
+
+    assert asyncio.run(body()) == "127.0.0.2"
