@@ -70,7 +70,7 @@ class _Commandline(click.Group):
     "--no-admin", is_flag=True, help="Offer only the public user API, without the extensions of this implementation."
 )
 @options.DATABASE
-@options.store
+@options.server_store
 @click.option(
     "--lease-seconds",
     default=3,

@@ -96,11 +96,24 @@ def store(command: _Command) -> _Command:
     """Add the options of the store in etcd. The command receives ``location``, None for the database."""
 
     @functools.wraps(command)
-    def with_location(*arguments: Any, **options: Any) -> Any:
-        location = _location(
-            options.pop("store"), options.pop("store_user"), *(options.pop(name) for name, _ in _STORE_FILES)
-        )
-        return command(*arguments, location=location, **options)
+    def without_exposure(*arguments: Any, insecure_network: bool, **options: Any) -> Any:
+        return command(*arguments, **options)
+
+    option = click.option(
+        "--insecure-network", is_flag=True, help="Allow --store-user without TLS to addresses other than loopback."
+    )
+    return server_store(option(without_exposure))
+
+
+def server_store(command: _Command) -> _Command:
+    """Add the options of ``store`` to a command with ``insecure_network``. A group only uses them without a command."""
+
+    @functools.wraps(command)
+    def with_location(*arguments: Any, insecure_network: bool, **options: Any) -> Any:
+        values = options.pop("store"), options.pop("store_user"), *(options.pop(name) for name, _ in _STORE_FILES)
+        used = click.get_current_context().invoked_subcommand is None
+        location = _location(*values, insecure_network) if used else None
+        return command(*arguments, location=location, insecure_network=insecure_network, **options)
 
     decorated: Any = with_location
     for name, help in reversed(_STORE_FILES):
@@ -122,19 +135,32 @@ def store(command: _Command) -> _Command:
 
 
 def _location(
-    url: str | None, user: str, ca: Path | None, certificate: Path | None, key: Path | None, password: Path | None
+    url: str | None,
+    user: str,
+    ca: Path | None,
+    certificate: Path | None,
+    key: Path | None,
+    password: Path | None,
+    insecure_network: bool,
 ) -> Location | None:
     """Return the store in etcd. Raises UsageError, StoreError and TlsError."""
     if url is None:
         return None
     if not url.startswith(keys.SCHEME):
-        raise click.UsageError(f"Cannot use --store {url!r}: it does not begin with {keys.SCHEME}.")
+        raise click.UsageError(f"Cannot use --store {url.rpartition('@')[2]!r}: it does not begin with {keys.SCHEME}.")
     if bool(certificate) != bool(key) or (certificate and not ca):
         raise click.UsageError("--store-tls-certificate and --store-tls-key belong together, and need --store-tls-ca.")
     if bool(user) != bool(password):
         raise click.UsageError("--store-user and --store-password-file belong together.")
     secret = load.read(password).decode().strip() if password else ""
-    return keys.parse(url, keys.Tls(ca, certificate, key) if ca else None, user, secret)
+    location = keys.parse(url, keys.Tls(ca, certificate, key) if ca else None, user, secret)
+    hosts = [endpoint.rpartition(":")[0] for endpoint in location.endpoints]
+    if user and not (ca or insecure_network or all(map(is_loopback, hosts))):
+        raise click.UsageError(
+            "--store-user requires TLS (--store-tls-ca), because others on the network could read the password. "
+            "--insecure-network allows it without."
+        )
+    return location
 
 
 def certificate_names(host: str, names: tuple[str, ...], admin_host: str | None = None) -> list[str]:

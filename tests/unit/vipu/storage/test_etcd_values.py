@@ -61,10 +61,17 @@ def test_urls(url: str, endpoints: list[str], prefix: str) -> None:
     assert (list(location.endpoints), location.prefix) == (endpoints, prefix)
 
 
-@pytest.mark.parametrize("url", ["etcd://", "etcd://e1,,e2", "etcd://e1:70000", "etcd://e1:x", "etcd://user@e1"])
+@pytest.mark.parametrize("url", ["etcd://", "etcd://e1,,e2", "etcd://e1:70000", "etcd://e1:x"])
 def test_invalid_urls(url: str) -> None:
     with pytest.raises(StoreError, match="is not the address of a node"):
         keys.parse(url)
+
+
+@pytest.mark.parametrize("url", ["etcd://root:secret@e1", "etcd://root:sec/secret@e1"])
+def test_credentials_in_a_url_are_rejected_and_not_printed(url: str) -> None:
+    with pytest.raises(StoreError, match="Omit credentials from the URL") as caught:
+        keys.parse(url)
+    assert "secret" not in str(caught.value)
 
 
 def test_the_password_is_in_no_message() -> None:

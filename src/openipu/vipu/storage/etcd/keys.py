@@ -45,6 +45,11 @@ class Location:
 
 def parse(url: str, tls: Tls | None = None, user: str = "", password: str = "") -> Location:
     """Return the location that ``etcd://host:port,…[/prefix]`` names. Raises StoreError."""
+    if "@" in url:  # what precedes it may be a password, which no message may contain
+        raise StoreError(
+            "Cannot use the store: its URL contains '@'. Omit credentials from the URL, and use --store-user and "
+            "--store-password-file."
+        )
     nodes, slash, path = url.removeprefix(SCHEME).partition("/")
     endpoints = []
     for node in nodes.split(","):
