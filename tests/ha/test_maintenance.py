@@ -8,11 +8,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from aetcd import rpc
 
 from openipu.vipu.server.initialise import initialise
 from openipu.vipu.storage import snapshot
 from openipu.vipu.storage.etcd import content
-from openipu.vipu.storage.etcd.keys import Location
+from openipu.vipu.storage.etcd.keys import Location, end_of
 from openipu.vipu.storage.store import Store
 from tests.ha.replica import Replica
 from tests.integration.vipu_servers import run
@@ -90,6 +91,28 @@ def test_backup_and_restore(database: Path, url: str, location: Location, tmp_pa
     other = tmp_path / "other.db"
     assert run("restore", "--database", str(other), "--records-only", str(archive)).returncode == 0
     assert snapshot.from_database(other).records == before.records
+
+
+@pytest.mark.parametrize("name", ["records/agent/", "head", "meta", "revisions/"])
+def test_damaged_records_are_restored(database: Path, url: str, location: Location, tmp_path: Path, name: str) -> None:
+    assert run("migrate", "--database", str(database), "--store", url).returncode == 0
+    before = content.read(location)
+    archive = tmp_path / "backup.tar.gz"
+    assert run("backup", "--store", url, "--certs", str(tmp_path / "none"), str(archive)).returncode == 0
+    prefix = location.prefix.encode() + name.encode()
+    with content.connected(location) as client:
+        found = client.call("KV", "Range", rpc.RangeRequest(key=prefix, range_end=end_of(prefix)))
+        client.call("KV", "Put", rpc.PutRequest(key=found.kvs[0].key, value=b"damaged"))
+    checked = run("check", "--store", url)
+    assert checked.returncode == 1
+    assert "Restore a backup" in checked.stderr
+    command = ["restore", "--store", url, "--records-only", str(archive)]
+    assert "already exists. Nothing was restored" in run(*command).stderr
+    restored = run(*command, "--overwrite", "--yes")
+    assert restored.returncode == 0, restored.stderr
+    after = content.read(location)
+    assert after.records == before.records
+    assert after.revision > before.revision
 
 
 def test_a_restore_names_lost_partitions(database: Path, url: str, location: Location, tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ def restore(
             keys = replacement.folder(certs or Path(folder) / CERTS)
             contents = backup.read_archive(archive, Path(folder), keys)
             new = snapshot.from_database(Path(folder) / DATABASE)
-            with content.exclusive(location) as target:
+            with content.exclusive(location, damaged_allowed=True) as target:
                 if not target.empty:
                     if not overwrite:
                         raise _exists(archive, str(location))

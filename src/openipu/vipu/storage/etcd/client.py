@@ -33,16 +33,19 @@ _CHANNEL = (
 # A node without a leader rejects such calls at once, instead of waiting for an election.
 _REQUIRE_LEADER = ("hasleader", "true")
 _NO_RESPONSE = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED)
+# A server may have executed such a call.
+_UNCERTAIN = (*_NO_RESPONSE, grpc.StatusCode.UNKNOWN, grpc.StatusCode.INTERNAL, grpc.StatusCode.ABORTED)
 _STUBS = {"KV": rpc.KVStub, "Lease": rpc.LeaseStub, "Watch": rpc.WatchStub, "Auth": rpc.AuthStub}
 
 
 class EtcdError(StoreError):
-    """Raised when etcd rejects a call."""
+    """Raised when etcd rejects a call. ``uncertain``: the call, or an earlier attempt, may have been executed."""
 
     def __init__(self, details: str, code: grpc.StatusCode) -> None:
         super().__init__(f"etcd rejected a request: {details}.")
         self.details = details
         self.code = code
+        self.uncertain = code in _UNCERTAIN
 
 
 class EtcdUnavailableError(EtcdError):
@@ -75,6 +78,9 @@ class EtcdClient:
             except EtcdUnavailableError as failure:
                 error = failure
                 self.leave(used)
+            except EtcdError as failure:
+                failure.uncertain |= error is not None
+                raise
         assert error is not None
         raise error
 

@@ -20,7 +20,7 @@ from openipu.vipu.storage.etcd import codec, mirror
 from openipu.vipu.storage.etcd.client import EtcdClient, EtcdUnavailableError
 from openipu.vipu.storage.etcd.election import Leadership
 from openipu.vipu.storage.etcd.keys import VERSION, Keys, Location, end_of
-from openipu.vipu.storage.etcd.mirror import Content
+from openipu.vipu.storage.etcd.mirror import Content, DamagedError
 from openipu.vipu.storage.etcd.store import EtcdTransaction, check_version, load, revision_entries
 from openipu.vipu.storage.etcd.writes import GuardedWriter, Operation
 from openipu.vipu.storage.interface import StoreError
@@ -88,8 +88,11 @@ def read(location: Location) -> Snapshot:
 
 
 @contextlib.contextmanager
-def exclusive(location: Location) -> Iterator[Exclusive]:
-    """Return a context for changes while no controller can lead. Raises StoreError when one leads."""
+def exclusive(location: Location, *, damaged_allowed: bool = False) -> Iterator[Exclusive]:
+    """Return a context for changes while no controller can lead. Raises StoreError when one leads.
+
+    ``damaged_allowed``: for ``replace``, which needs the names of all keys, but not their values.
+    """
     keys = Keys(location.prefix)
     with connected(location) as client:
         leadership = Leadership(client, keys, {"maintenance": "vipu-server"}, _TTL)
@@ -100,12 +103,18 @@ def exclusive(location: Location) -> Iterator[Exclusive]:
                 f"Cannot change the store {str(location)!r}: a controller uses it ({name}). Stop all controllers first."
             )
         try:
-            content = mirror.read(client, keys)
+            content = mirror.read(client, keys, damaged_allowed=damaged_allowed)
             writer = GuardedWriter(client, keys, leadership, content.head_revision)
             try:
                 if content.head and "staged" in content.head:
-                    writer.complete(content.head)
-                    content = mirror.read(client, keys)
+                    try:
+                        writer.complete(content.head)
+                    except DamagedError as error:
+                        if not damaged_allowed:
+                            raise
+                        content.unreadable[keys.staged] = str(error)
+                    else:
+                        content = mirror.read(client, keys, damaged_allowed=damaged_allowed)
                 yield Exclusive(keys, writer, content)
             finally:
                 writer.close()
@@ -125,7 +134,7 @@ class Exclusive:
     @property
     def empty(self) -> bool:
         """True before the creation of the store."""
-        return self._content.meta is None
+        return self._content.meta is None and not self._content.unreadable
 
     def state(self) -> State:
         """Return the records. Raises StoreError when they are damaged."""
@@ -139,7 +148,8 @@ class Exclusive:
     def position(self) -> Position:
         """Return the last epoch and revision, which are known even when records are damaged."""
         meta, head = self._content.meta, self._content.head
-        return Position(meta["epoch"] if meta else 0, head["revision"] if head else 0) if meta or head else UNKNOWN
+        last = max((revision for revision, _ in self._content.history), default=0)
+        return Position(meta["epoch"] if meta else 0, head["revision"] if head else last) if meta or head else UNKNOWN
 
     def put(self, change: Put, state: State) -> None:
         """Write a record into ``state`` and the store. Raises StoreError."""
@@ -156,6 +166,7 @@ class Exclusive:
         keys, content = self._keys, self._content
         operations: list[Operation] = [(keys.record(kind, id), None) for kind in Kind for id in content.records[kind]]
         operations += [(keys.revision(*entry), None) for entry in content.history]
+        operations += [(key, None) for key in content.unreadable if key not in (keys.leader, keys.head)]
         operations += [
             (keys.record(record.kind, record.id), codec.encode(record, checksum(record))) for record in new.records
         ]

@@ -21,12 +21,18 @@ from openipu.vipu.storage.etcd.client import EtcdClient, EtcdError
 from openipu.vipu.storage.etcd.keys import Keys, end_of
 from openipu.vipu.storage.interface import StoreError
 
+_META = {"version": int, "deployment": str, "epoch": int, "complete_since": int}
+_HEAD = {"revision": int, "total": int}
 _PAGE = 500  # keys of one response
 _PROGRESS_SECONDS = 0.5  # between two requests that prove that the node of the watch responds
 _MAX_SILENCE = 2.0  # seconds without a response until another node is used
 _RETRY_SECONDS = 0.2
 
 _log = structlog.get_logger("openipu.vipu.storage.etcd")
+
+
+class DamagedError(StoreError):
+    """Raised for records that cannot be used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +45,10 @@ class Leader:
 
 @dataclass
 class Content:
-    """Decoded keys. ``at``: revision of etcd up to which they are complete."""
+    """Decoded keys. ``at``: revision of etcd up to which they are complete.
+
+    ``unreadable``: keys with damaged values, with the fault; they are missing in the other fields.
+    """
 
     at: int = 0
     records: dict[Kind, dict[str, Record]] = field(default_factory=lambda: {kind: {} for kind in Kind})
@@ -49,6 +58,7 @@ class Content:
     head: dict[str, Any] | None = None
     head_revision: int = 0  # of etcd, of the last change of the head
     leader: Leader | None = None
+    unreadable: dict[bytes, str] = field(default_factory=dict)
 
     def put(self, keys: Keys, pair: Any) -> None:
         """Apply a key with a value. Raises ValueError for a damaged one."""
@@ -59,9 +69,10 @@ class Content:
         elif key.startswith(keys.revisions):
             self.history[keys.split_revision(key)] = value
         elif key == keys.head:
-            self.head, self.head_revision = json.loads(value), pair.mod_revision
+            self.head_revision = pair.mod_revision
+            self.head = _object("head", value, _HEAD)
         elif key == keys.meta:
-            self.meta = json.loads(value)
+            self.meta = _object("meta", value, _META)
         elif key == keys.leader:
             self.leader = Leader(json.loads(value), pair.mod_revision)
 
@@ -81,8 +92,19 @@ class Content:
             self.meta = None
 
 
-def read(client: EtcdClient, keys: Keys) -> Content:
-    """Return all keys as of one revision of etcd. Raises StoreError."""
+def _object(name: str, value: bytes, types: dict[str, type]) -> dict[str, Any]:
+    """Return a JSON object that has values of these types. Raises ValueError for another one."""
+    found = json.loads(value)
+    if not isinstance(found, dict) or not all(isinstance(found.get(each), type) for each, type in types.items()):
+        raise ValueError(f"The key {name!r} has an invalid value.")
+    return found
+
+
+def read(client: EtcdClient, keys: Keys, *, damaged_allowed: bool = False) -> Content:
+    """Return all keys as of one revision of etcd. Raises StoreError.
+
+    ``damaged_allowed``: collect the keys with damaged values instead of an error.
+    """
     content, key, end = Content(), keys.prefix, end_of(keys.prefix)
     try:
         while True:
@@ -90,7 +112,12 @@ def read(client: EtcdClient, keys: Keys) -> Content:
             response = client.call("KV", "Range", request, 10.0)
             content.at = content.at or response.header.revision
             for pair in response.kvs:
-                content.put(keys, pair)
+                try:
+                    content.put(keys, pair)
+                except ValueError as error:
+                    if not damaged_allowed:
+                        raise
+                    content.unreadable[pair.key] = str(error)
             if not response.more:
                 return content
             key = response.kvs[-1].key + b"\0"
@@ -98,9 +125,9 @@ def read(client: EtcdClient, keys: Keys) -> Content:
         raise damaged(str(error)) from None
 
 
-def damaged(fault: str) -> StoreError:
+def damaged(fault: str) -> DamagedError:
     """Return the error for records that cannot be used."""
-    return StoreError(f"Cannot read the records in etcd: they are damaged. {fault} Restore a backup.")
+    return DamagedError(f"Cannot read the records in etcd: they are damaged. {fault} Restore a backup.")
 
 
 class Mirror:

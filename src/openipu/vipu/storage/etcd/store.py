@@ -179,6 +179,8 @@ def _events(content: Content, head: dict[str, Any]) -> EventLog:
 
 def check_version(content: Content) -> None:
     """Raise StoreError for records that this release cannot use."""
+    if content.unreadable:
+        raise damaged(next(iter(content.unreadable.values())))
     meta = content.meta
     if meta is None:
         raise StoreError(

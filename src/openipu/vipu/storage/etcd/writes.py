@@ -15,6 +15,7 @@ from aetcd import rpc
 from openipu.vipu.storage.etcd.client import EtcdClient, EtcdError, EtcdUnavailableError
 from openipu.vipu.storage.etcd.election import Leadership
 from openipu.vipu.storage.etcd.keys import Keys, end_of
+from openipu.vipu.storage.etcd.mirror import damaged
 from openipu.vipu.storage.interface import NotLeaderError, StoreError
 
 MAX_OPERATIONS = 128  # of one transaction, the default of etcd (--max-txn-ops)
@@ -71,8 +72,11 @@ class GuardedWriter:
         request = rpc.RangeRequest(key=self._keys.staged, range_end=end_of(self._keys.staged))
         found = self._client.call("KV", "Range", request, 10.0).kvs
         if len(found) != head["staged"]:
-            raise StoreError("Cannot complete a transaction in etcd: parts of it are missing. Restore a backup.")
-        operations = [(key.encode(), value) for part in found for key, value in json.loads(part.value)]
+            raise damaged("Parts of a transaction are missing.")
+        try:
+            operations = [(key.encode(), value) for part in found for key, value in json.loads(part.value)]
+        except (ValueError, TypeError) as error:
+            raise damaged(f"A part of a transaction cannot be read: {error}.") from None
         _log.info("completing a transaction of the former leader", operations=len(operations))
         self._execute(operations, {name: value for name, value in head.items() if name != "staged"})
 
@@ -104,16 +108,22 @@ class GuardedWriter:
                 rpc.RequestOp(request_range=rpc.RangeRequest(key=key)) for key in (self._keys.leader, self._keys.head)
             ],
         )
+        uncertain = False  # an earlier attempt may have been executed
         while True:
             if self._leadership.lost:
                 raise NotLeaderError
             try:
                 response = self._client.call("KV", "Txn", request)
             except EtcdUnavailableError as error:
+                uncertain = True
                 _log.warning("no response to a transaction", reason=error.details)
                 time.sleep(_RETRY_SECONDS)
                 continue
             except EtcdError as error:
+                if uncertain or error.uncertain:
+                    _log.error("a transaction may have been executed", reason=error.details)
+                    self._leadership.lose()
+                    raise NotLeaderError from None
                 raise StoreError(f"Cannot write to etcd: {error.details}. Nothing was changed.") from None
             if response.succeeded:
                 return int(response.header.revision)
@@ -124,7 +134,9 @@ class GuardedWriter:
             if head and current and current[0].value.decode() == head:
                 return int(current[0].mod_revision)  # an earlier attempt was executed
             self._leadership.lose()
-            raise StoreError("Cannot write to etcd: another program has changed the records. Nothing was changed.")
+            if uncertain:
+                raise NotLeaderError
+            raise StoreError("Cannot write to etcd: another program has changed the records.")
 
 
 def guards(leadership: Leadership, keys: Keys, head_revision: int) -> list[Any]:
