@@ -26,7 +26,7 @@ class Controller:
 
     @property
     def address(self) -> str:
-        """First host and port, which identify the controller, also when further hosts are added."""
+        """First host and port, which identify the controller. Further hosts do not change them."""
         host = self.host.partition("|")[0]
         return f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
 

@@ -99,10 +99,11 @@ def store(command: _Command) -> _Command:
     def without_exposure(*arguments: Any, insecure_network: bool, **options: Any) -> Any:
         return command(*arguments, **options)
 
+    without: Any = without_exposure
     option = click.option(
         "--insecure-network", is_flag=True, help="Allow --store-user without TLS to addresses other than loopback."
     )
-    return server_store(option(without_exposure))
+    return server_store(option(without))  # type: ignore[no-any-return]
 
 
 def server_store(command: _Command) -> _Command:
@@ -110,9 +111,9 @@ def server_store(command: _Command) -> _Command:
 
     @functools.wraps(command)
     def with_location(*arguments: Any, insecure_network: bool, **options: Any) -> Any:
-        values = options.pop("store"), options.pop("store_user"), *(options.pop(name) for name, _ in _STORE_FILES)
+        url, user, files = options.pop("store"), options.pop("store_user"), [options.pop(n) for n, _ in _STORE_FILES]
         used = click.get_current_context().invoked_subcommand is None
-        location = _location(*values, insecure_network) if used else None
+        location = _location(url, user, *files, insecure_network=insecure_network) if used else None
         return command(*arguments, location=location, insecure_network=insecure_network, **options)
 
     decorated: Any = with_location
@@ -141,6 +142,7 @@ def _location(
     certificate: Path | None,
     key: Path | None,
     password: Path | None,
+    *,
     insecure_network: bool,
 ) -> Location | None:
     """Return the store in etcd. Raises UsageError, StoreError and TlsError."""

@@ -46,7 +46,7 @@ def test_a_controller_is_found_again_soon_after_a_long_outage() -> None:
 
 
 def test_pods_receive_one_host_of_several() -> None:
-    """The first host refuses connections, so the second one is called, and is the one for pods."""
+    """The first host rejects connections, so pods receive the second one."""
 
     async def body() -> str:
         server = grpc.server(futures.ThreadPoolExecutor(1))

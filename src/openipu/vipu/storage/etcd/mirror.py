@@ -7,7 +7,7 @@ import json
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -92,7 +92,7 @@ class Content:
             self.meta = None
 
 
-def _object(name: str, value: bytes, types: dict[str, type]) -> dict[str, Any]:
+def _object(name: str, value: bytes, types: Mapping[str, type]) -> dict[str, Any]:
     """Return a JSON object that has values of these types. Raises ValueError for another one."""
     found = json.loads(value)
     if not isinstance(found, dict) or not all(isinstance(found.get(each), type) for each, type in types.items()):
