@@ -256,7 +256,6 @@ SUITES = (
             "tests/unit/collection/awx/*",
             "tests/playbooks/__init__.py",
             "tests/playbooks/upgrade/*",
-            "tests/workflow_jobs.py",
             *OWN_TWIN,
             "tools/ee/*",
             "tools/hosts/*",
