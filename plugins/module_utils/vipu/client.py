@@ -103,7 +103,7 @@ class Connection:
 
     def check_exposure(self) -> None:
         """Raise VipuError when the access key would be readable on the network."""
-        local = all(is_loopback(host) for host, _ in split(self.host, self.port))
+        local = all(is_loopback(host) for host, _port in split(self.host, self.port))
         if self.access_key and not (self.secure or self.insecure_network or local):
             raise VipuError(
                 "Cannot send the access key to %s: the connection has no TLS, so others on the network could read the "
@@ -115,7 +115,7 @@ class Connection:
         """Return the connection for users. ``endpoint``: a UserEndpoint; without a port, it is the same one."""
         if not endpoint.port:
             return self
-        hosts = ",".join(host for host, _ in split(self.host, self.port))
+        hosts = ",".join(host for host, _port in split(self.host, self.port))
         return replace(self, host=endpoint.host or hosts, port=endpoint.port)
 
 
@@ -249,7 +249,7 @@ class Client:
                 "MISSING_LIBRARY",
             )
         connection = self.connection
-        for _, port in split(connection.host, connection.port):
+        for _host, port in split(connection.host, connection.port):
             if not 0 < port < 65536:  # the library would truncate it to 16 bits
                 raise VipuError(
                     "Cannot call the controller: port %d is not between 1 and 65535." % port, "INVALID_ARGUMENT"

@@ -53,7 +53,7 @@ def _consistent(read: t.Callable[[bool], dict[str, list[Object]]], owner: str, p
     A contradiction must disappear. Other doubts end when two reads return the same objects. Raises UserError.
     """
     raw = read(False)
-    for _ in range(_MOST_READS - 1):
+    for _attempt in range(_MOST_READS - 1):
         if not contradiction(raw, project) and not is_doubtful(raw, owner, project):
             return raw
         previous, raw = raw, read(True)
