@@ -14,12 +14,15 @@ from aetcd import rpc
 
 from openipu.vipu.domain import rules
 from openipu.vipu.domain.context import Context
+from openipu.vipu.domain.deployment import Deployment
 from openipu.vipu.domain.model import Agent, Change, Delete, Kind, Put
 from openipu.vipu.domain.state import State
 from openipu.vipu.server.initialise import initialise
 from openipu.vipu.storage import snapshot
 from openipu.vipu.storage.etcd import content, writes
-from openipu.vipu.storage.etcd.keys import Location
+from openipu.vipu.storage.etcd.client import EtcdClient
+from openipu.vipu.storage.etcd.election import Leadership
+from openipu.vipu.storage.etcd.keys import Location, end_of
 from openipu.vipu.storage.etcd.store import EtcdStore
 from openipu.vipu.storage.interface import NotLeaderError, StoreError
 from openipu.vipu.storage.store import Store
@@ -111,7 +114,23 @@ def test_a_transaction_larger_than_the_bytes_of_a_request(start: Start, monkeypa
     assert start().lead().load() == state
 
 
-@pytest.mark.parametrize("fails_at", range(7))
+def end_after(monkeypatch: pytest.MonkeyPatch, client: EtcdClient, leadership: Leadership, transactions: int) -> None:
+    """Let a leader end after some of its transactions in etcd."""
+    call, count = client.call, 0
+
+    def fail(service: str, method: str, *arguments: Any) -> Any:
+        nonlocal count
+        if method == "Txn":
+            count += 1
+            if count > transactions:
+                leadership.lose()
+                raise writes.EtcdUnavailableError("it is gone", None)  # type: ignore[arg-type]
+        return call(service, method, *arguments)
+
+    monkeypatch.setattr(client, "call", fail)
+
+
+@pytest.mark.parametrize("fails_at", range(6))
 def test_a_leader_that_ends_within_a_large_transaction(
     start: Start, monkeypatch: pytest.MonkeyPatch, fails_at: int
 ) -> None:
@@ -123,18 +142,7 @@ def test_a_leader_that_ends_within_a_large_transaction(
     state = store.load()
     write(store, state, *agents(5))
     before = state.copy()
-    call, count = replica.client.call, 0
-
-    def fail(service: str, method: str, *arguments: Any) -> Any:
-        nonlocal count
-        if method == "Txn":
-            count += 1
-            if count > fails_at:
-                replica.leadership.lose()
-                raise writes.EtcdUnavailableError("it is gone", None)  # type: ignore[arg-type]
-        return call(service, method, *arguments)
-
-    monkeypatch.setattr(replica.client, "call", fail)
+    end_after(monkeypatch, replica.client, replica.leadership, fails_at)
     with pytest.raises(NotLeaderError):
         write(store, state, *(change for change in all_records(rack()) if isinstance(change, Put)))
     monkeypatch.undo()
@@ -142,8 +150,43 @@ def test_a_leader_that_ends_within_a_large_transaction(
     successor = start().lead()
     found = successor.load()
     assert found in (before, state)
-    assert (found == state) == (fails_at >= 3)  # the third transaction commits: earlier parts, part, head
+    assert (found == state) == (fails_at >= 2)  # the second transaction commits: part, head
     assert write(successor, found, Put(Agent("new", "10.0.0.2"))) == successor.events.revision
+
+
+def test_parts_of_an_uncommitted_transaction_have_no_effect(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writes, "MAX_OPERATIONS", 8)
+    expected = None
+    for transactions in (1, 2):  # only the second leader commits
+        replica = start()
+        store = replica.lead()
+        state = store.load()
+        end_after(monkeypatch, replica.client, replica.leadership, transactions)
+        with pytest.raises(NotLeaderError):
+            write(store, state, *agents(20 * transactions))
+        expected = state
+        store.close()
+    assert start().lead().load() == expected
+
+
+def test_a_missing_part_of_a_committed_transaction_is_noticed(
+    start: Start, location: Location, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writes, "MAX_OPERATIONS", 8)
+    replica = start()
+    store = replica.lead()
+    state = store.load()
+    end_after(monkeypatch, replica.client, replica.leadership, 2)
+    with pytest.raises(NotLeaderError):
+        write(store, state, *agents(20))
+    monkeypatch.undo()
+    first = replica.keys.staged
+    replica.client.call("KV", "DeleteRange", rpc.DeleteRangeRequest(key=first, range_end=end_of(first)))
+    store.close()
+    with pytest.raises(StoreError, match="Parts of a transaction are missing"):
+        content.read(location)
+    with pytest.raises(StoreError, match="Parts of a transaction are missing"):
+        start().lead().load()
 
 
 def test_a_former_leader_cannot_write(start: Start) -> None:
@@ -285,6 +328,25 @@ def test_a_store_is_created_once(location: Location) -> None:
     deployment = content.read(location).deployment
     assert not content.initialise(location)
     assert content.read(location).deployment == deployment
+
+
+def test_a_replacement_that_was_interrupted_is_completed(location: Location, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A creation does not overwrite what an interrupted migration has committed."""
+    monkeypatch.setattr(writes, "MAX_OPERATIONS", 4)
+    state = State()
+    state.apply(all_records(rack()))
+    new = snapshot.of_state(state, Deployment("d1", 3, 1), 7)
+    with pytest.raises(NotLeaderError), content.exclusive(location) as target:
+        writer = target._writer
+        end_after(monkeypatch, writer._client, writer._leadership, 2)
+        target.replace(new)
+    monkeypatch.undo()
+    assert not content.initialise(location)
+    found = content.read(location)
+    assert (found.deployment, found.revision) == (new.deployment, new.revision)
+    assert {(each.kind, each.id): each for each in found.records} == {
+        (each.kind, each.id): each for each in new.records
+    }
 
 
 def test_an_unreachable_etcd_is_named() -> None:

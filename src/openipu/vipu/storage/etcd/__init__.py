@@ -11,13 +11,14 @@ Keys, below a prefix:
 
 * ``leader``: addresses of the leading controller, with its lease
 * ``meta``: version of this format, id of the deployment, epoch
-* ``head``: last revision, sum of all checksums, number of staged parts, token of the leader that wrote it
+* ``head``: last revision, sum of all checksums, the staged transaction, token of the leader that wrote it
 * ``records/<kind>/<id>``: a record with its checksum
 * ``revisions/<revision>/<part>``: objects that the revision changed
-* ``staged/<part>``: operations of a large transaction
+* ``staged/<transaction>/<part>``: operations of a large transaction
 
 etcd limits a transaction to 128 operations and 1.5 MiB. A larger one is staged: its operations are written as parts,
 the change of ``head`` commits them, and then they are executed. A new leader completes what its predecessor committed.
+Parts have the name of their transaction, so those of one that was not committed have no effect.
 
 Rules:
 

@@ -16,13 +16,14 @@ from openipu.vipu.domain.model import Kind, Put
 from openipu.vipu.domain.state import State
 from openipu.vipu.storage import event_log, snapshot
 from openipu.vipu.storage.checksums import checksum, of_records
-from openipu.vipu.storage.etcd import codec, mirror
+from openipu.vipu.storage.etcd import codec, mirror, staged
 from openipu.vipu.storage.etcd.client import EtcdClient, EtcdUnavailableError
 from openipu.vipu.storage.etcd.election import Leadership
-from openipu.vipu.storage.etcd.keys import VERSION, Keys, Location, end_of
+from openipu.vipu.storage.etcd.keys import VERSION, Keys, Location
 from openipu.vipu.storage.etcd.mirror import Content, DamagedError
+from openipu.vipu.storage.etcd.staged import Operation
 from openipu.vipu.storage.etcd.store import EtcdTransaction, check_version, load, revision_entries
-from openipu.vipu.storage.etcd.writes import GuardedWriter, Operation
+from openipu.vipu.storage.etcd.writes import GuardedWriter
 from openipu.vipu.storage.interface import StoreError
 from openipu.vipu.storage.position import UNKNOWN, Position
 from openipu.vipu.storage.snapshot import Snapshot
@@ -53,7 +54,8 @@ def initialise(location: Location) -> bool:
         (entry,) = revision_entries(keys, revision, {})
         request = rpc.TxnRequest(
             compare=[
-                rpc.Compare(key=keys.meta, target=rpc.Compare.CREATE, result=rpc.Compare.EQUAL, create_revision=0)
+                rpc.Compare(key=key, target=rpc.Compare.CREATE, result=rpc.Compare.EQUAL, create_revision=0)
+                for key in (keys.meta, keys.head)
             ],
             success=[
                 rpc.RequestOp(request_put=rpc.PutRequest(key=key, value=(value or "").encode()))
@@ -66,6 +68,9 @@ def initialise(location: Location) -> bool:
         )
         if client.call("KV", "Txn", request).succeeded:
             return True
+        if mirror.read(client, keys).meta is None:
+            with exclusive(location):  # completes a replacement that was committed and interrupted
+                pass
         check_version(mirror.read(client, keys))
         return False
 
@@ -185,14 +190,13 @@ def _snapshot(content: Content) -> Snapshot:
 
 
 def _apply_staged(client: EtcdClient, keys: Keys, content: Content) -> None:
-    """Apply a transaction that is committed and not yet executed, to the copy only."""
-    request = rpc.RangeRequest(key=keys.staged, range_end=end_of(keys.staged), revision=content.at)
-    for part in client.call("KV", "Range", request, 10.0).kvs:
-        for key, value in json.loads(part.value):
-            if value is None:
-                content.delete(keys, key.encode())
-            else:
-                content.put(keys, rpc.PutRequest(key=key.encode(), value=value.encode()))
+    """Apply a transaction that is committed and not yet executed, to the copy only. Raises StoreError."""
+    assert content.head is not None
+    for key, value in staged.read(client, keys, content.head["staged"], content.at):
+        if value is None:
+            content.delete(keys, key)
+        else:
+            content.put(keys, rpc.PutRequest(key=key, value=value.encode()))
 
 
 def _meta(deployment: Deployment) -> str:

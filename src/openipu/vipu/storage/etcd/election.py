@@ -52,6 +52,10 @@ class Leadership:
         """True after another controller may lead."""
         return self._lost.is_set()
 
+    def wait(self, seconds: float) -> None:
+        """Wait this long, or until the leadership is lost."""
+        self._lost.wait(seconds)
+
     def campaign(self) -> bool:
         """Try once to become the leader. Return whether this controller leads now. Raises EtcdError."""
         sent = time.monotonic()

@@ -83,9 +83,13 @@ class Keys:
         """Return the key of the objects that a revision changed. Keys sort in the order of revisions."""
         return self.revisions + b"%020d/%04d" % (revision, part)
 
-    def staged_part(self, part: int) -> bytes:
-        """Return the key of a part of the staged transaction."""
-        return self.staged + b"%06d" % part
+    def staged_parts(self, name: str) -> bytes:
+        """Return the prefix of the parts of a staged transaction."""
+        return self.staged + name.encode() + b"/"
+
+    def staged_part(self, name: str, part: int) -> bytes:
+        """Return the key of a part of a staged transaction. Keys sort in the order of parts."""
+        return self.staged_parts(name) + b"%06d" % part
 
     def split_record(self, key: bytes) -> tuple[Kind, str]:
         """Return kind and id of the key of a record. Raises ValueError."""

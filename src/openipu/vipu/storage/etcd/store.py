@@ -20,7 +20,8 @@ from openipu.vipu.storage.etcd.client import EtcdClient
 from openipu.vipu.storage.etcd.election import Leadership
 from openipu.vipu.storage.etcd.keys import VERSION, Keys
 from openipu.vipu.storage.etcd.mirror import Content, Mirror, damaged
-from openipu.vipu.storage.etcd.writes import GuardedWriter, Operation
+from openipu.vipu.storage.etcd.staged import Operation
+from openipu.vipu.storage.etcd.writes import GuardedWriter
 from openipu.vipu.storage.event_log import EventLog
 from openipu.vipu.storage.interface import NotLeaderError, StoreError
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -12,19 +11,17 @@ from typing import Any
 import structlog
 from aetcd import rpc
 
+from openipu.vipu.storage.etcd import staged
 from openipu.vipu.storage.etcd.client import EtcdClient, EtcdError, EtcdUnavailableError
 from openipu.vipu.storage.etcd.election import Leadership
 from openipu.vipu.storage.etcd.keys import Keys, end_of
-from openipu.vipu.storage.etcd.mirror import damaged
+from openipu.vipu.storage.etcd.staged import Operation
 from openipu.vipu.storage.interface import NotLeaderError, StoreError
 
 MAX_OPERATIONS = 128  # of one transaction, the default of etcd (--max-txn-ops)
 MAX_BYTES = 1 << 20  # of one transaction; etcd accepts 1.5 MiB (--max-request-bytes) including names and guards
 _PARALLEL = 4  # transactions that execute staged operations
 _RETRY_SECONDS = 0.05
-
-Operation = tuple[bytes, str | None]
-"""Key and its new value, None to delete it."""
 
 _log = structlog.get_logger("openipu.vipu.storage.etcd")
 
@@ -38,6 +35,7 @@ class GuardedWriter:
         self._keys = keys
         self._leadership = leadership
         self._head_revision = head_revision
+        self._staged = 0  # large transactions of this writer
         self._pool = ThreadPoolExecutor(_PARALLEL, "etcd")
 
     def close(self) -> None:
@@ -54,13 +52,12 @@ class GuardedWriter:
         if len(operations) + 1 + len(more) <= MAX_OPERATIONS and size <= MAX_BYTES:
             self._move_head(head, [*map(_operation, operations), *more])
             return
-        # Earlier parts may be left over from a transaction that was not committed.
         parts = list(_parts(operations, MAX_BYTES, len(operations)))
-        self._write([_delete(self._keys.staged, end_of(self._keys.staged))])
+        self._staged += 1
+        name = f"{self._leadership.token}-{self._staged}"
         for number, part in enumerate(parts):
-            value = json.dumps([(key.decode(), value) for key, value in part], separators=(",", ":"))
-            self._write([_put(self._keys.staged_part(number), value)])
-        self._move_head({**head, "staged": len(parts)}, more)
+            self._write([_put(self._keys.staged_part(name, number), staged.encode(part))])
+        self._move_head({**head, "staged": {"name": name, "parts": len(parts)}}, more)
         try:
             self._execute(operations, head)
         except StoreError:  # it is committed, so the next leader completes it
@@ -69,14 +66,7 @@ class GuardedWriter:
 
     def complete(self, head: dict[str, Any]) -> None:
         """Execute the staged operations that an earlier leader has committed. Raises StoreError."""
-        request = rpc.RangeRequest(key=self._keys.staged, range_end=end_of(self._keys.staged))
-        found = self._client.call("KV", "Range", request, 10.0).kvs
-        if len(found) != head["staged"]:
-            raise damaged("Parts of a transaction are missing.")
-        try:
-            operations = [(key.encode(), value) for part in found for key, value in json.loads(part.value)]
-        except (ValueError, TypeError) as error:
-            raise damaged(f"A part of a transaction cannot be read: {error}.") from None
+        operations = staged.read(self._client, self._keys, head["staged"])
         _log.info("completing a transaction of the former leader", operations=len(operations))
         self._execute(operations, {name: value for name, value in head.items() if name != "staged"})
 
@@ -117,7 +107,7 @@ class GuardedWriter:
             except EtcdUnavailableError as error:
                 uncertain = True
                 _log.warning("no response to a transaction", reason=error.details)
-                time.sleep(_RETRY_SECONDS)
+                self._leadership.wait(_RETRY_SECONDS)
                 continue
             except EtcdError as error:
                 if uncertain or error.uncertain:
