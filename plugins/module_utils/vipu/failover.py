@@ -73,6 +73,7 @@ class Failover:
             return False
         if time.monotonic() >= deadline:
             return False
+        # No address has the leader, for example during an election. The call blocks, so this thread waits.
         if self._tried >= len(self._addresses):
             time.sleep(min(self._pause, max(deadline - time.monotonic(), 0)))
             self._pause = min(self._pause * 2, _LONGEST_PAUSE)

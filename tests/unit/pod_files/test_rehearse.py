@@ -8,7 +8,6 @@ import json
 import shutil
 import signal
 import sys
-import time
 from dataclasses import asdict
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from openipu.pod_files.rehearsal.rehearse import Options, rehearse
 from openipu.pod_files.rehearsal.translation import Translator
 from openipu.shared.pod.load import load
 from openipu.twin.launch.launcher import Identity, Twin, TwinError
-from tests import ROOT
+from tests import ROOT, waiting
 
 RACK = ROOT / "inventory/pod64"
 
@@ -118,11 +117,8 @@ def test_sigterm_ends_the_playbook_and_cleans_up(tmp_path: Path) -> None:
     process = psutil.Popen([sys.executable, "-c", PROGRAM, str(tmp_path / "site.yml")])
     children: list[psutil.Process] = []
     try:
-        deadline = time.monotonic() + 60
-        while not any(sleeps(each) for each in children):
-            assert process.poll() is None and time.monotonic() < deadline, (tmp_path / "site.log").read_text()
-            time.sleep(0.05)
-            children = process.children(recursive=True)
+        waiting.until(lambda: any(map(sleeps, process.children(recursive=True))), 60, (tmp_path / "site.log").read_text)
+        children = process.children(recursive=True)
         process.terminate()
         assert process.wait(timeout=60) == 128 + signal.SIGTERM
         _ended, alive = psutil.wait_procs(children, timeout=10)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -65,20 +65,25 @@ DAYS = click.option(
 
 
 _AGENT_TLS = (
-    ("ca", "CA certificate of the agents, PEM."),
-    ("certificate", "Client certificate for calls to agents, PEM."),
-    ("key", "Private key of --agent-tls-certificate, PEM."),
+    ("agent_tls_ca", "CA certificate of the agents, PEM."),
+    ("agent_tls_certificate", "Client certificate for calls to agents, PEM."),
+    ("agent_tls_key", "Private key of --agent-tls-certificate, PEM."),
 )
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 def agent_tls(command: _Command) -> _Command:
     """Add the options of the files for TLS with agents."""
-    for name, help in reversed(_AGENT_TLS):
+    return _files(command, _AGENT_TLS)
+
+
+def _files(command: _Command, files: Sequence[tuple[str, str]]) -> _Command:
+    """Add options for files. ``files``: name and help text of each."""
+    for name, help in reversed(files):
         command = click.option(
-            f"--agent-tls-{name}",
+            f"--{name.replace('_', '-')}",
             type=click.Path(dir_okay=False, path_type=Path),
-            envvar=f"VIPU_SERVER_AGENT_TLS_{name.upper()}",
+            envvar=f"VIPU_SERVER_{name.upper()}",
             help=help,
         )(command)
     return command
@@ -116,14 +121,7 @@ def server_store(command: _Command) -> _Command:
         location = _location(url, user, *files, insecure_network=insecure_network) if used else None
         return command(*arguments, location=location, insecure_network=insecure_network, **options)
 
-    decorated: Any = with_location
-    for name, help in reversed(_STORE_FILES):
-        decorated = click.option(
-            f"--{name.replace('_', '-')}",
-            type=click.Path(dir_okay=False, path_type=Path),
-            envvar=f"VIPU_SERVER_{name.upper()}",
-            help=help,
-        )(decorated)
+    decorated: Any = _files(with_location, _STORE_FILES)
     decorated = click.option(
         "--store-user", default="", envvar="VIPU_SERVER_STORE_USER", help="User of etcd. Omit for no authentication."
     )(decorated)

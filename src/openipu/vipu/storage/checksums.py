@@ -13,37 +13,19 @@ import sqlite3
 from collections.abc import Iterable
 from dataclasses import fields
 from hashlib import blake2b
-from operator import attrgetter
-from typing import Any
 
-from openipu.vipu.domain.model import (
-    Agent,
-    Allocation,
-    Certificate,
-    Cluster,
-    Device,
-    Kind,
-    Partition,
-    PlacedIpu,
-    Record,
-    RevokedKey,
-    User,
-)
+from openipu.vipu.domain.model import Kind, Record
+from openipu.vipu.storage import record_values
 
 ByKind = dict[Kind, dict[str, int]]
 """Checksums by kind and id."""
 
-_SORTS = (Agent, Cluster, Allocation, Partition, User, RevokedKey, PlacedIpu, Device, Certificate)
-_values = {sort: attrgetter(*(field.name for field in fields(sort))) for sort in _SORTS}
+_values = record_values.values
 # SQLite returns real numbers from a column of them, so 1 and 1.0 need one form.
-_floats = {sort: [index for index, field in enumerate(fields(sort)) if "float" in str(field.type)] for sort in _SORTS}
+_floats = {sort: [index for index, field in enumerate(fields(sort)) if "float" in str(field.type)] for sort in _values}
 
 
-def _part(value: Any) -> Any:
-    return _values[type(value)](value)
-
-
-_encode = json.JSONEncoder(check_circular=False, default=_part).encode
+_encode = json.JSONEncoder(check_circular=False, default=record_values.part).encode
 
 
 def checksum(record: Record) -> int:

@@ -7,43 +7,22 @@ import enum
 import json
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
-from operator import attrgetter
 from typing import Any, get_args, get_origin, get_type_hints
 
-from openipu.vipu.domain.model import (
-    Agent,
-    Allocation,
-    Certificate,
-    Cluster,
-    Device,
-    Kind,
-    Partition,
-    PlacedIpu,
-    Record,
-    RevokedKey,
-    User,
-)
-from openipu.vipu.storage import checksums
+from openipu.vipu.domain.model import Kind, Record
+from openipu.vipu.storage import checksums, record_values
 
-_SORTS: dict[Kind, Any] = {sort.kind: sort for sort in (Agent, Cluster, Allocation, Partition, User, RevokedKey)}
+_SORTS = record_values.SORTS
 _NAMES = {sort: tuple(field.name for field in fields(sort)) for sort in _SORTS.values()}
-_values = {
-    sort: attrgetter(*(field.name for field in fields(sort)))
-    for sort in (*_SORTS.values(), PlacedIpu, Device, Certificate)
-}
 
 
-def _part(value: Any) -> Any:
-    return _values[type(value)](value)
-
-
-_encode = json.JSONEncoder(check_circular=False, default=_part, separators=(",", ":")).encode
+_encode = json.JSONEncoder(check_circular=False, default=record_values.part, separators=(",", ":")).encode
 
 
 def encode(record: Record, checksum: int) -> str:
     """Return a record with its checksum."""
     sort = type(record)
-    values = dict(zip(_NAMES[sort], _values[sort](record), strict=True))
+    values = dict(zip(_NAMES[sort], record_values.values[sort](record), strict=True))
     return _encode({"checksum": checksum, "record": values})
 
 
