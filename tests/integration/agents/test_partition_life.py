@@ -330,6 +330,7 @@ def test_concurrent_callers_leave_consistent_partitions(plane: Plane) -> None:
         assert len(done) == 8
         for future in done:
             future.result()
+    plane.wait_up()  # a busy machine delays heartbeats
     for id in ids:
         if id not in plane.state.partitions:
             plane.create(id, 8)
