@@ -115,7 +115,7 @@ def test_a_transaction_larger_than_the_bytes_of_a_request(start: Start, monkeypa
 
 
 def end_after(monkeypatch: pytest.MonkeyPatch, client: EtcdClient, leadership: Leadership, transactions: int) -> None:
-    """Let a leader end after some of its transactions in etcd."""
+    """Make a leader end after some of its transactions in etcd."""
     call, count = client.call, 0
 
     def fail(service: str, method: str, *arguments: Any) -> Any:
