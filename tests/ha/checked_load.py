@@ -29,7 +29,8 @@ _REFUSED = ("does not lead", "no controller leads", "Connection refused")  # cal
 class Client(threading.Thread):
     """Client with ids of its own, which creates and removes partitions one after the other.
 
-    A call whose result is unknown ends the life of its id: later lists show whether it was executed.
+    A call whose result is unknown ends the life of its id: it is removed, so that the rack does not fill with
+    partitions that no client owns. If there is nothing to remove, later lists show whether the call was executed.
     """
 
     number: int
@@ -47,12 +48,15 @@ class Client(threading.Thread):
         self._stubs = [virmgrpc.stub(channel, "UserService") for channel in self._channels]
         self._target = self.number % len(self.addresses)
         self._created = 0
+        self._left: list[str] = []  # ids in doubt to remove
 
     __hash__ = threading.Thread.__hash__
 
     def run(self) -> None:
         while not self.stopping.is_set():
-            if self.record.present and self._random.random() < 0.5:
+            if self._left:
+                self._remove_left(self._left[-1])
+            elif self.record.present and self._random.random() < 0.5:
                 self._remove(self._random.choice(list(self.record.present)))
             else:
                 self._create()
@@ -74,6 +78,13 @@ class Client(threading.Thread):
             del self.record.present[id]
             self.record.removed.add(id)
 
+    def _remove_left(self, id: str) -> None:
+        """Remove what a call with unknown result may have left."""
+        if self._change("RemovePartition", virmgrpc.RemovePartitionRequest(partition_id=id), id, 0):
+            self._left.remove(id)
+            del self.record.in_doubt[id]
+            self.record.removed.add(id)
+
     def _change(self, method: str, request: object, id: str, size: int) -> bool:
         """Return whether the change was acknowledged."""
         while not self.stopping.is_set():
@@ -83,6 +94,9 @@ class Client(threading.Thread):
                 code, details = error.code(), error.details() or ""
                 if code is grpc.StatusCode.RESOURCE_EXHAUSTED and method == "CreatePartition":
                     return False  # the rack is full
+                if code is grpc.StatusCode.NOT_FOUND and id in self._left:
+                    self._left.remove(id)
+                    return False
                 self._target = (self._target + 1) % len(self.addresses)
                 if code is grpc.StatusCode.UNAVAILABLE and any(text in details for text in _REFUSED):
                     self.stopping.wait(_PAUSE)
@@ -90,7 +104,9 @@ class Client(threading.Thread):
                 # FAILED_PRECONDITION: a machine does not respond to the new leader yet.
                 if code not in _UNKNOWN:
                     self.record.unexpected_errors.append(f"{method} {id}: {code.name}: {details}")
-                self.record.in_doubt[id] = size
+                if id not in self.record.in_doubt:
+                    self.record.in_doubt[id] = size
+                    self._left.append(id)
                 self.record.present.pop(id, None)
                 return False
             self.record.acknowledged += 1
