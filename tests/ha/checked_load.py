@@ -29,8 +29,8 @@ _REFUSED = ("does not lead", "no controller leads", "Connection refused")  # cal
 class Client(threading.Thread):
     """Client with ids of its own, which creates and removes partitions one after the other.
 
-    A call whose result is unknown ends the life of its id: it is removed, so that the rack does not fill with
-    partitions that no client owns. If there is nothing to remove, later lists show whether the call was executed.
+    A call whose result is unknown ends the life of its id. The client then removes what the call may have left,
+    otherwise the rack fills. If there is nothing to remove, later lists show whether the call was executed.
     """
 
     number: int
