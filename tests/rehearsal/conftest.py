@@ -73,13 +73,23 @@ class Installation:
 
     def rehearse(self, pod: Path, *options: str) -> tuple[dict[str, Any], int]:
         """Return report and number of packets that left loopback."""
+        [report], packets = self.rehearsals(1, pod, *options)
+        return report, packets
+
+    def rehearsals(self, number: int, pod: Path, *options: str) -> tuple[list[dict[str, Any]], int]:
+        """Rehearse several times in one namespace, at most until a failure. Return the reports and that number."""
         count = self.folder / "packets"
-        prefix = [*namespace(), "sh", "-c", NAMESPACE, "sh", str(count)]
+        repeat = " && ".join(number * ['"$@"'])
+        prefix = [*namespace(), "sh", "-c", NAMESPACE, "sh", str(count), "sh", "-c", repeat, "sh"]
         done = self.run("openipu.pod_files.cli.main", "rehearse", pod, "-o", "json", *options, prefix=prefix)
-        assert done.stdout.startswith("{"), done.stderr
-        report = json.loads(done.stdout)
-        assert done.returncode == (0 if report["succeeded"] else 1), done.stderr
-        return report, int(count.read_text())
+        reports, rest = [], done.stdout.strip()
+        while rest:
+            assert rest.startswith("{"), done.stderr
+            report, end = json.JSONDecoder().raw_decode(rest)
+            reports.append(report)
+            rest = rest[end:].strip()
+        assert done.returncode == (0 if reports[-1]["succeeded"] else 1), done.stderr
+        return reports, int(count.read_text())
 
 
 def namespace() -> list[str]:

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-# W, of the order of data sheet values; all power supplies of a device together.
+# W, all power supplies of a device together. An IPU of an IPU-M2000 is rated at 150 W, a machine at about 1.1 kW.
 MACHINE_IDLE = 500.0
-MACHINE_PER_BUSY_IPU = 200.0
+MACHINE_PER_BUSY_IPU = 150.0
 STEADY = {"server": 450.0, "switch": 120.0}
 
 
@@ -24,22 +24,23 @@ class PowerDistribution:
     """Connections of devices to PDU outlets, and the resulting loads.
 
     Args:
-        feeds: the devices, from the lowest in the rack up.
-        outlets: number of outlets of each PDU; devices are spread evenly over them.
+        feeds: the devices, those of one kind one after the other.
+        outlets: the outlets of each PDU in the order in which they are used, one for each device.
         draw: returns the W that a device draws.
     """
 
-    def __init__(self, feeds: Sequence[Feed], outlets: Mapping[str, int], draw: Callable[[str], float]) -> None:
+    def __init__(
+        self, feeds: Sequence[Feed], outlets: Mapping[str, Sequence[int]], draw: Callable[[str], float]
+    ) -> None:
         self._draw = draw
         self._device: dict[tuple[str, int], str] = {}
         self._outlets: dict[str, list[tuple[str, int]]] = {feed.device: [] for feed in feeds}
         self._off: set[tuple[str, int]] = set()
-        for pdu, count in outlets.items():
-            fed = [feed.device for feed in feeds if pdu in feed.pdus][:count]
-            for index, device in enumerate(fed):
-                place = (pdu, 1 + index * count // len(fed))
-                self._device[place] = device
-                self._outlets[device].append(place)
+        for pdu, numbers in outlets.items():
+            fed = (feed.device for feed in feeds if pdu in feed.pdus)
+            for device, number in zip(fed, numbers, strict=False):  # a device without a free outlet has no power
+                self._device[pdu, number] = device
+                self._outlets[device].append((pdu, number))
 
     def watts(self, pdu: str, outlet: int) -> float:
         """Return the W drawn from an outlet: a device draws equally from all of its live outlets."""

@@ -53,7 +53,7 @@ class PduDevice:
         self, name: str, model: str, host: str, port: int, folder: Path, loads: OutletLoads, community: str = ""
     ) -> None:
         self.name = name
-        self.outlets = len(find_model(model, name).outlets)
+        self.outlets = find_model(model, name).balanced()
         self._model = model
         self._host = host
         self._port = port
@@ -75,7 +75,7 @@ class PduDevice:
         pdu = Pdu(
             self.name,
             self._model,
-            loads=lambda: {outlet: self._loads.watts(self.name, outlet) for outlet in range(1, self.outlets + 1)},
+            loads=lambda: {outlet: self._loads.watts(self.name, outlet) for outlet in self.outlets},
             credentials=self._credentials,
             folder=self._folder,
             on_outlet=lambda outlet, on: self._loads.outlet_switched(self.name, outlet, on),
@@ -86,7 +86,7 @@ class PduDevice:
             message = f"PDU {self.name!r} cannot listen on {self._host}:{self._port}: {error.strerror or error}."
             raise EndpointError(message) from None
         self._pdu = pdu
-        for outlet in range(1, self.outlets + 1):
+        for outlet in self.outlets:
             self._loads.outlet_switched(self.name, outlet, pdu.outlets.is_on(outlet))
 
     async def stop(self) -> None:
@@ -94,7 +94,7 @@ class PduDevice:
         if self._server is not None:
             await self._server.close()
             self._server = self._pdu = None
-            for outlet in range(1, self.outlets + 1):
+            for outlet in self.outlets:
                 self._loads.outlet_switched(self.name, outlet, False)
 
     def slow(self, seconds: float) -> None:

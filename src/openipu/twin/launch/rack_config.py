@@ -146,7 +146,7 @@ def _pdu(pdu: model.Pdu, community: str) -> Config:
 
 
 def _feeds(each: model.Rack) -> list[Config]:
-    """Return the PDUs of each device, in rack order, so that devices are spread evenly over the outlets."""
+    """Return the PDUs of each device, those of one kind one after the other."""
     pdus = [pdu.name for pdu in each.pdus if pdu.managed and _addressed(pdu)]
     return [
         {"device": device.name, "kind": type(device).__name__.lower(), "pdus": pdus[:_FEEDS]}

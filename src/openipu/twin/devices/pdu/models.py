@@ -11,6 +11,7 @@ outlets (10 C13, 4 C19). These are the phases. Each has two of the six banks.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 VOLTAGE = 230  # V, from phase to neutral
@@ -44,6 +45,20 @@ class Model:
     layout: str
     switched: bool = False
     bank_amps: int = 16
+
+    def balanced(self) -> list[int]:
+        """Return the numbers of all outlets in an order that loads phases, and the banks of each, evenly.
+
+        This is how a rack with devices of equal power is wired, so that no breaker is loaded more than another one.
+        """
+        used: Counter[tuple[int, int]] = Counter()
+        places = []
+        for outlet in self.outlets:
+            banks = [number for number, phase in enumerate(self.bank_phases, 1) if phase == outlet.phase]
+            bank = banks.index(outlet.bank) if outlet.bank else 0
+            places.append((used[outlet.phase, bank], bank, outlet.phase, outlet.number))
+            used[outlet.phase, bank] += 1
+        return [number for *_place, number in sorted(places)]
 
 
 def _groups(size: int, c19: frozenset[int], *wiring: tuple[int, int]) -> tuple[Outlet, ...]:

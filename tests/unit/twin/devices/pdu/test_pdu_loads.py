@@ -50,6 +50,16 @@ def test_outlets_are_numbered_and_wired(model: Model) -> None:
         assert outlet.bank == 0 or model.bank_phases[outlet.bank - 1] == outlet.phase
 
 
+@given(st.sampled_from(list(MODELS.values())), st.data())
+def test_the_first_outlets_load_phases_and_banks_evenly(model: Model, data: st.DataObject) -> None:
+    order = model.balanced()
+    assert sorted(order) == [outlet.number for outlet in model.outlets]
+    used = order[: data.draw(st.integers(0, len(order)))]
+    reading = measure(model, dict.fromkeys(used, 100.0))
+    for loads in (reading.phases, reading.banks):
+        assert max(loads, default=0) - min(loads, default=0) <= 101
+
+
 def test_alarms_start_and_end() -> None:
     rack = Rack()
     alarms: list[Alarm] = []
