@@ -25,7 +25,7 @@ PARTITIONS = {
     *("Create an allocation", "Create a partition", "Reset a partition", "Remove a partition", "Remove an allocation"),
 }
 TENANTS = {"Create a user", "Remove a user", "Order IPUs", "Return IPUs"}
-OPERATIONS = {"Drift check", "Drift report", "IPU-Machine health", "IPU-Machine upgrade"}
+OPERATIONS = {"Drift check", "Drift report", "Failure report", "IPU-Machine health", "IPU-Machine upgrade"}
 SERVICE = {"Drain an IPU-Machine", "Service of an IPU-Machine"}
 OTHER_FILES = {"tests/kubernetes/test_job_template.py": {"Kubernetes operator"}}
 # Templates whose playbooks tests/openstack runs without the image.
@@ -134,6 +134,12 @@ def test_the_drift_workflows_report_and_correct_differences(desk: Desk, secure: 
     assert {name: job.status for name, job in corrected.jobs.items()} == {"check": "failed", "bring_up": "successful"}
     assert corrected.jobs["bring_up"].changed == 1
     assert list(desk.run_workflow("Correct drift").jobs) == ["check"]
+
+
+def test_the_failure_report_copies_the_rack_report_and_fails(desk: Desk) -> None:
+    output = desk.reject("Failure report")
+    assert "Cannot complete the workflow: a job before this one failed" in output
+    assert ":/tmp/reports/twin.html" in output
 
 
 def test_jobs_check_and_upgrade_machines(desk: Desk) -> None:

@@ -147,3 +147,9 @@ def test_the_rack_report_is_copied_to_a_host(deployed: OwnTwin, tmp_path: Path) 
     done = run(deployed, "rack_report_publish.yml", **options)
     assert stats(done)["rack_report_file"] == f"server1:{folder}/twin.html"
     assert "<html" in (folder / "twin.html").read_text()
+    (folder / "twin.html").unlink()
+    failed = run(deployed, "rack_report_failure.yml", check=False, **options)
+    assert failed.returncode == 2
+    assert "Cannot complete the workflow: a job before this one failed" in message(failed)
+    assert f"server1:{folder}/twin.html" in message(failed)
+    assert "<html" in (folder / "twin.html").read_text()

@@ -275,6 +275,11 @@ BROKEN: list[tuple[Check, Callable[[Content], Any], str]] = [
         lambda c: question(c, "Create an allocation", "allocation_size").update(choices=["17"]),
         "size is 17",
     ),
+    (
+        checks.handled_failures,
+        lambda c: node(c, "Rolling upgrade", "failure_report")["unified_job_template"].update(name="Rack report"),
+        "node 'failure_report' follows a failure, but its job succeeds",
+    ),
     # Prompts
     (
         variables.prompts,

@@ -56,6 +56,8 @@ NODE_KINDS = {
     "inventory_source": "inventory_sources",
 }
 APPROVAL = "workflow_approval"
+# The drift check fails when something differs. That is a result of the workflow, not its failure.
+SUCCESSFUL_AFTER_FAILURES = {"Drift"}
 
 
 def label(kind: str, item: Item) -> str:
@@ -171,6 +173,23 @@ def workflow_nodes(content: Content) -> Iterator[str]:
                         yield f"{place}: node '{identifier}' refers to missing node '{each['identifier']}'"
         if cycle := _cycle(nodes):
             yield f"{place}: node '{cycle}' is part of a cycle"
+
+
+def handled_failures(content: Content) -> Iterator[str]:
+    """Last nodes after a failure whose job succeeds: AWX would count the workflow as successful."""
+    templates = named(content.templates)
+    for item in content.workflows:
+        nodes = {node.get("identifier"): node for node in item.get("workflow_nodes", [])}
+        handlers = {
+            each["identifier"] for node in nodes.values() for each in node.get("related", {}).get("failure_nodes", ())
+        }
+        for identifier in sorted(handlers & nodes.keys()):
+            template = templates.get(nodes[identifier]["unified_job_template"]["name"])
+            if template is None or children(nodes[identifier]) or item["name"] in SUCCESSFUL_AFTER_FAILURES:
+                continue
+            plays = yaml.safe_load((ROOT / template["playbook"]).read_text())
+            if not any("ansible.builtin.fail" in task for task in plays[-1].get("tasks", ())):
+                yield f"{label('workflows', item)}: node '{identifier}' follows a failure, but its job succeeds"
 
 
 def children(node: Item) -> list[str]:

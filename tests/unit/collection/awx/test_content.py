@@ -24,6 +24,7 @@ CHECKS: list[Check] = [
     checks.slices,
     checks.unattended_tenants,
     checks.workflow_nodes,
+    checks.handled_failures,
     check_credentials.injectors,
     check_credentials.secrets,
     check_credentials.use,
