@@ -279,7 +279,7 @@ def test_a_clean_restart_continues(
     first = vipu_server(tmp_path / "records.db", life=InstantLife)
     pod(first, 2)
     found = watcher(first.admin).wait()
-    first.server.stop(5)
+    first.server.stop(30)
     assert found.ended() is grpc.StatusCode.UNAVAILABLE
     assert found.details == "The controller is stopping. Try again after its restart."
     second = vipu_server(tmp_path / "records.db", life=InstantLife)
