@@ -13,6 +13,9 @@ import grpc
 import pytest
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from openipu.shared.vipu.certificates import signing_request
@@ -204,6 +207,21 @@ def test_new_users_need_certificates_of_their_own(users: Users) -> None:
 def one_authority(certs: Path, folder: str = "ca") -> Any:
     """Use the authority of servers for users too."""
     return AUTHORITY(certs)
+
+
+def accept(*_: Any) -> None:
+    """Accept every key."""
+
+
+@pytest.mark.defence("openipu.vipu.tls.user_certificates._check_strength", accept)
+def test_weak_keys_get_no_certificate(users: Users) -> None:
+    """Others could compute the private key of the user."""
+    users.add("alice")
+    key = rsa.generate_private_key(65537, 1024)
+    made = x509.CertificateSigningRequestBuilder(x509.Name([])).sign(key, hashes.SHA256()).public_bytes(Encoding.PEM)
+    request = admin.AddCertificateRequest(user_id="alice", signing_request=made)
+    with pytest.raises(grpc.RpcError, match="its RSA key has 1024 bits, at least 2048 are required"):
+        users.server.admin.AddCertificate(request, metadata=users.metadata("root"), timeout=10)
 
 
 @pytest.mark.defence("openipu.vipu.tls.renew.authority", one_authority)

@@ -13,8 +13,11 @@ from openipu.vipu.tls.load import CLIENT, TlsError
 
 if TYPE_CHECKING:
     from cryptography import x509
+    from cryptography.hazmat.primitives.asymmetric.types import CertificatePublicKeyTypes as PublicKey
 
 MAX_BYTES = 16 << 10  # of a request or certificate
+MIN_RSA_BITS = 2048  # as NIST SP 800-57 requires
+MIN_CURVE_BITS = 256
 
 
 def sign(certs: Path, user: str, request: bytes) -> bytes:
@@ -41,6 +44,7 @@ def sign(certs: Path, user: str, request: bytes) -> bytes:
             "Cannot issue a certificate: the request is not a signed PKCS #10 request in PEM, or it has an unknown "
             "kind of key."
         )
+    _check_strength(parsed.public_key(), "Cannot issue a certificate")
     ca, key = renew.authority(certs, issue.USERS)
     return issue.pem(issue.issue(CLIENT, [], parsed.public_key(), ca, key, issue.VALIDITY, name=user))
 
@@ -48,11 +52,13 @@ def sign(certs: Path, user: str, request: bytes) -> bytes:
 def describe(pem: bytes) -> tuple[str, str, int]:
     """Return fingerprint of the key, serial number in hex, and end of validity in seconds since 1970.
 
-    Raises TlsError for contents other than a certificate in PEM that is valid now.
+    Raises TlsError for contents other than a certificate in PEM with a strong key that is valid now.
     """
     certificate = _parse(pem)
     load.check_validity(certificate, "the certificate")
-    return fingerprint(pem), f"{certificate.serial_number:x}", int(certificate.not_valid_after_utc.timestamp())
+    key = fingerprint(pem)
+    _check_strength(certificate.public_key(), "Cannot use the certificate")
+    return key, f"{certificate.serial_number:x}", int(certificate.not_valid_after_utc.timestamp())
 
 
 def fingerprint(pem: bytes) -> str:
@@ -84,6 +90,22 @@ def has_expired(pem: bytes, now: float) -> bool:
 @functools.lru_cache(4096)
 def _expiry(pem: bytes) -> float:
     return _parse(pem).not_valid_after_utc.timestamp()
+
+
+def _check_strength(key: PublicKey, verb: str) -> None:
+    """Raise TlsError for a key whose private key others could compute. ``verb``: start of the message."""
+    from cryptography.hazmat.primitives.asymmetric import dsa, ec, rsa
+
+    if isinstance(key, rsa.RSAPublicKey):
+        kind, bits, least = "RSA", key.key_size, MIN_RSA_BITS
+    elif isinstance(key, ec.EllipticCurvePublicKey):
+        kind, bits, least = "elliptic curve", key.curve.key_size, MIN_CURVE_BITS
+    elif isinstance(key, dsa.DSAPublicKey):
+        raise TlsError(f"{verb}: DSA keys are not supported. Use an elliptic curve key, such as P-256.")
+    else:
+        return
+    if bits < least:
+        raise TlsError(f"{verb}: its {kind} key has {bits} bits, at least {least} are required. Use a longer key.")
 
 
 def _parse(pem: bytes) -> x509.Certificate:
