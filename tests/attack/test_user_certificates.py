@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import datetime
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +22,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from openipu.shared.vipu.certificates import signing_request
 from openipu.shared.vipu.client import ACCESS_KEY_METADATA, USER_ID_METADATA
 from openipu.shared.vipu.contract import admin, virmgrpc
-from openipu.vipu.api import auth, watch
+from openipu.vipu.api import auth, calls, watch
 from openipu.vipu.domain.model import Put, Role
 from openipu.vipu.tls import issue, load, renew
 from tests.integration.vipu_servers import Client, InProcess, InstantLife
@@ -123,6 +124,39 @@ def test_revoked_certificates(users: Users) -> None:
         users.issue("alice")
     cases = [("alice", "alice"), ("alice", "spare"), ("carol", "alice"), ("alice", "client")]
     assert [users.call(*case) for case in cases] == [REJECTED, OK, REJECTED, REJECTED]
+
+
+@pytest.mark.defence("openipu.vipu.api.calls.RIGHTS_SECONDS", 1e9)
+@pytest.mark.parametrize("removal", [True, False], ids=["of the certificate", "of the role"])
+def test_rights_that_end_before_a_request_arrives(
+    users: Users, monkeypatch: pytest.MonkeyPatch, defence: bool, removal: bool
+) -> None:
+    """A client may begin calls, and send their requests later."""
+    if defence:
+        monkeypatch.setattr(calls, "RIGHTS_SECONDS", 0.0)
+    users.add("alice", Role.ADMIN)
+    certificate = users.issue("alice")
+    ended = threading.Event()
+
+    def late() -> Iterator[bytes]:
+        ended.wait(10)
+        yield b""
+
+    client = Client(users.server.address, users.channel("alice"))
+    begin = client.channel.stream_unary("/openipu.vipu.admin.v1.AdminService/ListUsers", None, None)
+    call = begin.future(late(), metadata=users.metadata("alice"), timeout=20)
+    try:
+        until(lambda: users.server.server._endpoints._exchanges._deadlines)  # it waits for the request
+        if removal:
+            users.revoke("alice", certificate.key)
+        else:
+            demoted = admin.ApplyRequest(users=[admin.UserSpec(id="alice", role=admin.ROLE_USER)])
+            assert users.server.admin.Apply(demoted, metadata=users.metadata("root"), timeout=10).applied
+        ended.set()
+        assert call.code() is (REJECTED if removal else grpc.StatusCode.PERMISSION_DENIED)
+    finally:
+        ended.set()
+        client.close()
 
 
 def never(*_: Any) -> bool:

@@ -15,6 +15,8 @@ from openipu.vipu.api.exchange import CancelledError, Exchanges, NoRequestError
 from openipu.vipu.api.methods import Method
 from openipu.vipu.api.reply_stream import ReplyStream
 
+RIGHTS_SECONDS = 0.1  # from the admission of a call until its rights are read again, because its request was late
+
 
 class RejectedCall:
     """Handler of a call that ends before its request is read."""
@@ -40,6 +42,7 @@ class Call:
     """Handler of one call with one reply."""
 
     __slots__ = (
+        "_admitted",
         "_authenticator",
         "_caller",
         "_exchanges",
@@ -63,6 +66,7 @@ class Call:
         """Handle an admitted call. ``authenticator``: check of the certificate, None if the method needs none."""
         self.experimental_thread_pool = ticket.pool
         self.response_serializer = method.encode
+        self._admitted = time.monotonic()
         self._method = method
         self._caller = caller
         self._ticket = ticket
@@ -87,6 +91,8 @@ class Call:
         try:
             self._begin(context)
             request = method.read(self._exchanges.receive(requests, context))
+            if time.monotonic() - self._admitted > RIGHTS_SECONDS:
+                caller = self._present_caller(context)
             reply = method.call(request, caller)
         except Exception as error:  # noqa: BLE001 - clients receive a message, never a traceback
             return method.fail(context, caller, start, error)
@@ -116,6 +122,15 @@ class Call:
             raise CancelledError
         if self._authenticator is not None:
             self._authenticator.check_certificate(self._caller, context.auth_context())
+
+    def _present_caller(self, context: grpc.ServicerContext) -> Caller:
+        """Return the caller of a running call with its present rights. Raises AuthError and RuleError."""
+        caller = self._caller
+        if self._authenticator is not None:
+            caller = self._authenticator(context.invocation_metadata())
+            self._authenticator.check_certificate(caller, context.auth_context())
+        self._method.check(caller)
+        return caller
 
 
 class StreamingCall(Call):
@@ -197,12 +212,3 @@ class StartedStream(Call):
             fail(error)
         finally:
             self._ticket.release()
-
-    def _present_caller(self, context: grpc.ServicerContext) -> Caller:
-        """Return the caller of a running call with its present rights. Raises AuthError and RuleError."""
-        caller = self._caller
-        if self._authenticator is not None:
-            caller = self._authenticator(context.invocation_metadata())
-            self._authenticator.check_certificate(caller, context.auth_context())
-        self._method.check(caller)
-        return caller
