@@ -71,7 +71,7 @@ def test_linked_certificates_are_restored(database: Path, certs: Path, tmp_path:
 
 def without_missing(certs: Path) -> dict[str, Path]:
     """Omit links to missing files, in place of ``_certificates``."""
-    return {str(backup._CERTS / path.relative_to(certs)): path for path in backup._walk(certs) if path.exists()}
+    return {str(backup.CERTS / path.relative_to(certs)): path for path in backup._walk(certs) if path.exists()}
 
 
 @pytest.mark.defence("openipu.vipu.storage.backup._certificates", without_missing)
