@@ -309,6 +309,14 @@ def test_a_damaged_database_is_not_backed_up(busy: InProcess, certs: Path, tmp_p
     assert checked.stderr.startswith("Error OPU6")
 
 
+def test_a_loop_of_links_is_not_backed_up(busy: InProcess, certs: Path, tmp_path: Path) -> None:
+    (certs / "server" / "server.crt").unlink()
+    (certs / "server" / "server.crt").symlink_to("server.crt")
+    with pytest.raises(backup.BackupError, match=r"too many levels of symbolic links\. No backup was created"):
+        backup.create(tmp_path / "vipu-server.db", certs, tmp_path)
+    assert not list(tmp_path.glob(backup.PATTERN))
+
+
 def test_full_disk(busy: InProcess, certs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "backups").mkdir()
     first, _ = backup.create(tmp_path / "vipu-server.db", certs, tmp_path / "backups")

@@ -109,7 +109,7 @@ def _certificates(certs: Path) -> dict[str, Path]:
     files = {}
     for path in _walk(certs):
         try:
-            path.resolve(strict=True)
+            os.path.realpath(path, strict=True)
         except FileNotFoundError:
             raise BackupError(
                 f"Cannot back up certificate {str(path)!r}: it is a link to a missing file. Correct or remove the link."

@@ -51,7 +51,7 @@ class DatabaseFile:
 
         The file never shrinks, because the store does not vacuum it. Checkpoints may empty the log.
         """
-        log = Path(f"{self.path.resolve()}-wal")  # SQLite writes it next to the target of a link
+        log = Path(f"{os.path.realpath(self.path)}-wal")  # SQLite writes it next to the target of a link
         size = os.fstat(self._descriptor).st_size
         self._pinned = {self.path.absolute(): (self._identity, size), log: (_identity(log.stat()), 0)}
 

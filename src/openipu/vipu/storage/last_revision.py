@@ -26,7 +26,7 @@ class LastRevision:
 
     def __init__(self, database: Path) -> None:
         """Use the file next to a database; ``begin`` creates it."""
-        self.path = Path(f"{database.resolve()}{SUFFIX}")
+        self.path = Path(f"{os.path.realpath(database)}{SUFFIX}")  # a loop of links is no error
         self._descriptor = -1
         self._flushed = 0.0  # time of the last flush
         self._is_flushed = True

@@ -45,16 +45,11 @@ class Store:
         self.path = path
         self._stored = Stored()
         self._last = LastRevision(path)
-        if not create and not path.exists():
-            raise StoreError(
-                f"Cannot open database {str(path)!r}: it does not exist. "
-                f"Create it with 'vipu-server --init --database {path}'."
-            )
         self._lost = ""  # reason why the file is lost
         try:
             self._file = DatabaseFile(path, create=create)
         except OSError as error:
-            raise _open_error(path, error) from None
+            raise _open_error(path, error, create=create) from None
         try:
             self._connection = self._open(create)
         except StoreError:
@@ -346,9 +341,11 @@ _PUT: dict[Kind, Any] = {
 }
 
 
-def _open_error(path: Path, error: OSError) -> StoreError:
-    """Return the error for a database file that the operating system cannot open or create."""
-    if isinstance(error, FileNotFoundError) and not path.parent.exists():
+def _open_error(path: Path, error: OSError, *, create: bool = True) -> StoreError:
+    """Return the error for a database file that the operating system cannot open, or cannot ``create``."""
+    if isinstance(error, FileNotFoundError) and not create:
+        cause, remedy = "it does not exist", f"Create it with 'vipu-server --init --database {path}'"
+    elif isinstance(error, FileNotFoundError) and not path.parent.exists():
         cause, remedy = f"folder {str(path.parent)!r} does not exist", "Create the folder, or give another --database"
     else:
         cause, remedy = str(error.strerror), "Check the path and its permissions, or give another --database"

@@ -74,12 +74,13 @@ def restore(
 
     The arguments are those of ``backup.restore``. Replaced records are not kept. Raises BackupError and StoreError.
     """
-    if certs is not None:
-        recover(certs)
-        if not overwrite and os.path.lexists(certs):
-            raise _exists(archive, str(certs))
-        certs.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    done = "Nothing was restored."
     try:
+        if certs is not None:
+            recover(certs)
+            if not overwrite and os.path.lexists(certs):
+                raise _exists(archive, str(certs))
+            certs.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory() as folder, Replacement(certs or Path(folder) / CERTS) as replacement:
             keys = replacement.folder(certs or Path(folder) / CERTS)
             contents = backup.read_archive(archive, Path(folder), keys)
@@ -91,13 +92,12 @@ def restore(
                     if lost := _losses(target, new):
                         confirm(lost)
                 target.replace(new.restored(target.position()))
+                done = "The records were restored, but not the certificates. Restore again with --overwrite."
             if certs and (keys / CERTS).is_dir():
                 replacement.move([*backup.moves_aside(certs, keys / "old"), (keys / CERTS, certs)])
     except OSError as error:
-        raise BackupError(
-            f"Cannot restore {str(archive)!r} to {str(location)!r}: {backup.reason_of(error)}. The certificates were "
-            "not restored."
-        ) from None
+        reason = backup.reason_of(error) + (f" ({error.filename})" if error.filename else "")
+        raise BackupError(f"Cannot restore {str(archive)!r} to {str(location)!r}: {reason}. {done}") from None
     return contents
 
 

@@ -57,6 +57,18 @@ def test_a_missing_database_is_not_created_by_accident(path: Path) -> None:
         Store(path)
 
 
+@pytest.mark.parametrize("create", [True, False])
+def test_a_loop_of_links_is_an_error_with_a_remedy(tmp_path: Path, create: bool) -> None:
+    for name, target in (("a.db", "b.db"), ("b.db", "a.db")):
+        (tmp_path / name).symlink_to(target)
+    with pytest.raises(StoreError) as caught:
+        Store(tmp_path / "a.db", create=create)
+    assert str(caught.value) == (
+        f"Cannot open database '{tmp_path / 'a.db'}': Too many levels of symbolic links. "
+        "Check the path and its permissions, or give another --database."
+    )
+
+
 def test_initialise_keeps_existing_records(store: Store) -> None:
     state = State()
     write(store, state, *all_records(rack()))
