@@ -3,7 +3,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import os
+import sys
+import traceback
 from typing import IO, Any
 
 import click
@@ -39,6 +43,36 @@ class ProgramError(click.ClickException):
 def program_error(error: BaseException) -> ProgramError:
     """Return the error of a program for an exception. An exception without a code is an invalid option."""
     return ProgramError(str(error), getattr(error, "error_code", None) or _code(error))
+
+
+class Program(click.Group):
+    """Command group that reports output which cannot be written, for example to a full disk."""
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the program."""
+        try:
+            return super().main(*args, **kwargs)
+        except OSError as error:
+            if not is_output_error(error):
+                raise
+            _discard_output()
+            with contextlib.suppress(OSError):  # standard error may be on the same disk
+                ProgramError(
+                    f"Cannot write the output: {str(error.strerror).lower()}. Changes that the command made remain.",
+                    _SYSTEM_CALL_FAILED,
+                ).show()
+            sys.exit(1)
+
+
+def is_output_error(error: OSError) -> bool:
+    """Return whether ``click.echo`` raised an error, so that it is one of the output and not of another file."""
+    return any(frame.f_code is click.echo.__code__ for frame, _ in traceback.walk_tb(error.__traceback__))
+
+
+def _discard_output() -> None:
+    """Drop the rest of the output, which Python would write at the exit and report as an exception."""
+    with contextlib.suppress(OSError, ValueError):  # a stream without a descriptor
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _code(error: BaseException) -> str:

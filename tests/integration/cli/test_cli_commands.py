@@ -203,7 +203,10 @@ def test_server_version(cli: Cli, lab: Any) -> None:
 
 def test_users(cli: Cli) -> None:
     made = cli("vipu-admin create user alice --allocations a,b")
-    assert made.stderr == "Note: this controller runs without --secure and does not check access keys.\n"
+    assert made.stderr == (
+        "Note: this controller runs without --secure. It checks no access keys, and every client that reaches it has "
+        "all rights, so users and their allocations restrict nothing.\n"
+    )
     lines = made.stdout.splitlines()
     key = re.fullmatch(r"create user \(alice\): success\. Access key is '([^']{11})'\.", lines[0])
     assert key

@@ -203,6 +203,12 @@ def test_usage_errors(tmp_path: Path) -> None:
         (["--agent-tls-ca", "x"], "belong together"),
         (["--port", "70000"], "70000"),
         (["--database", str(tmp_path)], "is a directory"),
+        (
+            ["--database", str(tmp_path / "x"), "backup", str(tmp_path)],
+            "Option --database before 'backup' does not apply to this command. Set it after the command: "
+            "'vipu-server backup --database …'.",
+        ),
+        (["--admin-port", "1", "check"], "Option --admin-port before 'check' does not apply to this command. Omit it."),
     )
     with ThreadPoolExecutor(2) as pool:
         results = list(pool.map(lambda case: run(*case[0]), cases))

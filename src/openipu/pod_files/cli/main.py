@@ -13,7 +13,7 @@ import click
 
 from openipu.pod_files import files, json_schema
 from openipu.pod_files.first_pod import FirstPod
-from openipu.process.failures import program_error
+from openipu.process.failures import Program, program_error
 from openipu.shared.pod.forms import NAME
 from openipu.shared.pod.model import MACHINES_PER_RACK
 
@@ -34,7 +34,7 @@ def _found(folder: Path) -> Path:
         raise program_error(error) from None
 
 
-@click.group(context_settings=_CONTEXT)
+@click.group(cls=Program, context_settings=_CONTEXT)
 @click.version_option(package_name="openipu", prog_name="openipu-pod", message="%(prog)s %(version)s")
 def main() -> None:
     """Create, validate and rehearse the description of a POD: pod.yml and machines.csv."""

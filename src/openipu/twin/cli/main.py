@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from openipu.process.failures import ProgramError, program_error
+from openipu.process.failures import Program, ProgramError, program_error
 from openipu.shared.pod.model import MACHINES_PER_RACK
 from openipu.shared.vipu.client import VipuError
 from openipu.shared.vipu.ports import AGENT_PORT, CONTROLLER_PORT
@@ -59,7 +59,7 @@ def _command(function: _Command) -> _Command:
     return run
 
 
-class _Group(click.Group):
+class _Group(Program):
     """Command group that suggests ``twin fault`` for the verb of a fault."""
 
     def resolve_command(

@@ -10,6 +10,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
+from openipu.process.failures import Program
 from openipu.vipu.cli import settings
 from openipu.vipu.cli.config_file import ConfigError
 from openipu.vipu.cli.session import Session, VipuCommandError
@@ -80,7 +81,7 @@ def run(session: Session, ctx: click.Context, function: Callable[[], Any]) -> No
     ctx.exit(1)
 
 
-class Group(click.Group):
+class Group(Program):
     """Command group whose error for an unknown command names the other program that has it, or a similar command."""
 
     elsewhere: tuple[str, frozenset[str]] = ("", frozenset())  # the other program and its nouns and verbs

@@ -16,6 +16,11 @@ from openipu.vipu.cli.grammar import EnumName, Id, Ids, command
 from openipu.vipu.cli.removal import removal
 from openipu.vipu.cli.session import Session, VipuCommandError
 
+_WITHOUT_SECURE = (
+    "this controller runs without --secure. It checks no access keys, and every client that reaches it has all rights, "
+    "so users and their allocations restrict nothing."
+)
+
 
 class _Allocations(Ids):
     """Parameter type of the allocations of a user."""
@@ -118,7 +123,7 @@ def _certificate(
 
     connection = session.client.connection
     if not connection.secure:
-        return False, (None, None), "this controller runs without --secure and does not check access keys."
+        return False, (None, None), _WITHOUT_SECURE
     required = needs_own(session, id)
     if certificate or (certificate is None and required):
         files = certificates.paths(Path(), id)

@@ -14,7 +14,7 @@ import structlog
 from click.core import ParameterSource
 
 from openipu.process import log
-from openipu.process.failures import ProgramError, program_error
+from openipu.process.failures import Program, ProgramError, is_output_error, program_error
 from openipu.process.notify import notify
 from openipu.shared.vipu.addresses import is_wildcard
 from openipu.shared.vipu.client import ACCESS_KEY_METADATA, USER_ID_METADATA
@@ -38,13 +38,15 @@ _log = structlog.get_logger("vipu-server")
 _DEFAULTS = LifecycleOptions()
 
 
-class _Commandline(click.Group):
+class _Commandline(Program):
     """Command group that reports errors of users with one message and exit status 1."""
 
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
         except (StoreError, BackupError, NotServingError, ListenError, load.TlsError, OSError) as error:
+            if isinstance(error, OSError) and is_output_error(error):
+                raise
             raise program_error(error) from None
 
 
@@ -210,6 +212,7 @@ def main(
     """
     log.configure(log_format, log_level)
     if context.invoked_subcommand:
+        options.check_positions(context, {"log_format", "log_level"})
         return
     if location is None:
         recover(database)

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from openipu.process.failures import ProgramError
 from openipu.shared.vipu.addresses import is_loopback, is_wildcard
@@ -161,6 +162,24 @@ def _location(
             "--insecure-network allows it without."
         )
     return location
+
+
+def check_positions(context: click.Context, common: Collection[str]) -> None:
+    """Reject options of the controller before a command, which would not apply to it. Raises UsageError.
+
+    ``common``: names of the parameters that apply to commands too. Environment variables are for both, so they are
+    not rejected.
+    """
+    name = context.invoked_subcommand
+    assert name is not None and isinstance(context.command, click.Group)
+    command = context.command.get_command(context, name)
+    own = {option for parameter in (command.params if command else ()) for option in parameter.opts}
+    for parameter in context.command.params:
+        given = context.get_parameter_source(str(parameter.name)) is ParameterSource.COMMANDLINE
+        if given and parameter.name not in common:
+            option = max(parameter.opts, key=len)
+            remedy = f"Set it after the command: 'vipu-server {name} {option} …'" if option in own else "Omit it"
+            raise click.UsageError(f"Option {option} before '{name}' does not apply to this command. {remedy}.")
 
 
 def certificate_names(host: str, names: tuple[str, ...], admin_host: str | None = None) -> list[str]:
