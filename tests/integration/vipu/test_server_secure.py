@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from structlog.testing import LogCapture
 
+from openipu.shared.vipu.certificates import signing_request
 from openipu.shared.vipu.client import ACCESS_KEY_METADATA, USER_ID_METADATA
 from openipu.shared.vipu.contract import admin, virmgrpc
 from openipu.vipu.api import auth, methods
@@ -24,7 +25,7 @@ from openipu.vipu.api.endpoints import ListenAddress
 from openipu.vipu.domain.model import Put, Role
 from openipu.vipu.server.initialise import initialise
 from openipu.vipu.storage import writer
-from openipu.vipu.tls import issue, load
+from openipu.vipu.tls import issue, load, user_certificates
 from tests.integration.vipu_servers import Client, InProcess, InstantLife, partition, pod
 
 Rejection = tuple[grpc.StatusCode, str]
@@ -247,6 +248,24 @@ def test_the_log_names_rejected_callers_and_writers(
     assert {entry["event"] for entry in logs if entry["log_level"] == "info"} == {"request completed"}, (
         "one line for a write"
     )
+
+
+@pytest.mark.parametrize("id", ["", "missing", "x" * 70])
+def test_no_certificate_is_issued_for_missing_users(
+    secure: Callable[..., InProcess], certs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, id: str
+) -> None:
+    """A certificate cannot have the name of the longest one, and that of the empty one belongs to another client."""
+    server = secure(certs=certs)
+    root = User(server, "root", server.root_key)  # type: ignore[attr-defined]
+    issued: list[object] = []
+    monkeypatch.setattr(user_certificates, "sign", lambda *given: issued.append(given))
+    request = admin.AddCertificateRequest(user_id=id, signing_request=signing_request(tmp_path / "key", "x"))
+    code, message = root.rejected("admin", "AddCertificate", request)
+    assert (code, message.partition(": ")[2]) == (
+        grpc.StatusCode.NOT_FOUND,
+        f"user {id[:63]!r}{'…' * (len(id) > 63)} does not exist.",
+    )
+    assert not issued
 
 
 def test_default_user(secure: Callable[..., InProcess]) -> None:

@@ -259,6 +259,7 @@ class AdminService:
 
     def AddCertificate(self, request: Message, caller: Caller) -> Message:
         """Issue a certificate for a user, or register one."""
+        certificates.check_user(self._controller.state, request.user_id)  # no certificate is issued for other names
         try:
             if request.signing_request:
                 if self._certs is None:

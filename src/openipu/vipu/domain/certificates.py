@@ -38,10 +38,14 @@ def may_use(user: User, key: str, state: State) -> bool:
     return key not in state.certificate_users and key not in state.revoked_keys
 
 
+def check_user(state: State, id: str) -> User:
+    """Return the user that is to get a certificate. Raises RuleError when it does not exist."""
+    return _user(state, id, _adding(id))
+
+
 def add(state: State, id: str, certificate: Certificate) -> User:
     """Return the user with another certificate. That of the same key is replaced. Raises RuleError."""
-    verb = f"Cannot add a certificate to user {quoted(id)}"
-    user = _user(state, id, verb)
+    verb, user = _adding(id), check_user(state, id)
     if state.certificate_users.get(certificate.key, id) != id:
         raise RuleError(Code.ALREADY_EXISTS, f"{verb}: another user has a certificate with its key. Use a new key.")
     if certificate.key in state.revoked_keys or any(
@@ -105,6 +109,10 @@ def kept_revocations(user: User) -> list[Put]:
     """Return the changes that keep the revoked keys of a user after its removal."""
     revoked = (each for each in user.certificates if each.revoked)
     return [Put(RevokedKey(each.key, user.id, each.serial, each.not_after)) for each in revoked]
+
+
+def _adding(id: str) -> str:
+    return f"Cannot add a certificate to user {quoted(id)}"
 
 
 def _other_admins(state: State, id: str) -> bool:
