@@ -55,7 +55,7 @@ def test_a_user_cannot_take_all_streams(secure: Secure) -> None:
 
 
 @pytest.mark.defence("openipu.vipu.api.watch_messages.is_valid_id", bool)
-@pytest.mark.parametrize("fields", [{"ids": ["x" * 10_000] * 100}, {"allocation_id": "x" * 1_000_000}])
+@pytest.mark.parametrize("fields", [{"ids": ["x" * 1_000] * 100}, {"allocation_id": "x" * 100_000}])
 def test_filters_do_not_occupy_memory(secure: Secure, fields: dict[str, Any]) -> None:
     found = Watcher(secure.server.tenant, secure.alice, **fields)
     try:

@@ -11,6 +11,7 @@ from openipu.shared.vipu.ports import AGENT_PORT
 from openipu.vipu.domain.batch import Batch, BatchResult
 from openipu.vipu.domain.errors import Code, RuleError, quoted
 from openipu.vipu.domain.model import (
+    IPUS_PER_MACHINE,
     Agent,
     Allocation,
     Certificate,
@@ -32,11 +33,14 @@ from openipu.vipu.domain.model import (
 from openipu.vipu.domain.service import DrainedPartition
 from openipu.vipu.domain.specs import AgentSpec, AllocationSpec, Outcome, PartitionSpec, Removal, UserSpec
 from openipu.vipu.domain.state import State
+from openipu.vipu.domain.validation import MAX_AGENTS_PER_CLUSTER
 from openipu.vipu.fleet import auto_add
 from openipu.vipu.fleet.status import AgentState, AgentStatus, DiscoveredAgent, QuarantinedShare
 
 # Message classes are built at run time, so a type checker sees Any.
 Message = Any
+
+MAX_IPUS = IPUS_PER_MACHINE * MAX_AGENTS_PER_CLUSTER  # of one partition
 
 # Open enums accept any number. Unknown numbers become values that the rules reject.
 _TOPOLOGIES = {0: Topology.MESH, 1: Topology.MESH, 2: Topology.TORUS}
@@ -57,8 +61,14 @@ _AGENT_STATES = {AgentState.UNKNOWN: 0, AgentState.UP: 1, AgentState.DOWN: 2}
 
 
 def partition_spec(message: Message) -> PartitionSpec:
-    """Return the spec in a ``CreatePartitionRequest`` or in a ``PartitionSpec`` of a batch."""
+    """Return the spec in a ``CreatePartitionRequest`` or in a ``PartitionSpec`` of a batch. Raises RuleError."""
     requirements = message.requirements
+    if len(requirements.ipus) > MAX_IPUS:  # a short request may list many empty ones
+        raise RuleError(
+            Code.INVALID_ARGUMENT,
+            f"Cannot create partition {quoted(requirements.id)}: it lists {len(requirements.ipus)} IPUs; at most "
+            f"{MAX_IPUS} are allowed.",
+        )
     return PartitionSpec(
         id=requirements.id,
         size=requirements.size,

@@ -21,6 +21,7 @@ from openipu.vipu.api.convert import Message
 from openipu.vipu.api.exchange import Exchanges
 from openipu.vipu.api.guard import RequestGuard
 from openipu.vipu.api.health import HEALTH, REFLECTION, Health, reflection_handler
+from openipu.vipu.api.methods import MAX_REQUEST
 from openipu.vipu.api.public import UserService, VersionService
 from openipu.vipu.api.tenant import TenantService
 from openipu.vipu.api.watch import Watches
@@ -31,9 +32,9 @@ from openipu.vipu.storage.writer import RecordWriter
 from openipu.vipu.tls.load import ServerCredentials
 
 # Bytes of a message. The largest batch of AdminService is one of 50,000 items; 64 racks take a tenth of it. An endpoint
-# without AdminService needs no more than ``methods`` allows for ordinary requests.
+# without AdminService has only ordinary requests.
 MAX_ADMIN_MESSAGE = 4 << 20
-MAX_USER_MESSAGE = 1 << 20
+MAX_USER_MESSAGE = MAX_REQUEST
 _MAX_REPLY = 64 << 20
 _HANDSHAKE_SECONDS = 10  # TLS handshake and HTTP/2 settings
 _MAINTENANCE_SECONDS = 1.0  # between searches for late clients

@@ -18,9 +18,9 @@ from openipu.vipu.domain.errors import Code, RuleError
 
 _log = structlog.get_logger("openipu.vipu.api.methods")
 
-# Bytes of an ordinary request; ``large_requests`` marks exceptions. A list of a thousand names takes a tenth
-# of it, and a decoded message takes many times its encoded size.
-_MAX_REQUEST = 1 << 20
+# Bytes of an ordinary request; ``large_requests`` marks exceptions. A list of 1024 names takes half of it. A decoded
+# message takes many times its encoded size: with 1 MiB, one user could occupy gigabytes and the processor for a minute.
+MAX_REQUEST = 128 << 10
 
 _READS = ("Get", "List", "Count", "Check", "Watch")  # prefixes of the names of read-only methods
 _REJECTED = (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED)
@@ -96,10 +96,10 @@ class Method:
 
     def read(self, data: bytes) -> Any:
         """Return a request. Raises RuleError and DecodeError."""
-        if self._bounded and len(data) > _MAX_REQUEST:
+        if self._bounded and len(data) > MAX_REQUEST:
             raise RuleError(
                 Code.RESOURCE_EXHAUSTED,
-                f"Cannot read the request of {self.path}: it has {len(data)} bytes; the limit is {_MAX_REQUEST}.",
+                f"Cannot read the request of {self.path}: it has {len(data)} bytes; the limit is {MAX_REQUEST}.",
             )
         return self.decode(data)
 

@@ -16,15 +16,16 @@ from openipu.vipu.domain.model import Agent, Allocation, Cluster, Kind, Partitio
 from openipu.vipu.domain.state import State
 from openipu.vipu.fleet.status import AgentState, AgentStatus
 
-MAX_IDS = 100  # of one request
+MAX_IDS = 100  # and kinds, of one request
 
 _UNKNOWN = AgentStatus(AgentState.UNKNOWN)
 
 
 def kinds(request: Message, served: frozenset[Kind]) -> frozenset[Kind]:
     """Return the kinds in a ``WatchRequest``; ``served`` are those of the service. Raises RuleError."""
-    if len(request.ids) > MAX_IDS:
-        raise _invalid(f"the request has {len(request.ids)} ids; at most {MAX_IDS} are allowed")
+    for name, items in (("ids", request.ids), ("kinds", request.kinds)):
+        if len(items) > MAX_IDS:
+            raise _invalid(f"the request has {len(items)} {name}; at most {MAX_IDS} are allowed")
     # No object has an invalid id, and a stream would keep a long one in memory.
     for id in filter(None, (request.allocation_id, *request.ids)):
         if not is_valid_id(id):
