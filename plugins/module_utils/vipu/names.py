@@ -36,8 +36,8 @@ class Names:
         return str(number) if number else ""
 
 
-# Graphcore's command line uses both btnc and BTNC.
-ROUTING = Names("IPU-Link routing", {"dnc": 1, "swnc": 2, "btnc": 3, "ringswnc": 4})
+# Graphcore's command line uses both btnc and BTNC, and public scripts both ringswnc and ring-swnc.
+ROUTING = Names("IPU-Link routing", {"dnc": 1, "swnc": 2, "btnc": 3, "ringswnc": 4}, also={"ring-swnc": 4})
 GW_ROUTING = Names("GW-Link routing", {"ring": 2, "swring": 3})
 # Reconfigurable partitions need "c2-compatible". The public API has no value of that name.
 SYNC_TYPE = Names(

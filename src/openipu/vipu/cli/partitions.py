@@ -51,6 +51,7 @@ def _wait_options(function: _F) -> _F:
 )
 @click.option(
     "--gcd-sync-replicas",
+    "--total-num-replicas",
     "num_replicas",
     type=_COUNT,
     help="Number of replicas that synchronise.  [default: one per GCD]",

@@ -135,6 +135,21 @@ def test_usage_errors(line: str, message: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "flags",
+    [
+        "--num-gcds 2 --gcd-sync-replicas 16 --routing ringswnc --sync-type pod-native",
+        "--gcds=2 --total-num-replicas=16 --routing ring-swnc --sync-type pod-native-default",
+    ],
+)
+def test_names_that_public_scripts_use(flags: str) -> None:
+    (create,) = (leaf for verb, noun, leaf in leaves(vipu) if (verb, noun) == ("create", "partition"))
+    fields = create.make_context("create partition", ["gcl128", "--size", "128", *flags.split()]).params
+    assert [fields[name] for name in ("num_gcds", "num_replicas", "routing", "sync_type")] == [
+        *(2, 16, "ringswnc", "pod-native")
+    ]
+
+
+@pytest.mark.parametrize(
     ("line", "instead"),
     [
         ("list agents", "vipu-admin list agents"),
