@@ -98,14 +98,7 @@ def discover_agents(session: Session, auto_add: bool, allow: str) -> None:
         return
     reply = session.call("admin", "ListDiscoveredAgents", admin.ListDiscoveredAgentsRequest())
     found = [objects.discovered(item) for item in reply.agents]
-    header: tuple[str, ...] = ("Host", "Port", "Network Interface", "Time Since Last Seen", "Agent Auto-Add ID")
-    rows: list[tuple[Any, ...]] = [
-        (each["host"], each["port"], each["interface"], f"{each['age']:.9f}s", each["auto_add_id"]) for each in found
-    ]
-    if any(each["conflict"] for each in found):
-        header = (*header, "Conflict")
-        rows = [(*row, each["conflict"] or "") for row, each in zip(rows, found, strict=True)]
-    session.show(found, output.table(header, rows, ruled=False))
+    session.show(found, discovered(found))
 
 
 @command("list", "ipu-attrs")
@@ -123,6 +116,18 @@ def list_ipu_attrs(session: Session, agents: tuple[str, ...] | None) -> None:
     ]
     header = ("Agent", "IPU", "Attribute", "Value")
     session.show(found, output.table(header, attribute_rows(found), ruled=False))
+
+
+def discovered(found: list[dict[str, Any]]) -> str:
+    """Return discovered agents as a table, with a column for conflicts if there are any."""
+    header: tuple[str, ...] = ("Host", "Port", "Network Interface", "Time Since Last Seen", "Agent Auto-Add ID")
+    rows: list[tuple[Any, ...]] = [
+        (each["host"], each["port"], each["interface"], f"{each['age']:.9f}s", each["auto_add_id"]) for each in found
+    ]
+    if any(each["conflict"] for each in found):
+        header = (*header, "Conflict")
+        rows = [(*row, each["conflict"] or "") for row, each in zip(rows, found, strict=True)]
+    return output.table(header, rows, ruled=False, closed=False)
 
 
 def full(item: dict[str, Any]) -> str:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Output forms: tables, blocks, result lines, JSON. No I/O.
 
-Cells are separated by `` | ``. A dashed rule follows the header and the last row. Leading cells are blank in
+Cells are separated by `` | ``. A dashed rule follows the header, and usually the last row. Leading cells are blank in
 the continuation lines of a row. Programs can parse tables by their header.
 """
 
@@ -14,14 +14,15 @@ from typing import Any
 Cell = str | int | Sequence[str]
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[Cell]], ruled: bool = True) -> str:
+def table(header: Sequence[str], rows: Iterable[Sequence[Cell]], ruled: bool = True, closed: bool = True) -> str:
     """Return a table. A cell that is a list takes one line per element.
 
-    ``ruled`` tables also have a rule before the header. Graphcore prints both forms, and scripts count
-    lines.
+    ``ruled`` tables also have a rule before the header, and ``closed`` ones a rule after the last row. Graphcore
+    prints all of these forms, and scripts count lines.
     """
     text = _tabulated(rows, header)
-    return text if ruled else text.partition("\n")[2]
+    text = text if ruled else text.partition("\n")[2]
+    return text if closed else text.rpartition("\n")[0]
 
 
 def block(pairs: Iterable[Sequence[Cell]]) -> str:

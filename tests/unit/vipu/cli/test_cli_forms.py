@@ -58,6 +58,26 @@ def test_a_table_without_a_rule_before_it() -> None:
     assert output.table(("A", "B"), [("x", "y")], ruled=False).splitlines() == ruled.splitlines()[1:]
 
 
+def test_a_table_without_a_rule_after_it() -> None:
+    ruled = output.table(("A", "B"), [("x", "y")]).splitlines()
+    assert output.table(("A", "B"), [("x", "y")], closed=False).splitlines() == ruled[:-1]
+
+
+def test_discovered_agents_in_the_form_of_the_guide() -> None:
+    """Graphcore's guide prints this block. Its addresses and ids are not public, and it lacks the first space."""
+    found = [
+        {"host": host, "port": port, "interface": "eno3", "age": age, "auto_add_id": f"{host}-{port}", "conflict": None}
+        for host, port, age in (("10.1.101.18", 8081, 2.154768458), ("10.1.101.9", 8080, 4.741639744))
+    ]
+    assert agents.discovered(found).splitlines() == [
+        " Host        | Port | Network Interface | Time Since Last Seen | Agent Auto-Add ID",
+        "-----------------------------------------------------------------------------------",
+        " 10.1.101.18 | 8081 | eno3              | 2.154768458s         | 10.1.101.18-8081",
+        " 10.1.101.9  | 8080 | eno3              | 4.741639744s         | 10.1.101.9-8080",
+    ]
+    assert len(agents.discovered([]).splitlines()) == 2
+
+
 def test_an_empty_table_has_a_header() -> None:
     assert output.table(("User", "Role"), []).splitlines() == [
         "-------------",
