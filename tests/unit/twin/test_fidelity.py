@@ -15,12 +15,14 @@ from openipu.vipu.cli import cluster_test_output
 from openipu.vipu.cli.admin import vipu_admin
 from openipu.vipu.domain.model import Operation, ReadyState
 from openipu.vipu.fleet.status import AgentState
+from openipu.vipu.server.main import main as vipu_server
 from tests import ROOT
 from tests.peers import test_anta, test_napalm
 
 PEERS = ROOT / "tests/peers"
 USER_API = ROOT / "proto/vipuuser.proto"
 PAGE = (ROOT / "docs/reference/fidelity.md").read_text()
+AUTODISCOVERY = {"-a", "--autodiscovery-listen-interfaces"}
 ORIGIN = re.compile(r"published|inferred|ours|derived|named after|observed")
 
 
@@ -112,9 +114,16 @@ def test_every_state_has_an_origin() -> None:
     assert {name for cells in rows(section("States")) for name in code(cells[0])} == states
 
 
-@pytest.mark.parametrize("heading", ["Command lines", "API", "States", "Rules"])
+def test_the_published_options_of_the_controller() -> None:
+    listed = code(next(rows(section("Options of the controller", start="| `--init`")))[0])
+    assert listed == {"--init", "--secure", "--tls-init", "--default-user-id", *AUTODISCOVERY}
+    assert listed <= {name for option in vipu_server.params for name in option.opts}
+
+
+@pytest.mark.parametrize("heading", ["Command lines", "Options of the controller", "API", "States", "Rules"])
 def test_every_row_names_its_origin(heading: str) -> None:
-    found = [cells for cells in rows(section(heading)) if cells[0] not in {"Command", "Method", "State", "Rule"}]
+    heads = {"Command", "Options of `vipu-server`", "Behaviour of `vipu-server`", "Method", "State", "Rule"}
+    found = [cells for cells in rows(section(heading)) if cells[0] not in heads]
     assert len(found) >= 6
     for cells in found:
         if not cells[0].startswith("Other parts"):
