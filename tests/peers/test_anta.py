@@ -8,22 +8,27 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 from openipu.twin.cables.switch_cabling import Neighbour
+from openipu.twin.devices.eos.cli import Cli
+from openipu.twin.devices.eos.config.grammar import CliError
 from tests import ROOT
 from tests.integration.eos_switches import ADDRESS, PASSWORD, USER, Cables, ServedSwitch, rack_of_switches
 
 pytestmark = pytest.mark.peers
 CLIENTS = Path(os.environ.get("OPENIPU_NETWORK_CLIENTS", ROOT / ".cache/network-clients"))
 CATALOG = ROOT / "tests/peers/anta_catalog.yml"
+Catalog = dict[str, list[dict[str, Any]]]  # module -> tests with their inputs
 # Tests with commands that the twin does not know: it rejects them, so an answer is never mistaken for a proof.
-REJECTED = {
+REJECTED: Catalog = {
     "anta.tests.hardware": [{"VerifyTransceiversTemperature": None}, {"VerifyPCIeErrors": {"thresholds": {}}}],
     "anta.tests.logging": [{"VerifyLoggingErrors": None}],
     "anta.tests.software": [{"VerifyTerminAttrVersion": {"versions": ["v1.19.3"]}}],
@@ -31,6 +36,20 @@ REJECTED = {
     "anta.tests.system": [{"VerifyReloadCause": None}, {"VerifyCoredump": None}],
     "anta.tests.interfaces": [{"VerifyStormControlDrops": None}],
 }
+# Tests whose commands the twin knows, for a function that it does not have: the result is that of a real switch.
+OTHER: Catalog = {
+    "anta.tests.advisories.sa_159": [{"SA159": None}],
+    "anta.tests.interfaces": [{"VerifyIPProxyARP": {"interfaces": ["Management1"]}}],
+    "anta.tests.security": [{"VerifyAPIHttpsSSL": {"profile": "pod"}}],
+    "anta.tests.snmp": [{"VerifySnmpPDUCounters": None}],
+    "anta.tests.vxlan": [
+        {"VerifyVxlan1Interface": None},
+        {"VerifyVxlan1ConnSettings": {"source_interface": "Loopback1", "udp_port": 4789}},
+        {"VerifyVxlan1VVTEPIPAddresses": {"ipv4_address": "10.0.0.1"}},
+    ],
+}
+# Values of templates; those of commands that the twin rejects in any case do not matter.
+VALUES = {"vlan": "11", "vrf": "default", "command": "dir flash:"}
 CONFIG = [
     "vlan 11",
     "interface Et7/1",
@@ -44,9 +63,13 @@ CONFIG = [
     "snmp-server location here",
     "snmp-server contact me",
     "snmp-server community public ro",
+    "snmp-server host 10.0.0.9 version 2c public",
+    "snmp-server local-interface Management1",
     "logging host 10.0.0.9",
+    "logging source-interface Management1",
     "ip name-server 10.0.0.8",
     {"cmd": "banner login", "input": "For users of the POD"},
+    {"cmd": "banner motd", "input": "Maintenance on Monday"},
 ]
 
 
@@ -83,9 +106,14 @@ def run(switch: ServedSwitch, folder: Path, catalog: Path) -> dict[str, tuple[st
     return {each["test"]: (each["result"], " ".join(each["messages"])) for each in found}
 
 
+def names(catalog: Catalog) -> list[str]:
+    """Return the names of all tests of a catalogue."""
+    return [name for tests in catalog.values() for each in tests for name in each]
+
+
 def test_all_tests_for_a_leaf_of_layer_2_pass(switch: ServedSwitch, tmp_path: Path) -> None:
     found = run(switch, tmp_path, CATALOG)
-    listed = [name for tests in yaml.safe_load(CATALOG.read_text()).values() for each in tests for name in each]
+    listed = names(yaml.safe_load(CATALOG.read_text()))
     assert sorted(found) == sorted(listed)
     assert {name: each for name, each in found.items() if each[0] != "success"} == {}
 
@@ -109,3 +137,39 @@ def test_other_tests_are_rejected(switch: ServedSwitch, tmp_path: Path) -> None:
     assert len(found) == sum(map(len, REJECTED.values()))
     assert {result for result, _ in found.values()} == {"error"}, found
     assert all("Invalid input" in messages for _, messages in found.values()), found
+
+
+def test_functions_that_a_leaf_does_not_have(switch: ServedSwitch, tmp_path: Path) -> None:
+    catalog = tmp_path / "other.yml"
+    catalog.write_text(yaml.safe_dump(OTHER))
+    results = {name: result for name, (result, _) in run(switch, tmp_path, catalog).items()}
+    assert results == {name: "skipped" if "Vxlan1" in name else "failure" for name in names(OTHER)}
+
+
+def test_a_command_of_each_remaining_test_is_rejected(switch: ServedSwitch) -> None:
+    """The page lists the tests that pass and those of OTHER. This test makes both lists complete."""
+    script = ROOT / "tests/peers/anta_commands.py"
+    completed = subprocess.run([CLIENTS / "bin/python", script], capture_output=True, text=True, timeout=120)
+    assert completed.returncode == 0, completed.stderr
+    commands = json.loads(completed.stdout)
+    listed = {*names(yaml.safe_load(CATALOG.read_text())), *names(OTHER)}
+    assert listed < commands.keys() and len(commands) > 200
+    assert set(names(REJECTED)) < commands.keys() - listed
+    cli = Cli(switch.switch, USER)
+    cli.run("enable")
+    accepted = {
+        test: found
+        for test, found in commands.items()
+        if test not in listed and not any(is_rejected(cli, command) for command in found)
+    }
+    assert accepted == {}
+
+
+def is_rejected(cli: Cli, template: str) -> bool:
+    """Return whether the twin does not know a command."""
+    command = re.sub(r"{(\w+)}", lambda name: VALUES.get(name[1], "1"), template)
+    try:
+        cli.run(command)
+    except CliError as error:
+        return error.code == 1002
+    return False

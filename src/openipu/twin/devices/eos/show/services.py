@@ -3,11 +3,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 from openipu.twin.devices.eos.commands import Commands, Output, table
+from openipu.twin.devices.eos.show.addresses import addresses
 from openipu.twin.devices.eos.show.context import ShowContext
 from openipu.twin.devices.eos.switch import Switch
 
 COMMANDS = Commands[ShowContext]()
+_SNMP_COUNTERS = (
+    *("inVersionErrs", "inBadCommunityNames", "inBadCommunityUses", "inParseErrs"),
+    *("inGetPdus", "inGetNextPdus", "inSetPdus"),
+    *("outTooBigErrs", "outNoSuchNameErrs", "outBadValueErrs", "outGeneralErrs"),
+    *("outGetResponsePdus", "outTrapPdus"),
+)
 
 
 def _ntp_servers(switch: Switch) -> list[str]:
@@ -58,13 +68,30 @@ def _ntp_associations(context: ShowContext, _: tuple[str, ...]) -> Output:
 
 @COMMANDS.add("show logging")
 def _logging(context: ShowContext, _: tuple[str, ...]) -> Output:
-    hosts = [line.split() for line in context.switch.running.root.all("logging", "host")]
-    state = "disabled" if context.switch.running.root.get("logging", "on") else "enabled"
+    root = context.switch.running.root
+    state = "disabled" if root.get("logging", "on") else "enabled"
     lines = [f"Syslog logging: {state}"]
-    lines += [
-        f"    Logging to '{words[2]}' port {words[3] if words[3:4] else 514} in VRF default via udp" for words in hosts
-    ]
+    for vrf, words in _of_vrfs(root.all("logging")):
+        match words:
+            case ["source-interface", name]:
+                lines += [
+                    f"    Logging source-interface '{name}', IP Address {item['primaryIp']['address']} in VRF {vrf}"
+                    for one in context.switch.forwarding.interfaces.values()
+                    if one.name == name
+                    for item in addresses(one)
+                ]
+            case ["host", host, *options]:
+                port = options[0] if options[:1] and options[0].isdigit() else 514
+                protocol = "tcp" if "tcp" in options else "udp"
+                lines.append(f"    Logging to '{host}' port {port} in VRF {vrf} via {protocol}")
     return Output("\n".join(lines))
+
+
+def _of_vrfs(lines: list[str]) -> Iterator[tuple[str, list[str]]]:
+    """Yield VRF and words of each line, without its first word and without ``vrf NAME``."""
+    for line in lines:
+        words = line.split()[1:]
+        yield (words[1], words[2:]) if words[:1] == ["vrf"] else ("default", words)
 
 
 @COMMANDS.add("show snmp", privileged=False)
@@ -72,18 +99,33 @@ def _snmp(context: ShowContext, _: tuple[str, ...]) -> Output:
     root = context.switch.running.root
     location, contact = root.value("snmp-server", "location") or "", root.value("snmp-server", "contact") or ""
     enabled = bool(root.all("snmp-server", "community") or root.all("snmp-server", "user"))
+    hosts = {words[2]: _trap_host(words[3:]) for words in (line.split() for line in root.all("snmp-server", "host"))}
+    names = ("local-interface", "source-interface")
+    sources = {vrf: words[1] for vrf, words in _of_vrfs(root.all("snmp-server")) if words[0] in names}
     text = f"Chassis: {context.switch.hardware.serial}\nContact: {contact}\nLocation: {location}\n"
+    text += f"SNMP logging: {'en' if hosts else 'dis'}abled\n"
+    text += "".join(f"    Logging to {host}.{each['port']}\n" for host, each in hosts.items())
     text += f"SNMP agent {'en' if enabled else 'dis'}abled"
     return Output(
         text,
         {
             "enabled": enabled,
+            # The twin serves no SNMP on switches, so nothing is counted.
+            "counters": dict.fromkeys(_SNMP_COUNTERS, 0),
+            "logging": {"loggingEnabled": bool(hosts), "hosts": hosts},
+            "srcIntf": {"sourceInterfaces": sources},
             "vrfs": {"snmpVrfs": ["default"] if enabled else []},
             "chassisId": context.switch.hardware.serial,
             "location": {"location": location},
             "contact": {"contact": contact},
         },
     )
+
+
+def _trap_host(options: list[str]) -> dict[str, Any]:
+    """Return the JSON form of a host that receives traps."""
+    port, vrf = (options[options.index(word) + 1] if word in options else "" for word in ("udp-port", "vrf"))
+    return {"port": int(port or 162), "vrf": vrf}
 
 
 @COMMANDS.add("show snmp location", "show snmp v2-mib location", privileged=False)
@@ -118,6 +160,7 @@ def _http_commands(context: ShowContext, _: tuple[str, ...]) -> Output:
     service = context.switch.running.root.block("management", "api", "http-commands")
     lines = service.all("protocol") if service else []
     enabled = service is not None and service.get("shutdown") == "no shutdown"
+    profile = service.value("protocol", "https", "ssl", "profile") if service else ""
     https = not any(line.startswith("no protocol https") for line in lines)
     http = any(line.startswith("protocol http") and not line.startswith("protocol https") for line in lines)
     word = {True: "running", False: "shutdown"}
@@ -138,5 +181,7 @@ def _http_commands(context: ShowContext, _: tuple[str, ...]) -> Output:
             "httpServer": {"configured": http, "running": http and enabled, "port": 80},
             "localHttpServer": {"configured": False, "running": False, "port": 8080},
             "unixSocketServer": {"configured": False, "running": False},
+            # No profile is valid, because the twin has no command that defines one.
+            **({"sslProfile": {"name": profile, "configured": True, "state": "invalid"}} if profile else {}),
         },
     )
