@@ -49,6 +49,18 @@ REJECTED: tuple[Call, ...] = (
     ("get_optics", {}),
     ("get_route_to", {"destination": "10.0.0.0/8"}),
     ("ping", {"destination": "10.1.3.9"}),
+    ("traceroute", {"destination": "10.1.3.9"}),
+)
+# Methods of the life of a change.
+LIFE = (
+    "load_merge_candidate",
+    "load_replace_candidate",
+    "compare_config",
+    "commit_config",
+    "has_pending_commit",
+    "confirm_commit",
+    "discard_config",
+    "rollback",
 )
 
 
@@ -122,6 +134,23 @@ def test_getters(switch: ServedSwitch) -> None:
     assert found["get_bgp_config"] == {}
 
 
+def test_the_lists_have_all_methods_of_the_driver() -> None:
+    script = (
+        "from napalm.eos.eos import EOSDriver; print(*(n for n, each in vars(EOSDriver).items() if callable(each)))"
+    )
+    done = subprocess.run([CLIENTS / "bin/python", "-c", script], capture_output=True, text=True, timeout=120)
+    methods = {*GETTERS, *LIFE, *(name for name, _ in REJECTED), "get_config", "cli"}
+    found = {name for name in done.stdout.split() if not name.startswith("_")}
+    assert found - {"open", "close"} == methods, done
+
+
+def test_commands_of_the_command_line(switch: ServedSwitch) -> None:
+    (found,) = results(switch, ("cli", {"commands": ["show hostname"]}))
+    assert found["show hostname"].startswith("Hostname: tor1")
+    (rejected,) = outcomes(switch, ("cli", {"commands": ["show ip bgp"]}))
+    assert rejected["error"].startswith("CommandErrorException: ") and "Invalid command" in rejected["error"]
+
+
 def test_getters_of_a_router_are_rejected(switch: ServedSwitch) -> None:
     for each in outcomes(switch, *REJECTED):
         assert "invalid command" in each.get("error", ""), each
@@ -149,6 +178,14 @@ def test_a_merged_change_is_compared_committed_and_rolled_back(switch: ServedSwi
     assert switch.config() != before and switch.saved() == switch.config()
     results(switch, ("rollback", {}))
     assert switch.config() == before and switch.saved() == before
+
+
+def test_a_change_is_discarded(switch: ServedSwitch) -> None:
+    before = switch.config()
+    merge: Call = ("load_merge_candidate", {"config": "hostname tor9"})
+    _, diff, _, left = results(switch, merge, ("compare_config", {}), ("discard_config", {}), ("compare_config", {}))
+    assert "+hostname tor9" in diff and left == ""
+    assert switch.config() == before and "pending" not in switch.sessions().values()
 
 
 def test_a_whole_configuration_is_replaced(switch: ServedSwitch) -> None:

@@ -70,8 +70,11 @@ def test_the_methods_of_napalm() -> None:
     assert code(section("NAPALM", start="* `get_facts`", end="`get_arp_table` is always")) == {
         *test_napalm.GETTERS,
         "get_config",
+        "cli",
     }
-    assert code(section("NAPALM", start="Rejected:")) == {name for name, _arguments in test_napalm.REJECTED}
+    assert code(section("NAPALM", start="Rejected:", end="The driver for EOS")) == {
+        name for name, _arguments in test_napalm.REJECTED
+    }
 
 
 def test_the_tests_of_anta() -> None:
