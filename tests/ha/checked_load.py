@@ -6,12 +6,14 @@ from __future__ import annotations
 import random
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import grpc
 
 from openipu.shared.vipu.contract import virmgrpc
+from tests.ha.linearizability import Action, Call, Result, linearizable
 from tests.integration.faults.create_remove_load import WriterRecord
 
 CALL_SECONDS = 5.0
@@ -22,6 +24,13 @@ _UNKNOWN = (
     grpc.StatusCode.FAILED_PRECONDITION,
     grpc.StatusCode.CANCELLED,  # by a controller that stops
 )
+_ACTIONS = {"CreatePartition": Action.CREATE, "RemovePartition": Action.REMOVE}
+_CERTAIN = {  # rejections that show whether the partition exists
+    (Action.CREATE, grpc.StatusCode.ALREADY_EXISTS): Result.PRESENT,
+    (Action.REMOVE, grpc.StatusCode.NOT_FOUND): Result.ABSENT,
+    (Action.READ, grpc.StatusCode.NOT_FOUND): Result.ABSENT,
+}
+_RECENT = 200  # ids that clients of others read
 _REFUSED = ("does not lead", "no controller leads", "Connection refused")  # calls that changed nothing
 
 
@@ -37,9 +46,10 @@ class Client(threading.Thread):
     addresses: Sequence[str]
     seed: int
     stopping: threading.Event
+    ids: list[str]  # of all clients, in the order of their first call
     record: WriterRecord = field(default_factory=WriterRecord)
     acknowledged_at: list[float] = field(default_factory=list)  # monotonic times
-    stale_reads: list[str] = field(default_factory=list)
+    calls: list[tuple[str, Call]] = field(default_factory=list)  # with the id
 
     def __post_init__(self) -> None:
         super().__init__(name=f"client-{self.number}", daemon=True)
@@ -60,6 +70,7 @@ class Client(threading.Thread):
                 self._remove(self._random.choice(list(self.record.present)))
             else:
                 self._create()
+            self._read(self._random.choice(self.ids[-_RECENT:]))
         for channel in self._channels:
             channel.close()
 
@@ -67,6 +78,7 @@ class Client(threading.Thread):
         self._created += 1
         id, size = f"w{self.number}-{self._created}", self._random.choice((1, 1, 2, 4))
         requirements = virmgrpc.PartitionRequirements(id=id, size=size, allocation_id="a1")
+        self.ids.append(id)
         done = self._change("CreatePartition", virmgrpc.CreatePartitionRequest(requirements=requirements), id, size)
         if done:
             self.record.present[id] = size
@@ -87,18 +99,23 @@ class Client(threading.Thread):
 
     def _change(self, method: str, request: object, id: str, size: int) -> bool:
         """Return whether the change was acknowledged."""
+        action = _ACTIONS[method]
         while not self.stopping.is_set():
+            start = time.monotonic()
             try:
                 getattr(self._stubs[self._target], method)(request, timeout=CALL_SECONDS)
             except grpc.RpcError as error:
                 code, details = error.code(), error.details() or ""
                 if code is grpc.StatusCode.RESOURCE_EXHAUSTED and method == "CreatePartition":
                     return False  # the rack is full
+                refused = code is grpc.StatusCode.UNAVAILABLE and any(text in details for text in _REFUSED)
+                if not refused:
+                    self._record(id, action, _CERTAIN.get((action, code), Result.UNKNOWN), start)
                 if code is grpc.StatusCode.NOT_FOUND and id in self._left:
                     self._left.remove(id)
                     return False
                 self._target = (self._target + 1) % len(self.addresses)
-                if code is grpc.StatusCode.UNAVAILABLE and any(text in details for text in _REFUSED):
+                if refused:
                     self.stopping.wait(_PAUSE)
                     continue
                 # FAILED_PRECONDITION: a machine does not respond to the new leader yet.
@@ -109,20 +126,28 @@ class Client(threading.Thread):
                     self._left.append(id)
                 self.record.present.pop(id, None)
                 return False
+            self._record(id, action, Result.DONE, start)
             self.record.acknowledged += 1
             self.acknowledged_at.append(time.monotonic())
             return True
         return False
 
     def _read(self, id: str) -> None:
-        """Read what was just acknowledged, from any controller that answers: it must be there."""
+        """Read a partition from any controller, also one that has lost the leadership and does not know that."""
         request = virmgrpc.GetPartitionStatusRequest(partition_id=id)
-        stub = self._random.choice(self._stubs)
+        stub, start = self._random.choice(self._stubs), time.monotonic()
         try:
             stub.GetPartitionStatus(request, timeout=CALL_SECONDS)
         except grpc.RpcError as error:
-            if error.code() is grpc.StatusCode.NOT_FOUND:
-                self.stale_reads.append(f"{id} was acknowledged and then not found")
+            if result := _CERTAIN.get((Action.READ, error.code())):
+                self._record(id, Action.READ, result, start)
+        else:
+            self._record(id, Action.READ, Result.PRESENT, start)
+
+    def _record(self, id: str, action: Action, result: Result, start: float) -> None:
+        """Add a call that ends now to the history. A result that is not known stays open-ended."""
+        end = () if result is Result.UNKNOWN else (time.monotonic(),)
+        self.calls.append((id, Call(action, result, start, *end)))
 
 
 _OPTIONS = (
@@ -138,7 +163,10 @@ class CheckedLoad:
 
     def __init__(self, addresses: Sequence[str], clients: int, seed: int) -> None:
         self._stopping = threading.Event()
-        self.clients = [Client(number, addresses, seed * 1000 + number, self._stopping) for number in range(clients)]
+        ids: list[str] = []
+        self.clients = [
+            Client(number, addresses, seed * 1000 + number, self._stopping, ids) for number in range(clients)
+        ]
         for client in self.clients:
             client.start()
 
@@ -166,6 +194,22 @@ class CheckedLoad:
     def faults(self, found: dict[str, int]) -> list[str]:
         """Return the contradictions between the list of the leader and all acknowledgements."""
         faults = [fault for client in self.clients for fault in client.record.faults(found)]
-        faults += [fault for client in self.clients for fault in client.stale_reads]
+        faults += self.violations()
         known = {id for client in self.clients for id in (*client.record.present, *client.record.in_doubt)}
         return faults + [f"{id} was never created" for id in found.keys() - known]
+
+    def histories(self) -> dict[str, list[Call]]:
+        """Return the calls of all clients by partition, in the order of their starts."""
+        found: dict[str, list[Call]] = defaultdict(list)
+        for client in self.clients:
+            for id, call in client.calls:
+                found[id].append(call)
+        return {id: sorted(calls, key=lambda call: call.start) for id, calls in found.items()}
+
+    def violations(self) -> list[str]:
+        """Return the histories of single partitions that no order of the calls explains."""
+        return [
+            f"{id} has no linearizable history: {'; '.join(map(str, calls))}"
+            for id, calls in self.histories().items()
+            if not linearizable(calls)
+        ]
