@@ -30,7 +30,7 @@ _CERTAIN = {  # rejections that show whether the partition exists
     (Action.REMOVE, grpc.StatusCode.NOT_FOUND): Result.ABSENT,
     (Action.READ, grpc.StatusCode.NOT_FOUND): Result.ABSENT,
 }
-_RECENT = 200  # ids that clients of others read
+_RECENT = 100  # ids that other clients read
 _REFUSED = ("does not lead", "no controller leads", "Connection refused")  # calls that changed nothing
 
 
@@ -133,9 +133,10 @@ class Client(threading.Thread):
         return False
 
     def _read(self, id: str) -> None:
-        """Read a partition from any controller, also one that has lost the leadership and does not know that."""
+        """Read a partition from the leader, or from any controller, as one may not know that it no longer leads."""
         request = virmgrpc.GetPartitionStatusRequest(partition_id=id)
-        stub, start = self._random.choice(self._stubs), time.monotonic()
+        stub = self._stubs[self._target] if self._random.random() < 0.5 else self._random.choice(self._stubs)
+        start = time.monotonic()
         try:
             stub.GetPartitionStatus(request, timeout=CALL_SECONDS)
         except grpc.RpcError as error:

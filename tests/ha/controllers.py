@@ -19,7 +19,7 @@ from tests.integration.vipu_servers import environment, run
 from tests.ports import free_port
 from tests.waiting import until
 
-SERVER, UNFENCED = "openipu.vipu.server.main", "tests.ha.unfenced"
+SERVER, UNFENCED, SHIFTED = "openipu.vipu.server.main", "tests.ha.unfenced", "tests.ha.shifted_clock"
 START_SECONDS = 90.0  # of processes on a busy machine
 
 
@@ -60,6 +60,7 @@ class Controller:
         url = "etcd://" + ",".join(f"127.0.0.1:{port}" for port in self.relay.ports) + prefix
         self._command = [sys.executable, "-m", module, "--port", str(self.port), "--store", url, *options]
         self.log = folder / f"{name}.log"
+        self._clock = folder / f"{name}.clock"  # of tests.ha.shifted_clock
         self.process: subprocess.Popen[bytes] | None = None
         self.paused = False
 
@@ -69,7 +70,15 @@ class Controller:
 
     def start(self) -> None:
         with self.log.open("ab") as log:
-            self.process = subprocess.Popen(self._command, stdout=log, stderr=log, env=environment())
+            self.process = subprocess.Popen(
+                self._command, stdout=log, stderr=log, env=environment() | {"OPENIPU_HA_CLOCK": str(self._clock)}
+            )
+
+    def shift_clock(self, seconds: float) -> None:
+        """Set the distance of the wall clock from the true one. Only the program ``SHIFTED`` uses it."""
+        complete = self._clock.with_suffix(".new")
+        complete.write_text(str(seconds))
+        complete.replace(self._clock)
 
     def kill(self) -> None:
         if self.process is not None:

@@ -7,77 +7,147 @@ import random
 import signal
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from tests.ha.controllers import Controllers
+from tests.ha.disks import SlowFlushes, SmallDisk, can_delay_flushes
 from tests.ha.etcd_nodes import EtcdCluster
+from tests.waiting import until
 
-Repair = Callable[[], None]
+_DAY = 86_400
+_QUORUM_SECONDS = 4.0  # without a quorum: longer than the lease
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One fault. ``quorum``: etcd cannot write until the repair."""
+
+    kind: str
+    place: str
+    repair: Callable[[], object]
+    quorum: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.place}"
 
 
 class Faults:
     """Source of faults. ``seed`` decides their kinds and places."""
 
-    def __init__(self, controllers: Controllers, etcd: EtcdCluster, seed: int) -> None:
+    def __init__(self, controllers: Controllers, etcd: EtcdCluster, disk: SmallDisk | None, seed: int) -> None:
+        """``disk``: that of the first node of etcd, None without the right to fill one."""
         self._controllers = controllers
         self._etcd = etcd
+        self._disk = disk
         self._random = random.Random(seed)
-        # Every kind once before any kind twice.
-        self._kinds: list[Callable[[], tuple[str, Repair]]] = []
+        self.kinds: list[Callable[[], Fault]] = [
+            self._kill_leader,
+            self._pause_leader,
+            self._cut_leader,
+            self._kill_node,
+            self._pause_node,
+            self._kill_follower,
+            self._stop_leader,
+            self._shift_clocks,
+            self._lose_quorum,
+        ]
+        if disk is not None:
+            self.kinds.append(self._fill_disk)
+        if can_delay_flushes():
+            self.kinds.append(self._slow_disk)
+        self._next: list[Callable[[], Fault]] = []  # every kind once before any kind twice
 
-    def make(self) -> tuple[str, Repair]:
-        """Make a fault. Return its description, and the function that ends it."""
-        if not self._kinds:
-            self._kinds = [
-                self._kill_leader,
-                self._pause_leader,
-                self._cut_leader,
-                self._kill_node,
-                self._pause_node,
-                self._kill_follower,
-                self._stop_leader,
-            ]
-            self._random.shuffle(self._kinds)
-        return self._kinds.pop()()
+    def make(self) -> Fault:
+        """Make a fault."""
+        if not self._next:
+            self._next = self.kinds.copy()
+            self._random.shuffle(self._next)
+        return self._next.pop()()
 
-    def seconds(self) -> float:
-        """Return how long the fault lasts after the service is back."""
-        return self._random.uniform(0.2, 1.0)
+    def seconds(self, fault: Fault) -> float:
+        """Return how long a fault lasts after the service is back, or without service."""
+        return self._random.uniform(0.2, 1.0) + (_QUORUM_SECONDS if fault.quorum else 0)
 
-    def _kill_leader(self) -> tuple[str, Repair]:
+    def _kill_leader(self) -> Fault:
         leader = self._controllers.wait_leader()
         leader.kill()
-        return f"kill -9 of the leader {leader.name}", leader.start
+        return Fault("kill -9 of the leader", leader.name, leader.start)
 
-    def _stop_leader(self) -> tuple[str, Repair]:
+    def _stop_leader(self) -> Fault:
         leader = self._controllers.wait_leader()
         leader.stop()
-        return f"stop of the leader {leader.name}", leader.start
+        return Fault("stop of the leader", leader.name, leader.start)
 
-    def _pause_leader(self) -> tuple[str, Repair]:
+    def _pause_leader(self) -> Fault:
         leader = self._controllers.wait_leader()
         leader.pause()
-        return f"SIGSTOP of the leader {leader.name}", leader.resume
+        return Fault("SIGSTOP of the leader", leader.name, leader.resume)
 
-    def _cut_leader(self) -> tuple[str, Repair]:
+    def _cut_leader(self) -> Fault:
         leader = self._controllers.wait_leader()
         leader.relay.cut()
-        return f"network of the leader {leader.name} to etcd", leader.relay.heal
+        return Fault("network to etcd of the leader", leader.name, leader.relay.heal)
 
-    def _kill_follower(self) -> tuple[str, Repair]:
+    def _kill_follower(self) -> Fault:
         leader = self._controllers.wait_leader()
         follower = self._random.choice([each for each in self._controllers.all if each is not leader])
         follower.kill()
-        return f"kill -9 of the follower {follower.name}", follower.start
+        return Fault("kill -9 of the follower", follower.name, follower.start)
 
-    def _kill_node(self) -> tuple[str, Repair]:
+    def _shift_clocks(self) -> Fault:
+        """Change all clocks, and let another controller lead, whose epoch depends on its clock."""
+        leader, everyone = self._controllers.wait_leader(), self._controllers.all
+        seconds = [self._random.randint(-_DAY, _DAY) for _ in everyone]
+        for controller, each in zip(everyone, seconds, strict=True):
+            controller.shift_clock(each)
+        leader.kill()
+
+        def repair() -> None:
+            for controller in everyone:
+                controller.shift_clock(0)
+            leader.start()
+
+        return Fault("kill -9 of the leader after clock jumps by", f"{', '.join(map(str, seconds))} s", repair)
+
+    def _kill_node(self) -> Fault:
         node = self._random.choice(self._etcd.nodes)
         node.kill()
-        return f"kill -9 of etcd {node.name}", lambda: self._etcd.start(node)
+        return Fault("kill -9 of etcd", node.name, lambda: self._etcd.start(node))
 
-    def _pause_node(self) -> tuple[str, Repair]:
+    def _pause_node(self) -> Fault:
         node = self._random.choice(self._etcd.nodes)
         node.signal(signal.SIGSTOP)
-        return f"SIGSTOP of etcd {node.name}", lambda: node.signal(signal.SIGCONT)
+        return Fault("SIGSTOP of etcd", node.name, lambda: node.signal(signal.SIGCONT))
+
+    def _lose_quorum(self) -> Fault:
+        nodes = self._random.sample(self._etcd.nodes, 2)
+        for node in nodes:
+            node.signal(signal.SIGSTOP)
+
+        def repair() -> None:
+            for node in nodes:
+                node.signal(signal.SIGCONT)
+
+        return Fault("SIGSTOP of etcd, quorum lost,", " and ".join(node.name for node in nodes), repair, quorum=True)
+
+    def _fill_disk(self) -> Fault:
+        assert self._disk is not None
+        disk, node = self._disk, self._etcd.nodes[0]
+        disk.fill()
+        until(lambda: node.process is not None and node.process.poll() is not None, 60, "etcd stops without space")
+
+        def repair() -> None:
+            disk.empty()
+            node.kill()
+            self._etcd.start(node)
+
+        return Fault("full disk of etcd", node.name, repair)
+
+    def _slow_disk(self) -> Fault:
+        node, seconds = self._random.choice(self._etcd.nodes), self._random.uniform(0.1, 0.4)
+        assert node.process is not None
+        slow = SlowFlushes(node.process.pid, seconds)
+        return Fault("slow disk of etcd", f"{node.name}, {seconds:.1f} s for each flush", slow.end)
 
 
 def pause(seconds: float) -> None:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import re
 import statistics
 import time
 from collections import Counter
@@ -20,9 +19,10 @@ from openipu.vipu.storage.etcd import content, keys
 from openipu.vipu.storage.interface import StoreError
 from tests.ha import audit
 from tests.ha.checked_load import CheckedLoad
-from tests.ha.controllers import SERVER, START_SECONDS, UNFENCED, Controllers, listed, put_rack
+from tests.ha.controllers import SHIFTED, START_SECONDS, UNFENCED, Controllers, listed, put_rack
+from tests.ha.disks import SmallDisk, small_disk
 from tests.ha.etcd_nodes import EtcdCluster
-from tests.ha.faults import Faults, pause
+from tests.ha.faults import Fault, Faults, pause
 from tests.integration.agents.agents_support import RackProcess
 from tests.waiting import until
 
@@ -32,6 +32,21 @@ CLIENTS = int(os.environ.get("HA_CLIENTS", "64"))
 SEED = "OPENIPU_HA_SEED"  # environment variable
 
 Start = Callable[[str], Controllers]
+
+
+@pytest.fixture(scope="module")
+def disk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallDisk | None]:
+    """Disk of the first node of etcd."""
+    with small_disk(tmp_path_factory.mktemp("etcd") / "n0") as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def etcd(disk: SmallDisk | None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdCluster]:
+    """Cluster of these tests only, whose first node has a disk of its own."""
+    cluster = EtcdCluster(disk.folder.parent if disk else tmp_path_factory.mktemp("etcd"))
+    yield cluster
+    cluster.stop()
 
 
 @pytest.fixture
@@ -102,40 +117,58 @@ def check(controllers: Controllers, load: CheckedLoad, rack: RackProcess, url: s
     return faults
 
 
-def test_random_faults_lose_nothing(start: Start, rack: RackProcess, etcd: EtcdCluster, url: str) -> None:
+def make(faults: Faults, load: CheckedLoad, logs: Callable[[], str]) -> tuple[Fault, float]:
+    """Make and repair a fault. Return it with the seconds without a write.
+
+    They begin with the fault. When it stops etcd, they begin with its repair.
+    """
+    since, before = time.monotonic(), load.acknowledged
+    fault = faults.make()
+    if fault.quorum:
+        pause(faults.seconds(fault))
+        fault.repair()
+        since, before = time.monotonic(), load.acknowledged
+    try:
+        until(lambda: load.acknowledged > before + CLIENTS, 90, f"writes after {fault}")
+    except AssertionError as error:
+        pytest.fail(f"{error}\n{logs()}")
+    outage = load.outage(since)
+    if not fault.quorum:
+        pause(faults.seconds(fault))
+        fault.repair()
+    print(f"{outage:5.1f} s without a write, load {os.getloadavg()[0]:.1f}: {fault}")
+    return fault, outage
+
+
+def test_random_faults_lose_nothing(
+    start: Start, rack: RackProcess, etcd: EtcdCluster, disk: SmallDisk | None, url: str
+) -> None:
     seed = random_seed()
     print(f"{SEED}={seed}")
     began = audit.revision(keys.parse(url))
-    controllers = start(SERVER)
+    controllers = start(SHIFTED)
     load = CheckedLoad(controllers.addresses, CLIENTS, seed)
-    faults, outages, deadline = Faults(controllers, etcd, seed), [], time.monotonic() + SECONDS
+    faults, deadline = Faults(controllers, etcd, disk, seed), time.monotonic() + SECONDS
+    outages: list[tuple[Fault, float]] = []
     try:
         until(lambda: load.acknowledged >= 20, 60, "the load runs")
         while len(outages) < FAULTS and time.monotonic() < deadline:
-            at, before = time.monotonic(), load.acknowledged
-            what, repair = faults.make()
-            try:
-                until(lambda before=before: load.acknowledged > before + CLIENTS, 90, f"writes after {what}")
-            except AssertionError as error:
-                pytest.fail(f"{error}\n{controllers.logs()}")
-            outage = load.outage(at)
-            pause(faults.seconds())
-            repair()
-            outages.append((outage, what))
-            print(f"{outage:5.1f} s without a write, load {os.getloadavg()[0]:.1f}: {what}")
+            outages.append(make(faults, load, controllers.logs))
             until(lambda: all(each.leads() or each.follows() for each in controllers.all), START_SECONDS, "all respond")
             etcd.wait()
     finally:
         load.stop()
     wrong = check(controllers, load, rack, url, began)
-    times = [outage for outage, _ in outages]
+    times = [seconds for fault, seconds in outages if not fault.quorum]
+    histories = load.histories().values()
     print(
-        f"{len(times)} faults, {load.acknowledged} acknowledged changes; seconds without a write: median "
-        f"{statistics.median(times):.1f}, worst {max(times):.1f}; linearizable histories of {len(load.histories())} "
-        f"partitions with {sum(map(len, load.histories().values()))} calls"
+        f"{len(outages)} faults, {load.acknowledged} acknowledged changes; seconds without a write: median "
+        f"{statistics.median(times):.1f}, worst {max(times):.1f}, after losses of the quorum "
+        f"{max((seconds for fault, seconds in outages if fault.quorum), default=0):.1f}; linearizable histories of "
+        f"{len(histories)} partitions with {sum(map(len, histories))} calls"
     )
     assert not wrong, wrong[:10]
-    assert len({re.sub(r"[cn][0-9]$", "", what) for _, what in outages}) >= min(len(outages), 7)
+    assert len({fault.kind for fault, _ in outages}) >= min(len(outages), len(faults.kinds))
 
 
 def test_the_checker_notices_that_fencing_is_off(start: Start, rack: RackProcess, url: str) -> None:
