@@ -8,12 +8,14 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import grpc
 import pytest
 from aetcd import rpc
 
 from openipu.vipu.storage.etcd import content
-from openipu.vipu.storage.etcd.client import EtcdClient
+from openipu.vipu.storage.etcd.client import EtcdClient, EtcdError
 from openipu.vipu.storage.etcd.keys import Location, Tls
 from openipu.vipu.storage.interface import StoreError
 from openipu.vipu.tls import issue
@@ -94,6 +96,27 @@ def test_an_expired_token_is_renewed(secure: Location) -> None:
         assert client._token != "invalid.1"
     finally:
         client.close()
+
+
+@pytest.mark.parametrize("details", ["invalid auth token", "revision of auth store is old"])
+def test_a_call_with_an_old_token_is_repeated(secure: Location, monkeypatch: pytest.MonkeyPatch, details: str) -> None:
+    """etcd rejects calls like this when users change at the same time."""
+    client, attempt, tokens = EtcdClient(secure), EtcdClient._attempt, list[str]()
+
+    def reject_first(self: EtcdClient, *arguments: Any) -> Any:
+        response = attempt(self, *arguments)
+        tokens.append(self._token)
+        if len(tokens) == 2:
+            raise EtcdError(details, grpc.StatusCode.INVALID_ARGUMENT)
+        return response
+
+    monkeypatch.setattr(EtcdClient, "_attempt", reject_first)
+    try:
+        for _ in range(2):
+            client.call("KV", "Range", rpc.RangeRequest(key=b"x"))
+    finally:
+        client.close()
+    assert tokens[0] == tokens[1] != tokens[2] != ""
 
 
 @pytest.mark.parametrize("change", [{"tls": None}, {"user": "", "password": ""}, {"password": "wrong"}])

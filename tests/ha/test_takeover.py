@@ -50,6 +50,11 @@ def test_followers_name_the_leader(controllers: Controllers) -> None:
     assert error.value.details().endswith(f"Call {leader.address}.")
     assert dict(error.value.trailing_metadata())[LEADER_METADATA] == leader.address
     assert listed(leader.address) == {}
+    follower = run("health", "--port", str(followers[0].port))
+    assert (follower.returncode, "its health is NOT_SERVING" in follower.stderr) == (1, True)
+    standby = run("health", "--port", str(followers[0].port), "--standby")
+    assert standby.stdout == f"vipu-server follows {leader.address}, on {followers[0].address}\n"
+    assert f"serves on {leader.address}" in run("health", "--port", str(leader.port), "--standby").stdout
 
 
 @pytest.mark.parametrize("end", ["kill", "stop", "pause", "cut"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,15 @@ import pytest
 from openipu.shared.vipu.contract import admin, virmgrpc
 from openipu.shared.vipu.object_rules import ID_RULE
 from openipu.vipu.api import watch
+from openipu.vipu.api.endpoints import ListenAddress
 from openipu.vipu.api.reply_stream import ReplyStream
 from openipu.vipu.api.watch import Watches
-from openipu.vipu.domain.model import Change, Put
+from openipu.vipu.domain.model import Agent, Change, Put
 from openipu.vipu.domain.state import State
+from openipu.vipu.server.controller import Server, Settings
+from openipu.vipu.server.initialise import initialise
 from openipu.vipu.storage import event_log
+from openipu.vipu.storage.interface import NotLeaderError
 from tests.integration.vipu_servers import Client, InProcess, InstantLife, Process, partition, pod, wait_active
 from tests.integration.watching import Watcher, listed
 from tests.waiting import until
@@ -98,6 +103,32 @@ def test_every_revision_is_delivered_once(server: InProcess, watcher: Callable[.
     keys = [(event.kind, event.id, event.revision) for event in found.events]
     assert len(keys) == len(set(keys))
     assert all(start < event.revision <= found.revision for event in found.events[len(listed(server)) :])
+
+
+def test_a_former_leader_sends_nothing_outdated(tmp_path: Path, watcher: Callable[..., Watcher]) -> None:
+    initialise(tmp_path / "vipu-server.db")
+    lost = threading.Event()
+
+    def confirm() -> None:
+        if lost.is_set():
+            raise NotLeaderError
+
+    settings = Settings(tmp_path / "vipu-server.db", ListenAddress("127.0.0.1", 0))
+    server = Server(settings, InstantLife, confirm=confirm)
+    with closing(Client(str(server.start()[0]))) as client:
+        try:
+            before = watcher(client.admin).wait()
+            lost.set()
+            agent = Agent("ag1", "ag1.invalid", 8080)
+            server.controller.submit(lambda state: ([Put(agent)], None)).result(10)
+            after = watcher(client.admin)
+            for each in (before, after):
+                until(lambda each=each: each.code, what="the stream ends")
+                assert each.code is grpc.StatusCode.UNAVAILABLE
+            assert after.replies == 0
+            assert ("agent", "ag1") not in before.objects
+        finally:
+            server.stop(0)
 
 
 def test_concurrent_changes_reach_every_watcher(server: InProcess, watcher: Callable[..., Watcher]) -> None:

@@ -124,7 +124,7 @@ class Endpoints:
         self._exchanges = Exchanges()
         self._stopping = threading.Event()
         self._maintenance = threading.Thread(target=self._maintain, name="calls", daemon=True)
-        self.watches = Watches(controller)
+        self.watches = Watches(controller, options.confirm)
         user = UserService(controller, lifecycle, options.max_retries)
         self._admin = AdminService(
             controller,

@@ -12,7 +12,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 import structlog
@@ -88,9 +88,10 @@ class _Watcher:
 class Watches(Collector):
     """All streams of changes."""
 
-    def __init__(self, records: RecordWriter) -> None:
-        """Serve the changes of ``records``, after ``start``."""
+    def __init__(self, records: RecordWriter, confirm: Callable[[], None] | None = None) -> None:
+        """Serve the changes of ``records``, after ``start``. ``confirm`` raises an error when they may be outdated."""
         self._records = records
+        self._confirm = confirm
         self._watchers: set[_Watcher] = set()
         self._counts: Counter[str] = Counter()  # of streams, by user; administrators have the key ""
         self._lock = threading.Lock()
@@ -266,6 +267,8 @@ class Watches(Collector):
         return found
 
     def _send(self, watcher: _Watcher, now: float) -> None:
+        if self._confirm is not None:  # a reply also means that nothing else has changed up to now
+            self._confirm()
         pending = watcher.pending
         events = [pending.popleft() for _ in range(min(_CHUNK, len(pending)))]
         reply = watch_messages.reply(events, 0 if pending else watcher.position)

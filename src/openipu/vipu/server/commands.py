@@ -221,6 +221,7 @@ def admin_certificate(
     type=click.FloatRange(min=0),
     help="Seconds to wait until the controller serves.",
 )
+@click.option("--standby", is_flag=True, help="Also accept a controller that follows the leader (--store).")
 def health(
     host: str,
     port: int,
@@ -230,6 +231,7 @@ def health(
     agent_tls_certificate: Path | None,
     agent_tls_key: Path | None,
     seconds: float,
+    standby: bool,
 ) -> None:
     """Check the controller and its certificates.
 
@@ -240,8 +242,7 @@ def health(
     from openipu.vipu.server.health import wait
 
     address = ListenAddress("localhost" if is_wildcard(host) else host, port)
-    version = wait(address, certs if secure else None, seconds)
-    click.echo(f"vipu-server {version} serves on {address}")
+    click.echo(f"vipu-server {wait(address, certs if secure else None, seconds, standby=standby)}")
     agents = certificates.agent_files(agent_tls_ca, agent_tls_certificate, agent_tls_key)
     end = certificates.expiry(certificates.in_use(certs if secure else None, agents))
     if end is not None:

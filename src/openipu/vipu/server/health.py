@@ -10,6 +10,7 @@ import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from openipu.shared.vipu.contract import virmgrpc
+from openipu.shared.vipu.failover import LEADER_METADATA
 from openipu.vipu.api.endpoints import ListenAddress
 from openipu.vipu.tls import load
 
@@ -23,11 +24,11 @@ class NotServingError(Exception):
     error_code = "OPU616"
 
 
-def wait(address: ListenAddress, certs: Path | None, seconds: float) -> str:
-    """Return the version of a controller as soon as it serves.
+def wait(address: ListenAddress, certs: Path | None, seconds: float, *, standby: bool = False) -> str:
+    """Return a description of a controller, as soon as it serves.
 
-    ``certs``: folder of ``tls.issue.create`` for mutual TLS, None for no TLS. Raises NotServingError after
-    ``seconds``, and TlsError.
+    ``certs``: folder of ``tls.issue.create`` for mutual TLS, None for no TLS. ``standby``: accept a controller that
+    follows another one. Raises NotServingError after ``seconds``, and TlsError.
     """
     credentials = None
     if certs is not None:
@@ -36,9 +37,9 @@ def wait(address: ListenAddress, certs: Path | None, seconds: float) -> str:
         credentials = grpc.ssl_channel_credentials(ca, key, certificate)
     deadline = time.monotonic() + seconds
     while True:
-        version, reason = _check(address, credentials)
-        if version is not None:
-            return version
+        found, reason = _check(address, credentials, standby=standby)
+        if found is not None:
+            return found
         if time.monotonic() >= deadline:
             option = "omit --secure if the controller runs without it"
             if certs is None:
@@ -50,16 +51,21 @@ def wait(address: ListenAddress, certs: Path | None, seconds: float) -> str:
         time.sleep(_PAUSE)
 
 
-def _check(address: ListenAddress, credentials: grpc.ChannelCredentials | None) -> tuple[str | None, str]:
-    """Check once, on a new channel. Return the version, or None and the reason."""
+def _check(
+    address: ListenAddress, credentials: grpc.ChannelCredentials | None, *, standby: bool
+) -> tuple[str | None, str]:
+    """Check once, on a new channel. Return the description of the controller, or None and the reason."""
     target = str(address)
     channel = grpc.secure_channel(target, credentials) if credentials else grpc.insecure_channel(target)
     with channel:
         try:
             health = health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=_CALL)
-            if health.status != health_pb2.HealthCheckResponse.SERVING:
+            if health.status != health_pb2.HealthCheckResponse.SERVING and not standby:
                 return None, f"its health is {health_pb2.HealthCheckResponse.ServingStatus.Name(health.status)}"
             reply = virmgrpc.stub(channel, "VersionService").GetVersion(virmgrpc.VersionRequest(), timeout=_CALL)
         except grpc.RpcError as error:
+            leader = dict(error.trailing_metadata() or ()).get(LEADER_METADATA)
+            if standby and leader:
+                return f"follows {leader}, on {address}", ""
             return None, (error.details() or error.code().name).rstrip(".")
-        return reply.version, ""
+        return f"{reply.version} serves on {address}", ""

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from dataclasses import replace
 from importlib import metadata
 
@@ -69,18 +70,17 @@ class Replica:
 
     def _read(self) -> bool:
         """Read the records. Return false after a stop signal. Raises StoreError when etcd does not respond."""
-        waited = 0.0
+        deadline = time.monotonic() + _START_SECONDS
         while True:
             try:
                 self._mirror.start()
                 check_version(self._mirror.content)
             except EtcdError as error:
-                if waited >= _START_SECONDS:
+                if time.monotonic() >= deadline:
                     raise StoreError(
                         f"Cannot use the store {str(self._location)!r}: {error.details}. Check the addresses, that "
                         "etcd runs there, and the options for TLS and users."
                     ) from None
-                waited += 1.0
                 if self._stop.wait(1.0):
                     return False
             else:

@@ -35,17 +35,23 @@ _REQUIRE_LEADER = ("hasleader", "true")
 _NO_RESPONSE = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED)
 # A server may have executed such a call.
 _UNCERTAIN = (*_NO_RESPONSE, grpc.StatusCode.UNKNOWN, grpc.StatusCode.INTERNAL, grpc.StatusCode.ABORTED)
+# Parts of the errors of a token that has expired, or is older than the last change of users or roles.
+_OLD_TOKEN = ("invalid auth token", "revision of auth store is old")
 _STUBS = {"KV": rpc.KVStub, "Lease": rpc.LeaseStub, "Watch": rpc.WatchStub, "Auth": rpc.AuthStub}
 
 
 class EtcdError(StoreError):
-    """Raised when etcd rejects a call. ``uncertain``: the call, or an earlier attempt, may have been executed."""
+    """Raised when etcd rejects a call.
+
+    ``uncertain``: the call, or an earlier attempt, may have been executed. ``old_token``: the user must log in again.
+    """
 
     def __init__(self, details: str, code: grpc.StatusCode) -> None:
         super().__init__(f"etcd rejected a request: {details}.")
         self.details = details
         self.code = code
         self.uncertain = code in _UNCERTAIN
+        self.old_token = code is grpc.StatusCode.UNAUTHENTICATED or any(text in details for text in _OLD_TOKEN)
 
 
 class EtcdUnavailableError(EtcdError):
@@ -124,7 +130,7 @@ class EtcdClient:
             self.leave(used)
             raise
         except EtcdError as error:
-            if error.code is grpc.StatusCode.UNAUTHENTICATED:
+            if error.old_token:
                 self._token = ""
             raise
 
@@ -138,13 +144,12 @@ class EtcdClient:
             channel.close()
 
     def _authenticated(self, service: str, method: str, request: Any, seconds: float) -> Any:
-        """Call the current node. The token of an etcd user expires, and is renewed then."""
+        """Call the current node. When the token of the etcd user has expired, renew it and repeat the call."""
         token = self._token
         try:
             return self._attempt(service, method, request, seconds)
         except EtcdError as error:
-            expired = error.code is grpc.StatusCode.UNAUTHENTICATED or "invalid auth token" in error.details
-            if not (token and expired):
+            if not (token and error.old_token):
                 raise
         if self._token == token:
             self._token = ""
