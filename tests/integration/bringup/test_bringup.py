@@ -141,3 +141,26 @@ def test_a_busy_port_starts_no_process(own):
         assert f"Cannot use {host}:{port}: process {os.getpid()} (" in done.stderr
         assert own.processes() == []
         assert not own.state.exists()
+
+
+@pytest.mark.parametrize(
+    ("playbook", "options", "finding"),
+    [
+        ("cluster_test.yml", ("-e", "pod_cluster_test=always"), "ag03 port 5 <--> ag04 port 1: no cable"),
+        ("cabling.yml", ("-e", "cabling_strict=true"), "Port Ethernet20/1 has no link: check the cable"),
+        ("power.yml", ("-e", '{"pdu_device_power": {"machines": 5}}'), "the whole PDU would carry 80 kW"),
+    ],
+)
+def test_a_failed_gate_prints_its_findings_only(deployed, playbook, options, finding):
+    deployed.twin("stop-machine", "ag12")
+    deployed.twin("fault", "unplug", "ag03:5")
+    try:
+        done = deployed.playbook(playbook, *options, check=False)
+    finally:
+        deployed.twin("heal")
+        deployed.twin("start-machine")
+    assert done.returncode == 2, done.stdout
+    output = " ".join(done.stdout.split())
+    assert finding in output
+    # Ansible prints the message of a failed task twice, but the results of the tests have hundreds of lines.
+    assert len(done.stdout.splitlines()) < 80, done.stdout
