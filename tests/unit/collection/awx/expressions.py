@@ -73,6 +73,8 @@ def names(template: str) -> Names:
         elif plugin == "vars":
             found.used.add(name)
             found.required.update(() if optional else (name,))
+        elif plugin == "openipu.pod.undefined_variables":
+            found.used.add(name)
     found.allowed = dict(_memberships(tree))
     found.truths = set(_truths(tree))
     return found

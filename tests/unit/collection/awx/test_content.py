@@ -38,6 +38,7 @@ CHECKS: list[Check] = [
 ]
 PLAYBOOKS_WITHOUT_TEMPLATE = {
     "deployed_clients.yml": "part of site.yml",
+    "preflight_controller.yml": "part of preflight.yml and site.yml",
     "openipu_wheelhouse.yml": "needs a package index and a folder on the control node",
     "rack_report.yml": "writes to the control node; rack_report_publish.yml copies the report",
     "users.yml": "writes keys to the control node; user_create.yml copies them",

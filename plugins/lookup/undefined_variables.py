@@ -1,0 +1,93 @@
+# Copyright (c) openipu.pod contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: undefined_variables
+short_description: Undefined variables that variables of a host refer to
+version_added: 0.1.0
+author:
+  - openipu.pod contributors (@openipu)
+description:
+  - Returns the undefined variables in the templates of variables, such as secrets of a vault that was not passed. All of them are returned, also
+    those in variables that the templates refer to.
+  - A template that does not need the variable, such as one with the filter P(ansible.builtin.default#filter), does not count.
+options:
+  _terms:
+    description: Names of variables. Variables that the host does not have are ignored.
+    required: true
+    type: list
+    elements: str
+"""
+
+EXAMPLES = r"""
+- name: Check that the vault has all secrets
+  ansible.builtin.assert:
+    that: undefined | length == 0
+    fail_msg: "Undefined: {{ undefined | map(attribute='name') | join(', ') }}"
+  vars:
+    undefined: "{{ query('openipu.pod.undefined_variables', 'eos_connection', 'eos_config') }}"
+"""
+
+RETURN = r"""
+_raw:
+  description:
+    - One item for each undefined variable, in the order of the terms.
+    - C(name) is its name, and C(used_in) is the term that needs it. When only an attribute is undefined, C(name) is the template.
+  type: list
+  elements: dict
+"""
+
+import typing as t
+
+from ansible.errors import AnsibleUndefinedVariable
+from ansible.plugins.lookup import LookupBase
+from jinja2 import Environment, TemplateError, meta
+
+# Functions that Ansible adds to its templates.
+_FUNCTIONS = ("lookup", "query", "q", "now", "undef")
+
+
+class LookupModule(LookupBase):
+    def run(self, terms: list[str], variables: t.Any = None, **kwargs: t.Any) -> list[dict[str, str]]:
+        self.set_options(var_options=variables, direct=kwargs)
+        found = []
+        for term in terms:
+            if term in variables:
+                names = dict.fromkeys(self._undefined(variables[term], variables, frozenset([term])))
+                found += [{"name": name, "used_in": term} for name in names]
+        return found
+
+    def _undefined(self, value: t.Any, variables: t.Any, path: frozenset[str]) -> t.Iterator[str]:
+        """Yield the names of undefined variables in the texts of a value. ``path``: variables that lead to it."""
+        if isinstance(value, dict):
+            value = list(value.values())
+        if isinstance(value, list):
+            for item in value:
+                yield from self._undefined(item, variables, path)
+        elif isinstance(value, str) and self._fails(value):
+            names = []
+            for name in _names(value).difference(path):
+                names += self._undefined(variables[name], variables, path | {name}) if name in variables else [name]
+            # Without a name, for example when an attribute is missing, the template itself is the best description.
+            yield from sorted(names) or [value]
+
+    def _fails(self, text: str) -> bool:
+        """Return whether the text cannot be evaluated, because a variable is undefined."""
+        try:
+            self._templar.template(text)
+        except AnsibleUndefinedVariable:
+            return True
+        return False
+
+
+def _names(text: str) -> set[str]:
+    """Return the names of the variables in a template, none if its syntax is invalid."""
+    environment = Environment(extensions=["jinja2.ext.do", "jinja2.ext.loopcontrols"])  # noqa: S701  renders nothing
+    environment.globals.update(dict.fromkeys(_FUNCTIONS))
+    try:
+        return meta.find_undeclared_variables(environment.parse(text))
+    except TemplateError:
+        return set()
