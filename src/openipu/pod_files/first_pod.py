@@ -57,15 +57,15 @@ class FirstPod:
             _SCHEMA: json.dumps(json_schema.pod(), indent=2) + "\n",
         }
         paths = [folder / name for name in contents]
-        for path in paths:
-            if path.exists():
-                raise PodFilesError(f"Cannot write {path}: it exists. Name another folder. Nothing was changed.")
         try:
+            for path in paths:
+                if path.exists():
+                    raise PodFilesError(f"Cannot write {path}: it exists. Name another folder. Nothing was changed.")
             folder.mkdir(parents=True, exist_ok=True)
             for path, text in zip(paths, contents.values(), strict=True):
                 path.write_text(text)
         except OSError as error:
-            raise PodFilesError(f"Cannot write {error.filename}: {error.strerror}.") from None
+            raise PodFilesError(f"Cannot write {error.filename or folder}: {error.strerror}.") from None
         return paths
 
     def _pod(self) -> str:

@@ -203,6 +203,8 @@ def test_usage_errors(tmp_path: Path) -> None:
         (["--agent-tls-ca", "x"], "belong together"),
         (["--port", "70000"], "70000"),
         (["--database", str(tmp_path)], "is a directory"),
+        (["--tls-init", str(tmp_path / "c"), "--tls-days", "3000000"], "is not in the range 1<=x<=36500"),
+        (["renew", "--within", "99999999999999999999"], "is not in the range 0<=x<=36500"),
         (
             ["--database", str(tmp_path / "x"), "backup", str(tmp_path)],
             "Option --database before 'backup' does not apply to this command. Set it after the command: "

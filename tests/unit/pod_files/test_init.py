@@ -30,6 +30,17 @@ def test_existing_files_are_kept(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["machines.csv"]
 
 
+@pytest.mark.parametrize(
+    ("folder", "reason"), [("x" * 300, "File name too long"), ("loop", "levels of symbolic links")]
+)
+def test_an_impossible_folder_is_one_message(tmp_path, folder, reason):
+    (tmp_path / "loop").symlink_to("loop")
+    done = program("init", tmp_path / folder / "pod")
+    assert (done.exit_code, type(done.exception)) == (1, SystemExit)
+    assert f"Cannot write {tmp_path / folder}" in done.output
+    assert reason in done.output
+
+
 def test_an_invalid_name_is_rejected(tmp_path):
     done = program("init", tmp_path / "pod", "--name", "a b")
     assert done.exit_code == 2

@@ -148,7 +148,7 @@ def migrate(database: Path, location: Location | None, to_database: bool) -> Non
     "--within",
     default=30,
     show_default=True,
-    type=click.IntRange(min=0),
+    type=click.IntRange(0, options.MAX_DAYS),
     envvar="VIPU_SERVER_RENEW_WITHIN",
     help="Days until expiry: renew certificates that expire earlier.",
 )

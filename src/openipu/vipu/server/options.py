@@ -55,11 +55,12 @@ NAMES = click.option(
     envvar="VIPU_SERVER_TLS_SAN",
     help="Further name or address of this server in its certificate. May be repeated.",
 )
+MAX_DAYS = 36_500  # a century; dates end in the year 9999
 DAYS = click.option(
     "--tls-days",
     default=issue.VALIDITY.days,
     show_default=True,
-    type=click.IntRange(min=1),
+    type=click.IntRange(1, MAX_DAYS),
     envvar="VIPU_SERVER_TLS_DAYS",
     help="Validity of new certificates in days.",
 )
