@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ssl
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,17 @@ import pytest
 from openipu.process.log_rate import MAX_LINES
 from openipu.shared.vipu.client import ACCESS_KEY_METADATA, USER_ID_METADATA
 from openipu.shared.vipu.contract import virmgrpc
+from openipu.vipu.agent_api.contract import agent
 from openipu.vipu.tls import issue
-from tests.attack import http2
+from tests.agent_owner import controller_stub
+from tests.attack import defences, http2
 from tests.integration.vipu_servers import Process
+from tests.ports import free_port
 from tests.waiting import until
 
 VERSION = "/virmgrpc.VersionService/GetVersion"
 LIST = "/virmgrpc.UserService/ListPartitions"
+AGENT = "127.84.0.7"
 
 
 def every_record(record: object) -> bool:
@@ -92,3 +97,25 @@ def test_rejected_calls_do_not_fill_the_log(secure: Process) -> None:
     rejected = [line for line in secure.errors if "request rejected" in line]
     assert 0 < len(rejected) <= MAX_LINES
     assert "user0" in rejected[0] and "party" not in rejected[0]
+
+
+@pytest.mark.defence("openipu.process.log_rate.MAX_LINES", 1 << 40)
+def test_rejected_shares_do_not_fill_the_log_of_an_agent() -> None:
+    """Without TLS, every host of the network can send them."""
+    port = free_port(AGENT)
+    program = defences.command("openipu.vipu.agent.main", "--host", AGENT, "--port", str(port))
+    process = subprocess.Popen(program, stderr=subprocess.PIPE, text=True)
+    share = agent.PartitionShare(partition_id="p\x1b[2J", ipulink_routing_type=99)
+    try:
+        with grpc.insecure_channel(f"{AGENT}:{port}") as channel:
+            grpc.channel_ready_future(channel).result(20)
+            stub = controller_stub(channel)
+            for _ in range(100):
+                stub.TakeOver(agent.TakeOverRequest(), timeout=10)
+                stub.Configure(agent.ConfigureRequest(shares=[share]), timeout=10)
+    finally:
+        process.terminate()
+        _, errors = process.communicate(timeout=20)
+    for event in ("taken over", "share rejected"):
+        assert 0 < errors.count(event) <= MAX_LINES
+    assert all(line.isprintable() for line in errors.splitlines())

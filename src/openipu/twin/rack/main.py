@@ -15,6 +15,7 @@ import click
 import structlog
 
 import openipu.shared.vipu.quiet_grpc  # noqa: F401  before all modules that import gRPC
+from openipu.process import log
 from openipu.process.failures import program_error
 from openipu.process.signals import stop_signal
 from openipu.twin.rack.config_file import load
@@ -42,6 +43,7 @@ async def _run(path: Path, socket: Path) -> None:
 @click.option("--socket", required=True, type=click.Path(path_type=Path), help="Socket file of the run-time control.")
 def main(config: Path, socket: Path) -> None:
     """Run the IPU-Machines and devices of a rack twin until SIGTERM or SIGINT."""
+    log.configure("text", "info")
     try:
         asyncio.run(_run(config, socket))
     except (OSError, ValueError, TlsError) as error:

@@ -11,6 +11,7 @@ import click
 import structlog
 
 import openipu.shared.vipu.quiet_grpc  # noqa: F401  before all modules that import gRPC
+from openipu.process import log
 from openipu.process.failures import ProgramError, program_error
 from openipu.process.signals import stop_signal
 from openipu.shared.vipu.addresses import is_loopback
@@ -112,6 +113,7 @@ def main(
     **metrics: Any,
 ) -> None:
     """Run the agent of one IPU-Machine until SIGTERM or SIGINT."""
+    log.configure("text", "info")
     files = (tls_certificate, tls_key, tls_ca)
     if any(files) and not all(files):
         raise ProgramError(

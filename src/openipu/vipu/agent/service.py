@@ -32,6 +32,7 @@ from openipu.vipu.metrics.meters import Meters
 
 DEFAULT_HEARTBEAT = 2000  # milliseconds
 SHORTEST_HEARTBEAT = 50
+_CONTROLLERS = "controllers"  # party that causes lines of the log, which are limited
 _EXPORTER = "Exporter"  # name of the fact with the URL of the metrics
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger("virm-agent")
@@ -89,7 +90,7 @@ class AgentService:
         if controller is None:
             await reject(self._ownership.rejection(None), context)
         else:
-            _log.warning("taken over", before=self._ownership.owner, owner=controller)
+            _log.warning("taken over", before=self._ownership.owner, owner=controller, party=_CONTROLLERS)
             await self._change_owner(lambda: self._ownership.take_over(controller), context)
         return agent.TakeOverReply()
 
@@ -136,7 +137,9 @@ class AgentService:
                     self._drop_faults(message.partition_id)
                     results.append(_result(message, devices))
                 except (HardwareError, ValueError) as error:
-                    _log.warning("share rejected", partition=message.partition_id, reason=str(error))
+                    _log.warning(
+                        "share rejected", partition=message.partition_id, reason=str(error), party=_CONTROLLERS
+                    )
                     results.append(agent.ShareResult(partition_id=message.partition_id, error=str(error)))
             held = await self._hardware.read_shares()
             self._configured_by = {id: by for id, by in self._configured_by.items() if id in held}
