@@ -34,6 +34,83 @@ RESOURCES = {
     "arista.eos.eos_l2_interfaces": L2,
     "arista.eos.eos_lag_interfaces": LAGS,
 }
+# Modules for services of a switch. Each is applied twice.
+SERVICES: dict[str, dict[str, Any]] = {
+    "arista.eos.eos_hostname": {"config": {"hostname": "tor7"}},
+    "arista.eos.eos_system": {"domain_name": "example.org", "name_servers": ["10.0.0.8"]},
+    "arista.eos.eos_lacp": {"config": {"system": {"priority": 100}}},
+    "arista.eos.eos_lacp_interfaces": {"config": [{"name": "Ethernet7/1", "port_priority": 30, "timer": "fast"}]},
+    "arista.eos.eos_lldp_global": {
+        "config": {"holdtime": 100, "timer": 20, "reinit": 3, "tlv_select": {"system_description": False}}
+    },
+    "arista.eos.eos_lldp_interfaces": {"config": [{"name": "Ethernet9/1", "transmit": False}]},
+    "arista.eos.eos_logging_global": {
+        "config": {"hosts": [{"name": "10.0.0.9"}], "source_interface": "Management1"},
+    },
+    "arista.eos.eos_ntp_global": {"config": {"servers": [{"server": "10.1.3.9"}], "local_interface": "Management1"}},
+    "arista.eos.eos_snmp_server": {
+        "config": {"contact": "me", "location": "here", "communities": [{"name": "public", "ro": True}]}
+    },
+    "arista.eos.eos_eapi": {"local_http": True, "socket": True},
+    "arista.eos.eos_vrf": {"name": "MGMT"},
+    "arista.eos.eos_vrf_global": {"config": [{"name": "MGMT", "description": "management"}]},
+    "arista.eos.eos_l3_interfaces": {"config": [{"name": "Vlan11", "ipv4": [{"address": "10.5.0.1/24"}]}]},
+    "arista.eos.eos_static_routes": {
+        "config": [
+            {
+                "address_families": [
+                    {
+                        "afi": "ipv4",
+                        "routes": [
+                            {"dest": "10.9.0.0/16", "next_hops": [{"forward_router_address": "10.1.3.1"}]},
+                        ],
+                    }
+                ]
+            }
+        ]
+    },
+    "arista.eos.eos_acls": {
+        "config": [
+            {
+                "afi": "ipv4",
+                "acls": [
+                    {
+                        "name": "mgmt",
+                        "aces": [
+                            {
+                                "sequence": 10,
+                                "grant": "permit",
+                                "protocol": "ip",
+                                "source": {"any": True},
+                                "destination": {"any": True},
+                            }
+                        ],
+                    }
+                ],
+            }
+        ]
+    },
+}
+# Modules for functions that a leaf of layer 2 does not have.
+REJECTED: dict[str, dict[str, Any]] = {
+    "arista.eos.eos_prefix_lists": {
+        "config": [
+            {
+                "afi": "ipv4",
+                "prefix_lists": [
+                    {"name": "p", "entries": [{"sequence": 5, "action": "deny", "address": "10.9.0.0/16"}]},
+                ],
+            }
+        ]
+    },
+    "arista.eos.eos_route_maps": {"config": [{"route_map": "m", "entries": [{"action": "permit", "sequence": 10}]}]},
+    "arista.eos.eos_ospf_interfaces": {
+        "config": [{"name": "Vlan1", "address_family": [{"afi": "ipv4", "cost": 100}]}],
+    },
+    "arista.eos.eos_ospfv3": {
+        "config": {"processes": [{"vrf": "default", "address_family": [{"afi": "ipv4", "router_id": "10.1.1.1"}]}]}
+    },
+}
 CABLES = Cables({"Ethernet9/1": Neighbour("b-ipum1", "00:11:22:33:44:55", "eth1")})
 
 
@@ -93,6 +170,26 @@ def test_lines_of_configuration(switch: ServedSwitch, tmp_path: Path) -> None:
     assert first["changed"] and not second["changed"] and saved["changed"]
     assert "+   description b-ipum1 eth1" in first["diff"]["prepared"]
     assert switch.saved() == switch.config()
+
+
+def test_services(switch: ServedSwitch, tmp_path: Path) -> None:
+    switch.node().config(["vlan 11", "interface Vlan11"])
+    results = play(
+        tmp_path, switch, [task(module, **options) for module, options in SERVICES.items() for _ in range(2)]
+    )
+    changes = {
+        module: (first["changed"], second["changed"])
+        for module, first, second in zip(SERVICES, results[::2], results[1::2], strict=True)
+    }
+    assert changes == dict.fromkeys(SERVICES, (True, False))
+
+
+@pytest.mark.parametrize("module", REJECTED)
+def test_functions_of_routers_are_rejected(switch: ServedSwitch, tmp_path: Path, module: str) -> None:
+    before = switch.config()
+    with pytest.raises(AssertionError, match="Invalid input"):
+        play(tmp_path, switch, [task(module, **REJECTED[module])])
+    assert (switch.config(), switch.sessions()) == (before, {})
 
 
 def test_a_whole_configuration(rack: Rack, tmp_path: Path) -> None:

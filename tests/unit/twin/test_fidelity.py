@@ -17,7 +17,7 @@ from openipu.vipu.domain.model import Operation, ReadyState
 from openipu.vipu.fleet.status import AgentState
 from openipu.vipu.server.main import main as vipu_server
 from tests import ROOT
-from tests.peers import test_anta, test_napalm
+from tests.peers import test_anta, test_arista_eos, test_napalm
 
 PEERS = ROOT / "tests/peers"
 USER_API = ROOT / "proto/vipuuser.proto"
@@ -63,7 +63,10 @@ def test_every_client_test_is_listed() -> None:
 
 def test_the_modules_of_arista_eos() -> None:
     used = set(re.findall(r"arista\.eos\.(eos_\w+)", (PEERS / "test_arista_eos.py").read_text()))
-    assert {name for name in code(section("arista.eos")) if name.startswith("eos_")} == used
+    rejected = {name.removeprefix("arista.eos.") for name in test_arista_eos.REJECTED}
+    end = "Changes of these modules are rejected"
+    assert {name for name in code(section("arista.eos", end=end)) if name.startswith("eos_")} == used - rejected
+    assert code(section("arista.eos", start=end, end="These modules can read")) == rejected
 
 
 def test_the_methods_of_napalm() -> None:

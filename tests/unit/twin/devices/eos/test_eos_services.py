@@ -43,6 +43,31 @@ def test_snmp() -> None:
     assert "SNMP logging: enabled\n    Logging to 10.0.0.8.163\n" in console.type("show snmp")
 
 
+def test_the_servers_of_eapi() -> None:
+    console = Console()
+    found = console.show_json("show management api http-commands")
+    assert found["httpsServer"] == {"configured": True, "running": True, "port": 443}
+    assert (found["vrf"], found["urls"]) == ("default", ["Management1 : https://10.1.3.111:443"])
+    assert not any(found[f"{name}Server"]["configured"] for name in ("http", "localHttp", "unixSocket"))
+    console.configure(
+        *("vrf instance MGMT", "interface Management1", "vrf MGMT", "ip address 10.1.3.111/24"),
+        *("management api http-commands", "protocol https port 8443", "protocol http port 8000"),
+        *("protocol http localhost port 8081", "protocol unix-socket", "vrf MGMT", "no shutdown"),
+    )
+    found = console.show_json("show management api http-commands")
+    ports = {name: found[f"{name}Server"]["port"] for name in ("https", "http", "localHttp")}
+    assert ports == {"https": 8443, "http": 8000, "localHttp": 8081}
+    assert found["vrf"] == "MGMT" and found["unixSocketServer"] == {"configured": True, "running": True}
+    assert found["urls"] == ["Management1 : https://10.1.3.111:8443", "Management1 : http://10.1.3.111:8000"]
+    assert "HTTPS server:       running, set to use port 8443" in console.type("show management api http-commands")
+    console.configure("management api http-commands", "shutdown")
+    found = console.show_json("show management api http-commands")
+    assert (found["enabled"], found["httpsServer"]["running"], found["urls"]) == (False, False, [])
+    console.configure("no management api http-commands")
+    found = console.show_json("show management api http-commands")
+    assert (found["enabled"], found["httpsServer"]["running"], found["vrf"]) == (False, False, "default")
+
+
 def test_the_certificate_profile_of_eapi() -> None:
     console = Console()
     assert "sslProfile" not in console.show_json("show management api http-commands")

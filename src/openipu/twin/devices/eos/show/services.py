@@ -153,35 +153,3 @@ def _name_servers(context: ShowContext, _: tuple[str, ...]) -> Output:
     lines = [f"{len(servers)} IP name servers configured:"]
     lines += [f"Name server: {address}, VRF: {vrf}, Priority: 0" for vrf, address in servers]
     return Output("\n".join(lines), {"nameServerConfigs": tree})
-
-
-@COMMANDS.add("show management api http-commands", privileged=False)
-def _http_commands(context: ShowContext, _: tuple[str, ...]) -> Output:
-    service = context.switch.running.root.block("management", "api", "http-commands")
-    lines = service.all("protocol") if service else []
-    enabled = service is not None and service.get("shutdown") == "no shutdown"
-    profile = service.value("protocol", "https", "ssl", "profile") if service else ""
-    https = not any(line.startswith("no protocol https") for line in lines)
-    http = any(line.startswith("protocol http") and not line.startswith("protocol https") for line in lines)
-    word = {True: "running", False: "shutdown"}
-    text = "\n".join(
-        [
-            f"Enabled:            {'Yes' if enabled else 'No'}",
-            f"HTTPS server:       {word[https and enabled]}, set to use port 443",
-            f"HTTP server:        {word[http and enabled]}, set to use port 80",
-            "Local HTTP server:  shutdown, no authentication, set to use port 8080",
-            "Unix Socket server: shutdown, no authentication",
-        ]
-    )
-    return Output(
-        text,
-        {
-            "enabled": enabled,
-            "httpsServer": {"configured": https, "running": https and enabled, "port": 443},
-            "httpServer": {"configured": http, "running": http and enabled, "port": 80},
-            "localHttpServer": {"configured": False, "running": False, "port": 8080},
-            "unixSocketServer": {"configured": False, "running": False},
-            # No profile is valid, because the twin has no command that defines one.
-            **({"sslProfile": {"name": profile, "configured": True, "state": "invalid"}} if profile else {}),
-        },
-    )
