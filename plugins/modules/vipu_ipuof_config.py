@@ -30,7 +30,8 @@ options:
     description:
       - Path of the file, or an existing folder. In a folder, the file has the name that Graphcore's command line uses.
       - Poplar reads C(~/.ipuof.conf.d) and, for all users of a host, C(/etc/ipuof.conf.d).
-      - A missing folder is created with read permissions like those of the file.
+      - A missing folder is created with read permissions like those of the file, and returned as RV(created_folder). The task fails when the
+        parent of this folder does not exist either.
     type: path
     required: true
   mode:
@@ -76,6 +77,11 @@ dest:
   type: str
   returned: success
   sample: /home/ipuuser/.ipuof.conf.d/vision_ipuof.conf
+created_folder:
+  description: The folder that the task created, or would create in check mode.
+  type: str
+  returned: when the folder of the file did not exist
+  sample: /home/ipuuser/.ipuof.conf.d
 """
 
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.tasks.ipuof_task import VIPU_IPUOF_CONFIG

@@ -47,7 +47,7 @@ def test_a_file_is_written_once(perform: Perform, tmp_path: Path) -> None:
     assert not dest.parent.exists()
     done = perform(id="vision", dest=str(dest))
     assert predicted == done
-    assert (done["changed"], done["dest"]) == (True, str(dest))
+    assert (done["changed"], done["dest"], done["created_folder"]) == (True, str(dest), str(dest.parent))
     assert done["diff"] == {
         "before_header": f"{dest} (absent)",
         "after_header": f"{dest} (mode 0600)",
@@ -60,7 +60,7 @@ def test_a_file_is_written_once(perform: Perform, tmp_path: Path) -> None:
     assert (mode(dest), mode(dest.parent)) == (0o600, 0o700)
     inode = dest.stat().st_ino
     again = perform(id="vision", dest=str(dest))
-    assert (again["changed"], dest.stat().st_ino) == (False, inode)
+    assert (again["changed"], dest.stat().st_ino, "created_folder" in again) == (False, inode, False)
     assert [path.name for path in dest.parent.iterdir()] == ["vision.conf"]
 
 
@@ -156,6 +156,13 @@ def test_paths_that_cannot_be_written(perform: Perform, tmp_path: Path) -> None:
     result = perform(id="vision", dest=str(tmp_path / "file" / "vision.conf"))
     assert result["failed"]
     assert "Cannot read" in result["msg"] and "not a directory" in result["msg"]
+    for check_mode in (True, False):
+        result = perform(check_mode, id="vision", dest=str(tmp_path / "none" / "conf.d" / "vision.conf"))
+        assert result["msg"] == (
+            f"Cannot write file '{tmp_path}/none/conf.d/vision.conf': folder '{tmp_path}/none' does not exist. "
+            "Create it, or correct dest."
+        )
+        assert (result["failed"], (tmp_path / "none").exists()) == (True, False)
     result = perform(id="vision", dest="/proc/vision.conf")
     assert (result["failed"], result["changed"]) == (True, False)
     assert result["msg"].startswith("Cannot write file '/proc/vision.conf': ")

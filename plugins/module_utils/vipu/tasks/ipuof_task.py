@@ -42,6 +42,13 @@ def _ipuof_config(run: Run) -> Object:
         dest = _existing_path(dest, params["id"], params["gcd"])
     actual = _actual(dest)
     result: Object = {"changed": actual != desired, "dest": str(dest)}
+    if desired and not dest.parent.exists():
+        if not dest.parent.parent.is_dir():
+            raise TaskError(
+                "Cannot write file '%s': folder '%s' does not exist. Create it, or correct dest."
+                % (dest, dest.parent.parent)
+            )
+        result["created_folder"] = str(dest.parent)
     if run.diff:
         result["diff"] = {
             "before_header": _header(dest, actual),
