@@ -33,7 +33,7 @@ from openipu.shared.vipu.client import Client, Connection, VipuError
 from openipu.shared.vipu.contract import virmgrpc
 from openipu.twin.cables.wiring import Defect
 from openipu.twin.devices.logins import DEVICES
-from openipu.twin.launch import rack_config
+from openipu.twin.launch import ipuof_files, rack_config
 from openipu.twin.launch.generate import PodWriter
 from openipu.twin.rack.contract import twin
 from openipu.twin.rack.fault_script import Entry
@@ -244,12 +244,13 @@ class Twin:
                     if service.running():
                         report(f"Stopping {service.title} …")
                     service.stop()
+                if not keep_data:
+                    ipuof_files.remove(self._rack, report)
                 left = self._remove(keep_data)
         except ProcessError as error:
             raise TwinError(str(error)) from None
         if left:
-            kept = ", ".join(sorted(left))
-            report(f"The twin is stopped; {self.folder} still holds {kept}.")
+            report(f"The twin is stopped; {self.folder} still holds {', '.join(sorted(left))}.")
         else:
             report("The twin is stopped; its state folder is removed.")
 
