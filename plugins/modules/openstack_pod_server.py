@@ -97,7 +97,8 @@ options:
               - Whether the card forwards the packets for Open vSwitch. Requires a virtual function of a card in C(switchdev) mode.
               - With V(direct), Neutron binds the port with Open vSwitch if this is V(true), and with the SR-IOV agent otherwise. An unused port
                 is recreated to change it.
-              - Requires Neutron 2023.2 or later with the ML2 extension driver C(port_hardware_offload_type).
+              - Requires Neutron 2023.2 or later with the ML2 extension driver C(port_hardware_offload_type), or Nova 2024.1 or later, which takes
+                the mode from the card. With such a Nova and without the driver, the option is ignored.
             type: bool
   state:
     description: Whether the servers exist. V(absent) also removes all their ports, including unused ones of a failed start.

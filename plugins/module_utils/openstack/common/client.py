@@ -140,6 +140,12 @@ class Cloud:
             return bool(self.connection.config.get_session_client(service).get_endpoint())
         return False
 
+    def max_microversion(self, service: str) -> tuple[int, int] | None:
+        """Return the newest microversion of a service, None when it reports none. Raises CloudError."""
+        with self._convert_errors(_PRODUCTS.get(service, service)):
+            found = getattr(self.connection, service).get_endpoint_data()
+        return found.max_microversion if found else None
+
     def map(self, work: t.Callable[[_T], _R], items: t.Sequence[_T]) -> list[_R]:
         """Call ``work`` for all items concurrently and return the results. Raises the first error after all ended."""
         if len(items) < 2:

@@ -11,15 +11,19 @@ from ...reconcile import Action, Family, Object, Step, UserError
 from ..common.steps import CREATIONS
 from .deletion import is_removed_first
 from .families import INTERFACE, NETWORK, NONE, PORT, ROUTER, SECURITY_GROUP, SHARE, SUBNET, SUBNET_POOL
+from .offload import EXTENSION as OFFLOAD_EXTENSION
 
-_OFFLOAD_DRIVER = "Enable the ML2 extension driver port_hardware_offload_type, or omit hardware_offload."
+_OFFLOAD_DRIVER = (
+    "Enable the ML2 extension driver port_hardware_offload_type, upgrade Nova to 2024.1 or later, or omit "
+    "hardware_offload."
+)
 _DNS_DRIVER = (
     "Enable an ML2 extension driver for DNS, such as subnet_dns_publish_fixed_ip, or omit it (dns_domain in pod.yml)."
 )
 _PORT_SECURITY_DRIVER = "Enable the ML2 extension driver port_security, or omit it."
 # Options that need an extension of the API: family, field, alias of the extension, remedy.
 _EXTENSIONS: tuple[tuple[Family, str, str, str], ...] = (
-    (PORT, "hardware_offload", "port-hardware-offload-type", _OFFLOAD_DRIVER),
+    (PORT, "hardware_offload", OFFLOAD_EXTENSION, _OFFLOAD_DRIVER),
     (PORT, "dns_name", "dns-integration", _DNS_DRIVER),
     (PORT, "port_security", "port-security", _PORT_SECURITY_DRIVER),
     (NETWORK, "dns_domain", "dns-integration", _DNS_DRIVER),

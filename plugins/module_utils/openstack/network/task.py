@@ -13,6 +13,7 @@ from .api import NetworkWriter
 from .checks import check_desired
 from .cloud_limits import CloudLimits
 from .families import FAMILIES, SHARE, Objects, desired
+from .offload import supported_ports
 from .options import CONFIG_OPTIONS
 from .parse import NetworkState
 from .plan import deletions_of, plan_network
@@ -26,6 +27,9 @@ def _apply(run: Run) -> Object:
     absent, owner = params["state"] == "absent", params["pod"]
     config: Object = {plural: [] for plural in CONFIG_OPTIONS} if absent else params["config"]
     prune = list(CONFIG_OPTIONS) if absent else params["prune"]
+    if config.get("ports"):
+        limits = CloudLimits(cloud, "")
+        config = {**config, "ports": supported_ports(config["ports"], cloud, limits)}
     objects = desired(config, owner)
     check_desired(objects)
 

@@ -13,6 +13,7 @@ from ..common.options import OPENSTACK, Run
 from ..network.api import NetworkWriter
 from ..network.cloud_limits import CloudLimits
 from ..network.families import NETWORK, PORT, SECURITY_GROUP, SUBNET
+from ..network.offload import supported_ports
 from ..network.parse import NetworkState
 from ..network.query import Query, group_names
 from ..network.reads import fetch as fetch_network
@@ -37,6 +38,7 @@ def _apply(run: Run) -> Object:
     absent = params["state"] == "absent"
     items = desired(params)
     if not absent:
+        items = _supported(run, items)
         check_desired_ports(items, params["pod"])
     project = _project(run)
     if project is None:
@@ -68,6 +70,15 @@ def _apply(run: Run) -> Object:
         return {"details": {item["name"]: _details(item) for item in found}}
 
     return apply_plans(run, make_plans, _FAMILIES, None if absent else details)
+
+
+def _supported(run: Run, items: list[Object]) -> list[Object]:
+    """Return the servers, whose ports have an offload type only where this cloud can store or needs it."""
+    limits = CloudLimits(run.transport, "")
+    return [
+        {**item, "networks": supported_ports(item["networks"], run.transport, limits)} if item.get("networks") else item
+        for item in items
+    ]
 
 
 def _project(run: Run) -> str | None:

@@ -15,6 +15,7 @@ class FakeCloud(Cloud):
         super().__init__({}, 4)
         self.responses = responses
         self.project = project
+        self.microversion: tuple[int, int] | None = None
         self.reads: list[tuple[str, Any]] = []
         self.writes: list[tuple[str, Any]] = []
 
@@ -26,6 +27,9 @@ class FakeCloud(Cloud):
 
     def has_service(self, service: str) -> bool:
         return True
+
+    def max_microversion(self, service: str) -> tuple[int, int] | None:
+        return self.microversion
 
     def request(self, service: str, method: str, path: str, **options: Any) -> Any:
         key = f"{method} {path}"

@@ -10,6 +10,7 @@ from ansible_collections.openipu.pod.plugins.module_utils.openstack.common.clien
 from ansible_collections.openipu.pod.plugins.module_utils.openstack.network import request_bodies
 from ansible_collections.openipu.pod.plugins.module_utils.openstack.network.cloud_limits import CloudLimits
 from ansible_collections.openipu.pod.plugins.module_utils.openstack.network.limits import check_limits
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.network.offload import EXTENSION, supported_ports
 from ansible_collections.openipu.pod.plugins.module_utils.reconcile import UserError
 
 from tests.unit.collection.openstack.fake_cloud import FakeCloud
@@ -61,6 +62,31 @@ def test_a_neutron_without_the_extension_rejects_new_ports() -> None:
     cloud = FakeCloud({})
     check(cloud, step(False), step(None), step(True, **{TYPE: "switchdev"}))
     assert extension not in [key for key, _query in cloud.reads]
+
+
+@pytest.mark.parametrize(
+    ("alias", "microversion", "kept"),
+    [
+        (EXTENSION, (2, 95), True),
+        (EXTENSION, (2, 96), True),
+        ("dns-integration", (2, 96), False),  # Nova 2024.1 takes the mode from the card
+        ("dns-integration", (2, 95), True),  # rejected by check_limits
+        ("dns-integration", None, True),
+    ],
+)
+def test_newer_nova_needs_no_offload_type(alias: str, microversion: tuple[int, int] | None, kept: bool) -> None:
+    cloud = FakeCloud({"GET /extensions": {"extensions": [{"alias": alias}]}})
+    cloud.microversion = microversion
+    ports = [{"name": "a", "hardware_offload": True}, {"name": "b"}]
+    found = supported_ports(ports, cloud, CloudLimits(cloud, PROJECT))
+    assert found == (ports if kept else [{"name": "a"}, {"name": "b"}])
+
+
+def test_ports_without_offload_need_no_request() -> None:
+    cloud = FakeCloud({})
+    ports = [{"name": "a", "hardware_offload": False}, {"name": "b"}]
+    assert supported_ports(ports, cloud, CloudLimits(cloud, PROJECT)) == ports
+    assert cloud.reads == []
 
 
 @pytest.mark.parametrize(
