@@ -32,6 +32,7 @@ _R = t.TypeVar("_R")
 _UNAVAILABLE = (502, 503, 504)
 OVER_QUOTA = "OverQuota"  # type of an error of Neutron, with status 409
 _NOT_PERMITTED = "PolicyNotAuthorized"  # type of an error of Neutron, with status 403
+_POLICY_MESSAGES = ("not authorized", "policy doesn't allow")  # of Keystone and Nova, whose errors have no type
 
 
 class CloudError(UserError):
@@ -198,7 +199,8 @@ class Cloud:
                 "Cannot connect to %s: %s. Check auth_url and that the service runs, and run the task again."
                 % (service, _cause(error))
             ) from error
-        except (auth_errors.EndpointNotFound, sdk_errors.NotSupported) as error:
+        # The SDK disables a service that has no endpoint in the region.
+        except (auth_errors.EndpointNotFound, sdk_errors.NotSupported, sdk_errors.ServiceDisabledException) as error:
             raise CloudError(
                 "Cannot find %s in the service catalog: %s. Check region_name and interface." % (service, _cause(error))
             ) from error
@@ -250,11 +252,14 @@ def _rejection(service: str, response: t.Any) -> CloudError:
         return CloudError(
             "%s is unavailable: %s. Run the task again later." % (service, message), response.status_code, kind
         )
-    if kind == _NOT_PERMITTED:
+    # Nova reports exceeded quotas with the same status.
+    if kind == _NOT_PERMITTED or (
+        response.status_code == 403 and any(part in message.lower() for part in _POLICY_MESSAGES)
+    ):
         return CloudError(
             "Cannot use %s with these credentials: %s. Use those of an administrator of the cloud."
             % (service, message),
             response.status_code,
-            kind,
+            _NOT_PERMITTED,
         )
     return RejectedError("%s returned an error: %s." % (service, message), response.status_code, kind)

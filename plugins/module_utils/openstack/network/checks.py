@@ -78,14 +78,31 @@ def check_names(desired: Objects, state: NetworkState) -> None:
             if rule.get("remote_group"):
                 check(SECURITY_GROUP, rule["remote_group"], "a rule of security group '%s'" % group["name"])
     for router in desired.get(ROUTER.kind, ()):
-        if router.get("external_network", "none") != "none":
-            check(NETWORK, router["external_network"], "router '%s'" % router["name"])
+        if router.get("external_network", "none") != "none" and router["external_network"] not in defined[NETWORK]:
+            _check_external(router, state)
     for interface in desired.get(INTERFACE.kind, ()):
         check(SUBNET, interface["subnet"], "router '%s'" % interface["router"])
     for share in desired.get(SHARE.kind, ()):
         family = {f.kind: f for f in (NETWORK, SECURITY_GROUP, SUBNET_POOL)}.get(share["kind"])
         if family:
             check(family, share["name"], "a share with project '%s'" % share["project"])
+
+
+def _check_external(router: Object, state: NetworkState) -> None:
+    """Reject a gateway in a network that does not exist or is not external."""
+    name = router["external_network"]
+    id = state.id(NETWORK, name)
+    raw = next((raw for raw in state.raw[NETWORK.kind] if raw["id"] == id), None)
+    if raw is None:
+        cause, remedy = "does not exist", "Create it (openstack network create --external %s)" % name
+    elif not raw.get("router:external", True):
+        cause, remedy = "is not external", "Name an external network"
+    else:
+        return
+    raise UserError(
+        "Cannot use network '%s' for the gateway of router '%s': it %s. %s, or omit external_network in pod.yml."
+        % (name, router["name"], cause, remedy)
+    )
 
 
 def check_owners(steps: t.Iterable[Step], owner: str) -> None:

@@ -26,7 +26,7 @@ class Names:
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
-        self._flavors: dict[str, str] | None = None
+        self._flavors: dict[str, Object] | None = None
         self._images: dict[str, str] = {}
 
     def image(self, name: str, server: str) -> str:
@@ -42,17 +42,22 @@ class Names:
             self._images[name] = active[0]
         return self._images[name]
 
-    def flavor(self, name: str, server: str) -> str:
-        """Return the id of the flavor of a server. Raises UserError."""
-        if self._flavors is None:
-            found = self._cloud.request("compute", "GET", "/flavors")["flavors"]
-            self._flavors = {raw["name"]: raw["id"] for raw in found}
-        if name not in self._flavors:
+    def flavor(self, name: str, server: str) -> Object:
+        """Return the flavor of a server. Raises UserError."""
+        found = self.known_flavor(name)
+        if found is None:
             raise UserError(
                 "Cannot use flavor '%s' for server '%s': it does not exist for this project. Create it, or give the "
                 "project access to it." % (name, server)
             )
-        return self._flavors[name]
+        return found
+
+    def known_flavor(self, name: str) -> Object | None:
+        """Return a flavor, None if it does not exist for this project."""
+        if self._flavors is None:
+            found = self._cloud.list("compute", "/flavors/detail", "flavors")
+            self._flavors = {raw["name"]: raw for raw in found}
+        return self._flavors.get(name)
 
     def ids(self, item: Object) -> tuple[str, str]:
         """Return the ids of image and flavor of a new server. Raises UserError."""
@@ -62,7 +67,7 @@ class Names:
                 "Cannot start server '%s': a new server needs %s. Set the missing options."
                 % (item["name"], " and ".join(missing))
             )
-        return self.image(item["image"], item["name"]), self.flavor(item["flavor"], item["name"])
+        return self.image(item["image"], item["name"]), str(self.flavor(item["flavor"], item["name"])["id"])
 
 
 def fetch(cloud: Cloud, servers: list[Object], names: Names, project: str) -> list[Object]:

@@ -19,6 +19,7 @@ from ..network.query import Query, group_names
 from ..network.reads import fetch as fetch_network
 from .api import Names, ServerWriter, fetch
 from .families import OPTIONS, SERVER, desired, desired_ports
+from .limits import check_server_quotas
 from .plan import (
     Servers,
     check_desired_ports,
@@ -58,6 +59,8 @@ def _apply(run: Run) -> Object:
             if project != cloud.authorize():
                 check_writable([*port_steps, *server_steps], params["project"])
             check_startable(server_steps, names.ids)
+        if not absent:
+            check_server_quotas(server_steps, cloud, names.known_flavor, project)
         port_writer = NetworkWriter(cloud, state, params["pod"])
         server_writer = ServerWriter(
             cloud, names, params["pod"], params["wait_timeout"], lambda name: port_writer.id(PORT, name)

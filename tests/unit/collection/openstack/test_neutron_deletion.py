@@ -85,7 +85,10 @@ def test_a_port_of_another_network_blocks_nothing() -> None:
 def test_a_router_that_is_removed_or_gets_another_gateway_blocks_nothing() -> None:
     gateway = port("", B, on="old", device_owner="network:router_gateway", device_id="id-of-r", project_id="", tags=[])
     raw: dict[str, Any] = {
-        "network": [network("old", 12, **{"router:external": True}), network("new", 13, tags=[])],
+        "network": [
+            network("old", 12, **{"router:external": True}),
+            network("new", 13, tags=[], **{"router:external": True}),
+        ],
         "router": [router("r", {"network_id": "id-of-old"})],
         "port": [gateway],
     }

@@ -217,7 +217,7 @@ def interface(on, address, of="r"):
 
 def routed(*ports, **more):
     return state(
-        network=[network("data"), network("out", 90, project_id="p2")],
+        network=[network("data"), network("out", 90, project_id="p2", **{"router:external": True})],
         subnet=[subnet("data", "data", "10.5.0.0/16"), subnet("more", "data", "10.6.0.0/16")],
         router=[router("r", {"network_id": "id-of-out", "enable_snat": True})],
         port=list(ports),
@@ -239,6 +239,24 @@ def test_listed_interfaces_of_a_router_replace_all_others():
     ]
     any_address = {**router_options, "interfaces": [{"subnet": "data", "address": "any"}]}
     assert changes(plan({"routers": [any_address]}, routed(interface("data", "10.5.0.1")))) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (
+            "missing",
+            "does not exist. Create it (openstack network create --external missing), or omit external_network",
+        ),
+        ("data", "is not external. Name an external network, or omit external_network in pod.yml."),
+    ],
+)
+def test_a_gateway_needs_an_external_network(name, message):
+    with pytest.raises(UserError) as failure:
+        plan({"routers": [{"name": "r", "external_network": name}]}, routed())
+    assert failure.value.message.startswith(f"Cannot use network '{name}' for the gateway of router 'r': it {message}")
+    new = {"networks": [{"name": "new"}], "routers": [{"name": "r2", "external_network": "new"}]}
+    assert ("router", "r2", "create") in changes(plan(new, routed()))
 
 
 def test_a_router_is_removed_with_its_interfaces():

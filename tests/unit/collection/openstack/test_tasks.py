@@ -122,7 +122,7 @@ SERVER = {
 }
 NOVA = {
     "GET /images": {"images": [{"id": "i1", "status": "active"}]},
-    "GET /flavors": {"flavors": [{"name": "small", "id": "f1"}]},
+    "GET /flavors/detail": {"flavors": [{"name": "small", "id": "f1", "vcpus": 4, "ram": 2048}]},
 }
 OPTIONS = {
     "pod": "pod",
@@ -191,7 +191,12 @@ def test_server_is_removed_before_its_ports() -> None:
     [
         (SERVER, {}, {"pod": "other"}, "Cannot change server 'vm': it does not belong to 'other'."),
         (None, {}, {"servers": [{"name": "vm"}]}, "Cannot start server 'vm': a new server needs image and flavor."),
-        (None, {"GET /flavors": {"flavors": []}}, {}, "Cannot use flavor 'small' for server 'vm': it does not exist"),
+        (
+            None,
+            {"GET /flavors/detail": {"flavors": []}},
+            {},
+            "Cannot use flavor 'small' for server 'vm': it does not exist",
+        ),
         (None, {}, {"project": "missing"}, "Cannot find project 'missing'. Correct the name, or omit it."),
         (None, {}, {"project": "0" * 32}, "Cannot create or change port 'vm-data': the credentials are not for"),
     ],
@@ -204,6 +209,44 @@ def test_server_checks(server: Any, responses: Any, options: Any, message: str) 
         run(OPENSTACK_POD_SERVER, cloud, **{**OPTIONS, **options})
     assert message in failure.value.message
     assert cloud.writes == []
+
+
+@pytest.mark.parametrize(
+    ("limits", "message"),
+    [
+        (
+            {"maxTotalInstances": 9, "totalInstancesUsed": 9},
+            "they need 1 servers, the quota of the project is 9, and 9",
+        ),
+        ({"maxTotalCores": 40, "totalCoresUsed": 38}, "at least 42 (openstack quota set --cores 42 p1)."),
+        ({"maxTotalRAMSize": 2000, "totalRAMUsed": 0}, "they need 2048 MB of memory, the quota of the project is 2000"),
+    ],
+)
+def test_quotas_of_nova_are_checked_before_the_first_write(limits: dict[str, int], message: str) -> None:
+    read = {"GET /servers/detail": {"servers": []}, "GET /limits": {"limits": {"absolute": limits}}}
+    cloud = FakeCloud({**NETWORKS, **NOVA, **read})
+    for check_mode in (True, False):
+        with pytest.raises(UserError) as failure:
+            run(OPENSTACK_POD_SERVER, cloud, check_mode, **OPTIONS)
+        assert failure.value.message.startswith("Cannot start 1 more servers: they need ")
+        assert message in failure.value.message
+    assert cloud.writes == []
+    # Existing servers need no quota.
+    cloud.responses["GET /servers/detail"] = {"servers": [SERVER]}
+    assert run(OPENSTACK_POD_SERVER, cloud, True, **OPTIONS)["servers"]["unchanged"] == ["vm"]
+
+
+def test_unlimited_quotas_of_nova_reject_nothing() -> None:
+    absolute = {"maxTotalInstances": -1, "totalInstancesUsed": 9, "maxTotalCores": 4, "totalCoresUsed": 0}
+    read = {"GET /servers/detail": {"servers": []}, "GET /limits": {"limits": {"absolute": absolute}}}
+    result = run(OPENSTACK_POD_SERVER, FakeCloud({**NETWORKS, **NOVA, **read}), True, **OPTIONS)
+    assert result["servers"]["created"] == ["vm"]
+
+
+def test_check_mode_accepts_a_flavor_that_does_not_exist_yet() -> None:
+    read = {"GET /servers/detail": {"servers": []}, "GET /flavors/detail": {"flavors": []}}
+    result = run(OPENSTACK_POD_SERVER, FakeCloud({**NETWORKS, **NOVA, **read}), True, **OPTIONS)
+    assert result["servers"]["created"] == ["vm"]
 
 
 def test_catalog_recreates_a_flavor_with_its_projects() -> None:
