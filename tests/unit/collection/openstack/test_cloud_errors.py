@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -30,21 +31,27 @@ class Services(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         if self.path.startswith("/v3"):
-            self.reply(200, {"version": {"id": "v3.14", "status": "stable", "links": [self.link()]}})
+            self.reply(200, {"version": {"id": "v3.14", "status": "stable", "links": [self.link("/v3/")]}})
+        elif self.path.startswith("/compute"):
+            links = [self.link("/compute/v2.1/")]
+            versions = {"version": self.server.answer[1], "min_version": "2.1"}  # type: ignore[attr-defined]
+            self.reply(200, {"version": {"id": "v2.1", "status": "CURRENT", "links": links, **versions}})
         else:
             self.reply(*self.server.answer)  # type: ignore[attr-defined]
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))
         url = f"http://127.0.0.1:{self.server.server_port}"  # type: ignore[attr-defined]
-        endpoint = {"interface": "public", "region": "one", "region_id": "one", "url": f"{url}/network", "id": "e"}
-        catalog = [{"type": "network", "name": "neutron", "id": "s", "endpoints": [endpoint]}]
+        catalog = []
+        for kind, path in (("network", "network"), ("compute", "compute/v2.1")):
+            endpoint = {"interface": "public", "region": "one", "region_id": "one", "url": f"{url}/{path}", "id": kind}
+            catalog.append({"type": kind, "name": kind, "id": kind, "endpoints": [endpoint]})
         token = {"methods": ["password"], "user": {"id": "u", "name": "u"}, "project": {"id": "p", "name": "p"}}
         dates = {"expires_at": "2099-01-01T00:00:00.000000Z", "issued_at": "2026-01-01T00:00:00.000000Z"}
         self.reply(201, {"token": {**token, **dates, "catalog": catalog}}, {"X-Subject-Token": "t"})
 
-    def link(self) -> dict[str, str]:
-        return {"rel": "self", "href": f"http://127.0.0.1:{self.server.server_port}/v3/"}  # type: ignore[attr-defined]
+    def link(self, path: str) -> dict[str, str]:
+        return {"rel": "self", "href": f"http://127.0.0.1:{self.server.server_port}{path}"}  # type: ignore[attr-defined]
 
     def reply(self, status: int, body: Any, headers: dict[str, str] | None = None) -> None:
         content = json.dumps(body).encode()
@@ -67,18 +74,18 @@ def services() -> Iterator[ThreadingHTTPServer]:
     server.server_close()
 
 
-def read(server: ThreadingHTTPServer, status: int, body: Any, region: str = "one") -> Any:
+def connect(server: ThreadingHTTPServer, status: int, body: Any, region: str = "one") -> Cloud:
     server.answer = (status, body)  # type: ignore[attr-defined]
-    auth = {"auth_url": f"http://127.0.0.1:{server.server_port}/v3", "username": "u", "password": "p"}
-    auth |= {"project_name": "p", "user_domain_id": "default", "project_domain_id": "default"}
-    override = (
-        {"network_endpoint_override": f"http://127.0.0.1:{server.server_port}/network"} if region == "one" else {}
-    )
-    cloud = Cloud({"auth": auth, "region_name": region, "app_name": "test", "api_timeout": 5, **override}, 1)
-    try:
+    url = f"http://127.0.0.1:{server.server_port}"
+    auth = {"auth_url": f"{url}/v3", "username": "u", "password": "p", "project_name": "p"}
+    auth |= {"user_domain_id": "default", "project_domain_id": "default"}
+    override = {"network_endpoint_override": f"{url}/network"} if region == "one" else {}
+    return Cloud({"auth": auth, "region_name": region, "app_name": "test", "api_timeout": 5, **override}, 1)
+
+
+def read(server: ThreadingHTTPServer, status: int, body: Any, region: str = "one") -> Any:
+    with closing(connect(server, status, body, region)) as cloud:
         return cloud.request("network", "GET", "/networks")
-    finally:
-        cloud.close()
 
 
 @pytest.mark.parametrize(
@@ -116,6 +123,12 @@ def test_errors_of_the_whole_cloud_have_a_remedy(
     assert failure.value.message.startswith(message)
     assert remedy in failure.value.message
     assert failure.value.fatal
+
+
+@pytest.mark.parametrize("newest", ["2.95", "2.96"])
+def test_the_newest_microversion_is_read_from_the_service(services: ThreadingHTTPServer, newest: str) -> None:
+    with closing(connect(services, 200, newest)) as cloud:
+        assert cloud.max_microversion("compute") == tuple(map(int, newest.split(".")))
 
 
 def test_an_exceeded_quota_is_no_missing_permission(services: ThreadingHTTPServer) -> None:
