@@ -148,14 +148,17 @@ def test_a_creation_without_wait(cli: Cli) -> None:
 def test_the_controller_chooses_an_allocation_and_the_command_names_it(cli: Cli) -> None:
     made = cli("vipu create partition p1 --size 8")
     assert made.stdout == "create partition (p1): success.\n"
-    assert made.stderr == "Note: partition 'p1' is in allocation 'b'.\n"
+    assert made.stderr == (
+        "Note: partition 'p1' is in allocation 'b'.\n"
+        f"Note: wrote the IPUoF configuration to {cli.conf / 'p1_ipuof.conf'}.\n"
+    )
     made = cli("vipu create partition p2 --size 8 --cluster cl0 --no-wait")
     assert (made.stdout, made.stderr) == (
         "create partition (p2): success.\n",
         "Note: partition 'p2' is in allocation 'a'.\n",
     )
     assert cli.json("vipu create partition p3 --size 4")["allocation"] == "a"
-    assert cli("vipu create partition p4 --size 4 --allocation a --cluster cl0").stderr == ""
+    assert cli("vipu create partition p4 --size 4 --allocation a --cluster cl0 --no-wait").stderr == ""
     assert cli.failed("vipu create partition p5 --size 1 --allocation a --cluster cl9") == (
         "create partition (p5): failed: allocation 'a' is in cluster 'cl0', not in 'cl9'. Omit the cluster."
     )
@@ -229,6 +232,7 @@ def test_removal_of_all_kinds(cli: Cli, lab: Any) -> None:
     cli.out("vipu-admin create allocation c --cluster cl0 --agents ag07,ag08")
     cli.out("vipu create partition p1 --size 4 --allocation c")
     assert "'p1' is in it" in cli.failed("vipu-admin remove allocation c")
+    assert cli.failed("vipu-admin remove allocation c").endswith("Remove the partition first, or use --force.")
     assert cli.out("vipu-admin remove allocation c --force") == (
         "remove allocation (c): success. Also removed: partition p1.\n"
     )
@@ -284,9 +288,17 @@ def test_drains(cli: Cli) -> None:
     cli.out("vipu create partition p --allocation b --size 4 --relocatable")
     ipus = cli.json("vipu list ipu-attrs --agents ag05,ag06")
     (agent,) = {ipu["agent"] for ipu in ipus if ipu["attributes"]["partition id"] == "p"}
-    assert cli.out(f"vipu-admin drain agent {agent} --dry-run --force").count("moves to") == 1
-    kept = cli.out(f"vipu-admin drain agent {agent} --reason fan")
-    assert "stays: a job may use it" in kept and kept.endswith(f"drain agent ({agent}): success.\n")
+    planned = cli.out(f"vipu-admin drain agent {agent} --dry-run --force")
+    assert planned.count("moves to") == 1
+    nothing = "success. Dry run, nothing was changed: 1 of 1 partitions would move."
+    assert planned.endswith(f"drain agent ({agent}): {nothing}\n")
+    kept = cli(f"vipu-admin drain agent {agent} --reason fan", status=1)
+    assert "stays: a job may use it. Its users can move it with a reset, or use --force" in kept.stdout
+    failure = "failed: the agent is out of service, but 1 of 1 partitions stay on it: p."
+    assert kept.stderr == f"drain agent ({agent}): {failure}\n"
+    failed = json.loads(cli(f"vipu-admin -o json drain agent {agent}", status=1).stdout)
+    assert (failed["result"], failed["error_code"], failed["changed"]) == ("failed", "OPU701", False)
+    assert [(item["id"], item["moves"]) for item in failed["partitions"]] == [("p", False)]
     moved = cli.json(f"vipu-admin drain agent {agent} --force")
     assert [(item["id"], item["moves"], item["users"]) for item in moved["partitions"]] == [("p", True, [])]
     assert cli.json(f"vipu-admin drain agent {agent} --force")["changed"] is False

@@ -42,7 +42,7 @@ def test_no_controller(tmp_path: Path, line: str) -> None:
         port = listener.getsockname()[1]
     message = Cli(tmp_path, f"127.0.0.1:{port}").failed(line)
     assert f": failed: the V-IPU controller at 127.0.0.1:{port} does not respond (connection refused)" in message
-    assert "Check host and port, and that vipu-server runs there." in message
+    assert "Check --api-host and --api-port, and that vipu-server runs there." in message
 
 
 def test_something_else_on_the_port(tmp_path: Path, lab: Any) -> None:

@@ -7,7 +7,7 @@ import click
 
 from openipu.vipu.cli import output
 from openipu.vipu.cli.grammar import Id, command
-from openipu.vipu.cli.session import Session
+from openipu.vipu.cli.session import Session, VipuCommandError, with_options
 
 
 @command("update", "agent")
@@ -39,7 +39,7 @@ def drain_agent(session: Session, id: str, reason: str, force: bool, dry_run: bo
     """Take an agent out of service and move its partitions to other machines.
 
     Relocatable partitions that have failed move. With --force, the other relocatable ones move too. The command shows
-    all partitions of the machine, and the users of those that stay.
+    all partitions of the machine, and the users of those that stay. The exit status is 1 when partitions stay.
     """
     from openipu.shared.vipu import objects
     from openipu.shared.vipu.contract import admin
@@ -47,6 +47,8 @@ def drain_agent(session: Session, id: str, reason: str, force: bool, dry_run: bo
     request = admin.DrainAgentRequest(id=id, service_reason=reason, force=force, validate_only=dry_run)
     reply = session.call("admin", "DrainAgent", request)
     found = [objects.drained(item) for item in reply.partitions]
+    for item in found:
+        item["reason"] = item["reason"] and with_options(item["reason"])
     rows = [
         (
             item["id"],
@@ -58,4 +60,18 @@ def drain_agent(session: Session, id: str, reason: str, force: bool, dry_run: bo
     ]
     if found and not session.json:
         click.echo(output.table(("Partition", "Allocation", "Users", "Result"), rows))
-    session.succeed(changed=reply.changed, partitions=found)
+    staying = [item["id"] for item in found if not item["moves"]]
+    if dry_run:
+        counts = f"{len(found) - len(staying)} of {len(found)} partitions would move"
+        session.succeed(addition=f"Dry run, nothing was changed: {counts}.", changed=reply.changed, partitions=found)
+    elif staying:
+        session.fail(
+            f"the agent is out of service, but {len(staying)} of {len(found)} partitions stay on it: "
+            f"{', '.join(staying)}.",
+            VipuCommandError.error_code,
+            changed=reply.changed,
+            partitions=found,
+        )
+        raise click.exceptions.Exit(1)
+    else:
+        session.succeed(changed=reply.changed, partitions=found)

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -100,7 +101,14 @@ def create_partition(
     if allocation and not fields["allocation"] and not session.json:
         # On standard error, because scripts compare the line on standard output.
         click.echo(f"Note: partition {id!r} is in allocation {allocation!r}.", err=True)
+    _note_files(session, files)
     session.succeed(files=[str(path) for path in files], allocation=allocation)
+
+
+def _note_files(session: Session, files: Sequence[Path]) -> None:
+    """Print the written files on standard error, because scripts compare the line on standard output."""
+    if files and not session.json:
+        click.echo(f"Note: wrote the IPUoF configuration to {', '.join(map(str, files))}.", err=True)
 
 
 def _chosen_allocation(session: Session, id: str) -> str | None:
@@ -131,6 +139,7 @@ def reset_partition(session: Session, id: str, relocatable: bool, no_wait: bool,
         _wait_active(session, id, timeout)
         if ipuof_files.present(id):  # its IPUs may have changed
             files = ipuof_files.write(id, _ipuof_config(session, id))
+    _note_files(session, files)
     session.succeed(files=[str(path) for path in files])
 
 

@@ -16,14 +16,22 @@ if TYPE_CHECKING:
     from openipu.shared.vipu.client import Client
 
 
-# Messages of the client name the options of Ansible modules.
-_OPTIONS = re.compile(r"\b(ca_path|client_cert|client_key|insecure_network|api_user_id|api_access_key)\b")
+# Messages of client and controller name the options of Ansible modules.
+_OPTIONS = re.compile(
+    r"\b(ca_path|client_cert|client_key|insecure_network|api_user_id|api_access_key|(?<=\buse )force)\b"
+)
 
 
 class VipuCommandError(Exception):
     """Raised when a command fails on the client's side."""
 
     error_code = "OPU701"
+
+
+def with_options(message: str) -> str:
+    """Return a message with the options of command lines in place of those of modules."""
+    message = message.replace("Check host and port", "Check --api-host and --api-port")
+    return _OPTIONS.sub(lambda option: "--" + option[0].replace("_", "-"), message)
 
 
 class Session:
@@ -90,18 +98,18 @@ class Session:
         line = line or f"{output.success(self._subject)} {addition}".rstrip()
         self.show({**self._json_subject, "result": "success", **more}, line)
 
-    def fail(self, message: str, error_code: str, code: str = "") -> None:
+    def fail(self, message: str, error_code: str, code: str = "", **more: Any) -> None:
         """Print a failure: the result line on standard error, JSON on standard output.
 
-        ``error_code`` is a code of ``openipu.shared.errors``, ``code`` the name of a gRPC status code.
+        ``error_code`` is a code of ``openipu.shared.errors``, ``code`` the name of a gRPC status code. ``more``:
+        further fields of the JSON output.
         """
         # Drop "Cannot <verb> <object>: ", because the result line names both.
         subject = f"{self._noun} {self._id!r}" if self._id else self._noun
-        message = _OPTIONS.sub(lambda option: "--" + option[0].replace("_", "-"), message)
-        reason = re.sub(rf"^Cannot [^:']*{re.escape(subject)}: ", "", message)
+        reason = re.sub(rf"^Cannot [^:']*{re.escape(subject)}: ", "", with_options(message))
         if self.json:
             failure = {"result": "failed", "reason": reason, "code": code, "error_code": error_code}
-            click.echo(output.as_json({**self._json_subject, **failure}))
+            click.echo(output.as_json({**self._json_subject, **failure, **more}))
         click.echo(output.failure(self._subject, reason), err=True)
 
     @property

@@ -208,7 +208,7 @@ def admin_certificate(
 
 
 @click.command()
-@options.HOST
+@options.HOST_TO_CHECK
 @options.PORT
 @options.SECURE
 @options.CERTS
@@ -219,7 +219,7 @@ def admin_certificate(
     default=0.0,
     show_default=True,
     type=click.FloatRange(min=0),
-    help="Seconds to wait until the controller serves.",
+    help="Seconds to wait until the controller serves. With 0, query it once.",
 )
 @click.option("--standby", is_flag=True, help="Also accept a controller that follows the leader (--store).")
 def health(

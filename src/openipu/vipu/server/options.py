@@ -21,6 +21,13 @@ from openipu.vipu.tls import issue, load
 HOST = click.option(
     "--host", default="127.0.0.1", show_default=True, envvar="VIPU_SERVER_HOST", help="Address of the controller."
 )
+HOST_TO_CHECK = click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    envvar="VIPU_SERVER_HOST",
+    help="Address to query, as in vipu-server --host. A wildcard address, such as 0.0.0.0, queries localhost.",
+)
 PORT = click.option(
     "--port",
     default=CONTROLLER_PORT,
