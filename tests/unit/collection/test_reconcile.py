@@ -204,6 +204,37 @@ def test_diff_sorts_sets() -> None:
     assert diff["after"]["lamps"]["a"]["colours"] == ["g", "r"]
 
 
+@pytest.mark.parametrize(
+    ("actual", "desired", "before", "after"),
+    [
+        (["a", "b", "c"], ["b", "d", "c"], ["a"], ["d"]),
+        (["a"], [], ["a"], []),
+        (["a"], None, [], []),  # unchanged
+        (None, ["a"], None, ["a"]),
+    ],
+)
+def test_diff_of_a_list_has_no_common_members(
+    actual: list[str] | None, desired: list[str] | None, before: list[str] | None, after: list[str] | None
+) -> None:
+    family = Family("lamp", (Field("brightness"), Field("bulbs", member=lambda bulb: bulb["id"])))
+
+    def having(ids: list[str] | None, brightness: int) -> dict[str, Any]:
+        bulbs = {} if ids is None else {"bulbs": [{"id": each} for each in ids]}
+        return lamp("x", brightness=brightness, **bulbs)
+
+    diff = converge(
+        plan(family, [having(desired, 1)], [having(actual, 2)]), unexpected_write, check_mode=True, diff=True
+    )
+    assert diff.diff == {"before": {"lamps": {"x": having(before, 2)}}, "after": {"lamps": {"x": having(after, 1)}}}
+
+
+def test_diff_of_a_new_object_has_all_members_of_a_list() -> None:
+    family = Family("lamp", (Field("bulbs", member=lambda bulb: bulb["id"]),))
+    new = lamp("x", bulbs=[{"id": "a"}])
+    diff = converge(plan(family, [new], []), unexpected_write, check_mode=True, diff=True)
+    assert diff.diff == {"before": {}, "after": {"lamps": {"x": new}}}
+
+
 FIELDS = st.fixed_dictionaries(
     {},
     optional={

@@ -2,6 +2,8 @@
 """Capacity of allocations: free IPUs, and partitions that fit."""
 
 from openipu.vipu.domain import rules
+from openipu.vipu.domain.capacity import occupancy_of
+from openipu.vipu.domain.placement import FULL
 from openipu.vipu.domain.rules import Code, Context
 from openipu.vipu.domain.specs import PartitionSpec
 from tests.unit.vipu.domain.rules_support import (
@@ -52,3 +54,12 @@ def test_a_whole_cluster_of_domains_is_one_block() -> None:
     assert rules.free_summary(state, "a1") == (32, [2, 2, 2, 2], 32)
     partition(state, "p1", 1)
     assert rules.free_summary(state, "a1") == (31, [2, 2, 2, 1], 16)
+
+
+def test_machines_out_of_service_count_as_full_unless_they_are_included() -> None:
+    state = pod(4)
+    state.out_of_service.update(names(2))
+    assert rules.free_summary(state, "a1") == (12, [2, 1], 8)
+    allocation = state.allocations["a1"]
+    assert list(occupancy_of(state, allocation).occupied) == [0, FULL, 0, 0]
+    assert list(occupancy_of(state, allocation, in_service=False).occupied) == [0, 0, 0, 0]
