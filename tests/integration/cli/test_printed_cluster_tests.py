@@ -52,9 +52,6 @@ class Pod:
             )
             self.close = stack.pop_all().close
 
-    def _states(self) -> set[int]:
-        return {agent.state for agent in self.server.admin.ListAgents(admin.ListAgentsRequest(), timeout=10).agents}
-
     def output(self, line: str, status: int = 0) -> str:
         """Return standard output and then standard error of a command."""
         done = self.cli(line, status=status)
