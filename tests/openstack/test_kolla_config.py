@@ -24,12 +24,23 @@ NETWORKS = [
     {"name": "a-data", "vlan": 11, "physical_network": "physnet100g", "mtu": 9000, "dns_domain": "a.example."},
     {"name": "a-storage", "vlan": 12, "physical_network": "physnet100g", "mtu": 9000},
 ]
+OTHER_CARDS = {"physnet100g": "bond7", "physnet1g": "eno1"}
+HOST_VARIABLES = [
+    *(
+        "neutron_bridge_name",
+        "neutron_external_interface",
+        "neutron_physical_networks",
+        "neutron_sriov_physnet_mappings",
+    ),
+    "nova_instance_datadir_volume",
+]
 
 
 def write_config(folder: Path, *options: str, fails: bool = False, **variables: Any) -> str:
     """Run the role and return its output."""
     settings = {
         "kolla_config_path": str(folder / "etc"),
+        "kolla_config_hosts": {"server1": {}, "server2": {"cpu_dedicated_set": "8-63", "interfaces": OTHER_CARDS}},
         "kolla_config_networks": NETWORKS,
         "kolla_config_check": str(KOLLA),
         "kolla_config_cpu_dedicated_set": "8-127,136-255",
@@ -40,29 +51,53 @@ def write_config(folder: Path, *options: str, fails: bool = False, **variables: 
     return " ".join(run_role(folder, "kolla_config", *options, fails=fails, **settings).split())
 
 
-def merged_file(folder: Path, file: str, template: str = "", **variables: Any) -> Path:
-    """Return a file as Kolla Ansible deploys it, merged with its template by its own plugin."""
-    sources = [str(KOLLA / "roles" / template)] if template else []
-    target = folder / "merged.conf"
-    settings = [*sorted((KOLLA / "group_vars/all").glob("*.yml")), KOLLA / "roles/neutron/defaults/main.yml"]
-    task = {"merge_configs": {"sources": [*sources, str(folder / "etc/config" / file)], "dest": str(target)}}
-    local = {"hosts": "localhost", "connection": "local", "gather_facts": False, "vars_files": [*map(str, settings)]}
-    library = folder / "library"  # only the OpenStack library that the plugin needs
-    library.mkdir()
-    (library / "oslo_config").symlink_to(next((CACHE / "venv/lib").glob("python3*")) / "site-packages/oslo_config")
-    playbook = folder / "merge.yml"
-    playbook.write_text(yaml.safe_dump([{**local, "tasks": [task]}]))
+def kolla_play(folder: Path, host: str, *tasks: dict[str, Any], **variables: Any) -> None:
+    """Run tasks for a host with the inventory, the plugins and the precedence of variables of Kolla Ansible."""
+    (folder / "etc/multinode").write_text("[network]\nnetwork1\n[compute]\nserver1\nserver2\nother1\n")
+    play = folder / "kolla"
+    (play / "library").mkdir(parents=True, exist_ok=True)  # only the OpenStack library that the plugin needs
+    for link, target in (
+        ("group_vars", KOLLA / "group_vars"),
+        ("library/oslo_config", next((CACHE / "venv/lib").glob("python3*")) / "site-packages/oslo_config"),
+    ):
+        (play / link).unlink(missing_ok=True)
+        (play / link).symlink_to(target)
+    defaults = [str(KOLLA / "roles/neutron/defaults/main.yml")]
+    local = {"hosts": host, "connection": "local", "gather_facts": False, "vars_files": defaults}
+    (play / "play.yml").write_text(yaml.safe_dump([{**local, "tasks": list(tasks)}]))
     variables = {"ansible_python_interpreter": sys.executable, **variables}
-    extra_vars = ["-e", f"@{folder}/etc/globals.d/openipu-pod.yml", "-e", json.dumps(variables)]
+    globals_files = [f"-e@{file}" for file in sorted((folder / "etc").glob("globals*/*.yml"))]
+    program = Path(sys.executable).with_name("ansible-playbook")
     result = subprocess.run(
-        [Path(sys.executable).with_name("ansible-playbook"), "-i", "localhost,", playbook, *extra_vars],
-        env={**os.environ, "ANSIBLE_ACTION_PLUGINS": str(KOLLA / "action_plugins"), "PYTHONPATH": str(library)},
+        [program, "-i", folder / "etc/multinode", play / "play.yml", *globals_files, "-e", json.dumps(variables)],
+        env={
+            **os.environ,
+            "ANSIBLE_ACTION_PLUGINS": str(KOLLA / "action_plugins"),
+            "PYTHONPATH": str(play / "library"),
+        },
+        cwd=play,  # without the ansible.cfg of the collection
         capture_output=True,
         text=True,
         check=False,
     )
     assert result.returncode == 0, result.stdout + result.stderr
+
+
+def merged_file(folder: Path, *files: str, template: str = "", host: str = "server1", **variables: Any) -> Path:
+    """Return a file as Kolla Ansible deploys it, merged with its template by its own plugin."""
+    sources = [str(KOLLA / "roles" / template)] if template else []
+    target = folder / "merged.conf"
+    sources += [str(folder / "etc/config" / file) for file in files]
+    kolla_play(folder, host, {"merge_configs": {"sources": sources, "dest": str(target)}}, **variables)
     return target
+
+
+def kolla_variables(folder: Path, host: str) -> dict[str, Any]:
+    """Return the per-host variables that Kolla Ansible has for a host."""
+    target = folder / "variables.json"
+    content = "{{ dict(names | zip(names | map('extract', vars))) | to_json }}"
+    kolla_play(folder, host, {"copy": {"content": content, "dest": str(target)}}, names=HOST_VARIABLES)
+    return dict(json.loads(target.read_text()))
 
 
 def run_openstack_python(program: str, *arguments: object) -> Any:
@@ -78,20 +113,12 @@ def test_check_mode_and_idempotence(tmp_path: Path) -> None:
     write_config(tmp_path)
     settings = yaml.safe_load((tmp_path / "etc/globals.d/openipu-pod.yml").read_text())
     assert settings == {
-        "enable_central_logging": True,
         "enable_letsencrypt": True,
         "enable_neutron_provider_networks": True,
-        "enable_neutron_sriov": False,
         "kolla_enable_tls_external": True,
         "letsencrypt_email": "operations@example.com",
-        "neutron_bridge_name": "br-100g,br-1g",
         "neutron_dns_domain": "a.example.",
         "neutron_dns_integration": True,
-        "neutron_external_interface": "bond0,eno1",
-        "neutron_physical_networks": "physnet100g,physnet1g",
-        "neutron_plugin_agent": "openvswitch",
-        "nova_instance_datadir_volume": "/nvme/nova",
-        "openvswitch_hw_offload": "yes",
     }
     assert "changed=0" in write_config(tmp_path)
 
@@ -115,7 +142,9 @@ cfg.CONF(["--config-file", sys.argv[1]], project="neutron")
 ranges = utils.parse_network_vlan_ranges(cfg.CONF.ml2_type_vlan.network_vlan_ranges)
 print(json.dumps([ranges, cfg.CONF.ml2.extension_drivers, cfg.CONF.ml2.path_mtu, cfg.CONF.ml2.physical_network_mtus]))
 """
-    file = merged_file(tmp_path, "neutron/ml2_conf.ini", "neutron/templates/ml2_conf.ini.j2", enable_neutron_qos=True)
+    file = merged_file(
+        tmp_path, "neutron/ml2_conf.ini", template="neutron/templates/ml2_conf.ini.j2", enable_neutron_qos=True
+    )
     ranges, drivers, path_mtu, mtus = run_openstack_python(program, file)
     assert ranges == {"physnet1": [[100, 199]], "physnet100g": [[11, 11], [12, 12]], "physnet1g": [[13, 13], [99, 99]]}
     # Drivers of Kolla Ansible, the POD and the site, in this order.
@@ -124,16 +153,67 @@ print(json.dumps([ranges, cfg.CONF.ml2.extension_drivers, cfg.CONF.ml2.path_mtu,
         *("port_hardware_offload_type", "tag_ports_during_bulk_creation", "uplink_status_propagation"),
     ]
     # Only the switches of the POD have a larger MTU.
-    assert (path_mtu, mtus) == (1500, {"physnet1": "1500", "physnet1g": "1500"})
+    assert (path_mtu, mtus) == (1500, {"physnet1": "1500", "physnet100g": "9000", "physnet1g": "1500"})
     assert "global_physnet_mtu = 9000" in (tmp_path / "etc/config/neutron.conf").read_text()
 
 
-def test_physical_networks_of_the_site_are_kept(tmp_path: Path) -> None:
-    interfaces = {"physnet100g": "bond0", "physnet1g": "eno1", "physnet1": "eno2"}
-    write_config(tmp_path, kolla_config_interfaces=interfaces, kolla_config_bridges={"physnet1": "br-ex"})
-    settings = yaml.safe_load((tmp_path / "etc/globals.d/openipu-pod.yml").read_text())
-    lists = [settings[f"neutron_{name}"] for name in ("physical_networks", "bridge_name", "external_interface")]
-    assert lists == ["physnet1,physnet100g,physnet1g", "br-ex,br-100g,br-1g", "eno2,bond0,eno1"]
+def test_settings_of_hosts_reach_only_these_hosts(tmp_path: Path) -> None:
+    network = {"interfaces": {"physnet100g": "ens2", "physnet1g": "ens3", "physnet1": "ens4"}}
+    groups = {"network": {**network, "bridges": {"physnet1": "br-ex"}}}
+    write_config(tmp_path, kolla_config_groups=groups)
+    defaults = kolla_variables(tmp_path, "other1")
+    assert kolla_variables(tmp_path, "server1") == {
+        "neutron_bridge_name": "br-100g,br-1g",
+        "neutron_external_interface": "bond0,eno1",
+        "neutron_physical_networks": "physnet100g,physnet1g",
+        "neutron_sriov_physnet_mappings": defaults["neutron_sriov_physnet_mappings"],
+        "nova_instance_datadir_volume": "/nvme/nova",
+    }
+    assert kolla_variables(tmp_path, "server2")["neutron_external_interface"] == "bond7,eno1"
+    assert kolla_variables(tmp_path, "network1") == {
+        **defaults,
+        "neutron_bridge_name": "br-ex,br-100g,br-1g",
+        "neutron_external_interface": "ens4,ens2,ens3",
+        "neutron_physical_networks": "physnet1,physnet100g,physnet1g",
+    }
+    assert (defaults["neutron_bridge_name"], defaults["neutron_external_interface"]) == ("br-ex", "eth1")
+    offload = [yaml.safe_load(file.read_text()) for file in sorted((tmp_path / "etc").glob("*_vars/*/openipu-pod.yml"))]
+    assert [variables.get("openvswitch_hw_offload") for variables in offload] == [None, "yes", "yes"]
+
+
+def test_files_of_the_site_are_merged(tmp_path: Path) -> None:
+    own = {
+        "neutron/ml2_conf.ini": "# Ours.\n[ml2]\nextension_drivers = qos\npath_mtu = 8900\n"
+        "physical_network_mtus = physnet1:1600\n[ml2_type_vlan]\nnetwork_vlan_ranges = physnet1:100:199\n",
+        "neutron.conf": "[DEFAULT]\nglobal_physnet_mtu = 9216\n",
+        "nova.conf": '[pci]\nalias = {"name": "gpu", "vendor_id": "10de", "product_id": "20b0"}\n',
+        "nova/nova-scheduler.conf": "[filter_scheduler]\nenabled_filters = ComputeFilter,OwnFilter\n",
+        "nova/nova-compute.conf": "[compute]\ncpu_dedicated_set = 2-3\n",
+        "nova/server1/nova-compute.conf": "[libvirt]\nvirt_type = kvm\n",
+    }
+    for name, text in own.items():
+        (tmp_path / "etc/config" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "etc/config" / name).write_text(text)
+    write_config(tmp_path, kolla_config_interfaces={**OTHER_CARDS, "physnet1": "eno3"})
+    texts = {name: (tmp_path / "etc/config" / name).read_text() for name in own}
+    assert texts["neutron/ml2_conf.ini"] == (
+        "# Ours.\n[ml2]\n"
+        "extension_drivers = qos,port_security,port_hardware_offload_type,tag_ports_during_bulk_creation\n"
+        "path_mtu = 8900\nphysical_network_mtus = physnet1:1600,physnet100g:9000,physnet1g:1500\n"
+        "[ml2_type_vlan]\nnetwork_vlan_ranges = "
+        "physnet1:100:199,physnet100g:11:11,physnet100g:12:12,physnet1g:13:13,physnet1g:99:99\n"
+    )
+    assert texts["nova/nova-scheduler.conf"].endswith(
+        "ComputeFilter,OwnFilter,NUMATopologyFilter,PciPassthroughFilter\n"
+    )
+    assert {texts[name] for name in ("neutron.conf", "nova.conf", "nova/nova-compute.conf")} <= set(own.values())
+    assert texts["nova/server1/nova-compute.conf"].startswith("[libvirt]\nvirt_type = kvm\n")
+    # A list in the file of a host would hide the list of nova.conf.
+    for name in ("nova/server1/nova-compute.conf", "nova/nova-api.conf"):
+        aliases = (tmp_path / "etc/config" / name).read_text()
+        assert aliases.count("alias = ") == 2
+        assert '"gpu"' in aliases
+    assert "changed=0" in write_config(tmp_path, kolla_config_interfaces={**OTHER_CARDS, "physnet1": "eno3"})
 
 
 @pytest.mark.parametrize(("blazar", "extra"), [(False, []), (True, ["BlazarFilter"])])
@@ -155,9 +235,14 @@ print(json.dumps([own, CONF.filter_scheduler.enabled_filters]))
 
 
 @pytest.mark.parametrize(
-    ("variables", "product"), [({}, "1018"), ({"kolla_config_pci": {"product_id": "101e"}}, "101e")]
+    ("variables", "host", "product", "cpus"),
+    [
+        ({}, "server1", "1018", 240),
+        ({"kolla_config_pci": {"product_id": "101e"}}, "server1", "101e", 240),
+        ({}, "server2", "1018", 56),
+    ],
 )
-def test_nova_accepts_the_files(tmp_path: Path, variables: dict[str, Any], product: str) -> None:
+def test_nova_accepts_the_files(tmp_path: Path, variables: dict[str, Any], host: str, product: str, cpus: int) -> None:
     write_config(tmp_path, **variables)
     program = """
 import json, sys
@@ -170,23 +255,39 @@ devices = whitelist.Whitelist(CONF.pci.device_spec)
 aliases = request.get_alias_from_config()
 print(json.dumps([[spec.tags for spec in devices.specs], aliases, len(hardware.get_cpu_dedicated_set())]))
 """
-    tags, aliases, processors = run_openstack_python(program, tmp_path / "etc/config/nova/nova-compute.conf")
+    file = merged_file(tmp_path, "nova/nova-compute.conf", f"nova/{host}/nova-compute.conf", host=host)
+    tags, aliases, processors = run_openstack_python(program, file)
     assert [tag["physical_network"] for tag in tags] == ["physnet100g"]
     (policy_and_specs,) = aliases.values()
     assert "connectx-vf" in aliases
     assert {"vendor_id": "15b3", "product_id": product, "dev_type": "type-VF"} in policy_and_specs[1]
-    assert processors == 240
+    assert processors == cpus
+    assert not (tmp_path / "etc/config/nova/nova-compute.conf").exists()
 
 
 def test_kayobe_files_keep_other_settings(tmp_path: Path) -> None:
     (tmp_path / "etc/kolla").mkdir(parents=True)
-    (tmp_path / "etc/kolla/globals.yml").write_text("---\nkolla_internal_vip_address: 10.0.0.1\n")
+    (tmp_path / "etc/kolla/globals.yml").write_text("---\nopenstack_release: 2025.1\n")
+    (tmp_path / "etc/kolla.yml").write_text("---\nkolla_enable_ironic: false\n")
     write_config(tmp_path, kolla_config_layout="kayobe")
-    settings = yaml.safe_load((tmp_path / "etc/kolla/globals.yml").read_text())
-    assert (settings["kolla_internal_vip_address"], settings["neutron_bridge_name"]) == ("10.0.0.1", "br-100g,br-1g")
-    assert (tmp_path / "etc/kolla/config/nova/nova-compute.conf").exists()
+    assert yaml.safe_load((tmp_path / "etc/kolla/globals.yml").read_text()) == {
+        "openstack_release": 2025.1,
+        "letsencrypt_email": "operations@example.com",
+        "neutron_dns_domain": "a.example.",
+        "neutron_dns_integration": True,
+    }
+    # Kayobe derives images and other settings from its own flags.
+    assert yaml.safe_load((tmp_path / "etc/kolla.yml").read_text()) == {
+        "kolla_enable_ironic": False,
+        "kolla_enable_letsencrypt": True,
+        "kolla_enable_neutron_provider_networks": True,
+        "kolla_enable_tls_external": True,
+    }
+    assert (tmp_path / "etc/kolla/config/nova/server1/nova-compute.conf").exists()
+    host = yaml.safe_load((tmp_path / "etc/kolla/inventory/host_vars/server1/openipu-pod.yml").read_text())
+    assert host["neutron_bridge_name"] == "br-100g,br-1g"
     # Kayobe renders the files first and leaves raw blocks to Kolla Ansible.
-    drivers = (tmp_path / "etc/kolla/config/neutron/ml2_conf.ini").read_text().splitlines()[2]
+    drivers = (tmp_path / "etc/kolla/config/neutron/ml2_conf.ini").read_text().splitlines()[1]
     assert drivers.startswith("extension_drivers = {% raw %}{{ (neutron_extension_drivers |")
     assert drivers.endswith("}}{% endraw %}")
     assert "changed=0" in write_config(tmp_path, kolla_config_layout="kayobe")
@@ -197,7 +298,12 @@ def test_kayobe_files_keep_other_settings(tmp_path: Path) -> None:
     [
         (
             {"kolla_config_interfaces": {"physnet1g": "eno1"}},
-            "Cannot configure physnet100g: kolla_config_interfaces has no interface for it.",
+            "Cannot configure physnet100g for host 'server1': kolla_config_interfaces has no interface for it.",
+        ),
+        ({"kolla_config_hosts": {}}, "Cannot configure the POD: kolla_config_hosts has no Poplar server."),
+        (
+            {"kolla_config_hosts": {"s1": {"cpus": "1"}}},
+            "Cannot configure host 's1': it has no setting cpus. Use interf",
         ),
         ({"kolla_config_check": "/nonexistent"}, "Cannot use Kolla Ansible in '/nonexistent': it has no variables"),
         ({"kolla_config_log_servers": ["10.1.3.101"]}, "fluentd sends every line to the first matching output"),
@@ -207,12 +313,36 @@ def test_invalid_settings_are_rejected(tmp_path: Path, variables: dict[str, Any]
     assert message in write_config(tmp_path, fails=True, **variables)
 
 
+@pytest.mark.parametrize(
+    ("file", "text", "message"),
+    [
+        (
+            "globals.yml",
+            "neutron_bridge_name: br-ex\n",
+            "Cannot set neutron_bridge_name for single hosts: '{file}' sets it for all hosts and has precedence.",
+        ),
+        ("host_vars/server1.yml", "own: true\n", "Cannot add variables beside '{file}': Ansible ignores this file"),
+        ("group_vars/network", "own: true\n", "Cannot add variables beside '{file}': Ansible ignores this file"),
+    ],
+)
+def test_files_that_would_hide_each_other_are_rejected(tmp_path: Path, file: str, text: str, message: str) -> None:
+    path = tmp_path / "etc" / file
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    assert message.format(file=path) in write_config(tmp_path, fails=True)
+    assert [found for found in (tmp_path / "etc").rglob("*") if found.is_file()] == [path]
+
+
 def test_log_servers_and_sriov_agent(tmp_path: Path) -> None:
     logs = {"kolla_config_log_servers": ["10.1.3.101"], "kolla_config_central_logging": False}
-    write_config(tmp_path, kolla_config_sriov={"physnet100g": "ens1f0np0"}, kolla_config_hw_offload=False, **logs)
+    driver = {"kolla_config_hw_offload": False, "kolla_config_port_offload_type": False}
+    write_config(tmp_path, kolla_config_sriov={"physnet100g": "ens1f0np0"}, **driver, **logs)
+    assert "port_hardware_offload_type" not in (tmp_path / "etc/config/neutron/ml2_conf.ini").read_text()
     settings = yaml.safe_load((tmp_path / "etc/globals.d/openipu-pod.yml").read_text())
-    assert (settings["enable_neutron_sriov"], settings["openvswitch_hw_offload"]) == (True, "no")
-    assert settings["neutron_sriov_physnet_mappings"] == {"physnet100g": "ens1f0np0"}
+    assert (settings["enable_neutron_sriov"], settings["enable_central_logging"]) == (True, False)
+    host = yaml.safe_load((tmp_path / "etc/host_vars/server1/openipu-pod.yml").read_text())
+    assert "openvswitch_hw_offload" not in host
+    assert host["neutron_sriov_physnet_mappings"] == {"physnet100g": "ens1f0np0"}
     assert "host 10.1.3.101" in (tmp_path / "etc/config/fluentd/output/openipu-pod.conf").read_text()
     write_config(tmp_path)
     assert not (tmp_path / "etc/config/fluentd/output/openipu-pod.conf").exists()
