@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import shutil
 import signal
 import sys
@@ -14,10 +15,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from openipu.pod_files.rehearsal import inventory
+from openipu.pod_files.rehearsal import command, fault_names, inventory, playbook
 from openipu.pod_files.rehearsal.playbook import RehearsalError
 from openipu.pod_files.rehearsal.rehearse import Options, rehearse
 from openipu.pod_files.rehearsal.translation import Translator
+from openipu.process.failures import ProgramError
 from openipu.shared.pod.load import load
 from openipu.twin.launch.launcher import Identity, Twin, TwinError
 from tests import ROOT, waiting
@@ -128,3 +130,48 @@ def test_sigterm_ends_the_playbook_and_cleans_up(tmp_path: Path) -> None:
         for each in [process, *children]:
             with contextlib.suppress(psutil.NoSuchProcess):
                 each.kill()
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("stop ipum7", "Cannot apply fault 'stop ipum7': the POD has no 'ipum7'. Did you mean 'ipum07'?"),
+        ("swap ipum01:5 nothing:3", "the POD has no 'nothing'. Name a machine, switch or PDU of pod.yml."),
+        ("heal pdu1 nothing", "the POD has no 'nothing'"),
+        ("unplg ipum01:5", "Cannot apply fault 'unplg': it is unknown. Did you mean 'unplug'?"),
+    ],
+)
+def test_faults_are_checked_before_the_start(tmp_path: Path, fault: str, message: str) -> None:
+    with pytest.raises(ProgramError, match=re.escape(message)):
+        command.run(RACK / "pod.yml", tmp_path / "twin", [fault], keep=False, output="text")
+    assert not (tmp_path / "twin").exists()
+
+
+def test_names_of_all_kinds_of_faults_are_known() -> None:
+    lines = [
+        "unplug ipum07:5",
+        "swap tor1:Ethernet9/1 tor1:Ethernet10/1",
+        "break ag01:internal1",
+        "version ipum01 Virm 1.5.1",
+        "versions ipum01 Virm=1.5.1 BMC=2",
+        "drop tor1 before",
+        "slow pdu1 3",
+        "stop ipum01 mgmt1",
+        "heal",
+    ]
+    assert fault_names.parsed(lines, load(str(RACK / "pod.yml"))) == lines
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_a_message_names_the_log_only_if_it_is_kept(tmp_path: Path, monkeypatch, keep: bool) -> None:
+    log = tmp_path / "check.log"
+    log.write_text("[ERROR]: no play\n")
+    monkeypatch.setattr(playbook, "run", lambda *_arguments: playbook.Run(True, 0.0, False, log, []))
+    twin = Twin(tmp_path / "twin")
+    try:
+        with pytest.raises(RehearsalError) as error:
+            rehearse(load(str(RACK / "pod.yml")), Options(twin.folder, keep=keep), lambda _text: None)
+    finally:
+        twin.down(False, lambda _text: None)
+    end = f"Log: {log}" if keep else "To keep the whole log, repeat with --keep."
+    assert str(error.value) == f"Cannot run openipu.pod.site: [ERROR]: no play {end}"

@@ -28,13 +28,19 @@ def report():
     pod = load(str(RACK / "pod.yml"))
     translator = Translator(pod, 16)
 
-    def create(*results: dict[str, Any], connections: tuple[str, ...] = (), drawing: str | None = None) -> Report:
+    def create(
+        *results: dict[str, Any],
+        connections: tuple[str, ...] = (),
+        drawing: str | None = None,
+        defects: tuple[str, ...] = (),
+        variables: inventory.Variables | None = None,
+    ) -> Report:
         succeeded = not any(each["kind"] == "failed" for each in results)
         runs = [
             Run(check, 1.0, succeeded, Path("log"), [Phase("p", 0.0, 1.0, list(results))]) for check in (True, False)
         ]
-        variables = inventory.read_variables(RACK)
-        return Report(pod, translator, *runs, variables, [], connections, drawing, 2.0)
+        found = variables or inventory.read_variables(RACK)
+        return Report(pod, translator, *runs, found, defects, connections, drawing, 2.0)
 
     return create
 
@@ -58,6 +64,41 @@ def test_a_rescued_failure_is_none(report):
     assert [(each["message"], each["runs"]) for each in found] == [("agent 10.1.2.1 failed", ["check", "site"])]
     assert report(rescued, result("server1")).failures() == []
     assert report(result("server1", "failed", ignored=True)).failures() == []
+
+
+def test_failures_and_defects_have_the_names_of_the_user(report):
+    failed = result("server1", "failed", msg="Agent ag07 (127.16.2.7:8080) does not respond, ag07-old.ag07.net does.")
+    found = report(failed, defects=("IPU-Link cable ag03:5 <-> ag04:1: not plugged in at ag03:5.",))
+    message = "Agent ipum07 (10.1.2.7:8080) does not respond, ag07-old.ag07.net does."
+    assert [each["message"] for each in found.failures()] == [message]
+    cable = "IPU-Link cable ipum03:5 <-> ipum04:1: not plugged in at ipum03:5."
+    assert found.as_json()["defects"] == [cable]
+    assert cable in found.text()
+
+
+@pytest.mark.parametrize(
+    ("text", "skipped"),
+    [
+        ("# pdu_connection: {}\nother: '{{ hostvars.pdu2.pdu_connection }}'\n", True),
+        ("pdu_connection:\n  username: openipu\n", False),
+        ('{"pdu_connection": {}}\n', False),
+    ],
+)
+def test_changes_that_the_real_run_skips_are_marked(report, text, skipped):
+    variables = inventory.Variables({Path("group_vars/pdus.yml"): text, Path("a.yml"): "eos_connection: {}\n"}, (), {})
+    diff = [{"before": {}, "after": {"name": "pdu1"}}]
+    found = report(result("pdu1", changed=True, diff=diff), result("tor1", changed=True), variables=variables)
+    assert [change.skipped for change in found.changes()] == [skipped, False]
+    mark = "pdu1 (10.1.3.131): none, because its credentials are missing (twin only: t)"
+    assert (mark in found.text(), "+name: pdu1" in found.text()) == (skipped, not skipped)
+    missing = ["credentials: without pdu_connection, the real run skips pdu1, pdu2"]
+    assert found.not_rehearsed() == (missing if skipped else [])
+
+
+def test_encrypted_files_may_have_the_credentials(report):
+    variables = inventory.Variables({}, (Path("group_vars/all.yml"),), {})
+    [change] = report(result("pdu1", changed=True), variables=variables).changes()
+    assert not change.skipped
 
 
 def test_one_connection_outside_loopback_fails_the_rehearsal(report):

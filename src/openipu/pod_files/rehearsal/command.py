@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from openipu.pod_files import files
+from openipu.pod_files.rehearsal.fault_names import parsed
 from openipu.pod_files.rehearsal.playbook import RehearsalError
 from openipu.pod_files.rehearsal.rehearse import Options, rehearse
 from openipu.pod_files.rehearsal.report import Report
@@ -19,7 +20,7 @@ from openipu.process.failures import ProgramError, program_error
 from openipu.process.signals import sigterm_exits
 from openipu.twin.launch.launcher import TwinError
 from openipu.twin.rack.fault_script import Entry
-from openipu.twin.rack.faults import FaultError, parse
+from openipu.twin.rack.faults import FaultError
 
 DRAWING = "rehearsal-rack-report.html"
 
@@ -31,7 +32,7 @@ def run(path: Path, state: Path, faults: Sequence[str], keep: bool, output: str)
         lines = "\n".join(mistake.text for mistake in mistakes)
         raise ProgramError(f"Cannot rehearse {path}: it is invalid.\n{lines}", files.PodFilesError.error_code)
     try:
-        entries = [Entry("--fault", shlex.join(parse(line))) for line in faults]
+        entries = [Entry("--fault", line) for line in parsed(faults, pod)]
         with sigterm_exits():
             report = rehearse(pod, Options(state, entries, keep), lambda text: click.echo(text, err=True))
     except (RehearsalError, TwinError, FaultError, OSError) as error:

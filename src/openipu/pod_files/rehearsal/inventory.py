@@ -44,9 +44,10 @@ class Variables:
     encrypted: tuple[Path, ...]
     secrets: Mapping[str, str]  # name -> file:line
 
-    def mention(self, name: str) -> bool:
-        """Return whether a file contains the name of a variable."""
-        return any(name in text for text in self.files.values())
+    def may_set(self, name: str) -> bool:
+        """Return whether a file sets a variable, or is encrypted and so may set it."""
+        key = re.compile(rf"^[\s\"'{{,]*{name}[\"']?\s*:", re.MULTILINE)
+        return bool(self.encrypted) or any(key.search(text) for text in self.files.values())
 
 
 def read_variables(folder: Path) -> Variables:

@@ -64,7 +64,8 @@ def rehearse(pod: model.Pod, options: Options, progress: Callable[[str], None]) 
             progress("Running site.yml in check mode …" if check else "Running site.yml …")
             run = playbook.run(source, twin.pod / inventory.VARIABLES, environment, check, _phase_reporter(progress))
             if not run.phases:
-                raise RehearsalError(f"Cannot run {playbook.PLAYBOOK}: {playbook.last_lines(run.log)} Log: {run.log}")
+                kept = f"Log: {run.log}" if running or options.keep else "To keep the whole log, repeat with --keep."
+                raise RehearsalError(f"Cannot run {playbook.PLAYBOOK}: {playbook.last_lines(run.log)} {kept}")
             runs.append(run)
         drawing = twin.pod / inventory.DRAWING
         return Report(

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -29,6 +30,7 @@ class Change:
     address: str
     task: str
     lines: tuple[str, ...]
+    skipped: bool  # whether the real run skips the device, because its credentials are missing
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ class Report:
             "failures": self.failures(),
             "changes": [vars(change) for change in self.changes()],
             "messages": self.messages(),
-            "defects": list(self.defects),
+            "defects": [self._named(each) for each in self.defects],
             "not_rehearsed": self.not_rehearsed(),
             "secrets": dict(self.variables.secrets),
             "connections_outside_loopback": list(self.connections),
@@ -76,7 +78,7 @@ class Report:
         for run in (self.check, self.site):
             for phase in run.phases:
                 for each in phase.failures:
-                    place = (phase.name, each["host"], self._own(each["msg"]))
+                    place = (phase.name, each["host"], self._named(self._own(each["msg"])))
                     found.setdefault(place, []).append("check" if run.check else "site")
         return [
             {"runs": runs, "phase": phase, "host": host, "message": message}
@@ -84,8 +86,9 @@ class Report:
         ]
 
     def changes(self) -> list[Change]:
-        """Return the changes of the real run: those that the real POD will see."""
+        """Return the changes of the real run: those that the real POD will see, unless they are ``skipped``."""
         addresses = {device.name: device.addresses.get(device.reached_by, "") for device in self.pod.devices}
+        skipped = {name for names in self._without_credentials().values() for name in names}
         return [
             Change(
                 phase.name,
@@ -93,6 +96,7 @@ class Report:
                 addresses.get(each["host"], ""),
                 each["task"],
                 tuple(self._lines(each["diff"])),
+                each["host"] in skipped,
             )
             for phase in self.site.phases
             for each in phase.changes
@@ -116,10 +120,19 @@ class Report:
             f"{name}: the twin does not support the model {product}" for name, product in unsupported(self.pod).items()
         ]
         found += [f"variables in {path}, which is encrypted" for path in self.variables.encrypted]
-        for variable, devices in (("eos_connection", "switches"), ("pdu_connection", "PDUs")):
-            if any(getattr(rack, devices.lower()) for rack in self.pod.racks) and not self.variables.mention(variable):
-                found.append(f"credentials: without {variable}, the real run skips all {devices}")
+        found += [
+            f"credentials: without {variable}, the real run skips {', '.join(names)}"
+            for variable, names in self._without_credentials().items()
+        ]
         return found
+
+    def _without_credentials(self) -> dict[str, list[str]]:
+        """Return the names of the devices that the real run skips, by the variable that is missing."""
+        devices = {
+            "eos_connection": [switch.name for rack in self.pod.racks for switch in rack.switches],
+            "pdu_connection": [pdu.name for rack in self.pod.racks for pdu in rack.pdus],
+        }
+        return {name: found for name, found in devices.items() if found and not self.variables.may_set(name)}
 
     def text(self) -> str:
         """Return the report as text."""
@@ -139,13 +152,16 @@ class Report:
         yield "\nChanges on the real POD"
         for change in self.changes():
             place = f"{change.host} ({change.address})" if change.address else change.host
+            if change.skipped:
+                yield f"  {place}: none, because its credentials are missing (twin only: {change.task})"
+                continue
             yield f"  {place}: {change.task}"
             yield from (f"      {line}" for line in change.lines[:_SHOWN_LINES])
             if len(change.lines) > _SHOWN_LINES:
                 yield f"      … and {len(change.lines) - _SHOWN_LINES} more lines"
         if self.defects:
             yield "\nFaults of the twin during the rehearsal"
-            yield from (f"  {each}" for each in self.defects)
+            yield from (f"  {self._named(each)}" for each in self.defects)
         if secrets := self.variables.secrets:
             yield "\nSecrets to set for the real run (ansible-vault create vault.yml)"
             yield from (f"  {name} (used in {place})" for name, place in secrets.items())
@@ -157,6 +173,14 @@ class Report:
 
     def _own(self, message: Any) -> str:
         return self.translator.original(message if isinstance(message, str) else json.dumps(message))
+
+    def _named(self, text: str) -> str:
+        """Return a text with the names of machines in place of their agent ids."""
+        names = {machine.agent: machine.name for machine in self.pod.machines if machine.agent != machine.name}
+        if not names:
+            return text
+        ids = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
+        return re.sub(rf"(?<![\w.-])({ids})(?![\w-]|\.\w)", lambda found: names[found[1]], text)
 
     def _lines(self, diffs: Sequence[Any]) -> Iterator[str]:
         """Yield the changed lines of the differences of a task."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import difflib
 import shlex
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -99,6 +99,15 @@ def parse(line: str) -> list[str]:
     if not verb.fits(len(words) - 1):
         raise FaultError(f"Cannot apply {line.strip()!r}: its arguments do not fit. Write {words[0]} {verb.takes}.")
     return words
+
+
+def targets(words: Sequence[str]) -> Iterator[str]:
+    """Yield the machines and devices in the words of a fault, as ``parse`` returns them."""
+    verb, *arguments = words
+    takes = VERBS[verb].takes.split()
+    for number, argument in enumerate(arguments):
+        if takes[min(number, len(takes) - 1)].lstrip("[").startswith(("AGENT", "DEVICE", "PORT", "SWITCH", "TO")):
+            yield argument.partition(":")[0]
 
 
 class RackFaults:

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Names of machines and devices in the faults of a rehearsal. No I/O."""
+
+from __future__ import annotations
+
+import difflib
+import shlex
+from collections.abc import Sequence
+
+from openipu.shared.pod import model
+from openipu.twin.rack.faults import FaultError, parse, targets
+
+
+def parsed(lines: Sequence[str], pod: model.Pod) -> list[str]:
+    """Return faults in their normal form. Raises FaultError for unknown verbs, machines and devices."""
+    devices = [device for rack in pod.racks for device in (*rack.switches, *rack.pdus)]
+    known = {machine.agent for machine in pod.machines} | {each.name for each in (*pod.machines, *devices)}
+    found = []
+    for line in lines:
+        words = parse(line)
+        for name in targets(words):
+            if name not in known:
+                similar = difflib.get_close_matches(name, known, 1)
+                remedy = f"Did you mean {similar[0]!r}?" if similar else "Name a machine, switch or PDU of pod.yml."
+                raise FaultError(f"Cannot apply fault {line.strip()!r}: the POD has no {name!r}. {remedy}")
+        found.append(shlex.join(words))
+    return found
