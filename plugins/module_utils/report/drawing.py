@@ -22,12 +22,13 @@ PITCH = BOX_HEIGHT + GAP
 SHELF = 28  # height of a device that is not an IPU-Machine, with the space below
 EDGE = 34  # space above and below the machines for the cables that close a torus
 RAIL = 12  # width of a PDU at the side
-BAND, BAND_LEFT = 17, 36  # width and position of the bands of allocations
+BAND, BAND_LEFT = 14, 36  # width and position of the bands of allocations
 
 _STEP = 32  # between two ports
 _INSET = 9  # from the centre of a port to the edge of its machine
 _RING = 10  # radius of the mark of a port
 _BOW = 40  # horizontal bend of a cable between ports of one column
+_STRAY_LANE = 231  # of misplaced cables that pass other machines, between the IPUs and the ports of a machine
 _BESIDE = 8  # from a machine to the cables that leave from a wrong port
 _IPU_LINKS, _SYNC_LINKS, _GW_LINKS = 250, 392, 530  # the leftmost port of each kind, from the edge of the machine
 _IPUS, _IPU_STEP = 128, 24  # the leftmost IPU
@@ -111,17 +112,36 @@ class Elevation:
         """Return the path of a misplaced cable inside this rack."""
         (x, y), (to_x, to_y) = self.port(*one), self.port(*other)
         out, to_out = _outwards(*one[1:]), _outwards(*other[1:])
+        if self._gap(one) != self._gap(other):
+            return self._detour(one, other)
         reach = max(20.0 if out == to_out else 6.0, min(70.0, abs(to_y - y) / 3))
         bow = _BOW if x == to_x else 0  # avoids the ports between these two
         start, end = y + out * _RING, to_y + to_out * _RING
         curve = (x + bow, start + out * reach, to_x + bow, end + to_out * reach, to_x, end)
         return "%sM%g %gC%g %g %g %g %g %g%s" % (_ring(x, y), x, start, *curve, _ring(to_x, to_y))
 
+    def _gap(self, end: ChassisPort) -> int:
+        """Return the number of the gap between machines that a port faces."""
+        order = self._order[end.agent]
+        return order + 1 if _outwards(*end[1:]) < 0 else order
+
+    def _detour(self, one: ChassisPort, other: ChassisPort) -> str:
+        """Return the path of a misplaced cable that leaves both ports and crosses machines beside their ports."""
+        lane = BOX_LEFT + _STRAY_LANE + 3 * (one.port % 4 - 1.5)
+        ends = [(*self.port(*end), _outwards(*end[1:]), self._edge(end)) for end in (one, other)]
+        (x, y, out, edge), (to_x, to_y, to_out, to_edge) = ends
+        path = "M%g %gV%gH%gV%gH%gV%g" % (x, y + out * _RING, edge, lane, to_edge, to_x, to_y + to_out * _RING)
+        return "%s%s%s" % (_ring(x, y), path, _ring(to_x, to_y))
+
+    def _edge(self, end: ChassisPort) -> float:
+        """Return the height at which a misplaced cable runs beside the machine of a port."""
+        out = _outwards(*end[1:])
+        return self.box(end.agent) + (BOX_HEIGHT if out > 0 else 0) + out * _BESIDE
+
     def stray_cable(self, end: ChassisPort) -> tuple[str, float]:
         """Return the path of a misplaced cable that leaves the drawing to the right, and its height there."""
         x, y = self.port(*end)
-        out = _outwards(*end[1:])
-        height = self.box(end.agent) + (BOX_HEIGHT if out > 0 else 0) + out * _BESIDE
+        out, height = _outwards(*end[1:]), self._edge(end)
         return "%sM%g %gV%gH%g" % (_ring(x, y), x, y + out * _RING, height, STUB), height
 
 

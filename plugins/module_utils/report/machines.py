@@ -5,11 +5,14 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
 from collections import Counter
 
 Reported = t.Mapping[str, t.Any]
 
+HOT_CELSIUS = 85  # above it, a machine is hot: as the alert IpuHot
+_TEMPERATURE = "average die temp"  # attribute of IPUs
 # Attributes of IPUs with versions, for controllers that do not report versions of agents.
 _ATTRIBUTES = {"IPU firmware": "firmware version", "Driver": "driver version"}
 
@@ -40,6 +43,17 @@ def table(info: Reported, run: Reported | None) -> dict[str, t.Any]:
             for id in ids
         ],
     }
+
+
+def celsius(info: Reported) -> dict[str, float]:
+    """Return the highest temperature of the IPUs of each machine that reports one."""
+    found = {}
+    for agent, ipus in (info.get("ipu_attributes") or {}).items():
+        texts = [str(attributes.get(_TEMPERATURE, "")) for attributes in ipus.values()]
+        numbers = [float(match[1]) for text in texts if (match := re.match(r"(\d+(?:\.\d+)?) ?C$", text))]
+        if numbers:
+            found[agent] = max(numbers)
+    return found
 
 
 def _versions(info: Reported, run: Reported | None) -> dict[str, dict[str, str]]:

@@ -13,6 +13,7 @@ from . import drawing
 from .chassis_ports import ChassisPort, Pair, pair
 from .clusters import Cluster
 from .findings import FAILED, Findings, summary
+from .machines import HOT_CELSIUS
 from .owners import Owners
 
 _FEW = 2  # number of racks up to which all are shown open
@@ -118,9 +119,13 @@ def _name(end: ChassisPort) -> str:
     return "%s %s" % (end[0], "gw%d" % end[2] if end[1] == CableKind.GW_LINK else end[2])
 
 
-def _below(agent: t.Mapping[str, t.Any]) -> str:
-    """Return the text below the name of a machine."""
-    return ("✕ down, " if agent.get("state") == "Down" else "") + str(agent.get("host") or "")
+def _below(agent: t.Mapping[str, t.Any], celsius: float | None) -> str:
+    """Return the text below the name of a machine: its problem, else its address."""
+    if agent.get("state") == "Down":
+        return "✕ down"
+    if celsius is not None and celsius > HOT_CELSIUS:
+        return "✕ hot, %g °C" % celsius
+    return str(agent.get("host") or "")
 
 
 def _short(text: str, most: int) -> str:
@@ -128,9 +133,15 @@ def _short(text: str, most: int) -> str:
 
 
 def page(
-    racks: t.Sequence[Rack], states: t.Mapping[str, t.Mapping[str, t.Any]], owners: Owners
+    racks: t.Sequence[Rack],
+    states: t.Mapping[str, t.Mapping[str, t.Any]],
+    owners: Owners,
+    celsius: t.Mapping[str, float],
 ) -> list[dict[str, t.Any]]:
-    """Return the racks as plain data. ``states`` are the agents that the controller reported."""
+    """Return the racks as plain data.
+
+    ``states`` are the agents that the controller reported, ``celsius`` their highest temperatures.
+    """
     found = []
     for rack in racks:
         verdicts = {
@@ -142,10 +153,12 @@ def page(
             {
                 "agent": agent,
                 "name": _short(agent, 14),
-                "below": _short(_below(states.get(agent, {})), 19),
+                "below": _short(_below(states.get(agent, {}), celsius.get(agent)), 17),
+                "host": states.get(agent, {}).get("host") or "",
                 "y": rack.elevation.box(agent),
                 "unit": rack.units.get(agent),
                 "down": states.get(agent, {}).get("state") == "Down",
+                "hot": celsius.get(agent, 0) > HOT_CELSIUS,
                 "ipus": owners.fills(agent),
             }
             for agent in rack.agents
@@ -161,7 +174,7 @@ def page(
                 "cables": [{**cable, "stop": number in stops} for number, cable in enumerate(rack.cables)],
                 "failed": failed,
                 "summary": summary(verdicts.values()),
-                "open": bool(failed) or len(racks) <= _FEW or any(box["down"] for box in boxes),
+                "open": bool(failed) or len(racks) <= _FEW or any(box["down"] or box["hot"] for box in boxes),
             }
         )
     return found

@@ -22,6 +22,10 @@ from .findings import FAILED, PASSED, SKIPPED, UNKNOWN, UNTESTED, WORDS, Finding
 from .owners import FILLS, Owners, fill
 
 
+_LINES = 8  # of the summary of a test that are visible at once
+_NOT_TESTED = "(not tested)"  # end of the summary's lines about connections of a machine that does not respond
+
+
 def view(
     pod: model.Pod | None, info: t.Mapping[str, t.Any] | None, run: t.Mapping[str, t.Any] | None
 ) -> dict[str, t.Any]:
@@ -47,7 +51,7 @@ def view(
             for each in actions.actions(run)
         ],
         "tests": [_test(result) for result in (run or {}).get("results", ())],
-        "racks": drawn.page(racks, agents, owners),
+        "racks": drawn.page(racks, agents, owners, machines.celsius(info)),
         "maps": [owners.map(cluster) for cluster in present] if owners.reported else [],
         "partitions": [
             {
@@ -119,7 +123,11 @@ def _figures(place: str, racks: t.Sequence[drawn.Rack], info: t.Mapping[str, t.A
 
 def _test(result: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     state = SKIPPED if result["skipped"] else (PASSED if result["ok"] else FAILED)
-    return {**result, "state": state, "duration": "%.2f s" % result["duration"]}
+    # One dead machine has many connections that were not tested, so they are not among the visible lines.
+    untested = [line for line in result["summary"] if line.endswith(_NOT_TESTED)]
+    others = [line for line in result["summary"] if not line.endswith(_NOT_TESTED)]
+    lines = {"lines": others[:_LINES], "more": others[_LINES:], "untested": untested}
+    return {**result, **lines, "state": state, "duration": "%.2f s" % result["duration"]}
 
 
 def _verdict(run: t.Mapping[str, t.Any] | None) -> dict[str, str]:

@@ -177,3 +177,18 @@ def test_size_of_the_page_is_linear(tmp_path: Path, racks: int) -> None:
     assert len(page) < 78_000 * racks  # bytes: 5 MB for 64 racks
     assert page.count('class="machine"') == 16 * racks
     print(f"{racks} racks: {len(page)} bytes, {time.process_time() - start:.2f} s")
+
+
+def test_connections_of_a_dead_machine_do_not_hide_other_lines() -> None:
+    run = failing()
+    lines = [f"ag11:{port} [IPU-Link] <--> ag12:{port} [IPU-Link] (not tested)" for port in range(1, 10)]
+    run["results"][1]["summary"] = [*lines, "ag03:5 [IPU-Link] <--> ag04:1 [IPU-Link] (failed)"]
+    test = view(pod(), info(), run)["tests"][1]
+    assert (test["lines"], test["more"], test["untested"]) == ([run["results"][1]["summary"][-1]], [], lines)
+    assert "9 connections not tested" in Reader(render(pod(), info(), run)).text
+
+
+def test_a_narrow_page_has_a_hint_for_the_drawing() -> None:
+    page = render(pod(), info(), passing())
+    assert "Scroll the drawing sideways to see the whole rack." in Reader(page).text
+    assert "@media (max-width: 44rem) { .sideways { display: block; } }" in page

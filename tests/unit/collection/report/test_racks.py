@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from ansible_collections.openipu.pod.plugins.module_utils.pod.load import load
 from ansible_collections.openipu.pod.plugins.module_utils.pod.topology import CableKind
 from ansible_collections.openipu.pod.plugins.module_utils.report import drawing
+from ansible_collections.openipu.pod.plugins.module_utils.report.chassis_ports import ChassisPort
+from ansible_collections.openipu.pod.plugins.module_utils.report.machines import HOT_CELSIUS
 from ansible_collections.openipu.pod.plugins.module_utils.report.view import view
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,6 +21,7 @@ from hypothesis import strategies as st
 from openipu.twin.launch.generate import PodSize
 from openipu.vipu.cluster_test.model import Test
 from openipu.vipu.domain.model import Topology
+from tests import ROOT
 from tests.unit.collection.report.report_support import Bench, domains, failing, four_domains, info, passing, run_of
 
 PORTS = [(kind, port) for kind, all in (("IPU-Link", range(1, 9)), ("Sync-Link", range(8))) for port in all]
@@ -197,3 +201,39 @@ def test_allocations_have_bands_next_to_their_machines() -> None:
         ("team-b", 1, boxes["ag11"], boxes["ag09"] + drawing.BOX_HEIGHT),
         ("team-b", 1, boxes["ag16"], boxes["ag13"] + drawing.BOX_HEIGHT),
     ]
+
+
+def test_a_misplaced_cable_crosses_no_port_of_other_machines() -> None:
+    rack = drawing.Elevation(["ag1", "ag2", "ag3", "ag4"])
+    path = rack.stray(ChassisPort("ag1", "IPU-Link", 6), ChassisPort("ag4", "IPU-Link", 3))
+    lines = path[path.index("V") :].partition("M")[0]
+    columns = [float(x) for x in re.findall(r"H([\d.]+)", lines)]
+    ports = [drawing.BOX_LEFT + drawing.port_at(kind, port)[0] for kind, port in PORTS]
+    ipus = [drawing.BOX_LEFT + x + 20 for x, _y in drawing.ipus()]
+    # The long vertical line is between the IPUs and the ports.
+    assert max(ipus) < columns[0] < min(ports) - 8
+    heights = [float(y) for y in re.findall(r"V([\d.]+)", lines)]
+    for height in heights[:2]:
+        assert not any(rack.box(agent) < height < rack.box(agent) + drawing.BOX_HEIGHT for agent in rack._row)
+
+
+def test_neighbouring_ports_of_a_misplaced_cable_are_joined_directly() -> None:
+    rack = drawing.Elevation(["ag1", "ag2"])
+    assert "C" in rack.stray(ChassisPort("ag1", "IPU-Link", 6), ChassisPort("ag2", "IPU-Link", 3))
+
+
+def test_labels_leave_space_for_units_and_ipus() -> None:
+    letter = 7  # width of a letter or digit of the labels, rounded up
+    label = drawing.BOX_LEFT - 11 - 3 * letter  # U18, as the template places it
+    assert drawing.BAND_LEFT + drawing.BAND < label
+    reported = info()
+    reported["agents"] = [{"id": "ag01", "host": "127.100.100.100", "state": "Down"}, {"id": "ag02", "state": "Up"}]
+    reported["ipu_attributes"] = {"ag02": {"0": {"average die temp": "85.5 C"}, "1": {"average die temp": "20 C"}}}
+    boxes = {box["agent"]: box for box in view(None, reported, passing())["racks"][0]["boxes"]}
+    assert [boxes[agent]["below"] for agent in ("ag01", "ag02")] == ["✕ down", "✕ hot, 85.5 °C"]
+    assert (boxes["ag01"]["hot"], boxes["ag02"]["hot"], boxes["ag03"]["hot"]) == (False, True, False)
+
+
+def test_machines_are_hot_above_the_limit_of_the_alert() -> None:
+    limits = yaml.safe_load((ROOT / "roles/monitoring/vars/main.yml").read_text())
+    assert HOT_CELSIUS in [each["ipu_celsius"] for each in limits.values() if "ipu_celsius" in each]
