@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -55,10 +56,11 @@ class Controller:
         self, name: str, folder: Path, targets: Sequence[str], prefix: str, module: str, *options: str
     ) -> None:
         self.name = name
-        self.port = free_port()
+        self.port, self.metrics_port = free_port(), free_port()
         self.relay = Relay(targets)
         url = "etcd://" + ",".join(f"127.0.0.1:{port}" for port in self.relay.ports) + prefix
-        self._command = [sys.executable, "-m", module, "--port", str(self.port), "--store", url, *options]
+        ports = ("--port", str(self.port), "--metrics-port", str(self.metrics_port))
+        self._command = [sys.executable, "-m", module, *ports, "--store", url, *options]
         self.log = folder / f"{name}.log"
         self._clock = folder / f"{name}.clock"  # of tests.ha.shifted_clock
         self.process: subprocess.Popen[bytes] | None = None
@@ -112,6 +114,12 @@ class Controller:
             except grpc.RpcError:
                 return None
         return int(reply.status)
+
+    def metrics(self) -> dict[str, float]:
+        """Return the samples of a scrape, by name and labels."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.metrics_port}/metrics", timeout=10) as response:
+            text = response.read().decode()
+        return {name: float(value) for name, value in re.findall(r"(?m)^([a-z]\S*) (\S+)$", text)}
 
     def leads(self) -> bool:
         return self.health() == health_pb2.HealthCheckResponse.SERVING

@@ -57,6 +57,24 @@ def test_followers_name_the_leader(controllers: Controllers) -> None:
     assert f"serves on {leader.address}" in run("health", "--port", str(leader.port), "--standby").stdout
 
 
+def test_followers_export_the_leader_and_their_lag(controllers: Controllers) -> None:
+    leader = controllers.wait_leader()
+    follower, other = (each for each in controllers.all if each is not leader)
+    add(leader.address, "a1")
+    of_leader, known = leader.metrics(), f'vipu_controller_leader_info{{address="{leader.address}"}}'
+    assert (of_leader["vipu_controller_leads"], of_leader[known], of_leader['vipu_records{kind="agent"}']) == (1, 1, 1)
+    assert "vipu_follower_revision" not in of_leader
+    until(lambda: follower.metrics()["vipu_follower_revision"] == of_leader["vipu_store_revision"], 20)
+    found = follower.metrics()
+    assert (found["vipu_controller_leads"], found[known]) == (0, 1)
+    assert found["vipu_follower_silence_seconds"] < 10
+    leader.kill()
+    until(controllers.leader, 60, controllers.logs)
+    assert sorted(each.metrics()["vipu_controller_leads"] for each in (follower, other)) == [0, 1]
+    changes = "vipu_controller_leader_changes_total"
+    until(lambda: follower.metrics()[changes] == found[changes] + 1, 20, "the follower counts the change")
+
+
 @pytest.mark.parametrize("end", ["kill", "stop", "pause", "cut"])
 def test_another_controller_takes_over(controllers: Controllers, end: str) -> None:
     former = controllers.wait_leader()

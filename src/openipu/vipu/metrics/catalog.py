@@ -169,6 +169,16 @@ CONTROLLER = _table(
     ),
     ("vipu_store_waiting_commands", "gauge", "Commands that wait for the writer now."),
     ("vipu_store_size_bytes{file}", "gauge", "Size of the database on disk: file is database or wal (not merged yet)."),
+    # Several controllers on one store
+    ("vipu_controller_leads", "gauge", "Whether this controller leads: 1 or 0. Absent without --store."),
+    ("vipu_controller_leader_info{address}", "info", "Leader that this controller knows, with its address for users."),
+    ("vipu_controller_leader_changes_total", "counter", "New leaders since the start of this controller."),
+    (
+        "vipu_follower_revision",
+        "gauge",
+        "Revision of the records of a follower. The difference to that of the leader is its lag.",
+    ),
+    ("vipu_follower_silence_seconds", "gauge", "Time since the last response of etcd to a follower."),
     # Cluster tests
     ("vipu_cluster_test_running{cluster}", "gauge", "Whether a cluster is under test: 1 or 0."),
     (

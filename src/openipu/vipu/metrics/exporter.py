@@ -64,10 +64,16 @@ class Exporter:
         for collector in collectors:
             registry.register(collector)
         ProcessCollector(registry=registry)
+        self._registry = registry
         self._render = make_wsgi_app(registry)
         self._slots = threading.BoundedSemaphore(_MAX_SCRAPES)
         self._server: _Server | None = None
         self._end: Callable[[], object] | None = None
+
+    def add(self, collectors: Iterable[Collector]) -> None:
+        """Register further collectors. The endpoint may serve already."""
+        for collector in collectors:
+            self._registry.register(collector)
 
     def bind(self) -> MetricsAddress:
         """Open the socket and return its address. Raises EndpointError with a message for users."""

@@ -21,6 +21,7 @@ from openipu.vipu.lifecycle.interface import Lifecycle, LifecycleOptions
 from openipu.vipu.metrics import exporter
 from openipu.vipu.server import certificates
 from openipu.vipu.server.metrics import ControllerMetrics
+from openipu.vipu.server.replica_metrics import ReplicaMetrics
 from openipu.vipu.storage.interface import Records, RecordStore
 from openipu.vipu.storage.store import Store
 from openipu.vipu.storage.writer import RecordWriter
@@ -75,11 +76,12 @@ class Server:
         make_lifecycle: Callable[[Records, LifecycleOptions], Lifecycle] = service.LifecycleService,
         store: RecordStore | None = None,
         confirm: Callable[[], None] | None = None,
+        metrics: exporter.Exporter | None = None,
     ) -> None:
         """Read the records. Raises StoreError.
 
         ``make_lifecycle``: factory of the partition life. ``store``: another one than the database. ``confirm``
-        raises an error when records that were read may be outdated.
+        raises an error when records that were read may be outdated. ``metrics``: endpoint that serves already.
         """
         self.controller = RecordWriter(store or Store(settings.database))
         self.lifecycle = make_lifecycle(self.controller, settings.lifecycle)
@@ -97,11 +99,13 @@ class Server:
             replace(settings.endpoints(confirm), authenticator=authenticator),
         )
         self.controller.on_loss(self._endpoints.mark_unhealthy)
-        self.exporter: exporter.Exporter | None = None
-        if settings.metrics is not None:
-            found = ControllerMetrics(self.controller, self.lifecycle, None if store else settings.database)
-            counted = [self._endpoints.meters, self._endpoints.watches, self.controller.meters, *self.lifecycle.meters]
-            self.exporter = exporter.Exporter(settings.metrics, [found, *counted])
+        self.exporter = metrics
+        self._serves_metrics = metrics is not None
+        found = ControllerMetrics(self.controller, self.lifecycle, None if store else settings.database)
+        counted = [self._endpoints.meters, self._endpoints.watches, self.controller.meters, *self.lifecycle.meters]
+        self._collectors = [found, *counted]
+        if settings.metrics is not None and metrics is None:
+            self.exporter = exporter.Exporter(settings.metrics, [ReplicaMetrics()])
 
     def start(self) -> list[ListenAddress]:
         """Start to serve. Return the address of the user endpoint, then that of a separate admin endpoint.
@@ -111,7 +115,7 @@ class Server:
         self.controller.start()
         try:
             bound = self._endpoints.bind()
-            if self.exporter is not None:
+            if self.exporter is not None and not self._serves_metrics:
                 self.exporter.bind()
             self.lifecycle.start()
         except (ListenError, OSError):
@@ -119,7 +123,9 @@ class Server:
             raise
         self._endpoints.start()
         if self.exporter is not None:
-            self.exporter.start()
+            self.exporter.add(self._collectors)
+            if not self._serves_metrics:
+                self.exporter.start()
         return bound
 
     def stop(self, grace: float = STOP_SECONDS) -> None:

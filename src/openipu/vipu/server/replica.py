@@ -17,7 +17,9 @@ import structlog
 from openipu.process.notify import notify
 from openipu.vipu.api.endpoints import ListenAddress
 from openipu.vipu.api.standby import StandbyEndpoints
+from openipu.vipu.metrics.exporter import Exporter
 from openipu.vipu.server.controller import STOP_SIGNALS, Server, Settings, addresses_text, announce
+from openipu.vipu.server.replica_metrics import ReplicaMetrics
 from openipu.vipu.storage.etcd import mirror
 from openipu.vipu.storage.etcd.client import EtcdClient, EtcdError
 from openipu.vipu.storage.etcd.election import Leadership
@@ -47,6 +49,10 @@ class Replica:
         self._keys = Keys(location.prefix)
         self._mirror = mirror.Mirror(self._client, self._keys)
         self._stop = StopSignals()
+        self._leading = threading.Event()
+        self._metrics: Exporter | None = None
+        if settings.metrics is not None:
+            self._metrics = Exporter(settings.metrics, [ReplicaMetrics(self._mirror, self._leading.is_set)])
 
     def run(self) -> None:
         """Follow and lead until a stop signal. Raises StoreError and ListenError.
@@ -55,8 +61,11 @@ class Replica:
         """
         standby = StandbyEndpoints(self._settings.endpoints(), self._leader_address)
         bound = standby.bind()
-        standby.start()
         try:
+            standby.start()
+            if self._metrics is not None:
+                self._metrics.bind()
+                self._metrics.start()
             if not self._read():
                 return
             click.echo(f"vipu-server {metadata.version('openipu')} listening on {addresses_text(bound)}")
@@ -108,7 +117,8 @@ class Replica:
         server = None
         try:
             store = EtcdStore(self._client, self._keys, self._mirror, leadership)
-            server = Server(settings, store=store, confirm=leadership.check)
+            server = Server(settings, store=store, confirm=leadership.check, metrics=self._metrics)
+            self._leading.set()
             server.start()
         except NotLeaderError:
             restart()

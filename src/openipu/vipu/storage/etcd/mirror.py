@@ -141,11 +141,14 @@ class Mirror:
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="mirror", daemon=True)
         self.content = Content()
+        self.leader_changes = 0  # since the start
+        self.last_response = 0.0  # monotonic time
         self.fault: StoreError | None = None  # set when the records are damaged; they are not followed then
 
     def start(self) -> None:
         """Read everything, and follow it from then on. Raises StoreError."""
         self.content = read(self._client, self._keys)
+        self.last_response = time.monotonic()
         self._thread.start()
 
     def stop(self) -> None:
@@ -218,7 +221,7 @@ class Mirror:
             prober.start()
             try:
                 for response in stream:
-                    last = time.monotonic()
+                    last = self.last_response = time.monotonic()
                     if response.canceled:
                         self._restart(response)
                         return
@@ -238,6 +241,7 @@ class Mirror:
                 else:
                     self.content.put(self._keys, event.kv)
                 self.content.at = max(self.content.at, event.kv.mod_revision)
+                self.leader_changes += event.kv.key == self._keys.leader and event.type != rpc.Event.DELETE
             self._changed.notify_all()
 
     def _restart(self, response: Any) -> None:
@@ -245,5 +249,6 @@ class Mirror:
         _log.warning("watch cancelled", reason=response.cancel_reason, compacted=response.compact_revision)
         content = read(self._client, self._keys)
         with self._changed:
-            self.content = content
+            former, self.content = self.content.leader, content
+            self.leader_changes += content.leader is not None and content.leader != former
             self._changed.notify_all()
