@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Settings that the role vipu_server writes for several controllers on etcd, and for one controller without it."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import ROOT
+from tests.unit.collection.pod.inventories import run
+
+ROLE = ROOT / "roles/vipu_server"
+TEMPLATES = ("vipu-server.env.j2", "vipu-server.service.j2", "keepalived.conf.j2")
+STORE = {
+    "vipu_server_store": "etcd://10.1.1.11,10.1.1.12",
+    "vipu_server_store_tls": {"ca": "ca.crt", "certificate": "client.crt", "key": "client.key"},
+    "vipu_server_store_user": "vipu",
+    "vipu_server_store_password_file": "password",
+    "vipu_server_host": "0.0.0.0",
+    "vipu_server_virtual_address": "10.1.1.10/24",
+    "vipu_server_virtual_interface": "eth1",
+    "vipu_server_controllers": ["c1", "c2"],
+}
+
+
+def play(folder: Path, variables: dict[str, Any], tasks: list[dict[str, Any]]) -> str:
+    """Run tasks for the controllers c1 and c2 with the variables of the role. Return the output."""
+    hosts = {f"c{number}": {"vipu_server_advertise": f"10.1.1.1{number}"} for number in (1, 2)}
+    content: dict[str, Any] = {
+        "hosts": "all",
+        "connection": "local",
+        "gather_facts": False,
+        "vars_files": [str(ROLE / "defaults/main.yml"), str(ROLE / "vars/main.yml")],
+        "tasks": tasks,
+    }
+    (folder / "hosts.json").write_text(json.dumps({"all": {"hosts": hosts}}))
+    (folder / "play.json").write_text(json.dumps([content]))
+    values = {"ansible_python_interpreter": sys.executable, "ansible_managed": "test", **variables}
+    done = run("ansible-playbook", "-i", folder / "hosts.json", "-e", json.dumps(values), folder / "play.json")
+    return done.stdout + done.stderr
+
+
+def rendered(folder: Path, variables: dict[str, Any]) -> dict[str, str]:
+    """Return the files of controller c1 by name of the template."""
+    tasks = [
+        {
+            "ansible.builtin.template": {
+                "src": str(ROLE / "templates" / name),
+                "dest": f"{folder}/{{{{ inventory_hostname }}}}-{name}",
+                "mode": "0600",
+            }
+        }
+        for name in TEMPLATES
+        if name != "keepalived.conf.j2" or "vipu_server_store" in variables
+    ]
+    output = play(folder, variables, tasks)
+    assert "failed=0" in output, output
+    return {path.name.removeprefix("c1-"): path.read_text() for path in folder.glob("c1-*")}
+
+
+def test_controllers_have_the_store_and_each_other(tmp_path: Path) -> None:
+    files = rendered(tmp_path, STORE)
+    settings = dict(re.findall(r'(?m)^(\w+)="(.*)"$', files["vipu-server.env.j2"]))
+    assert {name: value for name, value in settings.items() if "STORE" in name} == {
+        "VIPU_SERVER_STORE": "etcd://10.1.1.11,10.1.1.12",
+        "VIPU_SERVER_STORE_TLS_CA": "/var/lib/vipu/store-tls/ca.crt",
+        "VIPU_SERVER_STORE_TLS_CERTIFICATE": "/var/lib/vipu/store-tls/client.crt",
+        "VIPU_SERVER_STORE_TLS_KEY": "/var/lib/vipu/store-tls/client.key",
+        "VIPU_SERVER_STORE_USER": "vipu",
+        "VIPU_SERVER_STORE_PASSWORD_FILE": "/var/lib/vipu/store-tls/password",
+    }
+    assert settings["VIPU_SERVER_ADVERTISE"] == "10.1.1.11"
+    # Users call each controller, and the virtual address.
+    assert set(settings["VIPU_SERVER_TLS_SAN"].split()) == {"10.1.1.10", "10.1.1.11", "10.1.1.12"}
+    # A controller that cannot reach etcd ends. systemd must start it again at any time.
+    assert "StartLimitIntervalSec=0" in files["vipu-server.service.j2"]
+    assert "Restart=on-failure" in files["vipu-server.service.j2"]
+    address = files["keepalived.conf.j2"]
+    assert re.findall(r"unicast_peer \{\s+(.*?)\s+\}", address, re.DOTALL) == ["10.1.1.12"]
+    assert "health --host 10.1.1.11 --port 8090 --secure --certs /var/lib/vipu/certs" in address
+
+
+def test_a_controller_with_a_database_has_no_settings_of_etcd(tmp_path: Path) -> None:
+    files = rendered(tmp_path, {"vipu_server_host": "10.1.1.11"})
+    assert not re.search("STORE|ADVERTISE|LEASE", files["vipu-server.env.j2"])
+    assert "StartLimitIntervalSec" not in files["vipu-server.service.j2"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"vipu_server_store": "https://10.1.1.11"},
+        {"vipu_server_controllers": ["other"]},
+        {"vipu_server_advertise": "0.0.0.0"},
+        {"vipu_server_store_password_file": None},
+        {"vipu_server_store_tls": None},
+        {"vipu_server_restore": "backup.tar.gz"},
+        {"vipu_server_virtual_interface": None},
+        {"vipu_server_virtual_address": "10.1.1.10"},
+        {"vipu_server_host": "10.1.1.11"},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_settings_that_cannot_work_are_rejected(tmp_path: Path, change: dict[str, Any]) -> None:
+    variables = {name: value for name, value in {**STORE, **change}.items() if value is not None}
+    variables["vipu_server_tls_names"] = ["controllers"]
+    output = play(tmp_path, variables, [{"ansible.builtin.import_tasks": str(ROLE / "tasks/validate.yml")}])
+    assert re.search(r"Cannot use vipu_server_(store|virtual_address) on c1", output), output
