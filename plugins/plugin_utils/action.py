@@ -23,6 +23,7 @@ from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
 from ansible_collections.openipu.pod.plugins.module_utils.reconcile import UserError
 from ansible_collections.openipu.pod.plugins.module_utils.runner import Task, TaskError
+from ansible_collections.openipu.pod.plugins.plugin_utils import list_items
 
 
 class TaskAction(ActionBase):
@@ -40,6 +41,9 @@ class TaskAction(ActionBase):
             self._task.args = self.task.connector.prepare(self._task.args)
         except UserError as error:
             return {**result, "failed": True, "msg": error.message, "error_code": error.error_code}
+        if found := list_items.mistakes(self._task.args, self.task.argument_spec):
+            message = f"Cannot use the options of {self._task.action}: {' '.join(found)}"
+            return {**result, "failed": True, "msg": message, "error_code": TaskError.error_code}
         if self._runs_here(task_vars or {}):
             with self._module_environment():
                 result.update(self._perform())

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Messages about mistakes in the items of lists name the item and the right option."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ansible_collections.openipu.pod.plugins.module_utils.vipu.tasks.pod_task import VIPU_POD
+from ansible_collections.openipu.pod.plugins.plugin_utils.list_items import mistakes
+
+from tests.integration.collection.playbook import rejections
+
+SPEC: dict[str, Any] = {
+    "host": {"type": "str", "required": True},
+    "items": {
+        "type": "list",
+        "elements": "dict",
+        "options": {
+            "id": {"type": "str", "required": True, "aliases": ["key"]},
+            "size": {"type": "int"},
+            "parts": {"type": "list", "elements": "dict", "options": {"name": {"type": "str", "required": True}}},
+            "place": {"type": "dict", "options": {"rack": {"type": "str"}}},
+        },
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("items", "found"),
+    [
+        ([{"id": "a", "size": 1}, {"key": "b"}], []),
+        (None, []),
+        ("no list", []),
+        (["no mapping"], []),
+        ([{"id": "a"}, {"id": "b", "sise": 1}], ["items[1] (b): unknown option 'sise'. Did you mean 'size'?"]),
+        ([{"id": "a", "xyz": 1}], ["items[0] (a): unknown option 'xyz'. Choose from id, size, parts, place."]),
+        ([{"size": 1}], ["items[0]: missing option 'id'. Add it."]),
+        ([{"idd": "a"}], ["items[0]: unknown option 'idd'. Did you mean 'id'?"]),
+        (
+            [{"id": "a", "parts": [{"name": "p"}, {"nam": "q"}]}],
+            ["items[0].parts[1]: unknown option 'nam'. Did you mean 'name'?"],
+        ),
+        ([{"id": "a", "place": {"rak": 1}}], ["items[0].place: unknown option 'rak'. Did you mean 'rack'?"]),
+    ],
+)
+def test_mistakes_name_the_item(items: Any, found: list[str]) -> None:
+    assert mistakes({"items": items}, SPEC) == found
+
+
+def test_options_of_the_module_are_left_to_ansible() -> None:
+    assert mistakes({"partitons": []}, VIPU_POD.argument_spec) == []
+
+
+def test_a_task_fails_with_the_index_of_the_item(tmp_path: Any) -> None:
+    items = [{"id": "a", "allocation": "x", "size": 1}, {"id": "b", "alocation": "x", "size": 1}]
+    message = (
+        "Cannot use the options of openipu.pod.vipu_pod: partitions[1] (b): unknown option 'alocation'. "
+        "Did you mean 'allocation'?"
+    )
+    task = {"openipu.pod.vipu_pod": {"api_host": "127.0.0.1", "partitions": items}}
+    modules = {**task, "vars": {"openipu_fast_path": False}}
+    assert rejections(tmp_path, [task, modules]) == [message, message]
