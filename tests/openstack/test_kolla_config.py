@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import yaml
+from jinja2 import Environment
 
 from tests import ROOT
 from tests.openstack.role_runs import run_role
@@ -225,13 +226,15 @@ import nova.conf
 CONF = nova.conf.CONF
 own = CONF.filter_scheduler.enabled_filters
 CONF(["--config-file", sys.argv[1]], project="nova")
-print(json.dumps([own, CONF.filter_scheduler.enabled_filters]))
+print(json.dumps([own, CONF.filter_scheduler.enabled_filters, CONF.scheduler.workers]))
 """
-    defaults, enabled = run_openstack_python(
+    with (tmp_path / "etc/config/nova/nova-scheduler.conf").open("a") as file:
+        file.write("[scheduler]\nworkers = 3\n")  # the value before it must not swallow the line break
+    defaults, enabled, workers = run_openstack_python(
         program, merged_file(tmp_path, "nova/nova-scheduler.conf", enable_blazar=blazar)
     )
     configured = ["NUMATopologyFilter", "PciPassthroughFilter", "AggregateInstanceExtraSpecsFilter"]
-    assert enabled == [*defaults, *configured, *extra]
+    assert (enabled, workers) == ([*defaults, *configured, *extra], 3)
 
 
 @pytest.mark.parametrize(
@@ -287,9 +290,11 @@ def test_kayobe_files_keep_other_settings(tmp_path: Path) -> None:
     host = yaml.safe_load((tmp_path / "etc/kolla/inventory/host_vars/server1/openipu-pod.yml").read_text())
     assert host["neutron_bridge_name"] == "br-100g,br-1g"
     # Kayobe renders the files first and leaves raw blocks to Kolla Ansible.
-    drivers = (tmp_path / "etc/kolla/config/neutron/ml2_conf.ini").read_text().splitlines()[1]
-    assert drivers.startswith("extension_drivers = {% raw %}{{ (neutron_extension_drivers |")
-    assert drivers.endswith("}}{% endraw %}")
+    text = (tmp_path / "etc/kolla/config/neutron/ml2_conf.ini").read_text()
+    rendered = Environment(trim_blocks=True, lstrip_blocks=True).from_string(text).render().splitlines()
+    assert rendered[1].startswith("extension_drivers = {{ (neutron_extension_drivers |")
+    assert rendered[1].endswith("}}")
+    assert rendered[2] == "path_mtu = 1500"
     assert "changed=0" in write_config(tmp_path, kolla_config_layout="kayobe")
 
 
