@@ -21,7 +21,6 @@ from .clusters import Cluster
 from .findings import FAILED, PASSED, SKIPPED, UNKNOWN, UNTESTED, WORDS, Findings, summary
 from .owners import FILLS, Owners, fill
 
-
 _LINES = 8  # of the summary of a test that are visible at once
 _NOT_TESTED = "(not tested)"  # end of the summary's lines about connections of a machine that does not respond
 

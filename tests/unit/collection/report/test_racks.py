@@ -225,7 +225,7 @@ def test_neighbouring_ports_of_a_misplaced_cable_are_joined_directly() -> None:
 def test_labels_leave_space_for_units_and_ipus() -> None:
     letter = 7  # width of a letter or digit of the labels, rounded up
     label = drawing.BOX_LEFT - 11 - 3 * letter  # U18, as the template places it
-    assert drawing.BAND_LEFT + drawing.BAND < label
+    assert label > drawing.BAND_LEFT + drawing.BAND
     reported = info()
     reported["agents"] = [{"id": "ag01", "host": "127.100.100.100", "state": "Down"}, {"id": "ag02", "state": "Up"}]
     reported["ipu_attributes"] = {"ag02": {"0": {"average die temp": "85.5 C"}, "1": {"average die temp": "20 C"}}}
