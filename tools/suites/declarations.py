@@ -128,6 +128,7 @@ SUITES = (
         "attacks on controller and agents, each with its defence on and off",
         (
             *PRODUCT,
+            "tests/agent_owner.py",
             "tests/attack/*",
             "tests/integration/*",
             "tests/unit/__init__.py",
