@@ -101,11 +101,9 @@ class Server:
         self.controller.on_loss(self._endpoints.mark_unhealthy)
         self.exporter = metrics
         self._serves_metrics = metrics is not None
-        found = ControllerMetrics(self.controller, self.lifecycle, None if store else settings.database)
-        counted = [self._endpoints.meters, self._endpoints.watches, self.controller.meters, *self.lifecycle.meters]
-        self._collectors = [found, *counted]
         if settings.metrics is not None and metrics is None:
             self.exporter = exporter.Exporter(settings.metrics, [ReplicaMetrics()])
+        self._database = None if store else settings.database
 
     def start(self) -> list[ListenAddress]:
         """Start to serve. Return the address of the user endpoint, then that of a separate admin endpoint.
@@ -123,7 +121,9 @@ class Server:
             raise
         self._endpoints.start()
         if self.exporter is not None:
-            self.exporter.add(self._collectors)
+            found = ControllerMetrics(self.controller, self.lifecycle, self._database)
+            counted = [self._endpoints.meters, self._endpoints.watches, self.controller.meters, *self.lifecycle.meters]
+            self.exporter.add([found, *counted])
             if not self._serves_metrics:
                 self.exporter.start()
         return bound
