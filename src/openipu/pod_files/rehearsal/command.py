@@ -15,14 +15,12 @@ from openipu.pod_files import files
 from openipu.pod_files.rehearsal.fault_names import parsed
 from openipu.pod_files.rehearsal.playbook import RehearsalError
 from openipu.pod_files.rehearsal.rehearse import Options, rehearse
-from openipu.pod_files.rehearsal.report import Report
+from openipu.pod_files.rehearsal.report import DRAWING, Report
 from openipu.process.failures import ProgramError, program_error
 from openipu.process.signals import sigterm_exits
 from openipu.twin.launch.launcher import TwinError
 from openipu.twin.rack.fault_script import Entry
 from openipu.twin.rack.faults import FaultError
-
-DRAWING = "rehearsal-rack-report.html"
 
 
 def run(path: Path, state: Path, faults: Sequence[str], keep: bool, output: str) -> int:

@@ -78,6 +78,7 @@ def rehearse(pod: model.Pod, options: Options, progress: Callable[[str], None]) 
             connections=violations.read_text().splitlines() if violations.exists() else [],
             drawing=translator.original(drawing.read_text()) if drawing.exists() else None,
             seconds=time.monotonic() - begun,
+            drawn_in=str(drawing),
         )
     finally:
         if writer and writer.begun and not options.keep and not running:

@@ -17,6 +17,7 @@ from openipu.pod_files.rehearsal.translation import Translator
 from openipu.shared.pod import model
 from openipu.shared.pod.source import read_yaml
 
+DRAWING = "rehearsal-rack-report.html"  # file beside pod.yml that keeps the drawing
 _DRAWING = "openipu.pod.pod_report"  # action that writes a file of this rehearsal only
 _SHOWN_LINES = 12  # of a difference, in text
 
@@ -46,6 +47,7 @@ class Report:
     connections: Sequence[str]
     drawing: str | None
     seconds: float
+    drawn_in: str = ""  # path of the drawing of the run, which is removed with the twin
 
     @property
     def succeeded(self) -> bool:
@@ -172,7 +174,8 @@ class Report:
         yield from (f"  {line}" for line in self.connections)
 
     def _own(self, message: Any) -> str:
-        return self.translator.original(message if isinstance(message, str) else json.dumps(message))
+        text = message if isinstance(message, str) else json.dumps(message)
+        return self.translator.original(text.replace(self.drawn_in, DRAWING) if self.drawn_in else text)
 
     def _named(self, text: str) -> str:
         """Return a text with the names of machines in place of their agent ids."""
