@@ -35,17 +35,19 @@ RETURN = r"""
 _raw:
   description:
     - One item for each undefined variable, in the order of the terms.
-    - C(name) is its name, and C(used_in) is the term that needs it. When only an attribute is undefined, C(name) is the template.
+    - C(name) is its name, and C(used_in) is the term that needs it. When only an attribute is undefined, C(name) is its expression.
   type: list
   elements: dict
 """
 
+import re
 import typing as t
 
 from ansible.errors import AnsibleUndefinedVariable
 from ansible.plugins.lookup import LookupBase
 from jinja2 import Environment, TemplateError, meta
 
+_EXPRESSION = re.compile(r"\{\{.*?\}\}", re.DOTALL)
 # Functions that Ansible adds to its templates.
 _FUNCTIONS = ("lookup", "query", "q", "now", "undef")
 
@@ -71,8 +73,8 @@ class LookupModule(LookupBase):
             names = []
             for name in _names(value).difference(path):
                 names += self._undefined(variables[name], variables, path | {name}) if name in variables else [name]
-            # Without a name, for example when an attribute is missing, the template itself is the best description.
-            yield from sorted(names) or [value]
+            # Without a name, for example when an attribute is missing, expressions describe it. Other text may be secret.
+            yield from sorted(names) or _EXPRESSION.findall(value) or ["a template"]
 
     def _fails(self, text: str) -> bool:
         """Return whether the text cannot be evaluated, because a variable is undefined."""

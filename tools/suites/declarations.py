@@ -200,9 +200,12 @@ SUITES = (
         "controllers on a real etcd: store, takeover, faults of nodes and controllers",
         (
             *PRODUCT,
+            "roles/etcd/*",
             "tests/ha/*",
             "tests/integration/*",
             "tests/unit/__init__.py",
+            "tests/unit/collection/__init__.py",
+            "tests/unit/collection/pod/*",
             "tests/unit/vipu/__init__.py",
             "tests/unit/vipu/domain/*",
             "tests/unit/vipu/storage/*",

@@ -56,11 +56,10 @@ class Program(click.Group):
             if not is_output_error(error):
                 raise
             _discard_output()
+            reason = str(error.strerror).lower()
+            message = f"Cannot write the output: {reason}. If the command made changes, they remain."
             with contextlib.suppress(OSError):  # standard error may be on the same disk
-                ProgramError(
-                    f"Cannot write the output: {str(error.strerror).lower()}. Changes that the command made remain.",
-                    _SYSTEM_CALL_FAILED,
-                ).show()
+                ProgramError(message, _SYSTEM_CALL_FAILED).show()
             sys.exit(1)
 
 

@@ -18,7 +18,7 @@ PROGRAMS = (
     "pod_files.cli.main",
 )
 FULL = Path("/dev/full")
-MESSAGE = "Error OPU620: Cannot write the output: no space left on device. Changes that the command made remain.\n"
+MESSAGE = "Error OPU620: Cannot write the output: no space left on device. If the command made changes, they remain.\n"
 
 
 def command(program: str, *options: str) -> list[str]:

@@ -60,12 +60,15 @@ def _check(
     with channel:
         try:
             health = health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=_CALL)
-            if health.status != health_pb2.HealthCheckResponse.SERVING and not standby:
-                return None, f"its health is {health_pb2.HealthCheckResponse.ServingStatus.Name(health.status)}"
+            serves = health.status == health_pb2.HealthCheckResponse.SERVING
+            unhealthy = f"its health is {health_pb2.HealthCheckResponse.ServingStatus.Name(health.status)}"
+            if not serves and not standby:
+                return None, unhealthy
             reply = virmgrpc.stub(channel, "VersionService").GetVersion(virmgrpc.VersionRequest(), timeout=_CALL)
         except grpc.RpcError as error:
             leader = dict(error.trailing_metadata() or ()).get(LEADER_METADATA)
             if standby and leader:
                 return f"follows {leader}, on {address}", ""
             return None, (error.details() or error.code().name).rstrip(".")
-        return f"{reply.version} serves on {address}", ""
+        # A follower rejects this call. A controller that answers it, but is not healthy, has failed.
+        return (f"{reply.version} serves on {address}", "") if serves else (None, unhealthy)

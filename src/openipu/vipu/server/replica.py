@@ -27,7 +27,7 @@ from openipu.vipu.storage.etcd.keys import Keys, Location
 from openipu.vipu.storage.etcd.store import EtcdStore, check_version
 from openipu.vipu.storage.interface import NotLeaderError, StoreError
 
-_POLL_SECONDS = 0.1  # between two looks at the leader key of the mirror, and at the loss of leadership
+_POLL_SECONDS = 0.1  # between two checks of the leader key of the mirror, and of the loss of leadership
 _START_SECONDS = 30.0  # for etcd to respond at the start
 
 _log = structlog.get_logger("vipu-server")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Metrics of several controllers on one store: who leads, and how far a follower is behind."""
+"""Metrics of several controllers on one store: which one leads, and how far a follower is behind."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ class ReplicaMetrics(Collector):
         return samples.families()
 
     def _add(self, samples: Samples, mirror: Mirror, *, leads: bool) -> None:
-        content = mirror.content
+        leader, head = mirror.content.leader, mirror.content.head  # another thread replaces them
         samples.add("vipu_controller_leads", leads)
         samples.add("vipu_controller_leader_changes_total", mirror.leader_changes)
-        if content.leader is not None:
-            samples.add("vipu_controller_leader_info", 1, content.leader.addresses.get("user", ""))
+        if leader is not None:
+            samples.add("vipu_controller_leader_info", 1, leader.addresses.get("user", ""))
         if not leads:
-            samples.add("vipu_follower_revision", content.head["revision"] if content.head else 0)
+            samples.add("vipu_follower_revision", head["revision"] if head else 0)
             samples.add("vipu_follower_silence_seconds", time.monotonic() - mirror.last_response)

@@ -17,7 +17,7 @@ VARIABLES = {
         "list": [{"key": "{{ vault_key }}"}, "{{ between }}", "{{ vault_key ~ lookup('ansible.builtin.env', 'A') }}"]
     },
     "between": "{{ range(2) | list }} {{ vault_deep }}",
-    "attribute": "{{ complete.none }}",
+    "attribute": "token: {{ complete.none }}",
     "text": "{{ vault_other }} {{ vault_another }}",
 }
 

@@ -142,7 +142,7 @@ class Mirror:
         self._thread = threading.Thread(target=self._run, name="mirror", daemon=True)
         self.content = Content()
         self.leader_changes = 0  # since the start
-        self.last_response = 0.0  # monotonic time
+        self.last_response = time.monotonic()  # of etcd, at first of the start
         self.fault: StoreError | None = None  # set when the records are damaged; they are not followed then
 
     def start(self) -> None:
