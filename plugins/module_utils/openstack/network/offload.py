@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Ports with hardware offload: who reports the capability ``switchdev`` of the card to Neutron.
+"""Removal of the offload type from ports for which Nova reports the capability ``switchdev``.
 
 Neutron binds a virtual function with Open vSwitch only if the port has this capability. Nova reports it from the
 card since 2024.1 (29.0.0), and since 28.0.1, 27.2.0 and 26.2.1 of older series. Before, the port needs the attribute

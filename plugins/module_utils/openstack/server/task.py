@@ -76,7 +76,7 @@ def _apply(run: Run) -> Object:
 
 
 def _supported(run: Run, items: list[Object]) -> list[Object]:
-    """Return the servers, whose ports have an offload type only where this cloud can store or needs it."""
+    """Return the servers. Their ports keep the offload type unless this cloud neither stores nor needs it."""
     limits = CloudLimits(run.transport, "")
     return [
         {**item, "networks": supported_ports(item["networks"], run.transport, limits)} if item.get("networks") else item
