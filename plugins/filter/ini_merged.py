@@ -12,6 +12,8 @@ author:
   - openipu.pod contributors (@openipu)
 description:
   - Adds settings to the text of an INI file. All other settings, comments, the order of lines and template expressions are kept.
+  - Fails if an option of the settings, or the section that needs a new option, is inside a template statement such as C({% if %}). The option may
+    have several values then, which the filter cannot merge.
 positional: _input, settings
 options:
   _input:
@@ -56,7 +58,7 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.openipu.pod.plugins.plugin_utils.ini_text import merge
+from ansible_collections.openipu.pod.plugins.plugin_utils.ini_text import ConditionalOptionError, merge
 
 
 def ini_merged(text: t.Any, settings: list[dict[str, t.Any]], inherited: t.Sequence[str] = ()) -> str:
@@ -64,6 +66,8 @@ def ini_merged(text: t.Any, settings: list[dict[str, t.Any]], inherited: t.Seque
         raise AnsibleFilterError("ini_merged: the input is not a text. Pass the content of an INI file.")
     try:
         return merge(text, settings, inherited)
+    except ConditionalOptionError as error:
+        raise AnsibleFilterError(f"ini_merged: {error}") from error
     except (KeyError, ValueError) as error:
         raise AnsibleFilterError(
             f"ini_merged: invalid settings: {error}. See the documentation of the filter."

@@ -9,6 +9,7 @@ Ansible renders them. So this module edits lines. A parser that writes the file 
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import typing as t
@@ -19,6 +20,14 @@ _SECTION = re.compile(r"\[(?P<name>[^\]]+)\]")
 _OPTION = re.compile(r"(?P<name>[^\s\[{#;=:][^=:]*?)\s*[=:]\s*(?P<value>.*)")
 _LIST_CHARACTER = r"[\w.:-]"
 _ORPHANS = ""  # section of options before the first section
+_STATEMENT = re.compile(r"\{%.*?%\}")
+# Comments and expressions match first, because braces in them are text. Contents of raw blocks are read too: Kayobe
+# leaves them to Kolla Ansible.
+_BLOCK = re.compile(r"\{#.*?#\}|\{\{.*?\}\}|\{%[-+]?\s*(?P<end>end)?(?P<keyword>if|for|macro|call)\b", re.DOTALL)
+
+
+class ConditionalOptionError(ValueError):
+    """Raised when a template statement decides whether a file has an option or its section."""
 
 
 @dataclass(frozen=True)
@@ -31,20 +40,26 @@ class _Entry:
 
 
 class IniText:
-    """Lines of an INI file, in which an option may have several values."""
+    """Lines of an INI file, in which an option may have several values. Messages contain ``title``."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, title: str = "the file") -> None:
         self._lines = text.splitlines()
+        self._title = title
 
     def __str__(self) -> str:
         return "".join(f"{line}\n" for line in self._lines)
 
     def values(self, section: str, option: str) -> list[str]:
-        """Return the values of an option in the order of the file."""
+        """Return the values of an option in the order of the file. Raise an error for a conditional option."""
+        self._reject_conditional(section, option, lambda part: _matches(_OPTION, part, option))
         return [entry.value for entry in self._entries(section, option)]
 
     def replace(self, section: str, option: str, values: t.Sequence[str]) -> None:
-        """Replace all values of an option. The new ones follow the place of the first old one."""
+        """Replace all values of an option. The new ones follow the place of the first old one.
+
+        Raise an error for a conditional section.
+        """
+        self._reject_conditional(section, option, lambda part: _matches(_SECTION, part, section))
         entries = self._entries(section, option)
         position = entries[0].start if entries else self._end_of(section)
         for entry in reversed(entries):
@@ -69,8 +84,16 @@ class IniText:
         return end
 
     def _end_of(self, section: str) -> int:
-        """Return the line after the last line with text of a section, which is added when missing."""
-        numbers = [number for number, name in self._line_sections() if name == section and self._lines[number].strip()]
+        """Return the line after the last line with text of a section, which is added when missing.
+
+        A template block that continues into the next section is no part of the section.
+        """
+        depths = self._depths()
+        numbers = [
+            number
+            for number, name in self._line_sections()
+            if name == section and self._lines[number].strip() and not depths[number + 1]
+        ]
         if not numbers:
             blank = [""] if self._lines and self._lines[-1].strip() else []
             self._lines += [*blank, f"[{section}]"]
@@ -80,18 +103,53 @@ class IniText:
     def _line_sections(self) -> t.Iterator[tuple[int, str]]:
         section = _ORPHANS
         for number, line in enumerate(self._lines):
-            if match := _SECTION.match(line):
+            for match in filter(None, map(_SECTION.match, _parts(line))):
                 section = match["name"]
             yield number, section
+
+    def _depths(self) -> list[int]:
+        """Return the number of open template blocks at the start of each line and at the end of the text."""
+        changes = [0] * (len(self._lines) + 1)
+        text = str(self)
+        for match in _BLOCK.finditer(text):
+            if match["keyword"]:
+                changes[text.count("\n", 0, match.start()) + 1] += -1 if match["end"] else 1
+        return list(itertools.accumulate(changes))
+
+    def _reject_conditional(self, section: str, option: str, is_affected: t.Callable[[str], bool]) -> None:
+        """Raise an error if a template statement decides about an affected line of a section."""
+        depths = self._depths()
+        for number, name in self._line_sections():
+            line = self._lines[number]
+            if name == section and (depths[number] or _is_statement(line)) and any(map(is_affected, _parts(line))):
+                raise ConditionalOptionError(
+                    f"Cannot set option {option!r} of section [{section}]: line {number + 1} of {self._title} is "
+                    "inside a template statement, such as {% if %}. Move the option and its section out of it."
+                )
+
+
+def _is_statement(line: str) -> bool:
+    return line.lstrip().startswith("{%")
+
+
+def _parts(line: str) -> list[str]:
+    """Return the texts between the template statements of a line that begins with a statement."""
+    return _STATEMENT.split(line) if _is_statement(line) else [line]
+
+
+def _matches(pattern: re.Pattern[str], part: str, name: str) -> bool:
+    match = pattern.match(part)
+    return bool(match) and match["name"] == name
 
 
 def merge(text: str, settings: t.Sequence[t.Mapping[str, t.Any]], inherited: t.Sequence[str] = ()) -> str:
     """Return the text of an INI file with settings added.
 
     ``inherited`` has the texts of files that the file overrides, the strongest last. A value in them counts, because
-    a new list in this file would hide it. Raise ValueError for a setting without a rule.
+    a new list in this file would hide it. Raise ValueError for a setting without a rule, and ConditionalOptionError for
+    an option that depends on a template statement.
     """
-    ini, weaker = IniText(text), [IniText(one) for one in inherited]
+    ini, weaker = IniText(text), [IniText(one, "an overridden file") for one in inherited]
     for setting in settings:
         section, option = setting["section"], setting["option"]
         below = (one.values(section, option) for one in reversed(weaker))

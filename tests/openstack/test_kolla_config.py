@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -215,6 +216,38 @@ def test_files_of_the_site_are_merged(tmp_path: Path) -> None:
         assert aliases.count("alias = ") == 2
         assert '"gpu"' in aliases
     assert "changed=0" in write_config(tmp_path, kolla_config_interfaces={**OTHER_CARDS, "physnet1": "eno3"})
+
+
+@pytest.mark.parametrize("layout", ["kolla", "kayobe"])
+def test_files_of_the_site_keep_mode_and_secrets(tmp_path: Path, layout: str) -> None:
+    config = tmp_path / ("etc/kolla/config" if layout == "kayobe" else "etc/config")
+    own = {
+        config / "neutron.conf": "[DEFAULT]\ntransport_url = rabbit://neutron:hidden-password@h\n",
+        config / "nova/server1/nova-compute.conf": "[vault]\ntoken = hidden-password\n",
+    }
+    if layout == "kayobe":
+        own[tmp_path / "etc/kolla.yml"] = "---\nkolla_password: hidden-password\n"
+        own[tmp_path / "etc/kolla/globals.yml"] = "---\npassword: hidden-password\n"
+    for file, text in own.items():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+        file.chmod(0o600)
+    for options in (("--diff", "--check"), ("--diff",)):
+        assert "hidden-password" not in write_config(tmp_path, *options, kolla_config_layout=layout)
+    for file, text in own.items():
+        assert file.read_text() != text
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    for name in ("nova/nova-api.conf", "nova/server2/nova-compute.conf"):
+        assert stat.S_IMODE((config / name).stat().st_mode) == 0o644
+
+
+def test_conditional_options_of_the_site_are_rejected(tmp_path: Path) -> None:
+    file = tmp_path / "etc/config/neutron/ml2_conf.ini"
+    file.parent.mkdir(parents=True)
+    file.write_text("[ml2]\n{% if jumbo %}\npath_mtu = 9000\n{% endif %}\n")
+    output = write_config(tmp_path, fails=True)
+    assert "Cannot set option 'path_mtu' of section [ml2]: line 3 of the file is inside a template statement" in output
+    assert "neutron/ml2_conf.ini" in output
 
 
 @pytest.mark.parametrize(("blazar", "extra"), [(False, []), (True, ["BlazarFilter"])])

@@ -6,6 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from ansible.errors import AnsibleFilterError
+from ansible_collections.openipu.pod.plugins.filter.ini_merged import ini_merged
 from ansible_collections.openipu.pod.plugins.plugin_utils.ini_text import merge
 
 SITE = """\
@@ -96,3 +98,57 @@ def test_lists_of_overridden_files_are_extended() -> None:
 def test_a_setting_needs_a_rule() -> None:
     with pytest.raises(ValueError, match="a setting of 'name' has none of value, default"):
         merged("", keep=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # The block has the next section.
+        (
+            "[a]\nx = 1\n{% if foo %}\n[b]\nname = 1\n{% endif %}\n",
+            "[a]\nx = 1\nname = 5\n{% if foo %}\n[b]\nname = 1\n{% endif %}\n",
+        ),
+        (
+            "[a]\nx = 1\n{%- if foo\n  and bar %}\ny = 1\n{% else %}\n[b]\n{% endif %}\n",
+            "[a]\nx = 1\nname = 5\n{%- if foo\n  and bar %}\ny = 1\n{% else %}\n[b]\n{% endif %}\n",
+        ),
+        # The block ends before the next section.
+        ("[a]\n{% if foo %}\ny = 1\n{% endif %}\n[b]\n", "[a]\n{% if foo %}\ny = 1\n{% endif %}\nname = 5\n[b]\n"),
+        ("[a]\n{% if foo %}y = 1{% endif %}\n[b]\n", "[a]\n{% if foo %}y = 1{% endif %}\nname = 5\n[b]\n"),
+        # These are no template statements.
+        (
+            "[a]\nx = {{ '{% if %}' }}\n{# {% if foo %} #}\n[b]\n",
+            "[a]\nx = {{ '{% if %}' }}\n{# {% if foo %} #}\nname = 5\n[b]\n",
+        ),
+        ("[a]\nname = {% if foo %}1{% else %}2{% endif %}\n", "[a]\nname = 5\n"),
+    ],
+)
+def test_new_options_are_outside_of_template_blocks(text: str, expected: str) -> None:
+    assert merged(text, value=5) == expected
+    assert merged(expected, value=5) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("[a]\n{% if foo %}\nname = 1\n{% else %}\nname = 2\n{% endif %}\n", 3),
+        ("[a]\n{% if foo %}other = 1{% else %}name = 2{% endif %}\n", 2),
+        ("[a]\n{% raw %}\n{% for n in m %}\nname = {{ n }}\n{% endfor %}\n{% endraw %}\n", 4),
+        ("[b]\n{% if foo %}\n[a]\nx = 1\n{% endif %}\n", 3),
+        ("[b]\n{% if foo %}[a]{% endif %}\n", 2),
+    ],
+)
+def test_conditional_options_are_rejected(text: str, line: int) -> None:
+    with pytest.raises(AnsibleFilterError) as caught:
+        ini_merged(text, [{"section": "a", "option": "name", "default": 5}])
+    assert str(caught.value) == (
+        f"ini_merged: Cannot set option 'name' of section [a]: line {line} of the file is inside a template statement, "
+        "such as {% if %}. Move the option and its section out of it."
+    )
+
+
+def test_conditional_options_of_overridden_files_are_rejected() -> None:
+    conditional = "[a]\n{% if foo %}\nname = x\n{% endif %}\n"
+    with pytest.raises(ValueError, match="line 3 of an overridden file is inside a template statement"):
+        merged("", (conditional,), items=["z"])
+    assert merged("[a]\nname = own\n", (conditional,), items=["z"]) == "[a]\nname = own,z\n"
