@@ -38,7 +38,7 @@ class PowerDistribution:
         self._off: set[tuple[str, int]] = set()
         for pdu, numbers in outlets.items():
             fed = (feed.device for feed in feeds if pdu in feed.pdus)
-            for device, number in zip(fed, numbers, strict=False):  # a device without a free outlet has no power
+            for device, number in zip(fed, numbers, strict=False):  # others are fed from elsewhere
                 self._device[pdu, number] = device
                 self._outlets[device].append((pdu, number))
 
