@@ -72,7 +72,9 @@ ERRORS: dict[str, ErrorClass] = {
         "Request less, or remove objects that are no longer necessary.",
     ),
     "OPU609": ErrorClass(
-        "State does not allow it", "Another object or operation blocks the request.", "Remove the named object first."
+        "State does not allow it",
+        "Another object or operation blocks the request, or the object failed.",
+        "Remove the named object, wait until the operation ends, or repair the cause. Then try again.",
     ),
     "OPU610": ErrorClass("Authentication failed", "User ID or access key is missing or wrong.", "Check both."),
     "OPU611": ErrorClass("Controller is stopping", "The controller accepts no new work.", "Try again later."),

@@ -159,7 +159,7 @@ def killed(step: int, run: Callable[[], object]) -> bool:
 def forget_moves(self: Any) -> None:
     """Remove the temporary folders only."""
     for line in self._content().splitlines():
-        shutil.rmtree(json.loads(line).get("folder", ""), ignore_errors=True)
+        shutil.rmtree(json.loads(line.partition(b" ")[2]).get("folder", ""), ignore_errors=True)
 
 
 @pytest.mark.defence("openipu.vipu.storage.replacement.Replacement._recover", forget_moves)

@@ -6,7 +6,9 @@ from __future__ import annotations
 import os
 import random
 import shutil
+import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -94,6 +96,7 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Database:
     initialise(path)
     store = Store(path)
     state = store.load()
+    store.begin_epoch()
     write(store, state, rack())
     store.close()
     shutil.copy(path, path.with_name("earlier.db"))
@@ -173,6 +176,20 @@ def test_damaged_databases(database: Database) -> None:
 @pytest.mark.defence(FAULTS, OFF)
 def test_many_damaged_databases(database: Database) -> None:
     attack(database, int(os.environ.get(SEED, random.randrange(1 << 32))), 2500)
+
+
+@pytest.mark.defence("openipu.vipu.storage.deployment.faults", list)
+@pytest.mark.parametrize("column", ["id", "epoch", "complete_since"])
+def test_a_damaged_identity(database: Database, column: str) -> None:
+    """Agents would reject another deployment. With other epochs, they could release the shares of running jobs."""
+    path = database.path.with_name("identity.db")
+    path.write_bytes(database.content)
+    with closing(sqlite3.connect(path)) as connection:
+        other = "iif(id LIKE '0%', '1', '0') || substr(id, 2)"
+        value = other if column == "id" else f"{column} + 64"
+        connection.execute(f"UPDATE deployment SET {column} = {value}")
+        connection.commit()
+    assert "identity does not match its checksum. Restore a backup." in str(database.load(path.read_bytes()))
 
 
 @pytest.mark.defence(FAULTS, OFF)

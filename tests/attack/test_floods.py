@@ -194,6 +194,31 @@ def test_cancelled_calls_keep_their_threads(secure: Callable[..., Secure], monke
 
 
 @pytest.mark.defence("openipu.vipu.api.admission.LIMITS", NONE)
+def test_readings_of_all_agents(secure: Callable[..., Secure]) -> None:
+    """Each of them calls up to 64 agents at a time."""
+    controller = secure(BlockedLife)
+    life, user = controller.server.life, controller.server.user
+
+    def read(name: str, count: int) -> list[Any]:
+        request, metadata = virmgrpc.ListIPUAttributesRequest(), controller.login(name)
+        return [user.ListIPUAttributes.future(request, metadata=metadata, timeout=20) for _ in range(count)]
+
+    calls = read("alice", THREADS - 1)
+    until(lambda: controller.admission().unfinished() == THREADS - 1)
+    for name in ("alice", "bob"):
+        with pytest.raises(grpc.RpcError) as caught:
+            user.RemovePartition(
+                virmgrpc.RemovePartitionRequest(partition_id="p"), metadata=controller.login(name), timeout=10
+            )
+        assert caught.value.code() is grpc.StatusCode.NOT_FOUND
+    assert len(life.blocked) == 2
+    calls += read("bob", 1)
+    until(lambda: len(life.blocked) == 3)
+    for call in calls:
+        call.cancel()
+
+
+@pytest.mark.defence("openipu.vipu.api.admission.LIMITS", NONE)
 def test_idle_reflection(secure: Callable[[], Secure], defence: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if defence:
         monkeypatch.setattr("openipu.vipu.api.admission.LIMITS", SMALL)
@@ -229,7 +254,7 @@ def test_health_watches_of_unknown_names_are_not_stored(instant_server: InProces
         watch = stub.Watch(health_pb2.HealthCheckRequest(service=f"x{number}"), timeout=10)
         assert next(watch).status == health_pb2.HealthCheckResponse.SERVICE_UNKNOWN
         watch.cancel()
-    admission = instant_server.server._endpoints._admission
+    (admission,) = instant_server.server._endpoints._health_checks
     until(lambda: not admission.unfinished())
     assert not instant_server.server._endpoints._servers[0][1]._watchers
 

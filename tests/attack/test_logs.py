@@ -14,12 +14,12 @@ import pytest
 
 from openipu.process.log_rate import MAX_LINES
 from openipu.shared.vipu.client import ACCESS_KEY_METADATA, USER_ID_METADATA
-from openipu.shared.vipu.contract import virmgrpc
+from openipu.shared.vipu.contract import admin, virmgrpc
 from openipu.vipu.agent_api.contract import agent
 from openipu.vipu.tls import issue
 from tests.agent_owner import controller_stub
 from tests.attack import defences, http2
-from tests.integration.vipu_servers import Process
+from tests.integration.vipu_servers import Machines, Process, partition, pod
 from tests.ports import free_port
 from tests.waiting import until
 
@@ -97,6 +97,22 @@ def test_rejected_calls_do_not_fill_the_log(secure: Process) -> None:
     rejected = [line for line in secure.errors if "request rejected" in line]
     assert 0 < len(rejected) <= MAX_LINES
     assert "user0" in rejected[0] and "party" not in rejected[0]
+
+
+@pytest.mark.defence("openipu.vipu.api.methods._EFFECTS", ())
+def test_requests_without_an_effect_do_not_fill_the_log(vipu_process: Callable[..., Process]) -> None:
+    machines = Machines(1)
+    try:
+        server = vipu_process()
+        pod(server, machines)
+        server.user.CreatePartition(partition("p"))
+        request = admin.SetPartitionOptionsRequest(partition_id="p", disable_auto_reset=True)
+        for _ in range(100):
+            server.tenant.SetPartitionOptions(request, timeout=10)
+        assert server.stop() == 0
+    finally:
+        machines.stop()
+    assert sum("SetPartitionOptions" in line for line in server.errors) == 1
 
 
 @pytest.mark.defence("openipu.process.log_rate.MAX_LINES", 1 << 40)

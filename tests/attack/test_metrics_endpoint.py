@@ -13,7 +13,8 @@ import pytest
 
 from openipu.vipu.metrics import connections, exporter
 from openipu.vipu.metrics.access import Token
-from openipu.vipu.metrics.exporter import Exporter, MetricsAddress
+from openipu.vipu.metrics.address import MetricsAddress
+from openipu.vipu.metrics.exporter import Exporter
 from tests.integration.scraping import get
 
 HOST = "127.84.0.2"

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import datetime
+import queue
 import threading
 import time
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from openipu.shared.vipu.certificates import signing_request
 from openipu.shared.vipu.client import ACCESS_KEY_METADATA, USER_ID_METADATA
@@ -112,6 +114,32 @@ def test_certificates_are_bound_to_users(users: Users) -> None:
     assert [users.call(*case) for case in cases] == [OK, REJECTED, REJECTED, REJECTED, OK]
 
 
+def unused(*_: Any) -> list[str]:
+    return []
+
+
+@pytest.mark.defence("openipu.vipu.domain.certificates.losing", unused)
+@pytest.mark.parametrize("name", ["client", "controller"])
+def test_a_shared_certificate_cannot_become_that_of_one_user(users: Users, name: str) -> None:
+    """Its other users could not log in any more. One of them may be the only administrator."""
+    users.pairs[name] = users.certs / name / f"{name}.key", users.certs / name / f"{name}.crt"
+    for id in ("alice", "bob"):
+        users.add(id)
+    assert [users.call(user, name) for user in ("alice", "bob")] == [OK, OK]
+    request = admin.AddCertificateRequest(user_id="alice", certificate=users.pairs[name][1].read_bytes())
+    with pytest.raises(grpc.RpcError, match="it is shared with 'bob'"):
+        users.server.admin.AddCertificate(request, metadata=users.metadata("root"), timeout=10)
+    assert users.call("bob", name) is OK
+    for id in ("bob", "root"):
+        users.issue(id)
+    client = Client(users.server.address, users.channel("root"))
+    try:
+        client.admin.AddCertificate(request, metadata=users.metadata("root"), timeout=10)
+    finally:
+        client.close()
+    assert [users.call("alice", name), users.call("bob", "bob")] == [OK, OK]
+
+
 @pytest.mark.defence("openipu.vipu.domain.certificates.may_use", anyone)
 def test_revoked_certificates(users: Users) -> None:
     """A revoked certificate is rejected from the next call on, also renewed, and for users without certificates."""
@@ -156,6 +184,52 @@ def test_rights_that_end_before_a_request_arrives(
         assert call.code() is (REJECTED if removal else grpc.StatusCode.PERMISSION_DENIED)
     finally:
         ended.set()
+        client.close()
+
+
+class Reflection:
+    """Stream of reflection on which a client sends one request after the other."""
+
+    def __init__(self, client: Client, metadata: Any) -> None:
+        self._requests: queue.SimpleQueue[reflection_pb2.ServerReflectionRequest | None] = queue.SimpleQueue()
+        stub = reflection_pb2_grpc.ServerReflectionStub(client.channel)
+        self._replies = stub.ServerReflectionInfo(iter(self._requests.get, None), metadata=metadata, timeout=30)
+
+    def request(self) -> grpc.StatusCode:
+        """Return the status of the stream after one more request, OK while it replies."""
+        self._requests.put(reflection_pb2.ServerReflectionRequest(list_services=""))
+        try:
+            return OK if next(self._replies).list_services_response.service else grpc.StatusCode.INTERNAL
+        except grpc.RpcError as error:
+            code: grpc.StatusCode = error.code()
+            return code
+
+    def stop(self) -> None:
+        self._requests.put(None)
+        self._replies.cancel()
+
+
+@pytest.mark.defence("openipu.vipu.api.calls.RIGHTS_SECONDS", 1e9)
+@pytest.mark.parametrize("end", ["revocation", "removal", "new key"])
+def test_reflection_of_a_rejected_user(users: Users, monkeypatch: pytest.MonkeyPatch, defence: bool, end: str) -> None:
+    """A client may keep a stream open, and send further requests."""
+    if defence:
+        monkeypatch.setattr(calls, "RIGHTS_SECONDS", 0.0)
+    users.add("alice")
+    certificate = users.issue("alice")
+    client = Client(users.server.address, users.channel("alice"))
+    found = Reflection(client, users.metadata("alice"))
+    try:
+        assert [found.request(), found.request()] == [OK, OK]
+        if end == "revocation":
+            users.revoke("alice", certificate.key)
+        else:
+            users.server.admin.RemoveUser(admin.RemoveRequest(id="alice"), metadata=users.metadata("root"), timeout=10)
+        if end == "new key":
+            users.add("alice")
+        assert found.request() is REJECTED
+    finally:
+        found.stop()
         client.close()
 
 

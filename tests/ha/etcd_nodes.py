@@ -6,11 +6,14 @@ from __future__ import annotations
 import shutil
 import signal
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import grpc
 from aetcd import rpc
 
+from tests.ha.peer_network import PeerNetwork
 from tests.ports import free_port
 from tests.waiting import until
 
@@ -22,16 +25,13 @@ class Node:
         self.name = name
         self.folder = folder
         self.client_port, self.peer_port = free_port(), free_port()
+        self.peer_url = f"http://127.0.0.1:{self.peer_port}"  # for the other nodes
         self.process: subprocess.Popen[bytes] | None = None
 
     @property
     def address(self) -> str:
         """Address for clients."""
         return f"127.0.0.1:{self.client_port}"
-
-    @property
-    def peer_url(self) -> str:
-        return f"http://127.0.0.1:{self.peer_port}"
 
     def start(self, cluster: str, *options: str) -> None:
         client = f"http://{self.address}"
@@ -43,7 +43,7 @@ class Node:
                     *("--data-dir", str(self.folder)),
                     *("--listen-client-urls", client),
                     *("--advertise-client-urls", client),
-                    *("--listen-peer-urls", self.peer_url),
+                    *("--listen-peer-urls", f"http://127.0.0.1:{self.peer_port}"),
                     *("--initial-advertise-peer-urls", self.peer_url),
                     *("--initial-cluster", cluster),
                     *("--auto-compaction-mode", "revision", "--auto-compaction-retention", "1000000"),
@@ -77,17 +77,29 @@ class Node:
 class EtcdCluster:
     """Nodes of one cluster, all running after the start."""
 
-    def __init__(self, folder: Path, size: int = 3, *options: str) -> None:
-        """Start the nodes with further ``options``, and wait until each of them responds."""
+    def __init__(self, folder: Path, size: int = 3, *options: str, separable: bool = False) -> None:
+        """Start the nodes with further ``options``, and wait until each of them responds.
+
+        ``separable``: with relays between the nodes, which ``network`` cuts.
+        """
         assert shutil.which("etcd"), "etcd is not installed: apt install etcd-server"
         folder.mkdir(parents=True, exist_ok=True)
         self.nodes = [Node(f"n{number}", folder / f"n{number}") for number in range(size)]
+        self.network: PeerNetwork | None = None
+        if separable:
+            self.network = PeerNetwork([f"127.0.0.1:{node.peer_port}" for node in self.nodes])
+            for node, port in zip(self.nodes, self.network.ports, strict=True):
+                node.peer_url = f"http://127.0.0.1:{port}"
         self._cluster = ",".join(f"{node.name}={node.peer_url}" for node in self.nodes)
         self._options = options
         try:
             for node in self.nodes:
                 self.start(node)
             self.wait()
+            if self.network is not None:
+                for member in self._members():
+                    number = next(number for number, node in enumerate(self.nodes) if node.name == member.name)
+                    self.network.name(member.ID, number)
         except BaseException:
             self.stop()
             raise
@@ -109,3 +121,14 @@ class EtcdCluster:
         """End all nodes."""
         for node in self.nodes:
             node.kill()
+        if self.network is not None:
+            self.network.close()
+
+    def status(self, node: Node) -> Any:
+        """Return the status of a node: its raft term, and the member ids of itself and its leader."""
+        with grpc.insecure_channel(node.address) as channel:
+            return rpc.MaintenanceStub(channel).Status(rpc.StatusRequest(), timeout=5)
+
+    def _members(self) -> Sequence[Any]:
+        with grpc.insecure_channel(self.nodes[0].address) as channel:
+            return rpc.ClusterStub(channel).MemberList(rpc.MemberListRequest(), timeout=10).members

@@ -16,16 +16,18 @@ from tests.waiting import until
 
 _DAY = 86_400
 _QUORUM_SECONDS = 4.0  # without a quorum: longer than the lease
+_SEPARATION_SECONDS = 3.0  # of two nodes: longer than the election timeout of etcd, after which it has an effect
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One fault. ``quorum``: etcd cannot write until the repair."""
+    """One fault. ``quorum``: etcd cannot write until the repair. ``lasts``: shortest time until the repair."""
 
     kind: str
     place: str
     repair: Callable[[], object]
     quorum: bool = False
+    lasts: float = 0.2  # seconds
 
     def __str__(self) -> str:
         return f"{self.kind} {self.place}"
@@ -51,6 +53,8 @@ class Faults:
             self._shift_clocks,
             self._lose_quorum,
         ]
+        if etcd.network is not None:
+            self.kinds.append(self._separate_nodes)
         if disk is not None:
             self.kinds.append(self._fill_disk)
         if can_delay_flushes():
@@ -65,8 +69,8 @@ class Faults:
         return self._next.pop()()
 
     def seconds(self, fault: Fault) -> float:
-        """Return how long a fault lasts after the service is back, or without service."""
-        return self._random.uniform(0.2, 1.0) + (_QUORUM_SECONDS if fault.quorum else 0)
+        """Return how long a fault lasts at least."""
+        return fault.lasts + self._random.uniform(0.0, 0.8)
 
     def _kill_leader(self) -> Fault:
         leader = self._controllers.wait_leader()
@@ -119,6 +123,15 @@ class Faults:
         node.signal(signal.SIGSTOP)
         return Fault("SIGSTOP of etcd", node.name, lambda: node.signal(signal.SIGCONT))
 
+    def _separate_nodes(self) -> Fault:
+        """Cut the network between two nodes. Both still reach the third one."""
+        assert self._etcd.network is not None
+        first, second = self._random.sample(range(len(self._etcd.nodes)), 2)
+        self._etcd.network.separate(first, second)
+        nodes = self._etcd.nodes
+        place, repair = f"{nodes[first].name} and {nodes[second].name}", self._etcd.network.join
+        return Fault("network between", place, repair, lasts=_SEPARATION_SECONDS)
+
     def _lose_quorum(self) -> Fault:
         nodes = self._random.sample(self._etcd.nodes, 2)
         for node in nodes:
@@ -128,7 +141,8 @@ class Faults:
             for node in nodes:
                 node.signal(signal.SIGCONT)
 
-        return Fault("SIGSTOP of etcd, quorum lost,", " and ".join(node.name for node in nodes), repair, quorum=True)
+        place = " and ".join(node.name for node in nodes)
+        return Fault("SIGSTOP of etcd, quorum lost,", place, repair, quorum=True, lasts=_QUORUM_SECONDS)
 
     def _fill_disk(self) -> Fault:
         assert self._disk is not None

@@ -253,16 +253,26 @@ def test_the_writer_groups_commands_on_etcd(start: Start) -> None:
     assert len(start().lead().load().agents) == 300
 
 
+def change_values(value: bytes) -> bytes:
+    """Return a value with another address, total and list, whichever it has."""
+    return value.replace(b"10.0.0.1", b"10.0.0.2").replace(b'"total": ', b'"total": 1').replace(b"[[", b"[")
+
+
+def nest_too_deep(value: bytes) -> bytes:
+    """Return a value that no parser of JSON reads."""
+    return b"[" * 100_000
+
+
+@pytest.mark.parametrize("damage", [change_values, nest_too_deep])
 @pytest.mark.parametrize("key", ["records/agent/ag0", "head", "revisions"])
-def test_damaged_records_are_rejected(start: Start, key: str) -> None:
+def test_damaged_records_are_rejected(start: Start, key: str, damage: Callable[[bytes], bytes]) -> None:
     replica = start()
     store = replica.lead()
     write(store, store.load(), *agents(2))
     name = replica.keys.prefix + key.encode()
     request = rpc.RangeRequest(key=name, range_end=name + b"\xff")
     *_, pair = replica.client.call("KV", "Range", request).kvs
-    value = pair.value.replace(b"10.0.0.1", b"10.0.0.2").replace(b'"total": ', b'"total": 1').replace(b"[[", b"[")
-    replica.client.call("KV", "Put", rpc.PutRequest(key=pair.key, value=value))
+    replica.client.call("KV", "Put", rpc.PutRequest(key=pair.key, value=damage(pair.value)))
     replica.close()
     with pytest.raises(StoreError, match="damaged"):
         start().lead().load()

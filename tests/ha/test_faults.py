@@ -44,7 +44,7 @@ def disk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallDisk | None]
 @pytest.fixture(scope="module")
 def etcd(disk: SmallDisk | None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdCluster]:
     """Cluster of these tests only, whose first node has a disk of its own."""
-    cluster = EtcdCluster(disk.folder.parent if disk else tmp_path_factory.mktemp("etcd"))
+    cluster = EtcdCluster(disk.folder.parent if disk else tmp_path_factory.mktemp("etcd"), separable=True)
     yield cluster
     cluster.stop()
 
@@ -118,23 +118,24 @@ def check(controllers: Controllers, load: CheckedLoad, rack: RackProcess, url: s
 
 
 def make(faults: Faults, load: CheckedLoad, logs: Callable[[], str]) -> tuple[Fault, float]:
-    """Make and repair a fault. Return it with the seconds without a write.
+    """Make and repair a fault. Return it with the longest time without a write.
 
-    They begin with the fault. When it stops etcd, they begin with its repair.
+    The time begins with the fault. When it stops etcd, it begins with its repair. Some faults take effect after
+    seconds, so it ends when the fault has lasted and clients write.
     """
-    since, before = time.monotonic(), load.acknowledged
+    since = time.monotonic()
     fault = faults.make()
+    pause(faults.seconds(fault))
     if fault.quorum:
-        pause(faults.seconds(fault))
         fault.repair()
-        since, before = time.monotonic(), load.acknowledged
+        since = time.monotonic()
+    before = load.acknowledged
     try:
         until(lambda: load.acknowledged > before + CLIENTS, 90, f"writes after {fault}")
     except AssertionError as error:
         pytest.fail(f"{error}\n{logs()}")
     outage = load.outage(since)
     if not fault.quorum:
-        pause(faults.seconds(fault))
         fault.repair()
     print(f"{outage:5.1f} s without a write, load {os.getloadavg()[0]:.1f}: {fault}")
     return fault, outage

@@ -15,8 +15,24 @@ from openipu.process import log
 from openipu.vipu.server.initialise import initialise
 from tests.integration.vipu_servers import InProcess, InstantLife, Machines, Process
 
-# Modules with few and long tests. They start first, so that no worker is idle at the end.
-LONGEST = ("upgrade/test_rolling_upgrade.py", "bringup/test_bringup.py", "playbooks/test_cluster_gate.py")
+# Modules that take longest, in this order. They start first, so that no worker is idle at the end.
+LONGEST = (
+    "bringup/test_bringup.py",
+    "bringup/test_rack_devices.py",
+    "cli/test_cli_commands.py",
+    "cli/test_cli_failures.py",
+    "agents/test_partition_life.py",
+    "cli/test_cli_certificates.py",
+    "cli/test_cli_secure.py",
+    "cli/test_cli_endpoints.py",
+    "bringup/test_generated_twin.py",
+    "vipu/test_server_takeover.py",
+    "vipu/test_server_backup.py",
+    "pdu/test_pdu_messages.py",
+    "faults/test_kill.py",
+    "faults/test_pauses.py",
+    "agents/test_silent_agents.py",
+)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -27,7 +43,12 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Order modules: the longest first, then those with the most tests."""
     tests = Counter(item.path for item in items)
-    items.sort(key=lambda item: (not str(item.path).endswith(LONGEST), -tests[item.path]))
+    first = {name: place for place, name in enumerate(LONGEST)}
+
+    def place(path: Path) -> int:
+        return first.get(f"{path.parent.name}/{path.name}", len(first))
+
+    items.sort(key=lambda item: (place(item.path), -tests[item.path]))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -72,7 +72,7 @@ class InstantLife:
     def cluster_test_results(self) -> dict[str, Any]:
         return {}
 
-    def take_over(self, agent_ids: Any) -> Future[dict[str, Any]]:
+    def take_over(self, agent_ids: Any, other_agents: bool = False) -> Future[dict[str, Any]]:
         done: Future[dict[str, Any]] = Future()
         done.set_result({})
         return done
@@ -260,6 +260,14 @@ class Machines:
     def slow(self, id: str, seconds: float) -> None:
         """Delay each response of a machine."""
         self._rack.machines[id].hardware.response_delay = seconds
+
+    def hang(self, id: str) -> None:
+        """Stop the responses of a machine, which keeps its partitions."""
+        self._loop.call(self._rack.machines[id].hardware.hang)
+
+    def heal(self, id: str) -> None:
+        """Resume the responses of a machine."""
+        self._loop.call(self._rack.machines[id].hardware.heal)
 
     def stop(self) -> None:
         """Stop all agents."""

@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from typing import Any
 
 import grpc
 
 from openipu.shared.vipu import objects
 from openipu.shared.vipu.contract import admin, virmgrpc
-from tests.integration.vipu_servers import Client
+from openipu.vipu.domain.model import Change, Put
+from openipu.vipu.domain.state import State
+from tests.integration.vipu_servers import Client, InProcess
 from tests.waiting import until
 
 Key = tuple[str, str]
@@ -123,3 +126,30 @@ def listed_by_tenant(client: Client, **call: Any) -> dict[Key, Any]:
         progress = {name: value for name, value in status.items() if name not in ("id", "state")}
         found["partition", partition.id] = {**objects.partition(partition), **options[partition.id], **progress}
     return found
+
+
+def revision(server: InProcess) -> int:
+    """Return the present revision."""
+    return server.server.controller.events.revision
+
+
+def settle(server: InProcess) -> int:
+    """Wait until no partition is PENDING, and return the revision."""
+    partitions = server.server.controller.state.partitions
+    until(lambda: all(each.ready.name == "ACTIVE" for each in list(partitions.values())))
+    return revision(server)
+
+
+def put_large_error(server: InProcess, number: int) -> int:
+    """Give partition p1 an error of 100 kB, and return the revision."""
+
+    def command(state: State) -> tuple[list[Change], None]:
+        return [Put(replace(state.partitions["p1"], errors=(f"{number} " * 20_000,)))], None
+
+    server.server.controller.submit(command).result(10)
+    return revision(server)
+
+
+def open_streams(server: InProcess) -> int:
+    """Return the number of open streams."""
+    return len(server.server._endpoints.watches._watchers)

@@ -28,11 +28,18 @@ def fingerprint(key_file: Path) -> str | None:
 
     Raises OSError, and ValueError or TypeError for a file without a usable key.
     """
+    return _hash(_private_key(key_file).public_key()) if key_file.exists() else None
+
+
+def _private_key(key_file: Path) -> t.Any:
+    """Return the key of a file. Raises OSError, ValueError and TypeError."""
+    from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives import serialization
 
-    if not key_file.exists():
-        return None
-    return _hash(serialization.load_pem_private_key(key_file.read_bytes(), None).public_key())
+    try:
+        return serialization.load_pem_private_key(key_file.read_bytes(), None)
+    except UnsupportedAlgorithm as error:
+        raise ValueError(str(error)) from None
 
 
 @contextlib.contextmanager
@@ -53,12 +60,14 @@ def is_valid(certificate_file: Path, key: str, until: datetime.datetime) -> bool
     Raises OSError for a file that exists and cannot be read.
     """
     from cryptography import x509
+    from cryptography.exceptions import UnsupportedAlgorithm
 
     try:
         certificate = x509.load_pem_x509_certificate(certificate_file.read_bytes())
-    except (FileNotFoundError, ValueError):
+        public_key = certificate.public_key()
+    except (FileNotFoundError, ValueError, UnsupportedAlgorithm):
         return False
-    return _hash(certificate.public_key()) == key and certificate.not_valid_after_utc > until
+    return _hash(public_key) == key and certificate.not_valid_after_utc > until
 
 
 def _hash(public_key: t.Any) -> str:
@@ -79,7 +88,7 @@ def signing_request(key_file: Path, user: str) -> bytes:
     from cryptography.x509.oid import NameOID
 
     if key_file.exists():
-        key = serialization.load_pem_private_key(key_file.read_bytes(), None)
+        key = _private_key(key_file)
         if not isinstance(key, ec.EllipticCurvePrivateKey):
             raise ValueError("it is not an elliptic curve key in PEM")
     else:

@@ -14,11 +14,10 @@ import typing as t
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ..errors import ERRORS
 from ..reconcile import UserError
 from .addresses import is_loopback
 from .contract import admin, virmgrpc
-from .failover import ERROR_CODE_METADATA, Failover, FailoverStub, split
+from .failover import READS, Failover, FailoverStub, split, stable_code, was_cancelled
 from .ports import AGENT_PORT, CONTROLLER_PORT
 from .quiet_grpc import HAS_GRPC
 from .unreachable import unreachable
@@ -216,7 +215,8 @@ class Client:
     def _failure(self, error: Exception, request: t.Any, action: str) -> VipuError:
         if isinstance(error, grpc.RpcError):
             public = request.DESCRIPTOR.file.package == virmgrpc.service("UserService").file.package
-            return self._error(error, action, public)
+            reads = request.DESCRIPTOR.name.startswith((*READS, "Watch"))
+            return self._error(error, action, public, reads)
         # Raised by the library, for example for invalid metadata.
         return VipuError("Cannot %s: %s." % (action or _CALL, error), "INVALID_ARGUMENT")
 
@@ -249,6 +249,7 @@ class Client:
                 "MISSING_LIBRARY",
             )
         connection = self.connection
+        _check_text(connection)
         for _host, port in split(connection.host, connection.port):
             if not 0 < port < 65536:  # the library would truncate it to 16 bits
                 raise VipuError(
@@ -283,7 +284,7 @@ class Client:
         )
         return tuple((key, value) for key, value in pairs if value)
 
-    def _error(self, error: t.Any, action: str, public: bool) -> VipuError:
+    def _error(self, error: t.Any, action: str, public: bool, reads: bool) -> VipuError:
         code, details = error.code(), error.details() or ""
         name = code.name
         stopping = details.endswith(".") and "last error" not in details  # the controller itself reports that it stops
@@ -295,6 +296,9 @@ class Client:
                 "did not respond within the timeout; the operation may still be running. Check that vipu-server "
                 "listens there, or increase the timeout.",
             )
+        elif was_cancelled(error):
+            effect = "Try again." if reads else "A change may have been made: read the object again."
+            message = self._failed(action, "cancelled the call, for example because it stops. " + effect)
         elif code is grpc.StatusCode.UNIMPLEMENTED and public:
             message = (
                 "Cannot %s: the server at %s is not a V-IPU controller. Check host and port: controllers listen on "
@@ -319,7 +323,7 @@ class Client:
             message = details or self._failed(action, "returned %s. Check its log." % name)
         else:
             message = "Cannot %s: %s" % (action, details or name)
-        error_code = _error_code(error)
+        error_code = stable_code(error)
         return VipuError(message if message.endswith(".") else message + ".", name, details, error_code)
 
     def _failed(self, action: str, reason: str) -> str:
@@ -332,14 +336,12 @@ class Client:
 _CALL = "call the controller"  # action in messages of calls without one
 
 
-def _error_code(error: t.Any) -> str:
-    """Return the code that our controller sends with an error.
-
-    Empty for other controllers, local errors, and codes that this release does not know.
-    """
-    metadata: t.Iterable[tuple[str, t.Any]] = getattr(error, "trailing_metadata", tuple)() or ()
-    codes = (str(value) for key, value in metadata if key == ERROR_CODE_METADATA)
-    return next((code for code in codes if code in ERRORS), "")
+def _check_text(connection: Connection) -> None:
+    """Raise VipuError for surrogates, which Python makes of undecodable bytes."""
+    for name, value in vars(connection).items():
+        if isinstance(value, str) and value.encode("utf-8", "replace").decode() != value:
+            message = "Cannot call the controller: the %s has characters that are no text. Remove them."
+            raise VipuError(message % name.replace("_", " "), "INVALID_ARGUMENT")
 
 
 def _read(path: str | None) -> bytes | None:
@@ -347,8 +349,8 @@ def _read(path: str | None) -> bytes | None:
         return None
     try:
         return Path(path).expanduser().read_bytes()
-    except OSError as error:
-        reason = error.strerror or str(error)
+    except (OSError, ValueError) as error:  # ValueError: the path has a NUL
+        reason = getattr(error, "strerror", None) or str(error)
         raise VipuError("Cannot read file '%s': %s." % (path, reason.lower()), "INVALID_ARGUMENT") from None
 
 

@@ -8,14 +8,17 @@ from __future__ import annotations
 import time
 import typing as t
 
+from ..errors import ERRORS
+
 # Trailing metadata of our controller with the stable code of an error.
 ERROR_CODE_METADATA = "openipu-error-code"
 # Trailing metadata of a controller that does not lead, with the address of the one that does.
 LEADER_METADATA = "openipu-leader"
 NOT_LEADER = "OPU624"
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5  # seconds after all controllers were called
-_READS = ("Get", "List", "Count")
+READS = ("Get", "List", "Count")  # begin of the names of calls that change nothing
 _NO_RESPONSE = ("UNAVAILABLE", "DEADLINE_EXCEEDED")  # the host may be down
+_OWN_CANCELLATIONS = ("Locally cancelled", "Channel closed")  # details of calls that this client ended
 _NOT_SENT = ("failed to connect", "Connection refused", "No route to host", "Network is unreachable", "connect: ")
 
 
@@ -30,6 +33,22 @@ def split(host: str, port: int) -> list[tuple[str, int]]:
         has_port = colon and (part.count(":") == 1 or name.endswith("]"))
         found.append((name, int(number)) if has_port else (part, port))
     return found or [(host, port)]
+
+
+def was_cancelled(error: t.Any) -> bool:
+    """Return whether the controller cancelled a call, for example because it stops or begins to lead."""
+    details = error.details() or ""
+    return error.code().name == "CANCELLED" and not any(sign in details for sign in _OWN_CANCELLATIONS)
+
+
+def stable_code(error: t.Any) -> str:
+    """Return the code that our controller sends with an error.
+
+    Empty for other controllers, local errors, and codes that this release does not know.
+    """
+    metadata: t.Iterable[tuple[str, t.Any]] = getattr(error, "trailing_metadata", tuple)() or ()
+    codes = (str(value) for key, value in metadata if key == ERROR_CODE_METADATA)
+    return next((code for code in codes if code in ERRORS), "")
 
 
 class Failover:
@@ -57,7 +76,7 @@ class Failover:
         A change is repeated only when it was surely not made: by a controller that does not lead, or that was not
         reached. ``deadline``: monotonic time after which nothing is repeated.
         """
-        if len(self._addresses) < 2 or error.code().name not in _NO_RESPONSE:
+        if len(self._addresses) < 2 or not (error.code().name in _NO_RESPONSE or was_cancelled(error)):
             return False
         metadata = {key: str(value) for key, value in error.trailing_metadata() or ()}
         rejected = metadata.get(ERROR_CODE_METADATA) == NOT_LEADER
@@ -69,7 +88,7 @@ class Failover:
         self._tried += 1
         details = error.details() or ""
         not_sent = error.code().name == "UNAVAILABLE" and any(sign in details for sign in _NOT_SENT)
-        if not (rejected or not_sent or method.startswith(_READS)):
+        if not (rejected or not_sent or method.startswith(READS)):
             return False
         if time.monotonic() >= deadline:
             return False

@@ -16,7 +16,7 @@ from ..reconcile import Action, Family, Field, Mode, Object, Step
 from .names import CLUSTER_TOPOLOGY, ROLE, TOPOLOGY
 from .partition_fields import PARTITION_FIELDS
 
-# The controller reports take_over only as false, for an agent that has another owner.
+# The controller reports take_over only as false, for an agent whose machine another controller or agent uses.
 AGENT = Family(
     "agent",
     (

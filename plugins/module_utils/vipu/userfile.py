@@ -38,7 +38,12 @@ def write_config(file: Path, connection: Connection, user: str, access_key: str)
             settings[name] = getattr(connection, field)
     if connection.insecure_network:
         settings["insecure-network"] = True
-    write_private(file, "".join("%s=%s\n" % (name, json.dumps(value)) for name, value in settings.items()))
+    write_private(file, "".join("%s=%s\n" % (name, _hcl(value)) for name, value in settings.items()))
+
+
+def _hcl(value: str | int | bool) -> str:
+    """Return a value of a setting in HCL, where ``${`` and ``%{`` would begin a template."""
+    return json.dumps(value).replace("${", "\\u0024{").replace("%{", "\\u0025{")
 
 
 def set_certificate(file: Path, certificate: Path, key: Path, check_mode: bool) -> bool:
@@ -47,14 +52,17 @@ def set_certificate(file: Path, certificate: Path, key: Path, check_mode: bool) 
     try:
         if not file.is_file():
             return False
-        before = file.read_text()
+        before = file.read_text(encoding="utf-8")
         lines = [line for line in before.splitlines() if line.partition("=")[0].strip() not in settings]
-        lines += ["%s=%s" % (name, json.dumps(str(path.absolute()))) for name, path in settings.items()]
+        lines += ["%s=%s" % (name, _hcl(str(path.absolute()))) for name, path in settings.items()]
         after = "".join("%s\n" % line for line in lines)
         if sorted(after.splitlines()) == sorted(before.splitlines()):
             return False
         if not check_mode:
             write_private(file, after)
+    except UnicodeDecodeError:
+        message = "Cannot update file '%s': it is not UTF-8 text. Set client-cert and client-key in it."
+        raise VipuError(message % file) from None
     except OSError as error:
         raise VipuError("Cannot write file '%s': %s." % (file, _reason(error))) from None
     return True

@@ -12,6 +12,7 @@ from typing import IO, Any
 
 import click
 
+from openipu.process.arguments import Command
 from openipu.shared.errors import ERRORS
 
 INVALID_OPTION = "OPU619"
@@ -45,8 +46,13 @@ def program_error(error: BaseException) -> ProgramError:
     return ProgramError(str(error), getattr(error, "error_code", None) or _code(error))
 
 
-class Program(click.Group):
-    """Command group that reports output which cannot be written, for example to a full disk."""
+class Program(Command, click.Group):
+    """Command group that reports output which cannot be written, for example to a full disk.
+
+    Like all of its commands, it rejects arguments and environment variables that are no text.
+    """
+
+    command_class = Command
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run the program."""

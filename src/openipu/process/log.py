@@ -9,9 +9,8 @@ import logging
 import sys
 from typing import Literal, TextIO, cast
 
-import structlog
-
 from openipu.process.log_rate import RateLimit
+from openipu.process.plain_structlog import structlog
 
 LogFormat = Literal["text", "json"]
 LEVELS = ("debug", "info", "warning", "error")

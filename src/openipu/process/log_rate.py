@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, MutableMapping
 from typing import Any
 
-import structlog
+from openipu.process.plain_structlog import structlog
 
 WINDOW = 60.0  # seconds
 MAX_LINES = 20  # of one event about one party in a window

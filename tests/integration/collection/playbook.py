@@ -6,14 +6,17 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
+
+from tests.integration.collection import ansible_commands
 
 RECAP = re.compile(r"^localhost\s*: ok=(\d+)\s+changed=(\d+)\s+unreachable=0\s+failed=(\d+)", re.MULTILINE)
 RESULT = re.compile(r"^(\S+) \| ([A-Z]+)!? => (?=\{)", re.MULTILINE)
@@ -96,24 +99,30 @@ def _run(
     file.write_text(yaml.safe_dump([book], sort_keys=False))
     elsewhere = folder / "elsewhere"  # relative paths start at the playbook, not at the working folder
     elsewhere.mkdir(exist_ok=True)
-    done = subprocess.run(
-        [Path(sys.executable).parent / "ansible-playbook", "-i", inventory, file, *options],
-        env={
+    home = Path(_home().name)
+    done = ansible_commands.run(
+        "ansible-playbook",
+        *("-i", inventory, file, *options),
+        environment={
             **{name: value for name, value in os.environ.items() if not name.startswith(("VIPU_", "ANSIBLE_"))},
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
             "HOME": str(folder),
-            "ANSIBLE_HOME": str(folder / ".ansible"),
-            "ANSIBLE_REMOTE_TEMP": str(folder / ".ansible" / "remote"),
-            "ANSIBLE_ASYNC_DIR": str(folder / ".ansible" / "async"),
+            "ANSIBLE_HOME": str(home),
+            "ANSIBLE_REMOTE_TEMP": str(home / "remote"),
+            "ANSIBLE_ASYNC_DIR": str(home / "async"),
             "ANSIBLE_LOCALHOST_WARNING": "false",
             "ANSIBLE_INVENTORY_ENABLED": "ansible.builtin.host_list,ansible.builtin.yaml",  # do not load others
             "ANSIBLE_PIPELINING": "true",  # as ansible.cfg has it
             "ANSIBLE_NOCOLOR": "true",
             **env,
         },
-        cwd=elsewhere,
-        capture_output=True,
-        text=True,
-        timeout=300,
+        folder=elsewhere,
+        seconds=300,
     )
     return done.stdout + done.stderr
+
+
+@cache
+def _home() -> tempfile.TemporaryDirectory[str]:
+    """Return the folder of Ansible's own files, one for all runs: Ansible reads its settings once."""
+    return tempfile.TemporaryDirectory()

@@ -10,6 +10,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sys
+from collections.abc import Awaitable, Callable
+
+Copy = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -24,8 +27,11 @@ async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
         writer.close()
 
 
-async def relay(target: str) -> int:
-    """Start a relay to a target and return its port."""
+async def relay(target: str, make_copy: Callable[[], Copy] = lambda: copy) -> int:
+    """Start a relay to a target and return its port.
+
+    ``make_copy`` is called for each connection. Its result copies the bytes of both directions.
+    """
     host, _, port = target.rpartition(":")
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -34,8 +40,9 @@ async def relay(target: str) -> int:
         except OSError:
             writer.close()
             return
+        forward = make_copy()
         with contextlib.suppress(asyncio.CancelledError):  # the end of the process
-            await asyncio.gather(copy(reader, other_writer), copy(other_reader, writer))
+            await asyncio.gather(forward(reader, other_writer), forward(other_reader, writer))
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     return int(server.sockets[0].getsockname()[1])

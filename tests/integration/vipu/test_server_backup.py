@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import pty
 import sqlite3
@@ -91,11 +92,23 @@ def test_keep_removes_old_backups_only(busy: InProcess, certs: Path, tmp_path: P
     for file in foreign:
         file.write_text("mine")
     files = [backup.create(tmp_path / "vipu-server.db", certs, folder)[0] for _ in range(3)]
-    assert backup.prune(folder, 2) == files[:1]
+    assert backup.prune(folder, 2, files[-1]) == files[:1]
     assert sorted(folder.iterdir()) == sorted([*foreign, *files[1:]])
     rejected = run("backup", "--database", str(tmp_path / "vipu-server.db"), "--keep", "3", str(folder / "one.tar.gz"))
     assert rejected.returncode == 2
     assert "Cannot use --keep with" in rejected.stderr
+
+
+def test_keep_does_not_remove_the_new_backup(busy: InProcess, tmp_path: Path) -> None:
+    """A clock that was ahead gave the earlier backups later names."""
+    (tmp_path / "backups").mkdir()
+    later = [tmp_path / "backups" / f"vipu-2999010{day}T000000.000000Z.tar.gz" for day in (1, 2, 3)]
+    for file in later:
+        file.touch()
+    done = run("backup", "--database", str(tmp_path / "vipu-server.db"), "--keep", "2", str(tmp_path / "backups"))
+    (new,) = set((tmp_path / "backups").iterdir()) - {later[-1]}
+    assert done.stdout.startswith(f"Backup written: {new} (")
+    backup.restore(new, tmp_path / "restored.db", None)
 
 
 def test_restore_overwrites_only_on_request_and_keeps_the_old_files(
@@ -279,12 +292,17 @@ def test_invalid_backups_are_rejected_without_changes(busy: InProcess, certs: Pa
     good, _ = backup.create(database, certs, tmp_path)
     busy.stop()
     before = database.read_bytes()
-    garbage, cut, other, missing = (tmp_path / name for name in ("garbage", "cut", "other.tar", "missing"))
+    garbage, cut, flipped, other, missing = (
+        tmp_path / name for name in ("garbage", "cut", "flipped", "other.tar", "missing")
+    )
     garbage.write_bytes(b"nothing of the sort")
     cut.write_bytes(good.read_bytes()[:-2000])
+    content = bytearray(good.read_bytes())
+    content[-8] ^= 1  # the checksum of gzip: the same as a damaged certificate with the right checksum
+    flipped.write_bytes(content)
     with tarfile.open(other, "w") as tar:
         tar.add(good, "something")
-    for file in (garbage, cut, other):
+    for file in (garbage, cut, flipped, other):
         with pytest.raises(
             backup.BackupError, match=r"it is not a backup of a controller, or it is damaged\. Use another"
         ):
@@ -293,6 +311,32 @@ def test_invalid_backups_are_rejected_without_changes(busy: InProcess, certs: Pa
         backup.restore(missing, database, certs, overwrite=True)
     assert database.read_bytes() == before
     assert not list(tmp_path.glob(".restore*"))
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("", b""),
+        (".", b""),
+        ("./", b""),
+        (f"certs/{1200 * 'a/'}file", b""),
+        ("backup.json", 200_000 * b"["),
+        ("backup.json", 200_000 * b'{"a":'),
+        ("backup.json", b'{"format": 1, "contents": {}}'),
+    ],
+    ids=["empty", "dot", "folder", "nested", "list", "dictionary", "no database"],
+)
+def test_hostile_backups_are_rejected(tmp_path: Path, name: str, content: bytes) -> None:
+    with tarfile.open(tmp_path / "hostile.tar", "w") as tar:
+        member = tarfile.TarInfo(name)
+        member.size = len(content)
+        tar.addfile(member, io.BytesIO(content))
+    done = run("restore", "--database", str(tmp_path / "vipu.db"), str(tmp_path / "hostile.tar"))
+    assert done.stderr == (
+        f"Error OPU613: Cannot restore '{tmp_path / 'hostile.tar'}': it is not a backup of a controller, or it is "
+        "damaged. Use another backup.\n"
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["hostile.tar"]
 
 
 def test_a_damaged_database_is_not_backed_up(busy: InProcess, certs: Path, tmp_path: Path) -> None:

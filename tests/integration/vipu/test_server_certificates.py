@@ -146,6 +146,24 @@ def test_a_renewal_adds_the_authority_of_users(certs: Path, tmp_path: Path) -> N
     assert Path(users).is_dir()
 
 
+def test_an_interrupted_renewal_of_the_authority_is_repeated(certs: Path) -> None:
+    """Clients that keep the old certificate of the authority reject the server after its end."""
+    _, key = renew.authority(certs)
+    old = issue.pem(issue.authority(issue.AUTHORITY, key, 10 * DAY))
+    files = [certs / role / "ca.crt" for role in ("client", "controller", "ca")]
+    for file in files:
+        file.write_bytes(old)
+    files[1].unlink()
+    files[1].mkdir()  # cannot be replaced by a file
+    assert run("renew", "--certs", str(certs)).stderr.startswith(f"Error OPU614: Cannot write certificate '{files[1]}'")
+    files[1].rmdir()
+    files[1].write_bytes(old)
+    assert run("renew", "--certs", str(certs)).stdout.startswith("Renewed: ca, until ")
+    assert old not in [file.read_bytes() for file in files]
+    assert len({file.read_bytes() for file in files}) == 1
+    assert run("certificates", "--certs", str(certs), "--host", "127.0.0.1").stdout.startswith("Usable: ")
+
+
 def test_certificates_of_other_authorities_are_not_renewed(certs: Path) -> None:
     shutil.rmtree(certs / "ca")
     rejected = run("renew", "--certs", str(certs))

@@ -55,7 +55,9 @@ def test_a_batch_with_a_failed_takeover_returns_all_access_keys(server: InProces
         grpc.StatusCode.FAILED_PRECONDITION.value[0],
     )
     assert failed.error.startswith("Cannot take over agent 'absent': ")
-    assert failed.error.endswith(". It is registered. Take it over with 'vipu-admin take-over agent absent'.")
+    assert failed.error.endswith(
+        ". The record of the agent is stored. Take it over with 'vipu-admin take-over agent absent'."
+    )
     assert (taken.outcome, taken.error, user.outcome) == (admin.OUTCOME_CREATED, "", admin.OUTCOME_CREATED)
     assert server.life.agent_status("ag01").state is AgentState.UP
     again = server.admin.Apply(request(rack))
@@ -79,7 +81,7 @@ def test_a_stop_during_a_takeover_loses_no_access_keys(
     reply = server.admin.Apply(request(rack))
     assert set(reply.access_keys) == {"alice"}
     assert [item.outcome for item in reply.results[:2]] == [admin.OUTCOME_FAILED] * 2
-    assert reply.results[0].error.startswith("Cannot take over agent 'absent': the controller is stopping. It is ")
+    assert reply.results[0].error.startswith("Cannot take over agent 'absent': the controller is stopping. The record ")
 
 
 def test_a_single_agent_is_registered_before_its_takeover(server: InProcess, rack: Machines) -> None:
@@ -87,7 +89,10 @@ def test_a_single_agent_is_registered_before_its_takeover(server: InProcess, rac
     with pytest.raises(grpc.RpcError) as caught:
         server.admin.CreateAgent(admin.CreateAgentRequest(spec=spec))
     assert caught.value.code() is grpc.StatusCode.FAILED_PRECONDITION
-    assert "It is registered. Take it over with 'vipu-admin take-over agent absent'." in caught.value.details()
+    assert (
+        "The record of the agent is stored. Take it over with 'vipu-admin take-over agent absent'."
+        in caught.value.details()
+    )
     with pytest.raises(grpc.RpcError, match=r"Cannot take over agent 'absent': .*\.\""):
         server.admin.TakeOverAgent(admin.TakeOverAgentRequest(id="absent"))
 

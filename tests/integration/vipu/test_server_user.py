@@ -176,7 +176,8 @@ def test_options_that_are_not_in_the_public_api(instant_server: InProcess) -> No
 
     assert options_of() == [("p1", False, True), ("p2", False, False)]
     assert options_of("p2", "gone", "p2") == [("p2", False, False)]
-    tenant.SetPartitionOptions(admin.SetPartitionOptionsRequest(partition_id="p1", disable_auto_reset=True))
+    change = admin.SetPartitionOptionsRequest(partition_id="p1", disable_auto_reset=True)
+    assert [tenant.SetPartitionOptions(change).changed for _ in range(2)] == [True, False]
     assert options_of("p1") == [("p1", True, False)]
     assert ready_state(instant_server, "p1") == virmgrpc.PS_ACTIVE  # without a reset
     assert rejection(lambda: tenant.SetPartitionOptions(admin.SetPartitionOptionsRequest(partition_id="p3"))) == (

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""``Watch``: snapshots, changes, filters, revisions that survive restarts, slow and many watchers."""
+"""``Watch``: snapshots, changes, filters, revisions that survive restarts."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,31 +16,14 @@ from openipu.shared.vipu.contract import admin, virmgrpc
 from openipu.shared.vipu.object_rules import ID_RULE
 from openipu.vipu.api import watch
 from openipu.vipu.api.endpoints import ListenAddress
-from openipu.vipu.api.reply_stream import ReplyStream
-from openipu.vipu.api.watch import Watches
-from openipu.vipu.domain.model import Agent, Change, Put
-from openipu.vipu.domain.state import State
+from openipu.vipu.domain.model import Agent, Put
 from openipu.vipu.server.controller import Server, Settings
 from openipu.vipu.server.initialise import initialise
 from openipu.vipu.storage import event_log
 from openipu.vipu.storage.interface import NotLeaderError
 from tests.integration.vipu_servers import Client, InProcess, InstantLife, Process, partition, pod, wait_active
-from tests.integration.watching import Watcher, listed
+from tests.integration.watching import Watcher, listed, revision, settle
 from tests.waiting import until
-
-
-@pytest.fixture
-def watcher() -> Iterator[Callable[..., Watcher]]:
-    """Yield a factory of watchers."""
-    made: list[Watcher] = []
-
-    def make(*arguments: Any, **options: Any) -> Watcher:
-        made.append(Watcher(*arguments, **options))
-        return made[-1]
-
-    yield make
-    for each in made:
-        each.stop()
 
 
 @pytest.fixture
@@ -50,33 +32,8 @@ def server(instant_server: InProcess) -> InProcess:
     return instant_server
 
 
-def revision(server: InProcess) -> int:
-    return server.server.controller.events.revision
-
-
-def settle(server: InProcess) -> int:
-    """Wait until no partition is PENDING, and return the revision."""
-    partitions = server.server.controller.state.partitions
-    until(lambda: all(each.ready.name == "ACTIVE" for each in list(partitions.values())))
-    return revision(server)
-
-
-def put_large_error(server: InProcess, number: int) -> int:
-    """Give partition p1 an error of 100 kB, and return the revision."""
-
-    def command(state: State) -> tuple[list[Change], None]:
-        return [Put(replace(state.partitions["p1"], errors=(f"{number} " * 20_000,)))], None
-
-    server.server.controller.submit(command).result(10)
-    return revision(server)
-
-
 def remove(client: Client, id: str) -> None:
     client.user.RemovePartition(virmgrpc.RemovePartitionRequest(partition_id=id))
-
-
-def open_streams(server: InProcess) -> int:
-    return len(server.server._endpoints.watches._watchers)
 
 
 def test_a_snapshot_and_its_changes_give_the_lists(server: InProcess, watcher: Callable[..., Watcher]) -> None:
@@ -317,101 +274,3 @@ def test_a_clean_restart_continues(
     second.user.CreatePartition(partition("p1"))
     wait_active(second, "p1")
     assert watcher(second.admin, after=found).wait(revision(second)).objects == listed(second)
-
-
-def test_a_slow_client_delays_no_other_and_gets_the_last_state(
-    server: InProcess, watcher: Callable[..., Watcher]
-) -> None:
-    server.user.CreatePartition(partition("p1"))
-    settle(server)
-    slow, quick = watcher(server.admin, paused=True), watcher(server.admin).wait()
-    until(lambda: open_streams(server) == 2)
-    for number in range(200):
-        quick.wait(put_large_error(server, number))
-    watches = server.server._endpoints.watches
-    (behind,) = (each for each in watches._open() if each.position < revision(server) - 50)
-    assert behind.sending
-    assert not behind.pending
-    slow.read()
-    assert slow.wait(revision(server)).objects == quick.objects
-    assert slow.replies < 150
-
-
-def test_a_client_that_takes_no_replies_is_ended(
-    server: InProcess, watcher: Callable[..., Watcher], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(watch, "_STALL_SECONDS", 1.0)
-    monkeypatch.setattr(watch, "_TICK_SECONDS", 0.05)
-    server.user.CreatePartition(partition("p1"))
-    settle(server)
-    slow, quick = watcher(server.admin, paused=True), watcher(server.admin).wait()
-    until(lambda: open_streams(server) == 2)
-    for number in range(200):
-        quick.wait(put_large_error(server, number))
-    until(lambda: open_streams(server) == 1)
-    slow.read()
-    assert slow.ended() is grpc.StatusCode.CANCELLED
-
-
-def test_a_thousand_idle_watchers_need_no_threads_and_block_no_other(server: InProcess) -> None:
-    options = [("grpc.use_local_subchannel_pool", 1)]
-    channels = [grpc.insecure_channel(server.address, options) for _ in range(10)]
-    stubs = [admin.stub(channel, "AdminService") for channel in channels]
-    try:
-        calls = [stubs[0].Watch(admin.WatchRequest(kinds=[admin.KIND_PARTITION]))]
-        assert next(calls[0]).revision
-        threads = threading.active_count()
-        calls += [stub.Watch(admin.WatchRequest(kinds=[admin.KIND_PARTITION])) for stub in stubs for _ in range(100)]
-        for call in calls[1:]:
-            assert next(call).revision
-        assert threading.active_count() < threads + 150  # the pool for all calls, and the ten channels
-        server.user.CreatePartition(partition("p1"), timeout=10)
-        for call in calls:
-            assert next(call).events[0].id == "p1"
-    finally:
-        for channel in channels:
-            channel.close()
-    until(lambda: open_streams(server) == 0)
-
-
-def test_a_round_that_stood_still_delays_no_other(
-    server: InProcess, watcher: Callable[..., Watcher], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    changes = Watches._changes
-    pauses = [3.0]
-
-    def stand_still(self: Watches, position: int) -> Any:
-        if pauses:
-            threading.Event().wait(pauses.pop())
-        return changes(self, position)
-
-    found = watcher(server.admin)
-    until(lambda: found.revision)
-    monkeypatch.setattr(Watches, "_changes", stand_still)
-    server.user.CreatePartition(partition("p1"))
-    until(lambda: not pauses and found.revision == revision(server), 10, lambda: str(found.revision))
-    server.user.CreatePartition(partition("p2"))
-    until(lambda: found.revision == settle(server), 10, lambda: str(found.revision))
-
-
-def test_an_error_at_the_end_of_a_stream_affects_no_other(
-    server: InProcess, watcher: Callable[..., Watcher], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first, end = watcher(server.admin).wait(revision(server)), ReplyStream.fail
-
-    def fail(self: ReplyStream, error: Exception) -> None:
-        end(self, error)
-        raise ValueError("unexpected")
-
-    monkeypatch.setattr(ReplyStream, "fail", fail)
-    assert watcher(server.admin, since_revision=1).ended() is grpc.StatusCode.OUT_OF_RANGE
-    server.user.CreatePartition(partition("p1"))
-    first.wait(settle(server))
-
-
-def test_ended_streams_are_forgotten(server: InProcess, watcher: Callable[..., Watcher]) -> None:
-    found = watcher(server.admin).wait()
-    assert open_streams(server) == 1
-    found.stop()
-    until(lambda: open_streams(server) == 0)
-    until(lambda: server.server._endpoints.watches._counts == {})

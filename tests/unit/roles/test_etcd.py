@@ -46,7 +46,7 @@ class Hosts:
             "etcd_service": "{{ inventory_hostname }}",
             "etcd_unit": f"{folder}/{{{{ inventory_hostname }}}}.service",
             "etcd_configuration_folder": f"{folder}/{{{{ inventory_hostname }}}}/etcd",
-            "etcd_folder": f"{folder}/data/{{{{ inventory_hostname }}}}",
+            "etcd_folder": f"{folder}/{{{{ inventory_hostname }}}}-data/etcd",
             "etcd_certificates": {"ca": "~/pki/ca", "certificate": "~/pki/node", "key": "~/pki/key"},
             "etcd_start_timeout": 1,
             "etcd_health_command": ["sh", "-c", f"echo 'check {{{{ inventory_hostname }}}}' >> {self.log}"],
@@ -81,6 +81,18 @@ class Hosts:
         """Return what the last run did, in its order."""
         return self.log.read_text().splitlines()
 
+    def create_parts(self) -> None:
+        """Create what the role does not replace when settings change: folders, certificates and keys of the nodes."""
+        for name in NODES:
+            settings, data = self.folder / name / "etcd", self.folder / f"{name}-data/etcd"
+            for path in (settings.parent, settings, data.parent, data):
+                path.mkdir()
+                path.chmod(0o755)
+            data.chmod(0o700)
+            for source, file in (("node", "node.crt"), ("key", "node.key")):
+                (settings / file).write_text((self.folder / "pki" / source).read_text())
+                (settings / file).chmod(0o600)
+
     def set_state(self, state: str, *nodes: str) -> None:
         for node in nodes:
             (self.folder / f"{node}.state").write_text(state)
@@ -91,9 +103,23 @@ def hosts(tmp_path: Path) -> Hosts:
     return Hosts(tmp_path)
 
 
+@pytest.fixture(scope="module")
+def configured(tmp_path_factory: pytest.TempPathFactory) -> Hosts:
+    """Return new hosts that the role configured. Only n1 had the parent of its data. Tests must not change them."""
+    hosts = Hosts(tmp_path_factory.mktemp("configured"))
+    hosts.addresses = {"n1": "fd00::1", "n2": "fd00::2", "n3": "10.1.1.3"}
+    parent = hosts.folder / "n1-data"
+    parent.mkdir()
+    parent.chmod(0o751)
+    output = hosts.apply("validate", "configure")
+    assert output.count("failed=0") == 3, output
+    return hosts
+
+
 @pytest.fixture
 def running(hosts: Hosts) -> Hosts:
     """Return hosts whose nodes run, with other settings than the role writes."""
+    hosts.create_parts()
     hosts.set_state("active", *NODES)
     return hosts
 
@@ -121,16 +147,6 @@ def test_a_starting_node_gets_changed_settings_first(running: Hosts) -> None:
     assert running.actions() == [f"{verb} {node}" for node in ("n2", "n1", "n3") for verb in ("stop", "start", "check")]
 
 
-def test_an_existing_parent_of_the_data_keeps_its_owner_and_mode(hosts: Hosts) -> None:
-    parent = hosts.folder / "data"
-    parent.mkdir()
-    parent.chmod(0o751)
-    output = hosts.apply("configure")
-    assert output.count("failed=0") == 3, output
-    assert parent.stat().st_mode & 0o777 == 0o751
-    assert (parent / "n1").stat().st_mode & 0o777 == 0o700
-
-
 def test_check_mode_compares_external_certificates(hosts: Hosts) -> None:
     output = hosts.apply("configure", options=("--check", "-v"))
     assert output.count("failed=0") == 3, output
@@ -146,14 +162,16 @@ def test_addresses_must_be_ip_addresses(hosts: Hosts) -> None:
     assert output.count("failed=1") == 3, output
 
 
-def test_urls_have_brackets_around_ipv6_addresses(hosts: Hosts) -> None:
-    hosts.addresses = {"n1": "fd00::1", "n2": "fd00::2", "n3": "10.1.1.3"}
-    output = hosts.apply("validate", "configure")
-    assert output.count("failed=0") == 3, output
-    settings = dict(re.findall(r'(?m)^(ETCD_\w+)="(.*)"$', (hosts.folder / "n1/etcd/etcd.env").read_text()))
+def test_parents_of_the_data_are_created_and_existing_ones_stay(configured: Hosts) -> None:
+    for name, mode in (("n1", 0o751), ("n2", 0o755)):
+        data = configured.folder / f"{name}-data/etcd"
+        assert data.parent.stat().st_mode & 0o777 == mode
+        assert data.stat().st_mode & 0o777 == 0o700
+
+
+def test_urls_have_brackets_around_ipv6_addresses(configured: Hosts) -> None:
+    settings = dict(re.findall(r'(?m)^(ETCD_\w+)="(.*)"$', (configured.folder / "n1/etcd/etcd.env").read_text()))
     for kind, port in (("CLIENT", 2379), ("PEER", 2380)):
         assert settings[f"ETCD_LISTEN_{kind}_URLS"] == f"https://[fd00::1]:{port}"
     nodes = "n1=https://[fd00::1]:2380,n2=https://[fd00::2]:2380,n3=https://10.1.1.3:2380"
     assert settings["ETCD_INITIAL_CLUSTER"] == nodes
-    # No parent of the data existed.
-    assert (hosts.folder / "data").stat().st_mode & 0o777 == 0o755

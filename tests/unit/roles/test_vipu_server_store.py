@@ -82,7 +82,23 @@ def test_controllers_have_the_store_and_each_other(tmp_path: Path) -> None:
     assert "Restart=on-failure" in files["vipu-server.service.j2"]
     address = files["keepalived.conf.j2"]
     assert re.findall(r"unicast_peer \{\s+(.*?)\s+\}", address, re.DOTALL) == ["10.1.1.12"]
-    assert "health --host 10.1.1.11 --port 8090 --secure --certs /var/lib/vipu/certs" in address
+    # A flood of the endpoint of users must not remove the address.
+    assert "health --host 10.1.1.11 --port 8092 --secure --certs /var/lib/vipu/certs" in address
+
+
+@pytest.mark.parametrize(
+    ("change", "checked"),
+    [
+        ({"vipu_server_admin_endpoint": False}, "--host 10.1.1.11 --port 8090"),
+        ({"vipu_server_admin_host": "10.9.1.11"}, "--host 10.9.1.11 --port 8090"),
+        ({"vipu_server_admin_port": 9000}, "--host 10.1.1.11 --port 9000"),
+    ],
+    ids=str,
+)
+def test_the_virtual_address_depends_on_the_endpoint_of_administrators(
+    tmp_path: Path, change: dict[str, Any], checked: str
+) -> None:
+    assert f"health {checked} --secure" in rendered(tmp_path, {**STORE, **change})["keepalived.conf.j2"]
 
 
 def test_a_controller_with_a_database_has_no_settings_of_etcd(tmp_path: Path) -> None:

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import click
-import structlog
 
 import openipu.shared.vipu.quiet_grpc  # noqa: F401  before all modules that import gRPC
 from openipu.process import log
+from openipu.process.arguments import Command
 from openipu.process.failures import ProgramError, program_error
+from openipu.process.plain_structlog import structlog
 from openipu.process.signals import stop_signal
 from openipu.shared.vipu.addresses import is_loopback
 from openipu.shared.vipu.ports import AGENT_PORT, DISCOVERY_PORT
@@ -48,7 +49,9 @@ def _values(options: tuple[str, ...]) -> dict[str, str]:
     return values
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "VIRM_AGENT"})
+@click.command(
+    cls=Command, context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "VIRM_AGENT"}
+)
 @click.version_option(package_name="openipu", prog_name="virm-agent", message="%(prog)s %(version)s")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", default=AGENT_PORT, show_default=True, type=click.IntRange(0, 65535), help="Port to listen on.")

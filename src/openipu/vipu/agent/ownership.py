@@ -39,7 +39,18 @@ def rejection(owner: Controller | None, caller: Controller | None) -> str:
             f"a later controller of deployment {owner.deployment} uses it (epoch {owner.epoch}, "
             f"not {caller.epoch}). Stop one of them. If there is only one, set its clock and restart it"
         )
+    if _is_other_agent(owner, caller):
+        return (
+            f"the machine at its endpoint is registered as agent {owner.agent!r}. Correct the endpoint of agent "
+            f"{caller.agent!r}. If it is right, 'vipu-admin take-over agent {caller.agent} --other-agent' releases the "
+            "partitions of the other agent"
+        )
     return ""
+
+
+def _is_other_agent(owner: Controller, caller: Controller) -> bool:
+    """Return whether the deployment of both uses the machine as another agent now; earlier controllers name none."""
+    return "" not in (owner.agent, caller.agent) and owner.agent != caller.agent
 
 
 def caller(context: Any) -> Controller | None:
@@ -70,9 +81,18 @@ class Ownership:
         """Return why a caller may not change this agent, as a clause; empty when it may."""
         return rejection(self.owner, caller)
 
-    def claim(self, caller: Controller) -> str:
-        """Make the caller the owner of an agent without owner. Return why it is not the owner, empty when it is."""
-        reason = rejection(self.owner or caller, caller)
+    def is_other_agent(self, caller: Controller) -> bool:
+        """Return whether the owner has registered this agent with another id than the caller."""
+        owner = self.owner
+        return owner is not None and owner.deployment == caller.deployment and _is_other_agent(owner, caller)
+
+    def claim(self, caller: Controller, is_idle: bool = False) -> str:
+        """Make the caller the owner of an agent without owner. Return why it is not the owner, empty when it is.
+
+        An agent that is idle, which means that no partition holds its IPUs, can become another agent of its owner.
+        """
+        owner = self.owner or caller
+        reason = rejection(owner._replace(agent="") if is_idle else owner, caller)
         if not reason:
             self.take_over(caller)
         return reason
@@ -98,10 +118,10 @@ class Ownership:
             return None
         try:
             values = json.loads(self._file.read_text())
-            return Controller(str(values["deployment"]), int(values["epoch"]))
+            return identity.controller(values["deployment"], values["epoch"], values.get("agent", ""))
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ArithmeticError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise OwnershipError(
                 f"Cannot read the owner of the agent from {str(self._file)!r}: {error}. "
                 "Remove the file to let the next controller own the agent."

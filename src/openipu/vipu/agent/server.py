@@ -17,6 +17,7 @@ from openipu.vipu.agent.ownership import Ownership
 from openipu.vipu.agent.service import AgentService
 from openipu.vipu.agent_api.contract import agent
 from openipu.vipu.metrics import exporter
+from openipu.vipu.metrics.address import MetricsAddress
 from openipu.vipu.tls.issue import common_name
 from openipu.vipu.tls.load import CONTROLLER, ServerCredentials
 
@@ -45,7 +46,7 @@ class AgentServer:
         host: str,
         port: int,
         credentials: ServerCredentials | None = None,
-        metrics: exporter.MetricsAddress | None = None,
+        metrics: MetricsAddress | None = None,
         controllers: Iterable[str] = CONTROLLERS,
         ownership: Ownership | None = None,
     ) -> None:
@@ -103,7 +104,7 @@ class AgentServer:
         await server.start()
         self._server = server
 
-    def _serve_metrics(self, service: AgentService, guard: AgentGuard, listen: exporter.MetricsAddress) -> None:
+    def _serve_metrics(self, service: AgentService, guard: AgentGuard, listen: MetricsAddress) -> None:
         loop = asyncio.get_running_loop()
         machine = MachineMetrics(self._hardware, loop, lambda: service.watchers)
         self._exporter = exporter.Exporter(listen, [machine, service.meters, guard.meters])

@@ -47,7 +47,7 @@ class AgentService:
         self._change_lock = asyncio.Lock()  # one change of partitions at a time
         self._revision = 0
         self._revision_of = hardware.boot_id
-        self._watchers: set[Faults] = set()  # each with the faults that its next event reports
+        self._watchers: dict[Faults, Controller | None] = {}  # the faults that the next event reports -> the caller
         self._configured_by: dict[str, Controller] = {}  # partition -> the last controller that configured it here
         # Faults since the last configuration of their partitions, for controllers that were not connected.
         self._faults = Faults()
@@ -70,9 +70,9 @@ class AgentService:
         interval = max(request.heartbeat_milliseconds or DEFAULT_HEARTBEAT, SHORTEST_HEARTBEAT) / 1000
         controller = caller(context)
         if controller:
-            await self._change_owner(lambda: self._ownership.claim(controller), context)
+            await self._claim(controller, context)
         news = Faults()
-        self._watchers.add(news)
+        self._watchers[news] = controller
         try:
             self._current_revision()  # drops the faults of an earlier boot
             faults = self._faults.all()
@@ -82,13 +82,18 @@ class AgentService:
                 yield await self._event(faults)
                 faults = await news.take(interval)
         finally:
-            self._watchers.discard(news)
+            del self._watchers[news]
 
     async def TakeOver(self, request: Any, context: Any) -> Any:  # noqa: N802
-        """Make the caller the owner."""
+        """Make the caller the owner.
+
+        FAILED_PRECONDITION without ``other_agent`` when the machine holds partitions of another agent of the owner.
+        """
         controller = caller(context)
         if controller is None:
             await reject(self._ownership.rejection(None), context)
+        elif self._ownership.is_other_agent(controller) and not request.other_agent:
+            await self._claim(controller, context)
         else:
             _log.warning("taken over", before=self._ownership.owner, owner=controller, party=_CONTROLLERS)
             await self._change_owner(lambda: self._ownership.take_over(controller), context)
@@ -222,6 +227,25 @@ class AgentService:
         async with self._change_lock:
             await reject(self._ownership.rejection(controller), context)
             yield
+
+    async def _claim(self, controller: Controller, context: Any) -> None:
+        """Make a controller the owner of an agent without owner, or abort its call when it is not the owner.
+
+        The agent becomes another one of its owner only when no partition holds its IPUs, and no controller follows
+        it under the earlier id. Partitions belong to the machine: a controller with a wrong address must not change
+        them. Two agents with the address of one machine must not take it from each other.
+        """
+        if not self._ownership.is_other_agent(controller):
+            await self._change_owner(lambda: self._ownership.claim(controller), context)
+            return
+        if self._change_lock.locked():  # the other agent configures or releases a partition now, which may take long
+            await reject(self._ownership.rejection(controller), context)
+        async with self._change_lock:
+            before = self._ownership.owner
+            is_watched = before in self._watchers.values()
+            is_idle = not is_watched and not await self._hardware.read_shares()
+            await self._change_owner(lambda: self._ownership.claim(controller, is_idle), context)
+            _log.warning("registered as another agent", before=before, owner=controller, party=_CONTROLLERS)
 
     async def _change_owner(self, change: Callable[[], str | None], context: Any) -> None:
         """Change the owner, or abort the call when the caller may not, or the owner cannot be stored."""

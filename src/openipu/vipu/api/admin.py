@@ -13,13 +13,14 @@ from pathlib import Path
 import structlog
 
 from openipu.shared.vipu.contract import admin
-from openipu.vipu.api import auth, cluster_test_messages
+from openipu.vipu.api import auth, batch_messages, cluster_test_messages
 from openipu.vipu.api import convert as messages
 from openipu.vipu.api.auth import Caller
 from openipu.vipu.api.convert import Message
 from openipu.vipu.api.methods import large_requests, non_blocking, waits_for_agents
 from openipu.vipu.api.replies import allocation_reply, not_found
 from openipu.vipu.api.reply_stream import ReplyStream
+from openipu.vipu.api.shared_certificates import SharedCertificates, is_shared_by_all
 from openipu.vipu.api.watch import ALL_KINDS, Watches
 from openipu.vipu.domain import certificates, rules
 from openipu.vipu.domain.batch import Batch, BatchResult, apply_batch, check_length, with_failures
@@ -30,6 +31,7 @@ from openipu.vipu.domain.service import drain, set_service
 from openipu.vipu.domain.specs import AgentSpec, Outcome, Removal, Spec
 from openipu.vipu.domain.state import State
 from openipu.vipu.fleet import auto_add
+from openipu.vipu.fleet.status import AgentState
 from openipu.vipu.lifecycle.interface import Lifecycle
 from openipu.vipu.lifecycle.ownership import takeover_error
 from openipu.vipu.storage.interface import StoppedError
@@ -55,17 +57,19 @@ class AdminService:
         *,
         secure: bool = False,
         shared_certificates: bool = False,
+        shared: SharedCertificates | None = None,
     ) -> None:
         """Serve the admin API. ``max_retries``: limit of automatic resets for new partitions.
 
         ``certs``: folder of the certificates of a secure controller, whose authority issues those of users.
         ``secure``: callers are users. Without it, everyone is an administrator.
-        ``shared_certificates``: new users need no certificates of their own.
+        ``shared_certificates``: new users need no certificates of their own. ``shared``: users that share some.
         """
         self._watches = watches
         self._certs = certs
         self._secure = secure
         self._shared_certificates = shared_certificates
+        self._shared = shared or SharedCertificates()
         self._controller = controller
         self._lifecycle = lifecycle
         self._max_retries = max_retries
@@ -79,14 +83,14 @@ class AdminService:
     @large_requests
     def Apply(self, request: Message, caller: Caller) -> Message:
         """Apply a whole POD in one transaction, all items or none."""
-        check_length(messages.batch_length(request))  # before any work goes into its items
+        check_length(batch_messages.length(request))  # before any work goes into its items
         accounts, keys = [], {}
         for message in request.users:
             # Every user gets a key: new users are known only after the batch is applied.
             user, key = self._new_user(message)
             accounts.append(user)
             keys[user.id] = key
-        desired = messages.batch(request, accounts)
+        desired = batch_messages.batch(request, accounts)
         write = not request.validate_only
 
         def command(state: State) -> tuple[list[Change], BatchResult]:
@@ -99,7 +103,7 @@ class AdminService:
         access_keys = {id: key for id, key in keys.items() if id in created} if applied else {}
         if applied:
             result = with_failures(result, self._take_over(request.agents))
-        reply = messages.batch_message(result, applied=applied, access_keys=access_keys)
+        reply = batch_messages.reply(result, applied=applied, access_keys=access_keys)
         if access_keys and self.user_endpoint is not None:
             reply.user_endpoint.CopyFrom(self.user_endpoint)
         return reply
@@ -135,7 +139,7 @@ class AdminService:
     @waits_for_agents
     def TakeOverAgent(self, request: Message, caller: Caller) -> Message:
         """Make this deployment the owner of an agent."""
-        for error in self._lifecycle.take_over([request.id]).result().values():
+        for error in self._lifecycle.take_over([request.id], request.other_agent).result().values():
             raise error
         return admin.TakeOverAgentReply()
 
@@ -273,9 +277,11 @@ class AdminService:
             added = Certificate(*user_certificates.describe(pem))
         except TlsError as error:
             raise RuleError(Code.FAILED_PRECONDITION, str(error)) from None
+        of_all = is_shared_by_all(added.key, self._certs)
 
         def command(state: State) -> tuple[list[Change], None]:
-            return [Put(certificates.add(state, request.user_id, added))], None
+            users = {*self._shared.users(added.key), *(certificates.sharing(state) if of_all else ())}
+            return [Put(certificates.add(state, request.user_id, added, users))], None
 
         self._controller.submit(command).result()
         return admin.AddCertificateReply(certificate=pem, description=messages.certificate_message(added))
@@ -357,8 +363,13 @@ class AdminService:
             errors = self._lifecycle.take_over(ids).result()
         except StoppedError:
             errors = {id: takeover_error(id, Code.FAILED_PRECONDITION, "the controller is stopping") for id in ids}
-        remedy = "It is registered. Take it over with 'vipu-admin take-over agent {}'."
-        return {id: RuleError(error.code, f"{error.message} {remedy.format(id)}") for id, error in errors.items()}
+
+        def extended(id: str, error: RuleError) -> RuleError:
+            command = f"vipu-admin take-over agent {id}"
+            remedy = "" if command in error.message else f" Take it over with '{command}'."
+            return RuleError(error.code, f"{error.message} The record of the agent is stored.{remedy}")
+
+        return {id: extended(id, error) for id, error in errors.items()}
 
     def _remove(self, kind: Kind, request: Message) -> Message:
         removal = Removal(kind, request.id, request.force)
@@ -367,7 +378,7 @@ class AdminService:
             changes = rules.remove(state, removal, self._context())
             return changes, changes
 
-        return messages.removal_message(self._controller.submit(command).result())
+        return batch_messages.removal_reply(self._controller.submit(command).result())
 
     def _context(self) -> Context:
         lifecycle = self._lifecycle
@@ -377,4 +388,5 @@ class AdminService:
             cluster_under_test=lifecycle.cluster_under_test(),
             quarantined=lifecycle.quarantined(),
             without_users=not self._secure,
+            is_up=lambda id: lifecycle.agent_status(id).state is AgentState.UP,
         )

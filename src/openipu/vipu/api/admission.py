@@ -26,21 +26,28 @@ class Group(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of a group, and of each user in it. Calls above the number of threads wait, further ones are rejected."""
+    """Limits of a group, and of each user in it. Calls above the number of threads wait, further ones are rejected.
+
+    ``readings_per_user``: calls of a user that read agents at the same time, None for all its threads. Each may call
+    many agents, so the calls of one user could keep the agents and the event loop from those of others.
+    ``replaces``: a further call of the group cancels the oldest one instead. Such a group needs a thread for each call.
+    """
 
     calls: int
     threads: int
     calls_per_user: int
     threads_per_user: int
+    readings_per_user: int | None = None
+    replaces: bool = False
 
 
 # A write blocks its thread until the disk flush, which it shares with other writes. Streams of health checks and of
-# reflection keep their threads.
+# reflection keep their threads. Health checks need no credentials, so idle ones must not keep others out.
 LIMITS: Mapping[Group, Limits] = {
     Group.ANONYMOUS: Limits(256, 16, 256, 16),
-    Group.USERS: Limits(1024, 128, 256, 32),
+    Group.USERS: Limits(1024, 128, 256, 32, readings_per_user=2),
     Group.ADMINISTRATORS: Limits(1024, 128, 1024, 128),
-    Group.HEALTH: Limits(64, 64, 64, 64),
+    Group.HEALTH: Limits(64, 64, 64, 64, replaces=True),
     Group.REFLECTION: Limits(16, 16, 4, 4),
 }
 
@@ -102,6 +109,7 @@ class _UserCalls:
     key: tuple[Group, str]
     fast: ThreadPoolExecutor
     slow: ThreadPoolExecutor
+    readings: ThreadPoolExecutor
     calls: int = 0
 
 
@@ -112,17 +120,24 @@ class Ticket:
     thread waits; the call counts until both have ended, so that cancelled calls cannot take further threads.
     """
 
-    __slots__ = ("_admission", "holders", "of_user", "pool")
+    __slots__ = ("_admission", "_cancel", "holders", "of_user", "pool")
 
     def __init__(self, admission: Admission, of_user: _UserCalls, pool: ThreadPoolExecutor) -> None:
         self._admission = admission
         self.of_user = of_user
         self.pool = pool
         self.holders = 1
+        self._cancel: Callable[[], Any] | None = None
 
-    def hold(self) -> None:
-        """Require one more ``release``. Call it before the last one."""
+    def hold(self, cancel: Callable[[], Any] | None = None) -> None:
+        """Require one more ``release``. Call it before the last one. ``cancel`` ends the call for a newer one."""
         self._admission.hold(self)
+        self._cancel = cancel
+
+    def take_cancel(self) -> Callable[[], Any] | None:
+        """Return the function that ends the call, the first time only."""
+        cancel, self._cancel = self._cancel, None
+        return cancel
 
     def release(self) -> None:
         """Count the call as ended, unless it is still held."""
@@ -137,26 +152,46 @@ class Admission:
         self._lock = threading.Lock()
         self._calls = dict.fromkeys(Group, 0)
         self._users: dict[tuple[Group, str], _UserCalls] = {}
+        self._replaceable: dict[Group, dict[Ticket, None]] = {  # the oldest first
+            group: {} for group, limit in self._limits.items() if limit.replaces
+        }
         self._pools = {
             group: tuple(ThreadPoolExecutor(limit.threads, f"{group.name.lower()}-{kind}") for kind in ("fast", "slow"))
             for group, limit in self._limits.items()
         }
 
-    def admit(self, group: Group, user: str, *, slow: bool) -> Ticket:
-        """Count a call. ``slow`` selects the threads for calls that wait for IPU-Machines. Raises RuleError."""
+    def admit(self, group: Group, user: str, *, slow: bool, reads_agents: bool = False) -> Ticket:
+        """Count a call. Raises RuleError.
+
+        ``slow`` selects the threads for calls that wait for IPU-Machines, ``reads_agents`` few of them.
+        """
         limits = self._limits[group]
         key = group, user
+        cancel = None
         with self._lock:
             of_user = self._users.get(key)
             if self._calls[group] >= limits.calls:
-                raise _exhausted(f"{group.value} have {limits.calls} unfinished calls, which is the limit")
+                cancel = self._oldest(group)
+                if cancel is None:
+                    raise _exhausted(f"{group.value} have {limits.calls} unfinished calls, which is the limit")
+            elif of_user is not None and of_user.calls >= limits.calls_per_user:
+                raise _exhausted(f"you have {limits.calls_per_user} unfinished calls, which is the limit")
             if of_user is None:
                 of_user = self._users[key] = self._new_user(key, limits)
-            elif of_user.calls >= limits.calls_per_user:
-                raise _exhausted(f"you have {limits.calls_per_user} unfinished calls, which is the limit")
             of_user.calls += 1
             self._calls[group] += 1
-        return Ticket(self, of_user, of_user.slow if slow else of_user.fast)
+            pool = of_user.readings if reads_agents else of_user.slow if slow else of_user.fast
+            ticket = Ticket(self, of_user, pool)
+            if group in self._replaceable:
+                self._replaceable[group][ticket] = None
+        if cancel is not None:
+            cancel()
+        return ticket
+
+    def _oldest(self, group: Group) -> Callable[[], Any] | None:
+        """Return the function that ends the oldest call of a group that was not cancelled yet, None without one."""
+        cancels = (ticket.take_cancel() for ticket in self._replaceable.get(group, ()))
+        return next((cancel for cancel in cancels if cancel is not None), None)
 
     def hold(self, ticket: Ticket) -> None:
         """Require one more release of a ticket."""
@@ -170,7 +205,11 @@ class Admission:
             ticket.holders -= 1
             if ticket.holders:
                 return
-            self._calls[of_user.key[0]] -= 1
+            group = of_user.key[0]
+            ticket.take_cancel()
+            self._calls[group] -= 1
+            if group in self._replaceable:
+                self._replaceable[group].pop(ticket, None)
             of_user.calls -= 1
             if not of_user.calls:
                 self._users.pop(of_user.key, None)
@@ -189,7 +228,8 @@ class Admission:
         fast, slow = self._pools[key[0]]
         if limits.threads_per_user < limits.threads:
             fast, slow = LimitedPool(fast, limits.threads_per_user), LimitedPool(slow, limits.threads_per_user)
-        return _UserCalls(key, fast, slow)
+        readings = LimitedPool(slow, limits.readings_per_user) if limits.readings_per_user else slow
+        return _UserCalls(key, fast, slow, readings)
 
 
 def _exhausted(reason: str) -> RuleError:

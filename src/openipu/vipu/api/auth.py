@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from openipu.shared.vipu.client import ACCESS_KEY_METADATA, USER_ID_METADATA
+from openipu.vipu.api.shared_certificates import SharedCertificates
 from openipu.vipu.domain import certificates
 from openipu.vipu.domain.context import ALL_ALLOCATIONS, Allowed
 from openipu.vipu.domain.model import Role, User
@@ -103,6 +104,7 @@ class Authenticator:
         self._default = default_user_id
         self._user_id_metadata = user_id_metadata
         self._access_key_metadata = access_key_metadata
+        self.shared = SharedCertificates()
 
     def __call__(self, metadata: Iterable[tuple[str, str | bytes]]) -> Caller:
         """Return the caller. Raises AuthError."""
@@ -162,6 +164,8 @@ class Authenticator:
                 "certificate, or ask an administrator for a new one.",
                 caller.user,
             )
+        if not certificates.needs_own(user):
+            self.shared.record(key, user.id)
 
 
 def _caller(user: User) -> Caller:

@@ -15,7 +15,7 @@ from openipu.vipu.api.exchange import CancelledError, Exchanges, NoRequestError
 from openipu.vipu.api.methods import Method
 from openipu.vipu.api.reply_stream import ReplyStream
 
-RIGHTS_SECONDS = 0.1  # from the admission of a call until its rights are read again, because its request was late
+RIGHTS_SECONDS = 0.1  # since the last check of a caller until a request requires another one
 
 
 class RejectedCall:
@@ -110,7 +110,7 @@ class Call:
             self._exchanges.end(context)
             self._ticket.release()
 
-        self._ticket.hold()
+        self._ticket.hold(context.cancel)
         if not context.add_callback(end):
             self._ticket.release()
             raise CancelledError
@@ -168,13 +168,19 @@ class StreamingCall(Call):
         method.succeed(context, caller, start, None, None)
 
     def _stream(self, requests: Iterator[bytes], context: grpc.ServicerContext) -> Iterator[Any]:
+        """Yield the requests. Raises AuthError and RuleError when the rights of the caller ended during the call."""
+        checked = self._admitted
         while True:
             try:
-                yield self._method.read(self._exchanges.receive(requests, context))
+                request = self._method.read(self._exchanges.receive(requests, context))
             except NoRequestError:
                 if not self._method.streams_requests:
                     raise
                 return
+            if time.monotonic() - checked > RIGHTS_SECONDS:
+                self._present_caller(context)
+                checked = time.monotonic()
+            yield request
 
 
 class StartedStream(Call):

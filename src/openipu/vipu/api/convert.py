@@ -3,21 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 from openipu.shared.vipu.contract import admin, virmgrpc
 from openipu.shared.vipu.ports import AGENT_PORT
-from openipu.vipu.domain.batch import Batch, BatchResult
 from openipu.vipu.domain.errors import Code, RuleError, quoted
 from openipu.vipu.domain.model import (
     IPUS_PER_MACHINE,
     Agent,
     Allocation,
     Certificate,
-    Change,
     Cluster,
-    Delete,
     GwRouting,
     GwTopology,
     Kind,
@@ -31,7 +28,7 @@ from openipu.vipu.domain.model import (
     User,
 )
 from openipu.vipu.domain.service import DrainedPartition
-from openipu.vipu.domain.specs import AgentSpec, AllocationSpec, Outcome, PartitionSpec, Removal, UserSpec
+from openipu.vipu.domain.specs import AgentSpec, AllocationSpec, PartitionSpec, UserSpec
 from openipu.vipu.domain.state import State
 from openipu.vipu.domain.validation import MAX_AGENTS_PER_CLUSTER
 from openipu.vipu.fleet import auto_add
@@ -49,14 +46,6 @@ _OUT_OF_SERVICE = {0: None, 1: False, 2: True}
 _ROLES = {0: Role.USER, 1: Role.USER, 2: Role.ADMIN}
 KINDS = {1: Kind.AGENT, 2: Kind.CLUSTER, 3: Kind.ALLOCATION, 4: Kind.PARTITION, 5: Kind.USER}
 KIND_NUMBERS = {kind: number for number, kind in KINDS.items()}
-_OUTCOMES = {
-    Outcome.UNCHANGED: 1,
-    Outcome.CREATED: 2,
-    Outcome.CHANGED: 3,
-    Outcome.REMOVED: 4,
-    Outcome.FAILED: 5,
-    Outcome.NOT_APPLIED: 6,
-}
 _AGENT_STATES = {AgentState.UNKNOWN: 0, AgentState.UP: 1, AgentState.DOWN: 2}
 
 
@@ -351,57 +340,4 @@ def certificate_message(certificate: Certificate) -> Message:
         serial=certificate.serial,
         not_after_unix=certificate.not_after,
         revoked=certificate.revoked,
-    )
-
-
-def batch_length(request: Message) -> int:
-    """Return the number of items in an ``ApplyRequest``."""
-    specs = (request.agents, request.clusters, request.allocations, request.partitions, request.users)
-    return sum(map(len, specs), len(request.removals))
-
-
-def batch(request: Message, users: Sequence[User]) -> Batch:
-    """Return the batch in an ``ApplyRequest``. ``users``: its users with keys. Raises RuleError."""
-    return Batch(
-        agents=tuple(map(agent_spec, request.agents)),
-        clusters=tuple(map(cluster_spec, request.clusters)),
-        allocations=tuple(map(allocation_spec, request.allocations)),
-        partitions=tuple(map(partition_spec, request.partitions)),
-        users=tuple(users),
-        removals=tuple(_removal(item, index) for index, item in enumerate(request.removals)),
-    )
-
-
-def _removal(message: Message, index: int) -> Removal:
-    kind = KINDS.get(message.kind)
-    if kind is None:
-        raise RuleError(
-            Code.INVALID_ARGUMENT, f"Cannot remove {quoted(message.id)}: removals[{index}] has no valid kind."
-        )
-    return Removal(kind, message.id, message.force)
-
-
-def removal_message(changes: Iterable[Change]) -> Message:
-    """Return a ``RemoveReply`` message with the objects that the changes remove."""
-    deleted = [change for change in changes if isinstance(change, Delete)]
-    return admin.RemoveReply(
-        removed=[admin.RemovedObject(kind=KIND_NUMBERS[each.kind], id=each.id) for each in deleted]
-    )
-
-
-def batch_message(result: BatchResult, *, applied: bool, access_keys: dict[str, str]) -> Message:
-    """Return an ``ApplyReply`` message."""
-    return admin.ApplyReply(
-        applied=applied,
-        results=[
-            admin.ItemResult(
-                kind=KIND_NUMBERS[item.kind],
-                id=item.id,
-                outcome=_OUTCOMES[item.outcome],
-                error=item.error,
-                code=item.code or 0,
-            )
-            for item in result.results
-        ],
-        access_keys=access_keys,
     )

@@ -121,6 +121,7 @@ class Endpoints:
         self.meters = Calls(CONTROLLER, "vipu")
         self._servers: list[tuple[grpc.Server, Health]] = []
         self._admission = Admission()
+        self._health_checks: list[Admission] = []  # by endpoint, so that those of users do not affect administrators
         self._exchanges = Exchanges()
         self._stopping = threading.Event()
         self._maintenance = threading.Thread(target=self._maintain, name="calls", daemon=True)
@@ -134,6 +135,7 @@ class Endpoints:
             options.certs,
             secure=options.credentials is not None,
             shared_certificates=options.shared_certificates,
+            shared=options.authenticator.shared if options.authenticator else None,
         )
         self._handlers = {
             _VERSION: virmgrpc.handler("VersionService", VersionService(options.version)),
@@ -179,7 +181,8 @@ class Endpoints:
             stopping.wait()
         self._servers.clear()
         self._stopping.set()
-        self._admission.shutdown()
+        for admission in (self._admission, *self._health_checks):
+            admission.shutdown()
 
     def _maintain(self) -> None:
         """Cancel late calls, and return the memory of ended ones, until the stop."""
@@ -194,6 +197,7 @@ class Endpoints:
     def _listen(self, address: ListenAddress, services: Sequence[str], connections: int) -> ListenAddress:
         server = make_server(services, connections)
         health = Health([*services, HEALTH, REFLECTION])
+        self._health_checks.append(Admission())
         guard = RequestGuard(
             self._options.authenticator,
             {
@@ -205,6 +209,7 @@ class Endpoints:
             admin_only=[_ADMIN],
             groups={HEALTH: Group.HEALTH, REFLECTION: Group.REFLECTION},
             admission=self._admission,
+            own={Group.HEALTH: self._health_checks[-1]},
             exchanges=self._exchanges,
             meters=self.meters,
             confirm=self._options.confirm,

@@ -35,6 +35,7 @@ class RequestGuard(grpc.GenericRpcHandler):  # type: ignore[misc]
         admin_only: Iterable[str],
         groups: Mapping[str, Group],
         admission: Admission,
+        own: Mapping[Group, Admission] | None = None,
         exchanges: Exchanges,
         meters: Calls,
         confirm: Callable[[], None] | None = None,
@@ -42,8 +43,9 @@ class RequestGuard(grpc.GenericRpcHandler):  # type: ignore[misc]
         """Wrap ``handlers``, a map of full service names. Without authenticator all calls are allowed.
 
         Services in ``unauthenticated`` need no credentials. ``groups``: services whose calls have limits of their
-        own; the limits of others depend on the caller. ``meters`` counts all calls. ``confirm`` raises an error when
-        the records that a method has read may be outdated.
+        own; the limits of others depend on the caller. ``own``: groups whose calls the other endpoints do not share.
+        ``meters`` counts all calls. ``confirm`` raises an error when the records that a method has read may be
+        outdated.
         """
         self._authenticator = authenticator
         self._handlers = dict(handlers)
@@ -51,6 +53,7 @@ class RequestGuard(grpc.GenericRpcHandler):  # type: ignore[misc]
         self._admin_only = frozenset(admin_only)
         self._groups = dict(groups)
         self._admission = admission
+        self._own = dict(own or {})
         self._exchanges = exchanges
         self._meters = meters
         self._confirm = confirm
@@ -68,12 +71,19 @@ class RequestGuard(grpc.GenericRpcHandler):  # type: ignore[misc]
             if self._authenticator is not None:
                 group, caller = self._identify(method, handler_call_details.invocation_metadata)
             method.check(caller)
-            ticket = self._admission.admit(method.group or group, caller.user, slow=method.slow)
+            group = method.group or group
+            ticket = self._admission_of(group).admit(
+                group, caller.user, slow=method.slow, reads_agents=method.reads_agents
+            )
         except Exception as error:  # noqa: BLE001 - clients receive a message, never a traceback
             return RejectedCall(method, caller, error, self._immediate)
         authenticator = None if method.unauthenticated else self._authenticator
         kind = StartedStream if method.non_blocking else StreamingCall if method.streams_replies else Call
         return kind(method, caller, ticket, self._exchanges, authenticator)
+
+    def _admission_of(self, group: Group) -> Admission:
+        """Return what counts the calls of a group."""
+        return self._own.get(group, self._admission)
 
     def _identify(self, method: Method, metadata: Any) -> tuple[Group, Caller]:
         """Return the caller and its group. Raises AuthError, unless the method needs no credentials."""

@@ -26,6 +26,7 @@ _READS = ("Get", "List", "Count", "Check", "Watch")  # prefixes of the names of 
 _REJECTED = (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED)
 _LONGEST_ID = 63  # characters of an unverified user id in the log
 _IDS = ("id", "partition_id", "user_id", "agent_id", "cluster_id", "run_id")  # fields of requests
+_EFFECTS = ("applied", "changed")  # fields of replies: false if nothing was changed
 _FINGERPRINT = 16  # digits of a fingerprint in the log
 _PARTIES = 8  # groups of client addresses with a limit of log lines each
 
@@ -36,6 +37,12 @@ def waits_for_agents(method: _Function) -> _Function:
     """Mark a method that may wait long for IPU-Machines, to run it in a separate thread pool."""
     method.waits_for_agents = True  # type: ignore[attr-defined]
     return method
+
+
+def reads_agents(method: _Function) -> _Function:
+    """Mark a method that reads many IPU-Machines. Each user may run few of its calls at a time, and the others wait."""
+    method.reads_agents = True  # type: ignore[attr-defined]
+    return waits_for_agents(method)
 
 
 def large_requests(method: _Function) -> _Function:
@@ -73,6 +80,7 @@ class Method:
         self.decode = handler.request_deserializer
         self.encode = handler.response_serializer
         self.slow = getattr(self.behaviour, "waits_for_agents", False)
+        self.reads_agents = getattr(self.behaviour, "reads_agents", False)
         self.non_blocking = getattr(self.behaviour, "non_blocking", False)
         self._bounded = not getattr(self.behaviour, "large_requests", False)
         self._writes = not self.streams_replies and not self.name.startswith(_READS)
@@ -170,5 +178,5 @@ def _details(reply: Any) -> dict[str, str]:
 
 
 def _changed(request: Any, reply: Any) -> bool:
-    """Return whether a call changed records: false for a batch that was only validated, or rejected."""
-    return not getattr(request, "validate_only", False) and getattr(reply, "applied", True)
+    """Return whether a call changed records: false for a batch that was only validated or rejected, or no effect."""
+    return not getattr(request, "validate_only", False) and all(getattr(reply, name, True) for name in _EFFECTS)

@@ -15,7 +15,7 @@ from openipu.shared.vipu.contract import virmgrpc
 from openipu.vipu.api import convert as messages
 from openipu.vipu.api.auth import Caller
 from openipu.vipu.api.convert import Message
-from openipu.vipu.api.methods import waits_for_agents
+from openipu.vipu.api.methods import reads_agents, waits_for_agents
 from openipu.vipu.domain import rules
 from openipu.vipu.domain.context import Context
 from openipu.vipu.domain.errors import Code, RuleError, RuleViolation, missing_or_hidden, quoted
@@ -127,7 +127,7 @@ class UserService:
             _reject(Code.FAILED_PRECONDITION, verb, partition.id, "; ".join([reason, *partition.errors]).rstrip("."))
         return virmgrpc.GetPartitionIpuofConfigReply(ipuof_config=messages.ipuof_config(partition, gcds))
 
-    @waits_for_agents
+    @reads_agents
     def ListIPUAttributes(self, request: Message, caller: Caller) -> Message:
         """Return the attributes of all IPUs of some agents, or of all agents that the caller may use.
 

@@ -82,13 +82,13 @@ class TenantService:
         id = request.partition_id
         spec = PartitionSpec(id, 0, disable_auto_reset=request.disable_auto_reset, relocatable=request.relocatable)
 
-        def command(state: State) -> tuple[list[Change], None]:
+        def command(state: State) -> tuple[list[Change], bool]:
             context = Context(self._lifecycle.unavailable(), caller.allowed)
             record = state.partitions.get(id)
             if record is None or not context.may_use(record.allocation):
                 reason = missing_or_hidden(Kind.PARTITION, id, context).reason
                 raise RuleError(Code.NOT_FOUND, f"Cannot change partition {quoted(id)}: {reason}.")
-            return rules.upsert(state, spec, context)[1], None
+            changes = rules.upsert(state, spec, context)[1]
+            return changes, bool(changes)
 
-        self._controller.submit(command).result()
-        return admin.SetPartitionOptionsReply()
+        return admin.SetPartitionOptionsReply(changed=self._controller.submit(command).result())

@@ -30,7 +30,13 @@ def create_agent(session: Session, id: str, host: str, port: int, take_over: boo
 
 @command("take-over", "agent")
 @click.argument("id", type=Id("agent"))
-def take_over_agent(session: Session, id: str) -> None:
+@click.option(
+    "--other-agent",
+    is_flag=True,
+    help="Even when the machine is registered as another agent of this deployment. Its partitions are released, and "
+    "their jobs stop.",
+)
+def take_over_agent(session: Session, id: str, other_agent: bool) -> None:
     """Take over an agent that belongs to another deployment, or to a later controller.
 
     The other controller can no longer change the agent. The partitions that it has on the agent stay until they are
@@ -38,7 +44,7 @@ def take_over_agent(session: Session, id: str) -> None:
     """
     from openipu.shared.vipu.contract import admin
 
-    session.call("admin", "TakeOverAgent", admin.TakeOverAgentRequest(id=id))
+    session.call("admin", "TakeOverAgent", admin.TakeOverAgentRequest(id=id, other_agent=other_agent))
     session.succeed()
 
 

@@ -87,7 +87,8 @@ def _issue(session: Session, user: str, certificate: Path, key: Path) -> Path:
 def create_certificate(session: Session, id: str, file: Path | None) -> None:
     """Create, renew or register a certificate.
 
-    From now on, the user can call only with their own certificates. Write USER.crt, and USER.key for a new key.
+    From now on, the user can call only with their own certificates. A certificate that others share is rejected.
+    Write USER.crt, and USER.key for a new key.
     An existing USER.key is used again, for a renewal. An existing USER.vipu-cli.hcl refers to these files then.
     """
     from openipu.shared.vipu.contract import admin

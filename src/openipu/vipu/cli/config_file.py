@@ -28,7 +28,7 @@ def read(path: Path, optional: bool = False) -> dict[str, Any]:
     Return no settings when an ``optional`` file does not exist. Raises ConfigError.
     """
     try:
-        text = path.expanduser().read_text(encoding="utf-8")
+        text = path.expanduser().read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         if optional:
             return {}
@@ -73,11 +73,22 @@ def _hcl(path: Path, text: str) -> dict[str, Any]:
             f"Cannot read the configuration file {str(path)!r}: it is not HCL{position}. "
             'Write lines like api-host="10.1.3.101".'
         ) from None
-    return {name: _unquoted(value) for name, value in settings.items()}
+    except RecursionError:
+        raise ConfigError(
+            f"Cannot read the configuration file {str(path)!r}: it is nested too deeply. "
+            'Write lines like api-host="10.1.3.101".'
+        ) from None
+    return {name: _unquoted(path, name, value) for name, value in settings.items()}
 
 
-def _unquoted(value: Any) -> Any:
+def _unquoted(path: Path, name: str, value: Any) -> Any:
     """Remove the quotes of a string, which newer releases of the library keep."""
-    if isinstance(value, str) and len(value) > 1 and value[0] == value[-1] == '"':
+    if not (isinstance(value, str) and len(value) > 1 and value[0] == value[-1] == '"'):
+        return value
+    try:
         return json.loads(value)
-    return value
+    except ValueError:
+        raise ConfigError(
+            f"Cannot read the configuration file {str(path)!r}: {name} has an invalid escape sequence. "
+            "Write a backslash as two."
+        ) from None

@@ -10,6 +10,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
+from openipu.process.arguments import Command
 from openipu.process.failures import Program
 from openipu.vipu.cli import settings
 from openipu.vipu.cli.config_file import ConfigError
@@ -48,7 +49,7 @@ def command(verb: str, noun: str) -> Callable[[Callable[Concatenate[Session, _P]
     return decorate
 
 
-class Leaf(click.Command):
+class Leaf(Command):
     """Command of one verb and noun. It opens the session and prints errors as one line."""
 
     def __init__(self, *args: Any, verb: str, **kwargs: Any) -> None:
@@ -94,7 +95,7 @@ class Group(Program):
             return super().resolve_command(ctx, args)
         except click.UsageError:
             program, words = self.elsewhere
-            if args[0].removesuffix("s") in words:
+            if args[0].removesuffix("s") in words and (args[0] in VERBS) == (ctx.parent is None):
                 verb = f"{ctx.info_name} " if ctx.parent else ""
                 raise click.UsageError(
                     f"No such command {args[0]!r} here: it is {program} {verb}{args[0]}.", ctx
@@ -153,7 +154,7 @@ def program_group(cls: type[_Group], name: str, help: str, params: Iterable[clic
 
 def program(
     name: str, help: str, leaves: Iterable[Leaf], elsewhere: tuple[str, frozenset[str]] = Group.elsewhere
-) -> click.Group:
+) -> Group:
     """Return the command of a program. ``elsewhere``: another program and its words."""
 
     group = program_group(Group, name, help)

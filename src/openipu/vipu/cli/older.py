@@ -55,6 +55,10 @@ def cluster(item: dict[str, Any]) -> dict[str, Any]:
     return {"id": item["id"], "spec": spec}
 
 
+_FLAGS = (
+    click.Option(["-a", "--admin"], is_flag=True, help="Use the commands of vipu-admin."),
+    click.Option(["--showjson"], is_flag=True, help="Print JSON, lists in the older form."),
+)
 _SHOWJSON: dict[str, Leaf] = {"partition": list_partitions, "cluster": list_clusters}
 
 
@@ -71,7 +75,16 @@ class _OlderVerb(Verb):
 
 
 class _OlderProgram(Group):
-    """Verbs of ``vipu``, or with ``-a`` those of ``vipu-admin``."""
+    """Verbs of ``vipu``, or with ``-a`` those of ``vipu-admin``. Its flags may also follow the verb or the noun."""
+
+    elsewhere = ("vipu-cli -a", vipu.elsewhere[1])
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the flags of the program, wherever they are."""
+        own = {name for param in _FLAGS for name in param.opts}
+        end = args.index("--") if "--" in args else len(args)
+        first = [arg for arg in args[:end] if arg in own]
+        return super().parse_args(ctx, [*first, *(arg for arg in args[:end] if arg not in own), *args[end:]])
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command. ``--showjson`` implies JSON output."""
@@ -89,7 +102,7 @@ class _OlderProgram(Group):
         if not isinstance(found, Verb):
             return found
         verb = _OlderVerb(found.name, help=found.help, context_settings=CONTEXT, commands=found.commands)
-        verb.elsewhere = found.elsewhere
+        verb.elsewhere = found.elsewhere if ctx.params.get("admin") else self.elsewhere
         return verb
 
 
@@ -101,10 +114,7 @@ vipu_cli = program_group(
     _OlderProgram,
     "vipu-cli",
     "Older name of vipu, and with -a of vipu-admin.",
-    (
-        click.Option(["-a", "--admin"], is_flag=True, help="Use the commands of vipu-admin."),
-        click.Option(["--showjson"], is_flag=True, help="Print JSON, lists in the older form."),
-    ),
+    _FLAGS,
 )
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from openipu.process.arguments import is_text
 from openipu.shared.vipu.ports import CONTROLLER_PORT
 from openipu.vipu.cli import config_file
 
@@ -151,6 +152,10 @@ def _checked(path: Path | None, name: str, value: Any, type: Any) -> Any:
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise config_file.ConfigError(
             f"Cannot use {name} in {str(path)!r}: it is neither text nor a number. Set one of them."
+        )
+    if isinstance(value, str) and ("\0" in value or not is_text(value)):
+        raise config_file.ConfigError(
+            f"Cannot use {name} in {str(path)!r}: it has characters that are no text. Remove them."
         )
     if type is not _PORT:
         return str(value)

@@ -45,6 +45,8 @@ vipu = program(
                 "take-over",
                 "quarantine",
                 "release",
+                "drain",
+                "update",
             }
         ),
     ),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from openipu.vipu.domain.context import Context
-from openipu.vipu.domain.errors import Code, RuleViolation, invalid, quoted
+from openipu.vipu.domain.errors import Code, RuleViolation, invalid, listing, quoted
 from openipu.vipu.domain.model import Agent
 from openipu.vipu.domain.specs import AgentSpec
 from openipu.vipu.domain.state import State
@@ -32,13 +32,28 @@ def make_agent(state: State, spec: AgentSpec | Agent, context: Context) -> Agent
 def change_agent(state: State, current: Agent, spec: AgentSpec | Agent, context: Context) -> Agent:
     """Return the changed agent.
 
-    The endpoint may change at any time, because the machine keeps its position in its cluster. A machine may go out
-    of service at any time, because its partitions stay.
+    The endpoint may change, because the machine keeps its position in its cluster. But an agent that is Up and holds
+    partitions keeps it: another machine would receive them. A machine may go out of service at any time, because its
+    partitions stay.
     """
     changed = with_service(current, spec.out_of_service, spec.service_reason)
     if (spec.host, spec.port) == (current.host, current.port):
         return changed
+    if (spec.host.lower(), spec.port) != (current.host.lower(), current.port):
+        _check_endpoint_change(state, current, context)
     return make_agent(state, replace(changed, host=spec.host, port=spec.port), context)
+
+
+def _check_endpoint_change(state: State, current: Agent, context: Context) -> None:
+    held = sorted(set(dict(state.holders.get(current.id, ())).values()))
+    if held and context.is_up(current.id):
+        noun = "partition" if len(held) == 1 else "partitions"
+        host = f"[{current.host}]" if ":" in current.host else current.host
+        raise RuleViolation(
+            Code.FAILED_PRECONDITION,
+            f"it is up at {host}:{current.port} and holds {noun} {listing(held)}. Remove the {noun}, or stop "
+            "virm-agent on this machine. Then change the endpoint",
+        )
 
 
 def with_service(current: Agent, out_of_service: bool | None, reason: str) -> Agent:

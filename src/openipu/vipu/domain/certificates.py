@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
-from openipu.vipu.domain.errors import Code, RuleError, quoted
+from openipu.vipu.domain.errors import Code, RuleError, listing, quoted
 from openipu.vipu.domain.model import Certificate, Put, RevokedKey, Role, User
 from openipu.vipu.domain.state import State
 
@@ -43,8 +44,22 @@ def check_user(state: State, id: str) -> User:
     return _user(state, id, _adding(id))
 
 
-def add(state: State, id: str, certificate: Certificate) -> User:
-    """Return the user with another certificate. That of the same key is replaced. Raises RuleError."""
+def sharing(state: State) -> list[str]:
+    """Return the users that need no certificates of their own, sorted."""
+    return sorted(user.id for user in state.users.values() if not needs_own(user))
+
+
+def losing(state: State, id: str, key: str, callers: Iterable[str]) -> list[str]:
+    """Return the callers that may no longer use a certificate when user ``id`` gets it, sorted."""
+    users = (state.users.get(each) for each in callers if each != id)
+    return sorted(user.id for user in users if user is not None and may_use(user, key, state))
+
+
+def add(state: State, id: str, certificate: Certificate, callers: Iterable[str] = ()) -> User:
+    """Return the user with another certificate. That of the same key is replaced. Raises RuleError.
+
+    ``callers``: users that call with this certificate. If others than ``id`` may do so, it is rejected.
+    """
     verb, user = _adding(id), check_user(state, id)
     if state.certificate_users.get(certificate.key, id) != id:
         raise RuleError(Code.ALREADY_EXISTS, f"{verb}: another user has a certificate with its key. Use a new key.")
@@ -52,6 +67,13 @@ def add(state: State, id: str, certificate: Certificate) -> User:
         each.key == certificate.key and each.revoked for each in user.certificates
     ):
         raise RuleError(Code.FAILED_PRECONDITION, f"{verb}: its key was revoked. Use a new key.")
+    losers = losing(state, id, certificate.key, callers)
+    if losers:
+        raise RuleError(
+            Code.FAILED_PRECONDITION,
+            f"{verb}: it is shared with {listing(losers)}. These users could not log in with it any more. "
+            "Use a new key, or create certificates for these users first.",
+        )
     others = tuple(each for each in user.certificates if each.key != certificate.key)
     if len(others) >= MAX_CERTIFICATES:
         raise RuleError(

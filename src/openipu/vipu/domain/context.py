@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
@@ -30,6 +30,11 @@ Allowed = frozenset[str] | Literal[AllAllocations.ALL]
 """Allocations that a user may use."""
 
 
+def _none_is_up(agent_id: str) -> bool:
+    """Return False: without a fleet, no agent is Up."""
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
     """Input of the rules besides the records.
@@ -42,6 +47,7 @@ class Context:
     ``cluster_under_test``: the cluster under test; nothing is placed in it, and it cannot change.
     ``without_users``: the controller has no TLS, so that callers need no user: the last administrator can be removed.
     ``is_placed``: the partition exists already, so its machines may be out of service.
+    ``is_up``: returns whether an agent is Up. After a start, an agent is neither Up nor Down until it was called.
     ``keeps_admin``: the same transaction leaves an administrator in any case.
     """
 
@@ -53,6 +59,7 @@ class Context:
     cluster_under_test: str = ""
     quarantined: Mapping[str, int] = field(default_factory=dict)
     is_placed: bool = False
+    is_up: Callable[[str], bool] = _none_is_up
 
     @property
     def administrator(self) -> bool:

@@ -22,7 +22,7 @@ class AgentStatus:
     """Result of the supervision of an agent.
 
     ``reason``: clause that explains why it is not up. ``info``: None until the first connection. ``losses``: number of
-    changes from Up to Down. ``rejects``: it has another owner.
+    changes from Up to Down. ``rejects``: another deployment, controller or agent uses its machine.
     """
 
     state: AgentState = AgentState.UNKNOWN

@@ -16,13 +16,16 @@ from openipu.vipu.agent_api.contract import agent as contract
 from openipu.vipu.domain.deployment import Deployment
 from openipu.vipu.domain.model import Agent
 from openipu.vipu.fleet.agent_messages import AgentEvent, InvalidMessageError, MachineInfo
-from openipu.vipu.fleet.connection import AgentConnection, describe
+from openipu.vipu.fleet.connection import AgentConnection, ConnectLimit, describe
 from openipu.vipu.fleet.status import AgentState, AgentStatus
 from openipu.vipu.tls.load import ClientCredentials
 
 MAX_SILENT_INTERVALS = 2.5  # heartbeat intervals without a heartbeat until an agent is Down
 FIRST_RETRY = 0.1  # seconds; doubled with every failure
 LONGEST_RETRY = 2.0
+RETRIES_PER_SECOND = 128  # of all agents together; with more agents that are Down, LONGEST_RETRY grows
+PATIENT = 64  # agents that gRPC tries to reach by itself; with more that are Down, only the supervisor does
+HEARTBEATS_PER_SECOND = 256  # of all agents together; with more agents, the interval grows
 INVALID_RETRY = 10.0  # seconds until the next connection to an agent that sent an invalid message
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger("vipu-server")
@@ -54,7 +57,19 @@ class Supervisor:
         self._credentials = tls
         self.connections: dict[str, AgentConnection] = {}
         self.unavailable: frozenset[str] = frozenset()
+        self._limit = ConnectLimit()
+        self._patient: set[str] = set()  # agents that connections wait for until they listen
         self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    @property
+    def heartbeat(self) -> float:
+        """Interval of the heartbeats of new connections, in seconds."""
+        return max(self._heartbeat, len(self.connections) / HEARTBEATS_PER_SECOND)
+
+    @property
+    def longest_retry(self) -> float:
+        """Longest pause before an agent that is Down is called again, in seconds."""
+        return max(LONGEST_RETRY, len(self.unavailable) / RETRIES_PER_SECOND)
 
     def status(self, agent_id: str) -> AgentStatus:
         """Return the status of an agent, UNKNOWN for one that is not registered."""
@@ -69,7 +84,7 @@ class Supervisor:
     def add(self, agent: Agent) -> AgentConnection:
         """Start to supervise an agent."""
         connection = self.connections[agent.id] = AgentConnection(
-            agent, self._heartbeat, self._credentials, self._deployment
+            agent, self._heartbeat, self._credentials, self._deployment, self._limit
         )
         self._tasks[agent.id] = asyncio.get_running_loop().create_task(self._supervise(connection))
         return connection
@@ -94,11 +109,11 @@ class Supervisor:
     async def _supervise(self, connection: AgentConnection) -> None:
         loop = asyncio.get_running_loop()
         failures, up_since = 0, None
-        max_silence = MAX_SILENT_INTERVALS * self._heartbeat
 
         def up(info: MachineInfo) -> None:
             nonlocal up_since
             up_since = loop.time()
+            self._patient.discard(connection.id)
             connection.set_status(AgentStatus(AgentState.UP, "", info, connection.status.losses))
             self.unavailable -= {connection.id}
             _log.info("agent up", agent=connection.id, host=connection.agent.host, port=connection.agent.port)
@@ -110,10 +125,13 @@ class Supervisor:
         while True:
             reason, rejects, is_invalid, up_since = "", False, False, None
             # Every other attempt fails at once and so yields a new reason; the others wait for the agent.
-            patient = failures > 0 and failures % 2 == 0
+            patient = failures > 0 and failures % 2 == 0 and len(self._patient) < PATIENT
+            connection.heartbeat = self.heartbeat
+            if patient:
+                self._patient.add(connection.id)
             try:
                 await connection.renew()
-                await connection.watch(max_silence, patient, up, event)
+                await connection.watch(MAX_SILENT_INTERVALS * connection.heartbeat, patient, up, event)
             except TimeoutError:
                 reason = (connection.status.reason if patient else "") or "it sends no heartbeats"
             except grpc.aio.AioRpcError as error:
@@ -124,11 +142,15 @@ class Supervisor:
             except Exception:  # noqa: BLE001 - an unexpected reply must not end the supervision
                 _log.exception("supervision failed", agent=connection.id)
                 reason = "the controller could not process its reply"
+            finally:
+                self._patient.discard(connection.id)
             self._down(connection, reason, rejects)
             # An agent whose stream breaks again and again is tried less often, as one that does not respond.
             if up_since is not None and loop.time() - up_since >= LONGEST_RETRY:
                 failures = 0
-            wait = INVALID_RETRY if is_invalid else min(FIRST_RETRY * 2**failures, LONGEST_RETRY)
+            if len(self.unavailable) > PATIENT:
+                await connection.suspend()
+            wait = INVALID_RETRY if is_invalid else min(FIRST_RETRY * 2**failures, self.longest_retry)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(wait * random.uniform(0.8, 1.0)):  # noqa: S311
                     await connection.retry.wait()

@@ -53,9 +53,10 @@ class Lifecycle(Protocol):
     def agent_status(self, agent_id: str) -> AgentStatus:
         """Return the status of an agent, UNKNOWN for one that is not registered."""
 
-    def take_over(self, agent_ids: Iterable[str]) -> Future[dict[str, RuleError]]:
+    def take_over(self, agent_ids: Iterable[str], other_agents: bool = False) -> Future[dict[str, RuleError]]:
         """Make this deployment the owner of agents.
 
+        ``other_agents``: also of machines that hold partitions of other agents of this deployment.
         The future completes when all of them have responded, with the errors of those that were not taken over.
         """
 

@@ -16,8 +16,11 @@ from openipu.vipu.fleet.supervisor import Supervisor
 _CALLS = 32  # concurrent
 
 
-async def take_over(supervisor: Supervisor, agent_ids: Sequence[str]) -> dict[str, RuleError]:
-    """Make this deployment the owner of agents. Return the errors of those that were not taken over, by agent."""
+async def take_over(supervisor: Supervisor, agent_ids: Sequence[str], other_agents: bool) -> dict[str, RuleError]:
+    """Make this deployment the owner of agents. Return the errors of those that were not taken over, by agent.
+
+    ``other_agents``: also of machines that hold partitions of other agents of this deployment.
+    """
     limit = asyncio.Semaphore(_CALLS)
 
     async def one(id: str) -> RuleError | None:
@@ -27,7 +30,7 @@ async def take_over(supervisor: Supervisor, agent_ids: Sequence[str]) -> dict[st
                 violation = missing(Kind.AGENT, id)
                 return takeover_error(id, violation.code, violation.reason)
             async with limit:
-                await connection.take_over()
+                await connection.take_over(other_agents)
         except grpc.aio.AioRpcError as error:
             late = error.code() is grpc.StatusCode.DEADLINE_EXCEEDED
             reason = (late and connection and connection.status.reason) or describe(error)

@@ -93,9 +93,9 @@ class LifecycleService:
         """Return the status of an agent, UNKNOWN for one that is not registered."""
         return self._driver.supervisor.status(agent_id)
 
-    def take_over(self, agent_ids: Iterable[str]) -> Future[dict[str, RuleError]]:
+    def take_over(self, agent_ids: Iterable[str], other_agents: bool = False) -> Future[dict[str, RuleError]]:
         """Make this deployment the owner of agents. Return the errors of those that were not taken over."""
-        return self._calls.submit(take_over(self._driver.supervisor, list(agent_ids)))
+        return self._calls.submit(take_over(self._driver.supervisor, list(agent_ids), other_agents))
 
     def unavailable(self) -> frozenset[str]:
         """Return the agents that are Down."""

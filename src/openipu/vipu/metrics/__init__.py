@@ -5,6 +5,7 @@
   those of the process, which come from the client library.
 * ``meters.Meters`` makes the counters and histograms of events. ``meters.Samples`` collects values that are read at
   a scrape, as in ``server.metrics`` and ``agent.metrics``.
+* ``address.MetricsAddress`` is the address of an endpoint, and its URL.
 * ``exporter.Exporter`` serves ``/metrics`` over HTTP, or over HTTPS with ``https.Https``.
 * ``options`` has the command-line options.
 

@@ -9,7 +9,7 @@ import socketserver
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
@@ -18,12 +18,10 @@ from prometheus_client import CollectorRegistry, ProcessCollector, make_wsgi_app
 from prometheus_client.registry import Collector
 
 from openipu.process.failures import EndpointError
-from openipu.vipu.metrics.access import Token, is_known_host
+from openipu.vipu.metrics.access import is_known_host
+from openipu.vipu.metrics.address import PATH, MetricsAddress
 from openipu.vipu.metrics.connections import Connections
 from openipu.vipu.metrics.https import Https
-
-PORT = 2112  # the vendor's IPU-Machines use it too
-PATH = "/metrics"
 
 _MAX_SCRAPES = 8  # in parallel; others get an error
 _CLIENT_TIMEOUT = 10.0  # seconds of inactivity of a client
@@ -32,26 +30,6 @@ _OPENMETRICS, _TEXT = "application/openmetrics-text", "text/plain"
 _POLL = 0.5  # seconds between checks for the end of the server thread
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger("openipu.vipu.metrics")
-
-
-@dataclass(frozen=True, slots=True)
-class MetricsAddress:
-    """Address of an endpoint of metrics, and access to it.
-
-    Port 0 selects a free port. ``names`` are additional names of ``host`` in the URL of scrapes.
-    """
-
-    host: str
-    port: int = PORT
-    tls: Https | None = None
-    token: Token | None = None
-    names: tuple[str, ...] = ()
-
-    @property
-    def url(self) -> str:
-        """URL for scrapes."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{'https' if self.tls else 'http'}://{host}:{self.port}{PATH}"
 
 
 class Exporter:

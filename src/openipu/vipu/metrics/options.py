@@ -11,7 +11,7 @@ import click
 
 from openipu.process.failures import ProgramError, program_error
 from openipu.vipu.metrics.access import Token, TokenError
-from openipu.vipu.metrics.exporter import PATH, PORT, MetricsAddress
+from openipu.vipu.metrics.address import PATH, PORT, MetricsAddress
 from openipu.vipu.metrics.https import Https, HttpsError
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from openipu.process.arguments import Command
 from openipu.shared.vipu.addresses import is_wildcard
 from openipu.vipu.api.endpoints import ListenAddress
 from openipu.vipu.server import options
@@ -22,14 +23,14 @@ from openipu.vipu.tls import load
 _DAY = datetime.timedelta(days=1)
 
 
-@click.command("backup")
+@click.command("backup", cls=Command)
 @options.DATABASE
 @options.store
 @options.CERTS
 @click.option(
     "--keep",
     type=click.IntRange(min=1),
-    help="Number of backups to keep in the folder; older ones are removed. Omit to keep all.",
+    help="Number of backups to keep in the folder, with the new one; older ones are removed. Omit to keep all.",
 )
 @click.argument("target", type=click.Path(path_type=Path))
 def make_backup(database: Path, location: Location | None, certs: Path, keep: int | None, target: Path) -> None:
@@ -50,11 +51,11 @@ def make_backup(database: Path, location: Location | None, certs: Path, keep: in
     file, contents = backup.create(database, certs, target, copy_records)
     click.echo(f"Backup written: {file} ({contents})")
     if keep is not None:
-        for old in backup.prune(target, keep):
+        for old in backup.prune(target, keep, file):
             click.echo(f"Old backup removed: {old}")
 
 
-@click.command()
+@click.command(cls=Command)
 @options.DATABASE
 @options.store
 @options.CERTS
@@ -102,7 +103,7 @@ def restore(
     click.echo(f"Restored: {location or database} ({contents})")
 
 
-@click.command()
+@click.command(cls=Command)
 @options.DATABASE
 @options.store
 def check(database: Path, location: Location | None) -> None:
@@ -120,7 +121,7 @@ def check(database: Path, location: Location | None) -> None:
     click.echo(f"Deployment: {deployment}")
 
 
-@click.command()
+@click.command(cls=Command)
 @options.DATABASE
 @options.store
 @click.option("--to-database", is_flag=True, help="Copy from --store to a new --database, not the other way.")
@@ -139,7 +140,7 @@ def migrate(database: Path, location: Location | None, to_database: bool) -> Non
     click.echo(f"Migrated: {source} to {target} ({contents})")
 
 
-@click.command()
+@click.command(cls=Command)
 @options.CERTS
 @options.HOST
 @options.NAMES
@@ -169,7 +170,7 @@ def renew(certs: Path, host: str, names: tuple[str, ...], tls_days: int, within:
         click.echo(f"Nothing to renew: all are valid until {tls_renewal.valid_until(certs):%Y-%m-%d} or longer")
 
 
-@click.command()
+@click.command(cls=Command)
 @options.CERTS
 @options.HOST
 def certificates(certs: Path, host: str) -> None:
@@ -183,7 +184,7 @@ def certificates(certs: Path, host: str) -> None:
     click.echo(f"Usable: {certs}, until {end:%Y-%m-%d}")
 
 
-@click.command("admin-certificate")
+@click.command("admin-certificate", cls=Command)
 @options.DATABASE
 @options.store
 @options.CERTS
@@ -207,7 +208,7 @@ def admin_certificate(
     click.echo(initialise.register(database, file, replaces, location))
 
 
-@click.command()
+@click.command(cls=Command)
 @options.HOST_TO_CHECK
 @options.PORT
 @options.SECURE

@@ -19,6 +19,7 @@ from openipu.vipu.domain.model import Kind
 from openipu.vipu.lifecycle import service
 from openipu.vipu.lifecycle.interface import Lifecycle, LifecycleOptions
 from openipu.vipu.metrics import exporter
+from openipu.vipu.metrics.address import MetricsAddress
 from openipu.vipu.server import certificates
 from openipu.vipu.server.metrics import ControllerMetrics
 from openipu.vipu.server.replica_metrics import ReplicaMetrics
@@ -49,7 +50,7 @@ class Settings:
     user_id_metadata: str = USER_ID_METADATA
     access_key_metadata: str = ACCESS_KEY_METADATA
     lifecycle: LifecycleOptions = field(default_factory=LifecycleOptions)
-    metrics: exporter.MetricsAddress | None = None
+    metrics: MetricsAddress | None = None
 
     def endpoints(self, confirm: Callable[[], None] | None = None) -> EndpointOptions:
         """Return the options of the endpoints, without an authenticator. ``confirm``: see there."""

@@ -62,13 +62,28 @@ def _check(
             health = health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=_CALL)
             serves = health.status == health_pb2.HealthCheckResponse.SERVING
             unhealthy = f"its health is {health_pb2.HealthCheckResponse.ServingStatus.Name(health.status)}"
-            if not serves and not standby:
+            if serves:
+                return f"{_version(channel)}serves on {address}", ""
+            if not standby:
                 return None, unhealthy
-            reply = virmgrpc.stub(channel, "VersionService").GetVersion(virmgrpc.VersionRequest(), timeout=_CALL)
+            _get_version(channel)  # a follower rejects this call; a controller that answers it has failed
         except grpc.RpcError as error:
             leader = dict(error.trailing_metadata() or ()).get(LEADER_METADATA)
             if standby and leader:
                 return f"follows {leader}, on {address}", ""
             return None, (error.details() or error.code().name).rstrip(".")
-        # A follower rejects this call. A controller that answers it, but is not healthy, has failed.
-        return (f"{reply.version} serves on {address}", "") if serves else (None, unhealthy)
+        return None, unhealthy
+
+
+def _version(channel: grpc.Channel) -> str:
+    """Return the version of a controller that serves, with a space; empty when it rejects the call, as in a flood."""
+    try:
+        return f"{_get_version(channel)} "
+    except grpc.RpcError:
+        return ""
+
+
+def _get_version(channel: grpc.Channel) -> str:
+    """Return the version of a controller. Raises RpcError."""
+    reply = virmgrpc.stub(channel, "VersionService").GetVersion(virmgrpc.VersionRequest(), timeout=_CALL)
+    return str(reply.version)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from openipu.shared.vipu.userfile import write_config
 from openipu.vipu.api import auth
 from openipu.vipu.api.endpoints import ListenAddress
 from openipu.vipu.domain import certificates
-from openipu.vipu.domain.errors import RuleError
+from openipu.vipu.domain.errors import RuleError, listing
 from openipu.vipu.domain.model import Certificate, Put, Role, User
 from openipu.vipu.domain.state import State
 from openipu.vipu.storage.etcd.keys import Location
@@ -49,6 +49,9 @@ def run(
     path = first_admin(database, connection, shared_certificate=shared_certificate, location=location)
     if path is not None:
         yield f"vipu configuration file for the user '{FIRST_ADMIN}' written: {path}"
+        if not shared_certificate:
+            with opened(database, location) as (state, _):
+                yield from _restrictions(certificates.sharing(state))
 
 
 @contextlib.contextmanager
@@ -177,7 +180,17 @@ def register(database: Path, file: Path, replaced: Path | None, location: Locati
             put(certificates.add(state, FIRST_ADMIN, added))
         except RuleError as error:
             raise StoreError(error.message) from None
-    return f"Certificate of the user {FIRST_ADMIN!r} registered: {file}"
+        done = f"Certificate of the user {FIRST_ADMIN!r} registered: {file}"
+        return "\n".join([done, *_restrictions(certificates.sharing(state))])
+
+
+def _restrictions(users: Sequence[str]) -> Iterator[str]:
+    """Yield a note with the users that can no longer use a certificate of the administrator."""
+    if users:
+        yield (
+            f"Only {FIRST_ADMIN!r} can use its certificate now. If others shared it, create certificates for them with "
+            f"'vipu-admin create certificate': {listing(users)}"
+        )
 
 
 def _admin_file(database: Path) -> Path:

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import click
-import structlog
 from click.core import ParameterSource
 
 from openipu.process import log
 from openipu.process.failures import Program, ProgramError, is_output_error, program_error
 from openipu.process.notify import notify
+from openipu.process.plain_structlog import structlog
 from openipu.shared.vipu.addresses import is_wildcard
 from openipu.shared.vipu.client import ACCESS_KEY_METADATA, USER_ID_METADATA
 from openipu.shared.vipu.ports import CONTROLLER_PORT, DISCOVERY_PORT

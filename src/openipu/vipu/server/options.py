@@ -161,7 +161,10 @@ def _location(
         raise click.UsageError("--store-tls-certificate and --store-tls-key belong together, and need --store-tls-ca.")
     if bool(user) != bool(password):
         raise click.UsageError("--store-user and --store-password-file belong together.")
-    secret = load.read(password).decode().strip() if password else ""
+    try:
+        secret = load.read(password).decode().strip() if password else ""
+    except UnicodeDecodeError:
+        raise ProgramError(f"Cannot use --store-password-file {str(password)!r}: it is not UTF-8 text.") from None
     location = keys.parse(url, keys.Tls(ca, certificate, key) if ca else None, user, secret)
     hosts = [endpoint.rpartition(":")[0] for endpoint in location.endpoints]
     if user and not (ca or insecure_network or all(map(is_loopback, hosts))):

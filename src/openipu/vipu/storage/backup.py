@@ -8,12 +8,14 @@ is complete. It contains private keys and hashes of access keys, so only its own
 from __future__ import annotations
 
 import datetime
+import gzip
 import json
 import os
 import shutil
 import sqlite3
 import tarfile
 import tempfile
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass
@@ -35,6 +37,9 @@ PATTERN = f"vipu-{8 * '[0-9]'}T{6 * '[0-9]'}.{6 * '[0-9]'}Z.tar.gz"
 ASIDE = ".before-restore"
 _DEREFERENCE = True  # an archive has the targets of links, because links are not restored
 DATABASE, CERTS, _MANIFEST = "vipu-server.db", "certs", "backup.json"
+_CHUNK = 1 << 20  # bytes
+_DAMAGED = (tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError)
+_MAX_DEPTH = 64  # names in a path of an archive; Python cannot remove folders that are nested too deep
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,9 +141,13 @@ def _pack(files: Mapping[str, Path], archive: Path) -> None:
         os.fsync(file.fileno())
 
 
-def prune(folder: Path, keep: int) -> list[Path]:
-    """Remove all but the newest ``keep`` backups of a folder; return the removed files. Raises BackupError."""
-    old = sorted(folder.glob(PATTERN))[:-keep]
+def prune(folder: Path, keep: int, new: Path) -> list[Path]:
+    """Remove all but ``keep`` backups of a folder: ``new`` and the newest of the others; return the removed files.
+
+    A clock that was ahead gave older backups later names. Raises BackupError.
+    """
+    others = sorted(file for file in folder.glob(PATTERN) if file.name != new.name)
+    old = others[: max(0, len(others) - keep + 1)]
     for file in old:
         try:
             file.unlink()
@@ -215,8 +224,12 @@ def unpack(archive: Path, records: Path, keys: Path) -> object:
                 path = _relative_path(member)
                 if path is not None:
                     _extract(tar, member, (keys if path.parts[0] == CERTS else records) / path)
+            # The end of the stream has the only checksum of the certificates, and tarfile does not read it.
+            while tar.fileobj is not None and tar.fileobj.read(_CHUNK):
+                pass
+        (records / DATABASE).stat()
         return _read_manifest(records / _MANIFEST, archive)
-    except (tarfile.TarError, EOFError, FileNotFoundError, FileExistsError, ValueError):
+    except (*_DAMAGED, FileNotFoundError, FileExistsError, ValueError, RecursionError):
         if not archive.exists():
             raise
         raise BackupError(
@@ -226,9 +239,11 @@ def unpack(archive: Path, records: Path, keys: Path) -> object:
 
 
 def _relative_path(member: tarfile.TarInfo) -> Path | None:
-    """Return the relative path of a file of a backup; None for other members."""
+    """Return the relative path of a file of a backup; None for other members. Raises ValueError."""
     path = Path(member.name)
-    known = member.name in (DATABASE, _MANIFEST) or (path.parts[0] == CERTS and len(path.parts) > 1)
+    if len(path.parts) > _MAX_DEPTH:
+        raise ValueError
+    known = member.name in (DATABASE, _MANIFEST) or (path.parts[:1] == (CERTS,) and len(path.parts) > 1)
     return path if known and member.isfile() and ".." not in path.parts else None
 
 

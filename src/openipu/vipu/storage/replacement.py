@@ -2,8 +2,9 @@
 """Replacement of several files at once: a kill leaves all old or all new files, after ``recover``.
 
 A journal next to the database lists temporary folders, and then all renames, before the first one happens. Each line
-is on disk before it takes effect. A file is recognised by its inode, which a rename does not change. So ``recover``
-finds out which renames are missing, and completes them. Without a line of renames it only removes the folders.
+has a checksum, and is on disk before it takes effect. A file is recognised by its inode, which a rename does not
+change. So ``recover`` finds out which renames are missing, and completes them. Without a line of renames it only
+removes the folders.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import json
 import os
 import secrets
 import shutil
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -117,7 +119,7 @@ class Replacement:
             os.close(descriptor)  # the other process has just ended and removed its journal
 
     def _write(self, line: dict[str, Any]) -> None:
-        content = json.dumps(line).encode() + b"\n"
+        content = encode(line)
         if os.write(self._descriptor, content) < len(content):  # the next recovery ignores an incomplete line
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._path))
         os.fsync(self._descriptor)
@@ -134,7 +136,7 @@ class Replacement:
         complete = content[: content.rfind(b"\n") + 1]
         os.ftruncate(self._descriptor, len(complete))
         try:
-            lines = [json.loads(line) for line in complete.splitlines()]
+            lines = [_decode(line) for line in complete.splitlines()]
         except ValueError:
             raise BackupError(
                 f"Cannot complete an interrupted restore: its journal {str(self._path)!r} is damaged. Remove the "
@@ -149,6 +151,21 @@ class Replacement:
 
     def _content(self) -> bytes:
         return os.pread(self._descriptor, os.fstat(self._descriptor).st_size, 0)
+
+
+def encode(line: dict[str, Any]) -> bytes:
+    """Return a line of a journal: a checksum and JSON."""
+    content = json.dumps(line).encode()
+    return b"%08x %s\n" % (zlib.crc32(content), content)
+
+
+def _decode(line: bytes) -> dict[str, Any]:
+    """Return the content of a line of a journal. Raises ValueError when it is damaged."""
+    checksum, _, content = line.partition(b" ")
+    if checksum != b"%08x" % zlib.crc32(content):
+        raise ValueError
+    values: dict[str, Any] = json.loads(content)
+    return values
 
 
 def _complete(moves: Sequence[_Entry]) -> None:

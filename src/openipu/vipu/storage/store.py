@@ -101,11 +101,11 @@ class Store:
             records = list(rows.read(self._connection))
             sums = checksums.of_records(records)
             new = checksums.stored_total(self._connection) is None
-            wrong = [] if new else sums.faults(self._connection)
+            wrong = deployment.faults(self._connection) or ([] if new else sums.faults(self._connection))
             self.events = event_log.load(self._connection)
         except LookupError as error:
             raise self._damaged([f"A record refers to {error}, which is missing."]) from None
-        except (sqlite3.Error, ArithmeticError, TypeError, ValueError) as error:
+        except (sqlite3.Error, ArithmeticError, TypeError, ValueError, RecursionError) as error:
             raise self._damaged([f"A record cannot be read: {error}."]) from None
         if wrong:
             raise self._damaged(wrong)

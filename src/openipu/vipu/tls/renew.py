@@ -46,7 +46,7 @@ def renew(
     ca, key = authority(directory)
     if ca.not_valid_after_utc <= ends:
         ca = issue.authority(AUTHORITY, key, lifetime)
-        fresh.update({directory / role / CA: issue.pem(ca) for role in (AUTHORITY, CLIENT, CONTROLLER)})
+        fresh.update({directory / role / CA: issue.pem(ca) for role in (CLIENT, CONTROLLER)})
         renewed[AUTHORITY] = ca.not_valid_after_utc
     trusted = [ca]
     if (directory / USERS).is_dir():
@@ -72,6 +72,8 @@ def renew(
             new = issue.issue(role, desired, old.public_key(), ca, key, validity)
             fresh[file] = issue.pem(new)
             renewed[role] = new.not_valid_after_utc
+    if AUTHORITY in renewed:  # the last one: after an interruption, the next renewal replaces all of them
+        fresh[directory / AUTHORITY / CA] = issue.pem(ca)
     if not pretend:
         for file, contents in fresh.items():
             _replace(file, contents)

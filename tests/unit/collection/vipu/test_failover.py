@@ -6,13 +6,14 @@ from __future__ import annotations
 import socket
 import time
 from concurrent import futures
+from typing import Any
 
 import grpc
 import pytest
 
 from openipu.shared.vipu import failover
 from openipu.shared.vipu.client import Client, Connection, VipuError
-from openipu.shared.vipu.contract import virmgrpc
+from openipu.shared.vipu.contract import admin, virmgrpc
 from openipu.shared.vipu.failover import ERROR_CODE_METADATA, LEADER_METADATA, NOT_LEADER, Failover, split
 
 ADDRESSES = ["a:1", "b:2", "c:3"]
@@ -64,7 +65,12 @@ def test_the_next_controller_is_called(error: Rejection) -> None:
 
 @pytest.mark.parametrize(("method", "repeated"), [("Apply", False), ("CreatePartition", False), ("ListAgents", True)])
 @pytest.mark.parametrize(
-    "error", [Rejection("Socket closed"), Rejection("failed to connect in time", "DEADLINE_EXCEEDED")]
+    "error",
+    [
+        Rejection("Socket closed"),
+        Rejection("failed to connect in time", "DEADLINE_EXCEEDED"),
+        Rejection("CANCELLED", "CANCELLED"),
+    ],
 )
 def test_a_change_without_a_response_is_not_repeated(error: Rejection, method: str, repeated: bool) -> None:
     controllers = Failover(ADDRESSES)
@@ -86,6 +92,30 @@ def test_a_host_that_does_not_respond_costs_seconds() -> None:
             assert client.host == "127.0.0.2"
         assert time.monotonic() - began < 10
         server.stop(None)
+
+
+@pytest.mark.parametrize("details", ["Locally cancelled by application!", "Channel closed!"])
+def test_a_call_that_the_client_cancels_is_not_repeated(details: str) -> None:
+    assert not fail(Failover(ADDRESSES), Rejection(details, "CANCELLED"), "ListAgents")
+
+
+@pytest.mark.parametrize(
+    ("request_", "action", "effect"),
+    [
+        (admin.ApplyRequest(), "apply the changes", "A change may have been made: read the object again."),
+        (admin.ListAgentsRequest(), "list agents", "Try again."),
+        (admin.WatchRequest(), "watch", "Try again."),
+    ],
+)
+def test_a_cancelled_call_is_reported_with_its_effect(request_: Any, action: str, effect: str) -> None:
+    def call(request: Any, **options: Any) -> None:
+        raise Rejection("CANCELLED", "CANCELLED")
+
+    with pytest.raises(VipuError) as caught, Client(Connection("a")) as client:
+        client.call(call, request_, action)
+    assert caught.value.message == (
+        f"Cannot {action}: the V-IPU controller at a:8090 cancelled the call, for example because it stops. {effect}"
+    )
 
 
 def test_other_errors_are_final() -> None:

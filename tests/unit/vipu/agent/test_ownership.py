@@ -41,15 +41,44 @@ def test_the_first_claim_wins() -> None:
     assert ownership.owner == LATER
 
 
+def test_only_an_idle_machine_becomes_another_agent() -> None:
+    first, second = OWNER._replace(agent="ag01"), LATER._replace(agent="ag02")
+    ownership = Ownership()
+    assert ownership.claim(first) == ""
+    assert ownership.claim(second) == (
+        "the machine at its endpoint is registered as agent 'ag01'. Correct the endpoint of agent 'ag02'. If it is "
+        "right, 'vipu-admin take-over agent ag02 --other-agent' releases the partitions of the other agent"
+    )
+    assert ownership.claim(LATER) == "", "earlier releases of the controller name no agent"
+    ownership.take_over(first)
+    assert ownership.claim(second, is_idle=True) == ""
+    assert ownership.rejection(first) != ""
+    assert ownership.claim(OTHER._replace(agent="ag02"), is_idle=True).startswith("it belongs to deployment")
+
+
 def test_the_owner_survives_a_restart(tmp_path: Path) -> None:
-    Ownership(tmp_path).claim(OWNER)
+    owner = OWNER._replace(agent="ag01")
+    Ownership(tmp_path).claim(owner)
     again = Ownership(tmp_path)
-    assert again.owner == OWNER
+    assert again.owner == owner
     again.give_up()
     assert Ownership(tmp_path).owner is None
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"deployment": "x"}', '{"deployment": "x", "epoch": "y"}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "{", "[]", "[" * 100_000),
+        *('{"deployment": "a"}', '{"deployment": "x", "epoch": 1}', '{"deployment": 1, "epoch": 1}'),
+        *(
+            '{"deployment": "a", "epoch": "y"}',
+            '{"deployment": "a", "epoch": 1e400}',
+            '{"deployment": "a", "epoch": -1}',
+        ),
+        *('{"deployment": "a", "epoch": 1, "agent": null}', '{"deployment": "a", "epoch": 1, "agent": "\\u001b"}'),
+        f'{{"deployment": "a", "epoch": 1, "agent": "{"x" * 64}"}}',
+    ],
+)
 def test_a_damaged_file_is_not_taken_for_no_owner(tmp_path: Path, text: str) -> None:
     (tmp_path / "owner.json").write_text(text)
     with pytest.raises(OwnershipError, match="Cannot read the owner of the agent"):
@@ -76,6 +105,7 @@ def test_an_owner_that_cannot_be_stored_is_not_changed(tmp_path: Path) -> None:
         (("openipu-deployment", "0" * 65), ("openipu-epoch", "1")),
         (("openipu-deployment", "0123"), ("openipu-epoch", "-1")),
         (("openipu-deployment", "0123"), ("openipu-epoch", "9" * 19)),
+        (("openipu-deployment", "0123"), ("openipu-epoch", "1"), ("openipu-agent", "../x")),
     ],
 )
 def test_invalid_metadata_names_no_controller(metadata: Any) -> None:
@@ -83,21 +113,24 @@ def test_invalid_metadata_names_no_controller(metadata: Any) -> None:
 
 
 @asynccontextmanager
-async def stubs() -> AsyncIterator[tuple[TwinHardware, Any, Any, Any]]:
-    """Yield a machine, and stubs of the owner, another controller and an anonymous caller."""
+async def machine() -> AsyncIterator[tuple[TwinHardware, grpc.aio.Channel]]:
+    """Yield a machine and a channel to its agent."""
     hardware = TwinHardware("127.83.0.2", "127.83.5.2", "8203921-0002")
     server = AgentServer(hardware, "127.83.0.2", 0)
     await server.start()
     try:
         async with asyncio.timeout(10), grpc.aio.insecure_channel(f"127.83.0.2:{server.port}") as channel:
-            yield (
-                hardware,
-                controller_stub(channel, OWNER),
-                controller_stub(channel, OTHER),
-                agent.stub(channel, "AgentService"),
-            )
+            yield hardware, channel
     finally:
         await server.stop()
+
+
+@asynccontextmanager
+async def stubs() -> AsyncIterator[tuple[TwinHardware, Any, Any, Any]]:
+    """Yield a machine, and stubs of the owner, another controller and an anonymous caller."""
+    async with machine() as (hardware, channel):
+        owner, other = controller_stub(channel, OWNER), controller_stub(channel, OTHER)
+        yield hardware, owner, other, agent.stub(channel, "AgentService")
 
 
 async def rejected(call: Any) -> str:
@@ -174,5 +207,71 @@ def test_a_takeover_needs_a_deployment() -> None:
         async with stubs() as (_, _, _, anonymous):
             assert "names no deployment" in await rejected(anonymous.TakeOver(agent.TakeOverRequest()))
             await anonymous.Watch(agent.WatchRequest()).read()
+
+    asyncio.run(body())
+
+
+def test_a_machine_becomes_another_agent_after_the_release_of_its_partitions() -> None:
+    async def body() -> None:
+        async with machine() as (_, channel):
+            first, second = (controller_stub(channel, OWNER._replace(agent=id)) for id in ("ag01", "ag02"))
+            events = first.Watch(agent.WatchRequest(heartbeat_milliseconds=60_000))
+            await events.read()
+            await first.Configure(agent.ConfigureRequest(shares=[SHARE]))
+            assert "is registered as agent 'ag01'" in await rejected(second.Watch(agent.WatchRequest()).read())
+            await first.Release(agent.ReleaseRequest(partition_ids=["p"]))
+            await events.read()  # after the release
+            assert "is registered as agent 'ag01'" in await rejected(second.Watch(agent.WatchRequest()).read())
+            events.cancel()
+            while not await follows(second):
+                pass
+            assert "is registered as agent 'ag02'" in await rejected(first.Release(agent.ReleaseRequest()))
+
+    asyncio.run(body())
+
+
+async def follows(stub: Any) -> bool:
+    """Return whether an agent accepts a stream of events."""
+    try:
+        await stub.Watch(agent.WatchRequest()).read()
+    except grpc.aio.AioRpcError as error:
+        assert error.code() is grpc.StatusCode.FAILED_PRECONDITION
+        return False
+    return True
+
+
+def test_a_takeover_of_another_agent_of_the_owner_is_explicit() -> None:
+    async def body() -> None:
+        async with machine() as (_, channel):
+            first, second = (controller_stub(channel, OWNER._replace(agent=id)) for id in ("ag01", "ag02"))
+            events = first.Watch(agent.WatchRequest())
+            await events.read()
+            events.cancel()
+            while not await follows(second):  # the machine is idle
+                pass
+            await second.Configure(agent.ConfigureRequest(shares=[SHARE]))
+            assert "is registered as agent 'ag02'" in await rejected(first.TakeOver(agent.TakeOverRequest()))
+            await first.TakeOver(agent.TakeOverRequest(other_agent=True))
+            await first.Watch(agent.WatchRequest()).read()
+
+    asyncio.run(body())
+
+
+def test_other_agents_are_rejected_while_the_machine_configures_a_partition(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def body() -> None:
+        started = asyncio.Event()
+
+        async def configure(*_: Any) -> None:
+            started.set()
+            await asyncio.Event().wait()
+
+        monkeypatch.setattr(TwinHardware, "configure", configure)
+        async with machine() as (_, channel):
+            first, second = (controller_stub(channel, OWNER._replace(agent=id)) for id in ("ag01", "ag02"))
+            await first.Watch(agent.WatchRequest()).read()
+            call = asyncio.ensure_future(first.Configure(agent.ConfigureRequest(shares=[SHARE])))
+            await started.wait()
+            assert "is registered as agent 'ag01'" in await rejected(second.Watch(agent.WatchRequest()).read())
+            call.cancel()
 
     asyncio.run(body())

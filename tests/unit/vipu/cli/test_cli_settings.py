@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from openipu.shared.vipu.client import Connection
@@ -133,6 +133,8 @@ def test_complex_files_are_read_by_the_library(tmp_path: Path) -> None:
 
 
 @given(st.text(st.characters(codec="utf-8"), min_size=1, max_size=9), st.text(max_size=9))
+@example("${", "%{x}")
+@example("$$%%{", "\\${")
 def test_written_files_can_be_read(host: str, user: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "file"
@@ -203,6 +205,15 @@ def test_files_of_partitions_with_similar_names_are_independent(
         ("api-port=70000\n", "Cannot use api-port in '{}': it is not a port. 70000 is not in the range 1<=x<=65535."),
         ("api-host=true\n", "Cannot use api-host in '{}': it is neither text nor a number. Set one of them."),
         ('api-host="10.3.1.101\n', "Cannot read the configuration file '{}': it is not HCL"),
+        ('api-host="a\\q"\n', "Cannot read the configuration file '{}': api-host has an invalid escape sequence."),
+        ('api-host="a\\udcff"\n', "Cannot use api-host in '{}': it has characters that are no text. Remove them."),
+        ('ca-path="a\\u0000b"\n', "Cannot use ca-path in '{}': it has characters that are no text. Remove them."),
+        ('api-host="a\0b"\n', "Cannot use api-host in '{}': it has characters that are no text. Remove them."),
+        (
+            "x=" + "[" * 3000 + "]" * 3000,
+            "Cannot read the configuration file '{}': it is nested too deeply. Write lines like",
+        ),
+        ('\ufeffapi-host="10.3.1.101"\n', None),  # a byte order mark, as editors on Windows write it
     ],
 )
 def test_check_config(text: str, message: str | None, tmp_path: Path) -> None:

@@ -28,8 +28,18 @@ def test_delete_is_remove(verb: str) -> None:
 
 def test_commands_of_administrators_need_a_flag() -> None:
     assert run("-a list clusters --help")[0] == 0
-    status, text = run("list clusters --help")
-    assert status == 2 and "it is vipu-admin list clusters." in text
+    for words in ("list clusters", "delete cluster", "test"):
+        status, text = run(words)
+        assert status == 2 and f"it is vipu-cli -a {words}." in text
+    assert "it is" not in run("-a watch certificates")[1]
+
+
+@pytest.mark.parametrize("line", ["list -a cluster --showjson", "list cluster --showjson -a", "list cluster --admin"])
+def test_the_flags_may_follow_the_words(line: str) -> None:
+    # No server listens on port 1.
+    status, text = run(f"-H 127.0.0.1 --api-port 1 {line}")
+    assert status == 1 and ('"result": "failed"' in text) == ("--showjson" in line)
+    assert run("create partition p --size 1 -- -a")[0] == 2
 
 
 def test_a_failure_is_json_too() -> None:

@@ -84,6 +84,28 @@ def test_rejected_certificates(user: str, certificate: Certificate, reason: str)
     assert str(caught.value) == f"Cannot add a certificate to user '{user}': {reason}"
 
 
+@pytest.mark.parametrize(
+    ("callers", "owners", "others"),
+    [
+        (["alice", "bob"], (), "'bob'. These users"),
+        (["alice", "bob", "carol", "dave", "erin"], (), "'bob', 'carol', 'dave' and 1 more. These users"),
+        (["alice", "bob"], ("bob",), ""),
+        (["alice", "removed"], (), ""),
+        ([], (), ""),
+    ],
+)
+def test_a_shared_certificate_is_registered_without_other_callers_only(
+    callers: list[str], owners: tuple[str, ...], others: str
+) -> None:
+    users = {id: (SECOND,) if id in owners else () for id in ("alice", "bob", "carol", "dave", "erin")}
+    found = state(shared=True, **users)
+    if not others:
+        assert certificates.add(found, "alice", FIRST, callers).certificates == (FIRST,)
+        return
+    with pytest.raises(RuleError, match=f"it is shared with {others}"):
+        certificates.add(found, "alice", FIRST, callers)
+
+
 def test_the_number_of_certificates_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(certificates, "MAX_CERTIFICATES", 1)
     with pytest.raises(RuleError, match="it has 1 already"):

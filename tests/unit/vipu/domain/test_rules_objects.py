@@ -109,6 +109,16 @@ def test_an_agent_may_move_even_under_a_partition() -> None:
     create(state, Agent("ag05", "10.1.2.1"))  # the endpoint that it left
 
 
+def test_an_agent_that_is_up_keeps_its_endpoint_in_any_case_of_letters() -> None:
+    state = State()
+    up = Context(is_up=lambda id: True)
+    for spec in (Agent("ag01", "host"), Cluster("cl0", ("ag01",)), AllocationSpec("a1", "cl0", 1)):
+        create(state, spec)
+    partition(state, "p1", 4)
+    assert upsert(state, Agent("ag01", "HOST"), up) is Outcome.CHANGED
+    assert rejected_change(state, Agent("ag01", "host2"), up)[0] is Code.FAILED_PRECONDITION
+
+
 def test_create_rejects_what_exists() -> None:
     state = pod(2)
     create(state, user("alice"))
@@ -147,7 +157,6 @@ def test_clusters_take_existing_free_agents() -> None:
         (Cluster("c", names(1), 2**32), "at most 64 IPU-Link domains"),
         (Cluster("c", names(1), topology="star"), "the IPU-Link topology must be 'mesh' or 'torus', not 'star'"),  # type: ignore[arg-type]
         (Cluster("c", names(1), gw_topology="star"), "the GW-Link topology must be 'looped', not 'star'"),  # type: ignore[arg-type]
-        (Cluster("c", tuple(f"ag{n}" for n in range(1_000_000))), "at most 1024"),
     ],
 )
 def test_invalid_clusters(cluster: Cluster, reason: str) -> None:
@@ -157,6 +166,10 @@ def test_invalid_clusters(cluster: Cluster, reason: str) -> None:
     code, message = rejected(state, cluster)
     assert code is Code.INVALID_ARGUMENT
     assert reason in message
+
+
+def test_a_cluster_of_a_million_agents() -> None:
+    test_invalid_clusters(Cluster("c", tuple(f"ag{n}" for n in range(1_000_000))), "at most 1024")
 
 
 @pytest.mark.parametrize(("machines", "ilds"), [(1, 1), (3, 3), (8, 2), (8, 1)])

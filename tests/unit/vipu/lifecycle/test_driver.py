@@ -304,3 +304,33 @@ def test_a_removal_whose_release_was_rejected_already_retries_it_at_once() -> No
         assert len(operation.rejected) == 1
 
     run(scenario, machines=1, size=4)
+
+
+def test_the_return_of_all_agents_at_once_resets_a_partition_once() -> None:
+    agents = [f"ag{number:02}" for number in range(1, 9)]
+    resets: list[int] = []
+
+    async def scenario(fleet: Fleet) -> None:
+        for agent_id in agents:
+            fleet.up(agent_id)
+        operation = fleet.begin()
+        for agent_id in agents:
+            fleet.configured(operation, agent_id, 1)
+        await settle()
+        assert fleet.record.operation is Operation.IDLE
+        calls = [len(fleet.connection(agent_id).stub.resets) for agent_id in agents]
+        for agent_id in agents:
+            fleet.down(agent_id)
+        await settle()
+        assert fleet.record.operation is Operation.UNREACHABLE
+        for agent_id in agents:
+            fleet.up(agent_id)  # without its share, as after a power failure
+        await settle()
+        assert fleet.record.operation is Operation.RESETTING
+        assert fleet.record.retries == 1
+        resets.extend(
+            len(fleet.connection(agent_id).stub.resets) - calls[index] for index, agent_id in enumerate(agents)
+        )
+
+    run(scenario, machines=8, size=32)
+    assert resets == [1] * 8

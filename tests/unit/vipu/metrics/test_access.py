@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from openipu.vipu.metrics.access import Token, TokenError, is_known_host
-from openipu.vipu.metrics.exporter import MetricsAddress
+from openipu.vipu.metrics.address import MetricsAddress
 from openipu.vipu.metrics.options import metrics_address, metrics_options
 
 FIRST, SECOND = "first-token-0123456789", "second-token-0123456789"

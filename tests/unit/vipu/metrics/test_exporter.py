@@ -21,7 +21,8 @@ import pytest
 import structlog
 from prometheus_client.metrics_core import GaugeMetricFamily
 
-from openipu.vipu.metrics.exporter import Exporter, MetricsAddress
+from openipu.vipu.metrics.address import MetricsAddress
+from openipu.vipu.metrics.exporter import Exporter
 from openipu.vipu.metrics.https import Https, HttpsError
 from openipu.vipu.metrics.options import metrics_address
 from openipu.vipu.tls import issue

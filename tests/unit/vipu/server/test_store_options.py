@@ -37,6 +37,13 @@ def test_loopback_and_an_explicit_option_need_no_tls(
     assert "no node responds" in f"{ended.output}{ended.exception}"
 
 
+def test_a_password_that_is_not_text(password: list[str]) -> None:
+    Path(password[-1]).write_bytes(b"secret\xff")
+    ended = CliRunner().invoke(main, ["check", "--store", LOCAL, *password])
+    assert "it is not UTF-8 text" in f"{ended.output}{ended.exception}"
+    assert "secret" not in ended.output
+
+
 def test_health_does_not_read_the_password(tmp_path: Path) -> None:
     variables = {
         "VIPU_SERVER_STORE": REMOTE,

@@ -173,3 +173,11 @@ def test_a_database_without_a_revision_is_damaged(path: Path) -> None:
         connection.execute("DELETE FROM revisions")
     with contextlib.closing(Store(path)) as store, pytest.raises(StoreError, match=r"it has no revision\."):
         store.load()
+
+
+@pytest.mark.parametrize("changes", ["[" * 100_000, "{", "[[1]]", '[["agent"]]'])
+def test_damaged_changes_are_reported(path: Path, changes: str) -> None:
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("INSERT INTO revisions SELECT max(revision) + 1, ? FROM revisions", (changes,))
+    with contextlib.closing(Store(path)) as store, pytest.raises(StoreError, match="it is damaged"):
+        store.load()

@@ -23,7 +23,7 @@ HEADER = """\
 ROWS = f"""\
 INSERT INTO alembic_version VALUES ('{migrations.HEAD}');
 INSERT INTO revisions VALUES (CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER), '[]');
-INSERT INTO deployment VALUES (lower(hex(randomblob(8))), 0, 0);
+INSERT INTO deployment VALUES (lower(hex(randomblob(8))), 0, 0, NULL);
 """
 
 
@@ -64,8 +64,8 @@ def test_each_new_database_has_its_own_identity_and_history() -> None:
     connections = [memory(), memory()]
     for connection in connections:
         migrations.upgrade(connection)
-    (one, epoch, complete_since), (other, *_rest) = (rows(each)["deployment"][0] for each in connections)
-    assert (len(one), one == other, epoch, complete_since) == (16, False, 0, 0)
+    (one, epoch, complete_since, checksum), (other, *_rest) = (rows(each)["deployment"][0] for each in connections)
+    assert (len(one), one == other, epoch, complete_since, checksum) == (16, False, 0, 0, None)
     ((revision, changes),) = rows(connections[0])["revisions"]
     assert (abs(revision - time.time() * 1000) < 60_000, changes) == (True, "[]")
 

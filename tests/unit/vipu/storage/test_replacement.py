@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 
 import pytest
 
-from openipu.vipu.storage.replacement import BackupError, Replacement, journal_of, recover
+from openipu.vipu.storage.replacement import BackupError, Replacement, encode, journal_of, recover
 
 
 @pytest.fixture
@@ -24,7 +23,7 @@ def interrupted(database: Path) -> Path:
     new = folder / "new.db"
     new.write_text("new")
     lines = [{"folder": str(folder)}, {"moves": [[str(new), str(database), new.stat().st_ino]]}]
-    journal_of(database).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    journal_of(database).write_bytes(b"".join(map(encode, lines)))
     return new
 
 
@@ -71,10 +70,23 @@ def test_recovery_never_overwrites_a_file(database: Path) -> None:
     assert database.read_text() == "new"
 
 
-def test_a_damaged_journal_is_reported(database: Path) -> None:
-    journal_of(database).write_text("{\n")
+@pytest.mark.parametrize("text", ["{", "5", "[]", '{"folder": 5}', '{"moves": [[]]}', 100_000 * "["])
+def test_a_damaged_journal_is_reported(database: Path, text: str) -> None:
+    journal_of(database).write_text(f"{text}\n")
     with pytest.raises(BackupError, match=r"its journal '.*vipu\.db\.restore' is damaged\. Remove the journal"):
         recover(database)
+
+
+def test_no_file_moves_according_to_a_changed_journal(database: Path) -> None:
+    new = interrupted(database)
+    journal = journal_of(database)
+    content = journal.read_bytes()
+    for at in range(0, len(content) - 1, 7):
+        journal.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
+        with pytest.raises(BackupError, match="is damaged"):
+            recover(database)
+        assert new.read_text() == "new"
+        assert not database.exists()
 
 
 def test_a_running_replacement_is_not_disturbed(database: Path) -> None:

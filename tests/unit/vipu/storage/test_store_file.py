@@ -13,9 +13,10 @@ from alembic.config import Config
 from alembic.script import ScriptDirectory
 
 from openipu.shared.vipu.client import Connection
-from openipu.vipu.domain.model import Put, RevokedKey, Role
+from openipu.vipu.api.endpoints import ListenAddress
+from openipu.vipu.domain.model import Put, RevokedKey, Role, User
 from openipu.vipu.domain.state import State
-from openipu.vipu.server.initialise import first_admin, initialise
+from openipu.vipu.server.initialise import first_admin, initialise, register, run
 from openipu.vipu.storage import migrations
 from openipu.vipu.storage.store import Store, StoreError
 from openipu.vipu.tls import issue, load, user_certificates
@@ -104,6 +105,20 @@ def test_the_first_admin_gets_no_revoked_key(path: Path) -> None:
     with pytest.raises(StoreError, match=r"its key was revoked\. Use a new key\."):
         first_admin(path, Connection("127.0.0.1", client_cert=certificate), shared_certificate=False)
     assert not (path.parent / "admin.vipu-cli.hcl").exists()
+
+
+def test_users_of_a_certificate_of_the_administrator_are_reported(path: Path) -> None:
+    certs = path.parent / "certs"
+    issue.create(certs, ["127.0.0.1"])
+    initialise(path)
+    opened = Store(path)
+    write(opened, opened.load(), *(Put(User(id, Role.USER, (), "hash", "salt", (), True)) for id in ("bob", "alice")))
+    opened.close()
+    others = "If others shared it, create certificates for them with 'vipu-admin create certificate': 'alice', 'bob'"
+    written = list(run(path, ListenAddress("127.0.0.1", 8090), certs, shared_certificate=False))
+    assert written[-1] == f"Only 'admin' can use its certificate now. {others}"
+    registered = register(path, certs / "controller" / "controller.crt", None)
+    assert registered.splitlines()[1:] == [f"Only 'admin' can use its certificate now. {others}"]
 
 
 def test_a_newer_database_is_rejected(path: Path) -> None:

@@ -114,14 +114,14 @@ def read(client: EtcdClient, keys: Keys, *, damaged_allowed: bool = False) -> Co
             for pair in response.kvs:
                 try:
                     content.put(keys, pair)
-                except ValueError as error:
+                except (ValueError, RecursionError) as error:
                     if not damaged_allowed:
                         raise
                     content.unreadable[pair.key] = str(error)
             if not response.more:
                 return content
             key = response.kvs[-1].key + b"\0"
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise damaged(str(error)) from None
 
 
@@ -179,7 +179,7 @@ class Mirror:
                 _log.warning("watch interrupted", reason=error.details)
                 self._client.leave(used)
                 self._stopping.wait(_RETRY_SECONDS)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 with self._changed:
                     self.fault = damaged(str(error))
                     self._changed.notify_all()

@@ -35,5 +35,5 @@ def read(client: EtcdClient, keys: Keys, staged: dict[str, Any], revision: int =
         raise damaged("Parts of a transaction are missing.")
     try:
         return [(key.encode(), value) for part in found for key, value in json.loads(part.value)]
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise damaged(f"A part of a transaction cannot be read: {error}.") from None

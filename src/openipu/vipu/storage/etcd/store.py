@@ -170,7 +170,7 @@ def _events(content: Content, head: dict[str, Any]) -> EventLog:
     try:
         for (revision, _), value in sorted(content.history.items()):
             history.setdefault(revision, {}).update(event_log.decode(value))
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise damaged(f"The log of revisions cannot be read: {error}.") from None
     if not history or max(history) != head["revision"]:
         raise damaged("The log of revisions is incomplete.")

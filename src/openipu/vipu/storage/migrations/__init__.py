@@ -10,7 +10,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-HEAD = "0009"
+HEAD = "0010"
 
 
 class UnknownVersionError(Exception):

@@ -112,7 +112,7 @@ CREATE TABLE deployment (
             id TEXT NOT NULL,
             epoch INTEGER NOT NULL CHECK (epoch >= 0),
             complete_since INTEGER NOT NULL CHECK (complete_since >= 0)
-        ) STRICT
+        , checksum INTEGER) STRICT
         ;
 CREATE TABLE user_certificates (
             key TEXT PRIMARY KEY,
@@ -132,6 +132,6 @@ CREATE TABLE revoked_keys (
             checksum INTEGER NOT NULL DEFAULT 0
         ) STRICT, WITHOUT ROWID
         ;
-INSERT INTO alembic_version VALUES ('0009');
+INSERT INTO alembic_version VALUES ('0010');
 INSERT INTO revisions VALUES (CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER), '[]');
-INSERT INTO deployment VALUES (lower(hex(randomblob(8))), 0, 0);
+INSERT INTO deployment VALUES (lower(hex(randomblob(8))), 0, 0, NULL);
