@@ -10,10 +10,12 @@ from __future__ import annotations
 import os
 import selectors
 import shutil
+import socket
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -24,12 +26,13 @@ from tools.documentation.pages import tracked
 from .blocks import Block, commands, differences
 from .messages import ROOT
 
-_SPACE = ("unshare", "--user", "--map-root-user", "--net")
+_OWN_NETWORK = ("unshare", "--user", "--map-root-user", "--net", "--mount")
 # Files that the commands of a user read.
 _NEEDED = (
     "Makefile",
     "README.md",
     "ansible.cfg",
+    "charts/",
     "galaxy.yml",
     "inventory/",
     "meta/",
@@ -41,18 +44,37 @@ _NEEDED = (
     "src/",
     "tools/bootstrap.sh",
 )
+# Listens on a port of the network of the shell, and sends the socket to the test.
+_LISTEN = """
+import socket, sys
+with socket.socket(socket.AF_UNIX) as channel, socket.create_server(("127.0.0.1", int(sys.argv[2]))) as listener:
+    channel.connect(sys.argv[1])
+    socket.send_fds(channel, [b"listener"], [listener.fileno()])
+"""
 # Programs whose output follows the state of the twin: they are run again until it is the expected one.
-_READERS = ("twin status", "vipu list", "vipu get", "vipu-admin list", "vipu-admin get")
+_READERS = (
+    "kubectl describe",
+    "kubectl get",
+    "kubectl logs",
+    "twin status",
+    "vipu get",
+    "vipu list",
+    "vipu-admin get",
+    "vipu-admin list",
+)
 
 
 class Shell:
-    """A bash that keeps its folder and variables from one block to the next."""
+    """A bash that keeps its folder and variables from one block to the next.
 
-    def __init__(self, folder: Path, home: Path) -> None:
+    Without ``own_network``, it has the network of the test, for pages whose programs have namespaces of their own.
+    """
+
+    def __init__(self, folder: Path, home: Path, more: Mapping[str, str], *, own_network: bool = True) -> None:
         variables = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
-        variables |= {"HOME": str(home), "ANSIBLE_NOCOLOR": "1", "COLUMNS": "120"}
+        variables |= {"HOME": str(home), "ANSIBLE_NOCOLOR": "1", "COLUMNS": "120", **more}
         self._bash = subprocess.Popen(
-            [*_SPACE, "bash"],
+            [*(_OWN_NETWORK if own_network else ()), "bash"],
             cwd=folder,
             env=variables,
             stdin=subprocess.PIPE,
@@ -61,7 +83,8 @@ class Shell:
             start_new_session=True,
         )
         self._count = 0
-        self.run("ip link set lo up", 20)
+        if own_network:
+            self.run("ip link set lo up", 20)
 
     def run(self, text: str, seconds: float) -> str:
         """Run commands, and return their output. Fail the test when one fails or the time is over."""
@@ -74,6 +97,22 @@ class Shell:
         output = self._read(mark, time.monotonic() + seconds)
         assert mark in output, f"a command failed:\n{text}\nits output:\n{output}"
         return output.partition(mark)[0]
+
+    def listen(self, port: int) -> socket.socket:
+        """Return a socket that listens on a port in the network of the shell, for a server in the test."""
+        with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as channel:
+            path = f"{folder}/socket"
+            channel.bind(path)
+            channel.listen()
+            self.run(f"{sys.executable} - {path} {port} <<'END'{_LISTEN}END\n", 20)
+            connection = channel.accept()[0]
+            with connection:
+                return socket.socket(fileno=socket.recv_fds(connection, 16, 1)[1][0])
+
+    def name_host(self, name: str, file: Path) -> None:
+        """Give this computer another name, for the shell only. ``file``: a new file for the names of hosts."""
+        file.write_text(f"{Path('/etc/hosts').read_text()}\n127.0.0.1 {name}\n")
+        self.run(f"mount --bind {file} /etc/hosts", 20)
 
     def _read(self, mark: str, end: float) -> str:
         assert self._bash.stdout is not None
@@ -103,22 +142,23 @@ class Shell:
 
 def require_namespaces() -> None:
     """Skip the test where the kernel allows no network namespaces."""
-    probe = [*_SPACE, "ip", "link", "set", "lo", "up"]
+    probe = [*_OWN_NETWORK, "ip", "link", "set", "lo", "up"]
     if subprocess.run(probe, capture_output=True, timeout=20, check=False).returncode:
         pytest.skip("network namespaces are not available")
 
 
 @contextmanager
-def checkout(folder: Path) -> Iterator[Shell]:
-    """Copy the checkout into a folder and open a shell there; at the end, stop the twin."""
-    require_namespaces()
+def checkout(folder: Path, *, own_network: bool = True, **variables: str) -> Iterator[Shell]:
+    """Copy the checkout into a folder and open a shell there, with more variables; at the end, stop the twin."""
+    if own_network:
+        require_namespaces()
     copy, home = folder / "openipu.pod", folder / "home"
     home.mkdir()
     for name in filter(_is_needed, tracked()):
         (copy / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / name, copy / name, follow_symlinks=False)
     _link_environment(copy / ".venv")
-    shell = Shell(copy, home)
+    shell = Shell(copy, home, variables, own_network=own_network)
     try:
         yield shell
     finally:
@@ -145,17 +185,23 @@ def run_page(page: Path, shell: Shell, seconds: float = 240) -> None:
     """Run all blocks of a page that can run, and compare their outputs with those on the page."""
     for block in commands(page):
         if not block.not_run:
-            _run(block, shell, seconds)
+            run_block(block, shell, seconds)
 
 
-def _run(block: Block, shell: Shell, seconds: float) -> None:
+def run_block(block: Block, shell: Shell, seconds: float = 240) -> None:
+    """Run a block, and compare its output with that on the page."""
     end = time.monotonic() + seconds
-    output = shell.run(_with_failure(block.text) if block.fails else block.text, seconds)
+    output = _printed(shell.run(_with_failure(block.text) if block.fails else block.text, seconds))
     last = block.text.strip().splitlines()[-1].removeprefix(".venv/bin/")
     reads = last.startswith(_READERS)
     while missing := differences(block.output, output):
         assert reads and time.monotonic() < end, f"{block.place}: not printed: {missing}\noutput:\n{output}"
-        output = shell.run(block.text.strip().splitlines()[-1], seconds)
+        output = _printed(shell.run(block.text.strip().splitlines()[-1], seconds))
+
+
+def _printed(output: str) -> str:
+    """Return an output as in a checkout: its environment has links, but messages have the paths of the programs."""
+    return output.replace(f"{sys.prefix}/bin/", ".venv/bin/")
 
 
 def _with_failure(text: str) -> str:

@@ -10,7 +10,13 @@ import pytest
 from .messages import ROOT
 from .shell import checkout, run_page
 
-PAGES = ("README.md", "docs/tutorials/first-pod.md", "docs/tutorials/day-two.md", "docs/tutorials/unboxed-rack.md")
+PAGES = (
+    "README.md",
+    "docs/how-to/rehearsal.md",
+    "docs/tutorials/first-pod.md",
+    "docs/tutorials/day-two.md",
+    "docs/tutorials/unboxed-rack.md",
+)
 
 
 @pytest.mark.runs

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import ssl
+import tempfile
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -30,19 +32,32 @@ Result = TypeVar("Result")
 MACHINES = 4
 
 
+def write_pod(folder: Path, pdu_model: str) -> Path:
+    """Write a POD whose twin has this state folder. Return the path of pod.yml."""
+    size = PodSize(machines=MACHINES, devices=True, offset=octet(7))
+    path = size.write(folder / "pod", str(folder))
+    path.write_text(path.read_text().replace("- name: pdu", f"- model: {pdu_model}\n    name: pdu"))
+    return path
+
+
+@cache
+def inventory(pdu_model: str) -> tuple[str, str]:
+    """Return a folder, and the inventory of a POD in it as JSON. In other folders only the paths differ."""
+    with tempfile.TemporaryDirectory() as folder:
+        return folder, run(BIN / "ansible-inventory", "-i", write_pod(Path(folder), pdu_model), "--list").stdout
+
+
 class RackWithDevices:
     """A rack of four machines, two switches and two PDUs; all access to it runs in its event loop."""
 
     def __init__(self, folder: Path, pdu_model: str) -> None:
-        offset = octet(7)
-        size = PodSize(machines=MACHINES, devices=True, offset=offset)
-        path = size.write(folder / "pod", str(folder))
-        path.write_text(path.read_text().replace("- name: pdu", f"- model: {pdu_model}\n    name: pdu"))
+        path = write_pod(folder, pdu_model)
         self.pod: model.Pod = load(path)
         self.folder = folder
         self._config = folder / "rack.json"
         self._config.write_text(json.dumps(rack_config.rack(self.pod)))
-        listed = run(BIN / "ansible-inventory", "-i", path, "--list").stdout
+        other, listed = inventory(pdu_model)
+        listed = listed.replace(other, str(folder))
         self.hosts: dict[str, dict[str, Any]] = json.loads(
             listed, object_hook=lambda found: found.get("__ansible_unsafe", found)
         )["_meta"]["hostvars"]

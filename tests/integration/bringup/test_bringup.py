@@ -6,12 +6,20 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import re
 import signal
 import socket
+import subprocess
 
 import pytest
 
-from tests.integration.bringup.own_twin import OwnTwin, changed
+from openipu.shared.vipu.client import Client, Connection
+from openipu.twin.cli.arrival import unreached
+from tests import ROOT
+from tests.integration.bringup.own_twin import BIN, OwnTwin, changed
+from tests.waiting import until
+
+TWIN = BIN.relative_to(ROOT) / "twin" if BIN.is_relative_to(ROOT) else BIN / "twin"  # as messages print it
 
 # Tasks that change on the first run: two switches, two PDUs, the controller, the gate, partitions, the report.
 TASKS = 8
@@ -74,6 +82,48 @@ def test_a_fault_is_applied_and_healed(deployed):
     assert done.stderr.strip() == "Error OPU801: Cannot find machine 'ag99': it is not in this rack. Check the name."
 
 
+def shell(line: str) -> subprocess.CompletedProcess[str]:
+    """Run a command as a user in a checkout whose virtual environment is not activated."""
+    environment = {**os.environ, "PATH": "/usr/bin:/bin", "COLUMNS": "120"}
+    return subprocess.run(line, shell=True, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=100)
+
+
+def hints(output: str) -> dict[str, str]:
+    """Return the commands that a message prints, by the text before them."""
+    return dict(re.findall(r"(Find it|Undo it|Start again): +(.+)", output))
+
+
+@pytest.mark.parametrize(
+    ("fault", "status", "finding"),
+    [
+        ("unplug ag03:7", 1, "ag03:7 [IPU-Link] <--> ag04:3"),
+        ("unplug ag03:sync6", 1, "Sync-Link"),
+        ("version ag08 Virm 1.17.0", 1, "Virm"),
+        ("hot ag11 40", 0, "ag11: is 40 °C warmer than normal."),
+        ("unplug tor1:Ethernet9/1", 0, "Port Ethernet9/1 has no link"),
+        ("login pdu1", 2, "pdu1"),
+    ],
+)
+def test_the_printed_next_steps_find_a_fault_and_undo_it(deployed, fault, status, finding):
+    steps = hints(deployed.twin("fault", *fault.split()).stdout)
+    try:
+        found = shell(steps["Find it"])
+        assert (finding in found.stdout, found.returncode) == (True, status), found.stdout + found.stderr
+        undone = shell(steps["Undo it"])
+        assert undone.returncode == 0, undone.stderr
+        assert "No defects." in deployed.twin("faults").stdout
+    finally:
+        healed = deployed.twin("fault", "heal").stdout
+    assert hints(healed) == {}
+
+
+def test_the_printed_command_starts_a_stopped_machine(deployed):
+    steps = hints(deployed.twin("stop-machine", "ag03").stdout)
+    done = shell(steps["Start again"])
+    assert (done.stdout, done.returncode) == ("Started: ag03.\n", 0), done.stderr
+    assert "No defects." in deployed.twin("faults").stdout
+
+
 @pytest.mark.parametrize("name", ["controller", "agents"])
 def test_up_restarts_a_crashed_half_of_the_twin(deployed, name):
     other = {"controller": "agents", "agents": "controller"}[name]
@@ -81,7 +131,7 @@ def test_up_restarts_a_crashed_half_of_the_twin(deployed, name):
     os.kill(deployed.pid(name), signal.SIGKILL)
     done = deployed.twin("status", check=False)
     title = {"controller": "the V-IPU controller", "agents": "the rack's agents"}[name]
-    remedy = f"Start it with 'twin up --inventory {deployed.inventory} --state-dir {deployed.state}'."
+    remedy = f"Start it with '{TWIN} up --inventory {deployed.inventory} --state-dir {deployed.state}'."
     assert (done.returncode, done.stdout) == (1, "")
     log = f"{deployed.state / name}.log"
     assert (
@@ -106,6 +156,40 @@ def test_a_changed_pod_restarts_the_agents(deployed):
     finally:
         table.write_text(text)
         deployed.twin("up")
+
+
+def test_a_started_machine_is_up_at_once(deployed):
+    deployed.twin("stop-machine", "ag03", "ag04")
+    with Client(Connection(deployed.controller)) as client:
+        until(lambda: set(unreached(client, {"ag03", "ag04"}, 0)) == {"ag03", "ag04"})
+        deployed.twin("start-machine", "ag03")
+        assert set(unreached(client, {"ag03", "ag04", "other"}, 0)) == {"ag04"}
+        assert "Failed to connect" in unreached(client, {"ag04"}, 0.2)["ag04"]
+        deployed.twin("start-machine")
+        assert unreached(client, {"ag03", "ag04"}, 0) == {}
+
+
+@pytest.mark.parametrize(
+    ("playbook", "options", "finding"),
+    [
+        ("cluster_test.yml", ("-e", "pod_cluster_test=always"), "ag03 port 5 <--> ag04 port 1: no cable"),
+        ("cabling.yml", ("-e", "cabling_strict=true"), "Port Ethernet20/1 has no link: check the cable"),
+        ("power.yml", ("-e", '{"pdu_device_power": {"machines": 5}}'), "the whole PDU would carry 80 kW"),
+    ],
+)
+def test_a_failed_gate_prints_its_findings_only(deployed, playbook, options, finding):
+    deployed.twin("stop-machine", "ag12")
+    deployed.twin("fault", "unplug", "ag03:5")
+    try:
+        done = deployed.playbook(playbook, *options, check=False)
+    finally:
+        deployed.twin("heal")
+        deployed.twin("start-machine")
+    assert done.returncode == 2, done.stdout
+    output = " ".join(done.stdout.split())
+    assert finding in output
+    # Ansible prints the message of a failed task twice, but the results of the tests have hundreds of lines.
+    assert len(done.stdout.splitlines()) < 80, done.stdout
 
 
 def test_a_second_concurrent_command_fails(deployed):
@@ -141,26 +225,3 @@ def test_a_busy_port_starts_no_process(own):
         assert f"Cannot use {host}:{port}: process {os.getpid()} (" in done.stderr
         assert own.processes() == []
         assert not own.state.exists()
-
-
-@pytest.mark.parametrize(
-    ("playbook", "options", "finding"),
-    [
-        ("cluster_test.yml", ("-e", "pod_cluster_test=always"), "ag03 port 5 <--> ag04 port 1: no cable"),
-        ("cabling.yml", ("-e", "cabling_strict=true"), "Port Ethernet20/1 has no link: check the cable"),
-        ("power.yml", ("-e", '{"pdu_device_power": {"machines": 5}}'), "the whole PDU would carry 80 kW"),
-    ],
-)
-def test_a_failed_gate_prints_its_findings_only(deployed, playbook, options, finding):
-    deployed.twin("stop-machine", "ag12")
-    deployed.twin("fault", "unplug", "ag03:5")
-    try:
-        done = deployed.playbook(playbook, *options, check=False)
-    finally:
-        deployed.twin("heal")
-        deployed.twin("start-machine")
-    assert done.returncode == 2, done.stdout
-    output = " ".join(done.stdout.split())
-    assert finding in output
-    # Ansible prints the message of a failed task twice, but the results of the tests have hundreds of lines.
-    assert len(done.stdout.splitlines()) < 80, done.stdout

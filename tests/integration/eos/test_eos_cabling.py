@@ -190,4 +190,5 @@ def test_by_playbook_in_the_worker_and_as_a_module(tor: ServedSwitch, tmp_path: 
     assert [one["failed"] for one in found] == [False, True, False, True]
     for one in found:
         assert [(item["device"], item["found"]) for item in one["findings"]] == [("ipum03", FREE[0])]
-        assert one["switch"]["hostname"] == "tor1"
+        # A failed task prints its result, so it is short.
+        assert one.get("switch", {}).get("hostname") == (None if one["failed"] else "tor1")

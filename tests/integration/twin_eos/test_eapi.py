@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pyeapi.eapilib import CommandError
 
-from tests.integration.eos_switches import PASSWORD, USER, Cables, Rack, ServedSwitch
+from tests.integration.eos_switches import ADDRESS, PASSWORD, USER, Cables, Rack, ServedSwitch
 from tests.integration.twin_eos.eapi_support import CABLES, show, show_text
 
 
@@ -98,6 +98,29 @@ def test_configuration_with_the_api_of_pyeapi(switch: ServedSwitch) -> None:
     assert channels.get("Ethernet6/1")["shutdown"]
     assert vlans.delete(20) and vlans.get(20) is None
     assert "storage" not in "\n".join(switch.config())
+
+
+def test_objects_of_the_api_of_pyeapi(switch: ServedSwitch) -> None:
+    """Classes that read only, and classes that also change a switch."""
+    node = switch.node()
+    empty = [node.api("bgp").get(), node.api("ospf").get(), node.api("routemaps").getall(), node.api("vrrp").getall()]
+    assert not any(empty) and node.api("varp").get() == {"mac_address": None, "interfaces": {}}
+    routes, users, stp, system = (node.api(name) for name in ("staticroute", "users", "stp", "system"))
+    assert routes.create("10.8.0.0/16", "10.1.3.1", distance=5, route_name="x")
+    assert routes.get("10.8.0.0/16") == {"10.1.3.1": {None: {5: {"tag": 0, "route_name": "x"}}}}
+    assert routes.delete("10.8.0.0/16", "10.1.3.1", distance=5, route_name="x") and not routes.getall()
+    assert users.create("kim", nopassword=True) and users.set_role("kim", "network-admin")
+    assert users.set_sshkey("kim", "ssh-rsa AAAA kim@pod")
+    assert (users.get("kim")["role"], users.get("kim")["ssh-key"]) == ("network-admin", "ssh-rsa AAAA kim@pod")
+    assert stp.interfaces.set_portfast("Ethernet6/1", True) and stp.interfaces.get("Ethernet6/1")["portfast"]
+    assert system.set_banner("motd", "Maintenance") and system.get()["banner_motd"] == "Maintenance"
+    assert node.api("ntp").add_server("10.1.3.9", prefer=True)
+    assert node.api("ntp").get()["servers"] == [{"10.1.3.9": "prefer"}]
+    assert node.api("vrfs").create("blue") and node.api("vrfs").set_description("blue", "data")
+    assert node.api("vrfs").get("blue")["description"] == "data"
+    assert node.api("acl").getall() == {"standard": {}, "extended": {}}
+    assert node.api("ipinterfaces").get("Management1")["address"] == ADDRESS
+    assert not node.api("interfaces").create("Vxlan1")
 
 
 def test_a_configuration_session_of_pyeapi(switch: ServedSwitch) -> None:

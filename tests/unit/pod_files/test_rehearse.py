@@ -21,7 +21,8 @@ from openipu.pod_files.rehearsal.rehearse import Options, rehearse
 from openipu.pod_files.rehearsal.translation import Translator
 from openipu.process.failures import ProgramError
 from openipu.shared.pod.load import load
-from openipu.twin.launch.launcher import Identity, Twin, TwinError
+from openipu.twin.launch.errors import TwinError
+from openipu.twin.launch.launcher import Identity, Twin
 from tests import ROOT, waiting
 
 RACK = ROOT / "inventory/pod64"

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,7 +17,8 @@ from openipu.pod_files.rehearsal.rehearse import Options, rehearse
 from openipu.pod_files.rehearsal.report import DRAWING, Report
 from openipu.process.failures import ProgramError, program_error
 from openipu.process.signals import sigterm_exits
-from openipu.twin.launch.launcher import TwinError
+from openipu.twin.launch import hints
+from openipu.twin.launch.errors import TwinError
 from openipu.twin.rack.fault_script import Entry
 from openipu.twin.rack.faults import FaultError
 
@@ -37,9 +37,9 @@ def run(path: Path, state: Path, faults: Sequence[str], keep: bool, output: str)
         raise program_error(error) from None
     show(report, path.parent / DRAWING, output)
     if keep and output != "json":
-        option = "" if state == Path(".twin") else f" --state-dir {shlex.quote(str(state))}"
-        machine = pod.machines[0].name
-        click.echo(f"The twin is running. Break it: twin fault{option} unplug {machine}:5. Stop it: twin down{option}")
+        folder = state.absolute()
+        fault = hints.command(folder, "fault", "unplug", f"{pod.machines[0].name}:5")
+        click.echo(f"The twin is running.\nBreak it:  {fault}\nStop it:   {hints.command(folder, 'down')}")
     sys.stdout.flush()
     return 0 if report.succeeded else 1
 

@@ -20,7 +20,8 @@ from openipu.process.background import Endpoint, ProcessError, check_free
 from openipu.shared.pod import model
 from openipu.shared.pod.load import load
 from openipu.twin.launch import rack_config
-from openipu.twin.launch.launcher import Twin, TwinError
+from openipu.twin.launch.errors import TwinError
+from openipu.twin.launch.launcher import Twin
 from openipu.twin.rack.fault_script import Entry
 
 _FIRST_OCTETS = range(16, 240, 8)
@@ -114,7 +115,7 @@ def _check_folder(twin: Twin, pod: model.Pod) -> None:
         owner = found["file"] if found else identity.inventory
         raise RehearsalError(
             f"Cannot rehearse in the folder {twin.folder}: it holds the twin of {owner}. Set another folder with "
-            "--state-dir, or remove this twin and its data with 'twin down'."
+            f"--state-dir, or remove this twin and its data with '{twin.command('down')}'."
         )
 
 

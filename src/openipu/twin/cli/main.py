@@ -18,16 +18,17 @@ from openipu.process.failures import Program, ProgramError, program_error
 from openipu.shared.pod.model import MACHINES_PER_RACK
 from openipu.shared.vipu.client import VipuError
 from openipu.shared.vipu.ports import AGENT_PORT, CONTROLLER_PORT
-from openipu.twin.cli import summary
+from openipu.twin.cli import arrival, next_steps, summary
+from openipu.twin.launch import hints
+from openipu.twin.launch.errors import TwinError
 from openipu.twin.launch.generate import PodSize
-from openipu.twin.launch.launcher import Twin, TwinError
+from openipu.twin.launch.launcher import Twin
 from openipu.twin.launch.rack_config import Options
 from openipu.twin.rack import fault_script
 from openipu.twin.rack import faults as fault_lines
 from openipu.twin.rack.contract import twin as api
 
 _INVENTORY = Path("inventory/twin/pod.yml")
-_STATE = Path(".twin")
 _SHOWN_DEVICES = 4
 _SHOWN_DEFECTS = 10
 _Command = Callable[..., None]
@@ -44,7 +45,7 @@ def _command(function: _Command) -> _Command:
     @click.option(
         "--state-dir",
         type=click.Path(path_type=Path, file_okay=False),
-        default=_STATE,
+        default=hints.STATE,
         show_default=True,
         envvar="TWIN_STATE_DIR",
         help="State folder of the twin.",
@@ -131,11 +132,8 @@ def up(
     else:
         twin.up(inventory or _INVENTORY, _report, lines)
     identity = twin.identity()
-    if identity and (generated or twin.folder != _STATE.absolute()):
-        # Twin inventories read the certificate authority of the switches from this folder.
-        folder = "" if generated else f"TWIN_STATE_DIR={shlex.quote(str(twin.folder))} "
-        playbook = f"{_installed('ansible-playbook')} playbooks/site.yml"
-        _report(f"Bring it up: {folder}{playbook} -i {shlex.quote(identity.inventory)}")
+    if identity and (generated or twin.folder != hints.STATE.absolute()):
+        _report(f"Bring it up: {hints.playbook(twin.folder, identity.inventory, 'site')}")
 
 
 @main.command()
@@ -183,19 +181,18 @@ def status(twin: Twin, as_json: bool) -> None:
         return
     _report(found.text())
     _report(_devices(twin))
-    folder = "" if twin.folder == _STATE.absolute() else f" --state-dir {twin.folder}"
     if defects:
         messages = [item.message for item in defects[:_SHOWN_DEFECTS]]
-        _report("\n".join(("", f"Defects (heal them with: {_installed('twin')} heal{folder}):", *messages)))
+        _report("\n".join(("", f"Defects (heal them with: {twin.command('heal')}):", *messages)))
         if len(defects) > _SHOWN_DEFECTS:
-            _report(f"… and {len(defects) - _SHOWN_DEFECTS} more: {_installed('twin')} faults{folder}")
-    port = "" if connection.port == CONTROLLER_PORT else f" --api-port {connection.port}"
-    options = f"--api-host {connection.host}{port}"
+            _report(f"… and {len(defects) - _SHOWN_DEFECTS} more: {twin.command('faults')}")
+    options = next_steps.options(connection)
+    port = f"{found.agents[0].id if found.agents else 'AGENT'}:5"
     _report(
-        f"\nInspect it:   {_installed('vipu')} {options} list partitions"
-        f"\n              {_installed('vipu-admin')} {options} list agents"
-        f"\nBreak it:     {_installed('twin')} fault{folder} unplug {found.agents[0].id if found.agents else 'AGENT'}:5"
-        f"\nStop it:      {'make twin-down' if not folder else _installed('twin') + ' down' + folder}"
+        f"\nInspect it:   {hints.program('vipu')} {options} list partitions"
+        f"\n              {hints.program('vipu-admin')} {options} list agents"
+        f"\nBreak it:     {twin.command('fault', 'unplug', port)}"
+        f"\nStop it:      {'make twin-down' if twin.folder == hints.STATE.absolute() else twin.command('down')}"
     )
 
 
@@ -207,7 +204,7 @@ def stop_machine(twin: Twin, agents: tuple[str, ...]) -> None:
     running = {machine.agent_id for machine in twin.machines() if machine.running}
     twin.control("StopMachines", api.MachineRequest(agent_ids=agents))
     if stopped := [agent for agent in agents if agent in running]:
-        _report(f"Stopped: {', '.join(stopped)}. Start again: twin start-machine {' '.join(stopped)}")
+        _report(f"Stopped: {', '.join(stopped)}. Start again: {twin.command('start-machine', *stopped)}")
     if before := [agent for agent in agents if agent not in running]:
         _report(f"Already stopped: {', '.join(before)}.")
 
@@ -216,9 +213,21 @@ def stop_machine(twin: Twin, agents: tuple[str, ...]) -> None:
 @click.argument("agents", nargs=-1)
 @_command
 def start_machine(twin: Twin, agents: tuple[str, ...]) -> None:
-    """Start stopped IPU-Machines. Without arguments, start all of them."""
+    """Start stopped IPU-Machines. Without arguments, start all of them.
+
+    Wait until the controller has reached them, if it runs.
+    """
+    stopped = {machine.agent_id for machine in twin.machines() if not machine.running}
     twin.control("StartMachines", api.MachineRequest(agent_ids=agents))
     _report(f"Started: {', '.join(agents) or 'all machines'}.")
+    started = stopped & {machine.agent_id for machine in twin.machines() if machine.running}
+    try:
+        client = twin.client()
+    except TwinError:  # the rack runs without a controller
+        return
+    with client:
+        for agent, reason in arrival.unreached(client, started).items():
+            _report(f"The controller has not reached {agent} within {arrival.SECONDS:g} s: {reason or 'no reason'}")
 
 
 def _complete_verb(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
@@ -240,7 +249,7 @@ def fault(twin: Twin, verb: str, words: tuple[str, ...]) -> None:
     """Apply one fault."""
     line = shlex.join(fault_lines.parse(shlex.join((verb, *words))))
     twin.control("MakeFaults", api.MakeFaultsRequest(faults=[line]))
-    _report(f"Done: {line}")
+    _report("\n".join((f"Done: {line}", *next_steps.after(twin, (verb, *words)))))
 
 
 @main.command()
@@ -309,17 +318,8 @@ def generate(folder: Path, **size: Any) -> None:
     except OSError as error:
         raise ProgramError(f"Cannot write {error.filename}: {error.strerror}.") from None
     machines = pod.racks * pod.machines
-    start = f"{_installed('twin')} up --inventory {shlex.quote(str(path))}"
+    start = f"{hints.program('twin')} up --inventory {shlex.quote(str(path))}"
     _report(f"Wrote {path}: {machines} IPU-Machines. Start it: {start}")
-
-
-def _installed(command: str) -> str:
-    """Return the shortest path of a command next to this Python."""
-    path = Path(sys.executable).parent / command
-    try:
-        return str(path.relative_to(Path.cwd()))
-    except ValueError:
-        return str(path)
 
 
 if __name__ == "__main__":

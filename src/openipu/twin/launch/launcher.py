@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import ipaddress
 import json
 import os
 import shutil
@@ -28,44 +27,25 @@ import grpc
 
 from openipu.process.background import Endpoint, ProcessError, Service, check_free, private_folder
 from openipu.shared.pod import model
-from openipu.shared.pod.load import PodError, load
 from openipu.shared.vipu.client import Client, Connection, VipuError
 from openipu.shared.vipu.contract import virmgrpc
 from openipu.twin.cables.wiring import Defect
 from openipu.twin.devices.logins import DEVICES
-from openipu.twin.launch import ipuof_files, rack_config
+from openipu.twin.launch import hints, ipuof_files, rack_config
+from openipu.twin.launch.errors import RejectedError, TwinError
 from openipu.twin.launch.generate import PodWriter
+from openipu.twin.launch.loopback import read_pod
 from openipu.twin.rack.contract import twin
 from openipu.twin.rack.fault_script import Entry
-from openipu.vipu.metrics.exporter import PORT as METRICS_PORT
-from openipu.vipu.metrics.exporter import MetricsAddress
-from openipu.vipu.server.initialise import initialise
+from openipu.vipu.metrics import address as metrics
 from openipu.vipu.storage.interface import StoreError
 
-READY_SECONDS = 30.0
+_READY_SECONDS, _READY_SECONDS_PER_MACHINE = 30.0, 0.25  # until a process responds
 _SOCKET_PATH_LIMIT = 107  # bytes that the kernel takes for the path of a socket file
 
 _REJECTIONS = (grpc.StatusCode.NOT_FOUND, grpc.StatusCode.FAILED_PRECONDITION)
 
 Report = Callable[[str], None]  # receives progress messages
-
-
-class TwinError(Exception):
-    """Raised when a twin command fails, with a one-line message."""
-
-    error_code = "OPU800"
-
-
-class InvalidPodError(TwinError):
-    """Raised when the POD of the inventory is invalid, with the same code as in a playbook."""
-
-    error_code = PodError.error_code
-
-
-class RejectedError(TwinError):
-    """Raised when the rack rejects a fault or a machine. A twin that was created for it is removed, with its logs."""
-
-    error_code = "OPU801"
 
 
 @dataclass(frozen=True)
@@ -104,7 +84,7 @@ class Twin:
         command = [sys.executable, "-m", "openipu.vipu.server.main", "--database", str(self.database)]
         if endpoint:
             command += ["--host", endpoint.host, "--port", str(endpoint.port)]
-            command += ["--metrics-host", endpoint.host, "--metrics-port", str(METRICS_PORT)]
+            command += ["--metrics-host", endpoint.host, "--metrics-port", str(metrics.PORT)]
         if self.options.discovery:
             command += ["--autodiscovery-listen-interfaces", rack_config.LOOPBACK]
         return self._service("the V-IPU controller", "controller", command)
@@ -122,7 +102,7 @@ class Twin:
         """
         if len(os.fsencode(self.socket)) > _SOCKET_PATH_LIMIT:
             raise TwinError(f"Cannot create the socket {self.socket}: its path is too long. Set a shorter --state-dir.")
-        pod = _loopback_pod(source) if isinstance(source, Path) else None
+        pod = read_pod(source) if isinstance(source, Path) else None
         created = False
         try:
             created = private_folder(self.folder)
@@ -133,7 +113,7 @@ class Twin:
                         "Set another folder with --state-dir."
                     )
                 inventory = source if isinstance(source, Path) else self._generate(source)
-                self._start(pod or _loopback_pod(inventory), inventory, report, faults)
+                self._start(pod or read_pod(inventory), inventory, report, faults)
         except (ProcessError, TwinError) as error:
             if created and isinstance(error, RejectedError):
                 self._remove(keep_data=False)
@@ -159,7 +139,7 @@ class Twin:
     def _folder_in_use(self, identity: Identity) -> str:
         return (
             f"Cannot use the folder {self.folder}: it holds the running twin of {identity.inventory}. "
-            "Stop it with 'twin down', or set another folder with --state-dir."
+            f"Stop it with '{self.command('down')}', or set another folder with --state-dir."
         )
 
     def _start(self, pod: model.Pod, inventory: Path, report: Report, faults: Sequence[Entry]) -> None:
@@ -180,23 +160,25 @@ class Twin:
         missing = [service for service in (agents, controller) if not service.running()]
         if faults and agents not in missing:
             raise TwinError(
-                "Cannot apply --faults: the IPU-Machines already run. Use 'twin fault', or run 'twin down' first."
+                f"Cannot apply --faults: the IPU-Machines already run. Use '{self.command('fault')}', or run "
+                f"'{self.command('down')}' first."
             )
         check_free(rack_config.endpoints(pod) if agents in missing else ())
-        ports = (pod.controller_port, METRICS_PORT) if controller in missing else ()
+        ports = (pod.controller_port, metrics.PORT) if controller in missing else ()
         check_free(Endpoint(pod.controller_host, port) for port in ports)
         _write(self._identity, json.dumps(asdict(identity)) + "\n")
         _write(self._rack, rack)
+        seconds = _READY_SECONDS + _READY_SECONDS_PER_MACHINE * len(pod.machines)
         started: list[Service] = []
         try:
             if agents in missing:
                 report(f"Starting {contents} …")
-                self._launch(agents, self._rack_responds, started)
+                self._launch(agents, self._rack_responds, seconds, started)
             self._apply_faults(faults)
             if controller in missing:
                 self._initialise()
                 report(f"Starting the V-IPU controller, {address} …")
-                self._launch(controller, self._controller_responds, started)
+                self._launch(controller, self._controller_responds, seconds, started)
         except BaseException:
             # Stop only the processes that this call started.
             for service in reversed(started):
@@ -221,6 +203,8 @@ class Twin:
 
     def _initialise(self) -> None:
         """Create the database of the controller unless it exists."""
+        from openipu.vipu.server.initialise import initialise  # it imports most of the controller
+
         try:
             self.data.mkdir(mode=0o700, exist_ok=True)
             initialise(self.database)
@@ -228,10 +212,10 @@ class Twin:
             raise TwinError(f"Cannot create the database {self.database}: {error}") from None
 
     @staticmethod
-    def _launch(service: Service, ready: Callable[[], bool], started: list[Service]) -> None:
+    def _launch(service: Service, ready: Callable[[], bool], seconds: float, started: list[Service]) -> None:
         started.append(service)
         service.start()
-        service.wait_ready(ready, READY_SECONDS)
+        service.wait_ready(ready, seconds)
 
     def down(self, keep_data: bool, report: Report) -> None:
         """Stop the twin and remove its state folder; ``keep_data`` keeps its data and identity. Raises TwinError."""
@@ -298,18 +282,28 @@ class Twin:
         """Return the POD of the twin. Raises TwinError unless this service of it runs."""
         identity = self.identity()
         if identity is None or not self.running():
-            raise TwinError(f"Cannot use the twin in {self.folder}: it does not run. Start it with 'twin up'.")
+            start = self.command("up", *_inventory(identity))
+            raise TwinError(f"Cannot use the twin in {self.folder}: it does not run. Start it with '{start}'.")
         if not service.running():
             raise TwinError(
                 f"Cannot use the twin in {self.folder}: {service.title} is down. See {service.log}. "
-                f"Start it with 'twin up --inventory {identity.inventory} --state-dir {self.folder}'."
+                f"Start it with '{self.command('up', *_inventory(identity))}'."
             )
         return identity
+
+    def command(self, name: str, *words: str) -> str:
+        """Return a command for this twin, for messages."""
+        return hints.command(self.folder, name, *words)
 
     def client(self) -> Client:
         """Return a client of its controller. Raises TwinError unless the controller runs."""
         identity = self._running(self._controller())
         return Client(Connection(identity.controller_host, identity.controller_port, timeout=10))
+
+    def configuration(self) -> rack_config.Config:
+        """Return the configuration of the rack process; empty without a twin."""
+        config: rack_config.Config = json.loads(_text(self._rack) or "{}")
+        return config
 
     def machines(self) -> list[Any]:
         """Return the machines as the rack process reports them. Raises TwinError."""
@@ -317,17 +311,17 @@ class Twin:
 
     def addresses(self, kind: str) -> list[str]:
         """Return name and endpoint of each of its ``switches`` or ``pdus``."""
-        devices = json.loads(_text(self._rack) or "{}").get("devices", {})
+        devices = self.configuration().get("devices", {})
         return [f"{each['name']} {each['host']}:{each['port']}" for each in devices.get(kind, ())]
 
     def exporters(self) -> dict[str, Any]:
         """Return the URLs of the metrics: ``controller``, and ``agents`` by id."""
-        identity = self.identity()
-        rack = json.loads(_text(self._rack) or "{}")
+        identity, address = self.identity(), metrics.MetricsAddress
+        rack = self.configuration()
         machines = [machine for cluster in rack.get("clusters", ()) for machine in cluster["machines"]]
         return {
-            "controller": MetricsAddress(identity.controller_host).url if identity else "",
-            "agents": {each["agent_id"]: MetricsAddress(each["host"], each["metrics_port"]).url for each in machines},
+            "controller": address(identity.controller_host).url if identity else "",
+            "agents": {each["agent_id"]: address(each["host"], each["metrics_port"]).url for each in machines},
         }
 
     def defects(self) -> list[Defect]:
@@ -362,27 +356,9 @@ class Twin:
         return True
 
 
-def _loopback_pod(inventory: Path) -> model.Pod:
-    """Return the POD of an inventory. Raises TwinError unless all of its addresses are on loopback."""
-    try:
-        pod = load(str(inventory))
-    except PodError as error:
-        raise InvalidPodError(str(error)) from None
-    if not pod.machines:
-        raise InvalidPodError(
-            f"Cannot start a twin of {inventory}: {pod.machines_file} lists no machines. Add at least one line."
-        )
-    for host in [pod.controller_host, *rack_config.hosts(pod)]:
-        try:
-            loopback = ipaddress.ip_address(host).is_loopback
-        except ValueError:
-            loopback = False
-        if not loopback:
-            raise TwinError(
-                f"Cannot start a twin of {inventory}: the address {host} is not on loopback (127.x.y.z), so this is "
-                "a real POD. Use inventory/twin, or create an inventory with 'twin generate'."
-            )
-    return pod
+def _inventory(identity: Identity | None) -> tuple[str, ...]:
+    """Return the option that starts the same POD; none for a folder without a twin."""
+    return ("--inventory", identity.inventory) if identity else ()
 
 
 def _text(path: Path) -> str | None:

@@ -10,7 +10,7 @@ from openipu.process.background import Endpoint
 from openipu.shared.pod import model
 from openipu.shared.pod.cabling import bonded, cable_macs
 from openipu.twin.devices.logins import EAPI_PORT, SNMP_PORT
-from openipu.vipu.metrics.exporter import PORT as METRICS_PORT
+from openipu.vipu.metrics.address import PORT as METRICS_PORT
 
 LOOPBACK = "lo"  # network interface of the twin
 _FEEDS = 2  # power supplies of a device, each at its own PDU where the rack has two

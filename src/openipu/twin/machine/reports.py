@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from openipu.twin.cables.power import MACHINE_PER_BUSY_IPU
 from openipu.vipu.agent.hardware import Facts, MachineInfo
 from openipu.vipu.domain.model import IPUS_PER_MACHINE, Device
-from openipu.vipu.metrics.exporter import PATH, PORT
+from openipu.vipu.metrics.address import PATH, PORT
 
 # Component -> version. The version test compares these between machines.
 VERSIONS = {

@@ -52,6 +52,10 @@ def _yaml_items(path: Path, text: str) -> Iterator[tuple[int, str]]:
         problem = getattr(error, "problem", None) or "it is not YAML"
         line = mark.line + 1 if mark else 1
         raise FaultError(f"Cannot read the faults in {_place(path, line)}: invalid YAML: {problem}.") from None
+    except RecursionError:
+        raise FaultError(
+            f"Cannot read the faults in {path}: it is nested too deeply. Write a list of strings."
+        ) from None
     if document is None:
         return
     items = document.value if isinstance(document, yaml.SequenceNode) else [document]

@@ -12,11 +12,12 @@ import asyncio
 from pathlib import Path
 
 import click
-import structlog
 
 import openipu.shared.vipu.quiet_grpc  # noqa: F401  before all modules that import gRPC
 from openipu.process import log
+from openipu.process.arguments import Command
 from openipu.process.failures import program_error
+from openipu.process.plain_structlog import structlog
 from openipu.process.signals import stop_signal
 from openipu.twin.rack.config_file import load
 from openipu.twin.rack.control import ControlServer
@@ -38,7 +39,7 @@ async def _run(path: Path, socket: Path) -> None:
         await rack.stop()
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--config", required=True, type=click.Path(path_type=Path), help="Configuration file of the rack, JSON.")
 @click.option("--socket", required=True, type=click.Path(path_type=Path), help="Socket file of the run-time control.")
 def main(config: Path, socket: Path) -> None:

@@ -16,7 +16,7 @@ from openipu.twin.machine.machine import Machine, MachineSpec
 from openipu.twin.rack.faults import RackFaults
 from openipu.vipu.agent.server import AgentServer
 from openipu.vipu.domain.model import Topology
-from openipu.vipu.metrics.exporter import MetricsAddress
+from openipu.vipu.metrics.address import MetricsAddress
 from openipu.vipu.tls.load import ServerCredentials
 
 if TYPE_CHECKING:  # a rack without such devices does not load their libraries

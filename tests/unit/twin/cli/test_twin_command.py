@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from pathlib import Path
 
 import pytest
 import yaml
@@ -13,6 +15,7 @@ from openipu.shared.pod.load import load
 from openipu.twin.cli import summary
 from openipu.twin.cli.main import main
 from openipu.twin.launch.generate import PodSize
+from openipu.twin.launch.hints import program
 from openipu.twin.rack import fault_script
 from tests import ROOT
 
@@ -95,7 +98,20 @@ def test_a_path_too_long_for_a_socket_is_rejected(tmp_path):
     [["status"], ["stop-machine", "ag01"], ["start-machine"], ["fault", "hang", "ag01"], ["faults"], ["heal"]],
 )
 def test_commands_fail_without_a_twin(tmp_path, command):
-    assert "Error OPU800: Cannot use the twin in" in failed(*command, "--state-dir", tmp_path)
+    output = failed(*command, "--state-dir", tmp_path)
+    start = f"'{program('twin')} up --state-dir {tmp_path}'"
+    assert output == f"Error OPU800: Cannot use the twin in {tmp_path}: it does not run. Start it with {start}.\n"
+
+
+def test_messages_contain_the_path_of_a_program(monkeypatch):
+    path = Path(sys.executable).parent / "twin"
+    monkeypatch.chdir("/")
+    assert program("twin") == str(path.relative_to("/"))
+    monkeypatch.chdir(path.parent)
+    assert program("twin") == "./twin", "a name without a folder would be searched in PATH"
+    monkeypatch.chdir(path.parents[1])
+    assert program("twin") == "bin/twin"
+    assert program("no-program") == "no-program"
 
 
 @pytest.mark.parametrize(
@@ -171,6 +187,9 @@ def test_yaml_and_text_fault_files_are_equivalent(tmp_path):
     assert [entry.place for entry in fault_script.read(yaml)] == [f"{yaml} line {number}" for number in (3, 4, 5)]
     yaml.write_text("")
     assert fault_script.read(yaml) == []
+    yaml.write_text("[" * 1000 + "]" * 1000)
+    with pytest.raises(fault_script.FaultError, match="it is nested too deeply"):
+        fault_script.read(yaml)
 
 
 @pytest.mark.parametrize("option", ["--machines", "--ilds", "--clusters", "--offset"])

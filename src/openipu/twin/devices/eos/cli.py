@@ -12,7 +12,8 @@ from openipu.twin.devices.eos.commands import SILENT, Commands, Output
 from openipu.twin.devices.eos.config.edit import Editor, parse_config
 from openipu.twin.devices.eos.config.grammar import CliError, ParseState
 from openipu.twin.devices.eos.config.sessions import Session
-from openipu.twin.devices.eos.config.tree import Config, section
+from openipu.twin.devices.eos.config.tree import Config
+from openipu.twin.devices.eos.filters import Filter, split
 from openipu.twin.devices.eos.show import (
     accounts,
     configuration,
@@ -51,8 +52,6 @@ _SHOW = (
 SHOW_COMMANDS = Commands[ShowContext]()
 for _commands in (module.COMMANDS for module in _SHOW):
     SHOW_COMMANDS.include(_commands)
-# Filters after a command. Any other word after a bar is part of the pattern of a filter.
-_PIPE = re.compile(r"\s\|\s*(?=(?:json|section|include|grep|exclude|begin|no-more|nz)\b)")
 # Commands denied to the role network-operator (rule 10 of that role in EOS).
 _DENIED_TO_OPERATORS = re.compile(r"configure|bash|python-shell|\||write|copy|no ")
 
@@ -96,12 +95,15 @@ class Cli:
             CliError: with the code of eAPI, when the command is rejected.
             ConnectionDropped: when a fault breaks the connection during the command.
         """
-        command, *filters = _PIPE.split(command.strip()) if command.split()[:1] == ["show"] else [command]
+        filters: list[Filter] = []
+        if self._is_show(command):
+            command, filters = split(command, self.complete)
         if self.user in self.switch.credentials.operators and _DENIED_TO_OPERATORS.match(command):
             raise CliError(1005, "Authorization denied for command")
         output = self._run(command.split(), entered)
-        if as_json or "json" in filters:
-            if output.tree is None or [name for name in filters if name != "json"]:
+        names = {each.name for each in filters}
+        if as_json or "json" in names:
+            if output.tree is None or names - {"json"}:
                 raise CliError(
                     1003,
                     "Command cannot be used over the API at this time. To see ASCII output, set format='text' in "
@@ -111,15 +113,21 @@ class Cli:
         if output.text is None:
             raise CliError(1000, "The twin prints this command in JSON only")
         text = output.text
-        for name in filters:
-            text = _apply_filter(text, name.split())
+        for each in filters:
+            text = each.apply(text)
         return {"output": text + "\n" if text and not text.endswith("\n") else text}
+
+    def _is_show(self, command: str) -> bool:
+        first = command.split(maxsplit=1)[:1]
+        return first == ["show"] or (self.complete and first in (["sh"], ["sho"]))
 
     def _run(self, words: Sequence[str], entered: str) -> Output:
         if not words or words[0].startswith("!"):
             return SILENT
         state = ParseState(self.switch.ports, words, self.complete)
-        if words[0] == "enable" and len(words) == 1:
+        # Outside of configuration mode, `en` means `enable`, although the twin also accepts `end` there.
+        abbreviated = self.complete and self.editor is None and words[0] in {"en", "ena", "enab", "enabl"}
+        if len(words) == 1 and (words[0] == "enable" or abbreviated):
             return self._enable(entered)
         if self.editor is not None and (found := CONFIG_COMMANDS.find(state, privileged=True)):
             return found[0](self, found[1])
@@ -164,28 +172,6 @@ class Cli:
 
 COMMANDS = Commands[Cli]()
 CONFIG_COMMANDS = Commands[Cli]()
-
-
-def _apply_filter(text: str, words: Sequence[str]) -> str:
-    """Return the lines of a text that pass a filter after `|`."""
-    verb, pattern = words[0], " ".join(words[1:])
-    lines = text.splitlines()
-    try:
-        match verb:
-            case "section":
-                return "\n".join(section(lines, pattern))
-            case "include" | "grep":
-                return "\n".join(line for line in lines if re.search(pattern, line))
-            case "exclude":
-                return "\n".join(line for line in lines if not re.search(pattern, line))
-            case "begin":
-                start = next((n for n, line in enumerate(lines) if re.search(pattern, line)), len(lines))
-                return "\n".join(lines[start:])
-            case "no-more" | "nz":
-                return text
-    except re.error as error:
-        raise CliError(1000, f"Invalid regular expression {pattern!r}: {error}") from None
-    raise CliError(1002, f"Invalid input (at token 0: '{verb}')")
 
 
 @COMMANDS.add("disable", privileged=False)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 KINDS = {"Port-Channel": "Po", "Ethernet": "Et", "Loopback": "Lo", "Management": "Ma", "Vlan": "Vl"}
 _RANK = {kind: rank for rank, kind in enumerate(KINDS)}
 _LIMITS = {"Port-Channel": (1, 2000), "Loopback": (0, 1000), "Vlan": (1, 4094)}
+_LAG = re.compile(r"\s*p[a-z]*-[a-z]+", re.IGNORECASE)  # `Port-Channel`, and its other spellings
 _NAME = re.compile(r"([A-Za-z-]+?)\s*(\d+(?:/\d+)*)")
 
 MODELS: dict[str, tuple[str, ...]] = {
@@ -80,7 +81,10 @@ class Ports:
         kind = ""
         before: tuple[int, ...] = ()
         for item in text.split(","):
-            first, _, last = item.partition("-") if not item.startswith("Port-Channel") else _split_lag(item)
+            kind_with_dash = _LAG.match(item)
+            head = kind_with_dash[0] if kind_with_dash else ""
+            first, _, last = item[len(head) :].partition("-")
+            first = head + first
             match = _NAME.fullmatch(first.strip())
             if match:
                 kind = _kind(match[1])
@@ -119,11 +123,6 @@ class Ports:
             if _join(kind, end) not in ports:
                 raise ValueError(_join(kind, end))
         return ports
-
-
-def _split_lag(item: str) -> tuple[str, str, str]:
-    head, dash, last = item[len("Port-Channel") :].partition("-")
-    return "Port-Channel" + head, dash, last
 
 
 def _join(kind: str, numbers: Sequence[int]) -> str:

@@ -5,8 +5,9 @@ Ratings and numbers of outlets are APC's. The banks of outlets follow PowerNet-M
 The numbering of the AP8886's outlets is ours, since APC labels them by bank.
 
 AP8886: a phase of 32 A needs two breakers of 16 A. rPDULoadDevNumBanks counts groups of outlets with their own breaker.
-So it has six banks, as in the layout seqPhToN2xGrouped. NetBox's library of device types lists three banks of 14
-outlets (10 C13, 4 C19). These are the phases. Each has two of the six banks.
+So it has six banks, as in the layout seqPhToN2xGrouped. Operators describe the same: two banks of 16 A on each phase.
+NetBox's library of device types lists three banks of 14 outlets (10 C13, 4 C19), which are the phases. Three breakers
+of 16 A carry half of the rated 22 kW.
 """
 
 from __future__ import annotations

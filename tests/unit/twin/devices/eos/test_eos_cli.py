@@ -10,6 +10,7 @@ import pytest
 from openipu.twin.devices.eos.cli import Cli
 from openipu.twin.devices.eos.config.grammar import CliError
 from openipu.twin.devices.eos.eapi import handle
+from openipu.twin.devices.eos.filters import split
 from tests.unit.twin.devices.eos.switch_lines import Console
 
 
@@ -89,6 +90,16 @@ def test_names_of_interfaces_may_be_short_or_spaced(console: Console, name: str)
     assert console.configure(f"interface {name}", "description x") == ["   description x"]
 
 
+@pytest.mark.parametrize(
+    "names",
+    ["Port-Channel5-6", "port-channel5-6", "port-channel 5-6", "Port-channel5,6", "po5-po6", "Po 5-6", "port-c5-6"],
+)
+def test_spellings_of_port_channels(console: Console, names: str) -> None:
+    assert console.configure(f"interface {names}", "description x") == [
+        *("interface Port-Channel5", "   description x", "interface Port-Channel6", "   description x")
+    ]
+
+
 def test_spanning_tree_of_a_vlan(console: Console) -> None:
     console.configure("vlan 11")
     tree = console.show_json("show spanning-tree vlan 11")["spanningTreeVlanInstances"]["11"]
@@ -154,13 +165,87 @@ def test_filters(console: Console) -> None:
         "interface Ethernet9/1\n   description ipum01 rnic\n"
     )
     assert console.type("show running-config | include ^vlan") == "vlan 11\n"
-    assert console.type("show running-config | grep name d") == "   name data\n"
+    assert console.type("show running-config | grep 'name d'") == "   name data\n"
     assert "!" not in console.type("show running-config | exclude !")
     assert console.type("show running-config | begin ^interface Management1").splitlines()[0] == "interface Management1"
     assert console.type("show running-config | section interface | include rnic") == "   description ipum01 rnic\n"
     assert console.type("show version | include nothing of the kind") == ""
     assert rejection(console, "show version | include [")[0] == 1000
     assert rejection(console, "show version | frobnicate")[0] == 1002
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ('"Software image version"', "Software image version: 4.28.3M"),
+        ("-i software", "Software image version: 4.28.3M"),
+        ("-E 'image ver|Architecture'", "Software image version: 4.28.3M\nArchitecture: i686"),
+        ("'image ver\\|Architecture'", "Software image version: 4.28.3M\nArchitecture: i686"),
+        ("'image ver|Architecture'", ""),
+        ("software", ""),
+        ("-iv '[a-z]'", ""),
+    ],
+)
+def test_grep_has_quotes_and_options(console: Console, words: str, found: str) -> None:
+    printed = console.type(f"show version | grep {words}")
+    assert [line for line in printed.splitlines() if line] == found.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("words", "line", "found"),
+    [
+        (r"'a\\+b'", r"a\+b", True),  # a backslash, then +
+        (r"'a\\+b'", r"a\\b", False),
+        (r"'a\+b'", "aab", True),
+        (r"'a\\\+b'", r"a\\b", True),
+    ],
+)
+def test_grep_has_escaped_backslashes(words: str, line: str, found: bool) -> None:
+    _command, [grep] = split(f"show version | grep {words}")
+    assert (grep.apply(line) == line) == found
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ("include", "Incomplete command (at token 3: 'include')"),
+        ("include Arista | section", "Incomplete command (at token 6: 'section')"),
+        ('include "Software image"', "Invalid input (at token 3: 'include')"),
+        ("grep -c Arista", "Invalid input (at token 3: 'grep')"),
+        ("grep Arista file", "Invalid input (at token 3: 'grep')"),
+        ("grep Arista | wc -l", "Invalid input (at token 3: 'grep')"),
+        ("grep '[[:alpha:]]'", "Invalid input (at token 3: 'grep')"),
+        ("grep 'Arista", "Invalid input (at token 3: 'grep')"),
+        ("nz", "Invalid input (at token 3: 'nz')"),
+        ("include Arista | tee flash:a", "Invalid input (at token 6: 'tee')"),
+        ("no-more now", "Invalid input (at token 3: 'no-more')"),
+        ("wc -l", "Invalid input (at token 2: '|')"),
+        ("inc Arista", "Invalid input (at token 2: '|')"),
+    ],
+)
+def test_other_filters_are_rejected(console: Console, words: str, text: str) -> None:
+    assert rejection(console, f"show version | {words}") == (1002, text)
+
+
+def test_a_pattern_with_bars(console: Console) -> None:
+    """Modules of arista.eos use such patterns."""
+    command = "show version | include nothing | Arista | traffic"
+    assert console.type(command) == ""
+    assert console.type("show running-config | include hostname |nothing") == "hostname tor1\n"
+
+
+def test_abbreviated_filters() -> None:
+    console = Console(complete=True)
+    assert console.type("sh ver | i Architecture") == "Architecture: i686\n"
+    assert json.loads(console.type("sh host | js"))["hostname"] == "tor1"
+    assert rejection(console, "sh ver | n")[0] == 1002  # no-more and nz
+
+
+def test_enable_is_abbreviated() -> None:
+    console = Console(complete=True)
+    cli = Cli(console.switch, "admin", complete=True)
+    cli.run("en")
+    assert cli.privileged
 
 
 def test_the_json_filter(console: Console) -> None:

@@ -174,3 +174,28 @@ def test_printed_configurations_can_be_parsed(console: Console) -> None:
 @given(st.sets(st.integers(1, 4094), min_size=1))
 def test_round_trip_of_vlan_lists(vlans: set[int]) -> None:
     assert vlan_set(vlan_text(vlans)) == vlans
+
+
+@pytest.mark.parametrize(
+    ("line", "full"),
+    [
+        ("ip route 10.8.0.0/16 10.1.3.1", "ip route 10.8.0.0/16 10.1.3.1 1 tag 0"),
+        ("ip route 10.8.0.0/16 10.1.3.1 5", "ip route 10.8.0.0/16 10.1.3.1 5 tag 0"),
+        ("ip route 10.8.0.0/16 10.1.3.1 tag 7 name x", "ip route 10.8.0.0/16 10.1.3.1 1 tag 7 name x"),
+        ("ip route 10.8.0.0/16 Vlan5 10.1.3.1 name x", "ip route 10.8.0.0/16 Vlan5 10.1.3.1 1 tag 0 name x"),
+        ("ip route 10.8.0.0/16 Null0", "ip route 10.8.0.0/16 Null0 1 tag 0"),
+        ("ip route vrf M 10.8.0.0/16 10.1.3.1", "ip route vrf M 10.8.0.0/16 10.1.3.1 1 tag 0"),
+    ],
+)
+def test_routes_with_omitted_values(console: Console, line: str, full: str) -> None:
+    assert console.configure(line) == [line]
+    assert [each for each in console.type("show running-config all").splitlines() if "ip route" in each] == [full]
+
+
+def test_users_with_an_omitted_privilege(console: Console) -> None:
+    console.configure("username kim nopassword", "username lee privilege 15 nopassword", "username kim ssh-key a b c")
+    assert [each for each in console.type("show running-config all").splitlines() if "username" in each] == [
+        "username kim privilege 1 nopassword",
+        "username kim ssh-key a b c",
+        "username lee privilege 15 nopassword",
+    ]

@@ -12,12 +12,14 @@ import pytest
 
 from openipu.shared.pdu import mib
 from openipu.shared.pdu.smi import Column, Oid, Syntax
-from openipu.twin.devices.pdu import MODELS, legacy_mib
+from openipu.twin.devices.pdu import MODELS, Model, legacy_mib
 from openipu.twin.devices.pdu.agent import AbsentValue, Agent, Binding
 from openipu.twin.devices.pdu.errors import SnmpError, Status
+from openipu.twin.devices.pdu.models import VOLTAGE
 from tests.unit.twin.devices.pdu.pdu_clock import Rack
 
 SWITCHED = [name for name, model in MODELS.items() if model.switched]
+BANKED = [model for model in MODELS.values() if model.bank_phases]
 # LoadState of rPDU2BankStatusLoadState -> rPDULoadStatusLoadState
 STATES = {"lowLoad": "phaseLoadLow", "normal": "phaseLoadNormal"}
 
@@ -217,6 +219,14 @@ def test_the_outlets_of_an_ap8886() -> None:
     assert [read(agent, ident[name]) for name in ("DeviceNumBreakers", "DeviceBreakerRating")] == [6, 16]
     assert read(agent, ident["DeviceOutletLayout"]) == "seqPhToN2xGrouped"
     assert read(agent, legacy_mib.LOAD_DEVICE["MaxPhaseLoad"]) == 0  # "if the unit is banked"
+
+
+@pytest.mark.parametrize("model", BANKED, ids=lambda model: model.name)
+def test_the_breakers_of_a_phase_carry_its_rated_current(model: Model) -> None:
+    """Three breakers of 16 A would carry 11 of the 22 kW of an AP8886."""
+    for phase in range(1, model.phases + 1):
+        assert model.bank_phases.count(phase) * model.bank_amps == model.phase_amps
+    assert len(model.bank_phases) * model.bank_amps * VOLTAGE == pytest.approx(model.watts, rel=0.01)
 
 
 def test_tables_without_rows_have_the_size_zero() -> None:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from openipu.twin.devices.eos.config.full_forms import in_full
 from openipu.twin.devices.eos.config.interface_statements import INTERFACES
 from openipu.twin.devices.eos.config.language import Mode, Statement
 from openipu.twin.devices.eos.config.statements import GLOBAL, VLAN
@@ -90,7 +91,7 @@ class Block:
         for (rank, _), item in self.sorted():
             if isinstance(item, Block) and item.mode.hide_empty and not item.items:
                 continue
-            printed.setdefault(rank, []).append(item)
+            printed.setdefault(rank, []).append(in_full(item) if full and isinstance(item, str) else item)
         for rank, entry in enumerate(self.mode.body):
             if isinstance(entry, Statement) and rank not in printed:
                 line = (entry.full or entry.shown) if full else entry.shown
