@@ -17,7 +17,7 @@ from typing import Any
 
 import grpc
 
-from openipu.kubernetes.cluster.client import CONFIG_MAPS, PODS, ApiError, Client, Object
+from openipu.kubernetes.cluster.client import CONFIG_MAPS, IPUJOBS, PODS, ApiError, Client, Object
 from openipu.kubernetes.domain import reserved
 from openipu.shared.vipu.contract import virmgrpc
 from tests.integration.vipu_servers import Client as VipuClient
@@ -72,6 +72,28 @@ class Audit:
     async def _records(self) -> dict[str, Any]:
         found = await self.client.get(CONFIG_MAPS, self.namespace, TRACKER)
         return {id: json.loads(text) for id, text in (found.get("data") or {}).items()}
+
+
+async def survey(client: Client, namespace: str, vipu: str) -> str:
+    """Return jobs, pods, records and partitions as lines of text, for a failed test."""
+    jobs, _ = await client.list(IPUJOBS, namespace)
+    pods, _ = await client.list(PODS, namespace, reserved.JOB_LABEL)
+    tracker = await client.get(CONFIG_MAPS, namespace, TRACKER)
+    async with grpc.aio.insecure_channel(vipu, _OPTIONS) as channel:
+        partitions = await _partitions(channel)
+    lines = [
+        f"job {job['metadata']['name']}, deleted {job['metadata'].get('deletionTimestamp')}, "
+        f"suspended {job['spec'].get('suspend')}: {json.dumps(job.get('status', {}))}"
+        for job in jobs
+    ]
+    lines += [
+        f"pod {pod['metadata']['name']} on {pod['spec'].get('nodeName')}, "
+        f"deleted {pod['metadata'].get('deletionTimestamp')}: {json.dumps(pod['status'])}"
+        for pod in pods
+    ]
+    lines += [f"record {id}: {text}" for id, text in (tracker.get("data") or {}).items()]
+    lines += [f"partition {id}: {sorted(ipus)}" for id, ipus in partitions.items()]
+    return "\n".join(lines)
 
 
 async def wait_released(client: Client, namespace: str, vipu: VipuClient) -> None:

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A TLS server with a certificate of its own CA."""
+"""Servers on loopback: one with TLS and a CA of its own, and one with the same answer to each request."""
 
 from __future__ import annotations
 
 import base64
 import datetime
 import http.server
+import json
 import ssl
 import tempfile
 import threading
@@ -61,3 +62,31 @@ class TlsServer:
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
+
+
+class Answering:
+    """Context manager of a server that answers each request with the same JSON, such as the version of Kubernetes."""
+
+    def __init__(self, answer: dict[str, str]) -> None:
+        body = json.dumps(answer).encode()
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                self.send_response(200)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.port = self._server.server_port
+        self._thread = threading.Thread(target=self._server.serve_forever)
+
+    def __enter__(self) -> Answering:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()

@@ -50,6 +50,9 @@ def test_the_chart_renders_for_all_versions(version: str) -> None:
     scheduler = field("ConfigMap", f"{FULLNAME}-scheduler", "data scheduler.yaml")(objects)
     expected = "v1beta1" if minor < 22 else "v1beta2" if minor < 25 else "v1"
     assert yaml.safe_load(scheduler)["apiVersion"] == f"kubescheduler.config.k8s.io/{expected}"
+    webhooks = field("MutatingWebhookConfiguration", FULLNAME, "webhooks")(objects)
+    conditions = {each["name"]: "matchConditions" in each for each in webhooks}
+    assert conditions == {"mipujob.graphcore.ai": False, "mpod.graphcore.ai": minor >= 30}
 
 
 def test_older_servers_are_rejected() -> None:

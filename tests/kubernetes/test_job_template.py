@@ -15,7 +15,7 @@ from tests.ee.desk import Desk
 from tests.kubernetes.cluster import CRD, ROOT, Cluster
 from tests.kubernetes.releases import CompletingNode
 from tests.kubernetes.roles import ACCESS_KEY, Role
-from tests.kubernetes.test_role import POD
+from tests.kubernetes.test_role import POD, remove_crd
 from tests.unit.collection.awx.content import load
 from tools.ee.image import Image
 from tools.ee.jobs import Controller
@@ -42,7 +42,7 @@ def role(control_plane: Cluster, tmp_path: Path) -> Iterator[Role]:
         "ipu_operator_timeout": 60,
     }
     made = Role(control_plane, tmp_path, "role-job", variables)
-    control_plane.kubectl("delete", "crd", "ipujobs.graphcore.ai", "--ignore-not-found")
+    remove_crd(made)
     try:
         yield made
         controllers = [{"host": "10.3.1.101", "port": 8090, "label": "ipunode=pod1", "nodes": [NODE]}]

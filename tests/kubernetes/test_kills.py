@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from openipu.kubernetes.cluster.client import CONFIG_MAPS, Client, open_client
-from tests.kubernetes.audit import TRACKER, Audit, wait_released
+from tests.kubernetes.audit import TRACKER, Audit, survey, wait_released
 from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.hollow import HollowNode
 from tests.kubernetes.lives import Api, Life, live
@@ -109,8 +109,11 @@ async def _random_kills(site: Site, chance: random.Random) -> None:
         done = asyncio.Event()
         async with asyncio.TaskGroup() as tasks:
             auditing = tasks.create_task(audit.run())
-            lives = [tasks.create_task(_live_on(api, namespace, slot, chance.random(), done)) for slot in range(_LIVES)]
-            await _kill(site, chance)
+            lives = [
+                tasks.create_task(_live_on(api, namespace, site.vipu.address, slot, chance.random(), done))
+                for slot in range(_LIVES)
+            ]
+            await _kill(site, chance, api)
             done.set()
             count = sum(await asyncio.gather(*lives))
             assert await _identities(client, namespace, steady) == before
@@ -124,17 +127,21 @@ async def _random_kills(site: Site, chance: random.Random) -> None:
         assert count > _LIVES
 
 
-async def _live_on(api: Api, namespace: str, slot: int, seed: float, done: asyncio.Event) -> int:
+async def _live_on(api: Api, namespace: str, vipu: str, slot: int, seed: float, done: asyncio.Event) -> int:
     """Live one job after the other until all kills are done. Return the number of jobs."""
     chance, count = random.Random(seed), 0
     while not done.is_set():
-        await live(Life(api, namespace, f"job-{slot}-{count}"), chance)
+        try:
+            await live(Life(api, namespace, f"job-{slot}-{count}"), chance)
+        except AssertionError:
+            print(await survey(api.client, namespace, vipu))
+            raise
         count += 1
     return count
 
 
-async def _kill(site: Site, chance: random.Random) -> None:
-    """Kill programs, sometimes two at the same time, and start them again."""
+async def _kill(site: Site, chance: random.Random, api: Api) -> None:
+    """Kill programs, sometimes two at the same time, and start them again. Spare them while a job is late."""
     victims: list[Victim] = [*map(Replica, site.operators), site.proxy, site.api_server, site.vipu]
     deck: list[Victim] = []
     killed = 0
@@ -144,6 +151,8 @@ async def _kill(site: Site, chance: random.Random) -> None:
             chance.shuffle(deck)
         chosen = [deck.pop() for _ in range(min(len(deck), chance.choice((1, 1, 2))))]
         await asyncio.sleep(chance.uniform(*_PAUSES))
+        while api.late:
+            await asyncio.sleep(_PAUSES[0])
         for each in chosen:
             await asyncio.to_thread(each.kill)
         await asyncio.sleep(chance.uniform(*_PAUSES))

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tests.kubernetes.cluster import EXAMPLES, Cluster
 from tests.kubernetes.operators import SECONDS, Operator, RunningJob, partitions, submit
-from tests.unit.kubernetes.domain.ipujobs import first_form, workers
+from tests.unit.kubernetes.domain.ipujobs import first_form, second_form, workers
 from tests.waiting import until
 
 pytestmark = pytest.mark.usefixtures("node")
@@ -52,6 +53,44 @@ def test_instances_have_launchers_and_workers_of_their_own(operator: Operator) -
     job.wait("Succeeded")
 
 
+def test_a_job_without_instances_has_neither_pods_nor_ipus(operator: Operator) -> None:
+    job = submit(operator, second_form(jobInstances=0))
+    status = job.wait("Pending")
+    assert (status["desiredReplicas"], job.pods(), partitions(operator)) == (0, {}, set())
+    operator.cluster.kubectl("scale", "ipujob/job", "--replicas=1")
+    job.wait("Running")
+    operator.cluster.kubectl("scale", "ipujob/job", "--replicas=0")
+    job.wait("Pending")
+    until(lambda: not job.pods() and not partitions(operator), SECONDS, lambda: operator.log[-3000:])
+    operator.cluster.kubectl("scale", "ipujob/job", "--replicas=1")
+    assert job.wait("Running")["restartCount"] == 0
+
+
+def test_jobs_with_the_same_published_partition_id(operator: Operator, cluster: Cluster) -> None:
+    prefix, _, number = cluster.namespace.rpartition("-")
+    other = replace(cluster, namespace=number)  # job x in test-1, and job x-test in 1
+    other.create_namespace()
+    operator.kill()
+    operator.options = ("--watch-namespaces", f"{cluster.namespace},{number}")
+    operator.start()
+    first = submit(operator, first_form(), "x")
+    first.wait("Running")
+    second = submit(replace(operator, cluster=other), first_form(), f"x-{prefix}")
+    second.wait("Running")
+    published = f"p-x-{cluster.namespace}-0"
+    ids = partitions(operator)
+    assert len(ids) == 2 and published in ids
+    [unique] = ids - {published}
+    [worker] = [pod for name, pod in second.pods().items() if name.endswith("worker-0")]
+    variables = {each["name"]: each.get("value") for each in worker["spec"]["containers"][0]["env"]}
+    assert variables["IPUOF_VIPU_API_PARTITION_ID"] == unique
+    first.delete()
+    assert partitions(operator) == {unique}
+    assert second.wait("Running")["restartCount"] == 0
+    second.delete()
+    assert partitions(operator) == set()
+
+
 def test_an_interactive_session_ends_after_its_time(operator: Operator) -> None:
     job = submit(operator, first_form(launcher=None, interactive={"ttl": 60}))
     job.wait("Running")
@@ -89,16 +128,28 @@ def test_a_quota_of_ipus_leaves_jobs_pending(cluster: Cluster, operator: Operato
 
 
 def set_quota(cluster: Cluster, ipus: int) -> None:
-    """Limit the IPUs of a namespace, and wait until the limit applies."""
-    limit = {"requests.graphcore.ai/ipu": str(ipus)}
-    quota = {
-        "apiVersion": "v1",
-        "kind": "ResourceQuota",
-        "metadata": {"name": "ipus", "namespace": cluster.namespace},
-        "spec": {"hard": limit},
-    }
-    cluster.apply(quota)
-    until(lambda: cluster.get("resourcequota", "ipus").get("status", {}).get("hard") == limit, SECONDS)
+    """Limit the IPUs of a namespace."""
+    limit(cluster, {"requests.graphcore.ai/ipu": str(ipus)})
+
+
+def limit(cluster: Cluster, hard: dict[str, str]) -> None:
+    """Limit the resources of a namespace, and wait until the limit applies."""
+    metadata = {"name": "limit", "namespace": cluster.namespace}
+    cluster.apply({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "spec": {"hard": hard}})
+    until(lambda: cluster.get("resourcequota", "limit").get("status", {}).get("hard") == hard, SECONDS)
+
+
+def test_a_quota_of_memory_demands_resources_of_the_launcher(operator: Operator) -> None:
+    limit(operator.cluster, {"limits.memory": "4Gi"})
+    resources = {"limits": {"memory": "1Gi"}}
+    template = workers(container={"resources": resources})
+    denied = submit(operator, first_form(workers=template), "denied")
+    text = 'Pods are denied: pods "denied-launcher" is forbidden: failed quota: limit: must specify limits.memory'
+    until(lambda: text in denied.status.get("lastMessage", ""), SECONDS, lambda: str(denied.status))
+    job = submit(operator, first_form(workers=template, launcher={"command": ["train"], "resources": resources}))
+    job.wait("Running")
+    used = operator.cluster.get("resourcequota", "limit")["status"]["used"]
+    assert used == {"limits.memory": "2Gi"}
 
 
 def test_kubectl_prints_what_the_published_transcripts_show(operator: Operator) -> None:

@@ -227,6 +227,37 @@ def test_a_changed_template_replaces_the_pods(operator: Operator, strategy: str)
     assert len(partitions(operator)) == 2
 
 
+def test_a_changed_size_replaces_pods_and_partition(operator: Operator) -> None:
+    """Webhooks reject such a change. They may be switched off, or not apply to the namespace."""
+    job = submit(operator, first_form())
+    job.wait("Running")
+    before = {each["metadata"]["uid"] for each in job.pods().values()}
+    patch = '{"spec": {"modelReplicas": "8", "workers": {"replicas": 2}}}'
+    operator.cluster.kubectl("patch", "ipujob", "job", "--type=merge", "--patch", patch)
+    names = {"job-launcher", "job-worker-0", "job-worker-1"}
+    until(
+        lambda: {name for name, each in job.pods().items() if each["metadata"]["uid"] not in before} == names,
+        SECONDS,
+        lambda: operator.log[-3000:],
+    )
+    [record] = operator.proxy.records().values()
+    assert (record["size"], record["workers"]) == (8, 2)
+    assert partitions(operator) == {record_id(operator)}
+    for number in range(2):
+        container = job.pods()[f"job-worker-{number}"]["spec"]["containers"][0]
+        variables = {each["name"]: each.get("value") for each in container["env"]}
+        assert variables["POPDIST_NUM_TOTAL_REPLICAS"] == "8"
+        assert variables["IPUOF_VIPU_API_GCD_ID"] == str(number)
+        assert variables["IPUOF_VIPU_API_PARTITION_ID"] == record_id(operator)
+    assert job.wait("Running")["restartCount"] == 0
+
+
+def record_id(operator: Operator) -> str:
+    """Return the id of the only partition of the tracker."""
+    [id] = operator.proxy.records()
+    return id
+
+
 def images(job: RunningJob) -> list[str]:
     """Return the images of the pods."""
     return [each["spec"]["containers"][0]["image"] for each in job.pods().values()]
@@ -263,6 +294,24 @@ def test_a_foreign_object_is_left_alone(operator: Operator) -> None:
     until(lambda: "job-config exists and belongs to no IPUJob" in job.status.get("lastMessage", ""), SECONDS)
     assert cluster.get("configmap", "job-config")["data"] == {"mine": "1"}
     cluster.kubectl("delete", "configmap", "job-config")
+    job.wait("Running")
+
+
+def test_a_pod_of_another_operator_is_left_alone(operator: Operator) -> None:
+    operator.kill()
+    job = submit(operator, first_form())
+    uid, namespace = job.thing["metadata"]["uid"], operator.cluster.namespace
+    owner = {"apiVersion": "graphcore.ai/v1alpha1", "kind": "IPUJob", "name": "job", "uid": uid}
+    metadata = {"name": "job-launcher", "namespace": namespace, "ownerReferences": [owner]}
+    spec = {"containers": [{"name": "main", "image": "main"}]}
+    operator.cluster.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
+    before = operator.cluster.get("pod", "job-launcher")["metadata"]["uid"]
+    operator.start()
+    text = f"Pod {namespace}/job-launcher of the job was not created by this operator. Delete it."
+    until(lambda: job.status.get("lastMessage") == text, SECONDS, lambda: operator.log[-3000:])
+    assert operator.cluster.get("pod", "job-launcher")["metadata"]["uid"] == before
+    assert "NameInUse" in {reason for reason, _ in job.events()}
+    operator.cluster.kubectl("delete", "pod", "job-launcher")
     job.wait("Running")
 
 

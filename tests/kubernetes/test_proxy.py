@@ -292,6 +292,12 @@ def test_a_launcher_resets_the_partition_of_its_job(proxy: Proxy) -> None:
     assert call("PUT", "job-worker-0")[0] == 403
     assert call("PUT", "stranger")[0] == 403
     assert proxy.call("PUT", "/v1/self/partition", token=token(cluster, "job-launcher"))[0] == 403
+    assert [call("DELETE", "job-worker-0")[0], call("DELETE", "stranger")[0]] == [403, 403]
+    assert partitions(proxy.vipu) == {found["id"]}
+    assert call("DELETE", "job-launcher") == (204, None)
+    assert (partitions(proxy.vipu), proxy.records()) == (set(), {})
+    status, answer = call("DELETE", "job-launcher")
+    assert (status, answer["reason"]) == (404, "NotFound")
 
 
 def test_a_pod_cannot_use_the_partition_of_another_namespace(proxy: Proxy) -> None:
@@ -315,7 +321,10 @@ def test_a_pod_cannot_use_the_partition_of_another_namespace(proxy: Proxy) -> No
         return proxy.call(method, "/v1/self/partition", token=bound)[0]
 
     try:
-        assert [call("PUT", "thief"), call("GET", "thief"), call("GET", "odd")] == [404, 404, 403]
+        methods = ("PUT", "GET", "DELETE")
+        assert [call(each, "thief") for each in methods] == [404, 404, 404]
+        assert [call(each, "odd") for each in methods] == [403, 403, 403]
+        assert len(partitions(proxy.vipu)) == 1
     finally:
         for each in pods:
             name = each["metadata"]["name"]

@@ -163,6 +163,25 @@ def test_two_releases_exclude_each_other_by_name_only(release: Release, control_
         other.run("uninstall", "other")
 
 
+def test_users_with_the_roles_of_kubernetes_may_use_jobs(release: Release, control_plane: Cluster) -> None:
+    release.install(*NO_WEBHOOK_CALLS, "--set", "userRoles.enabled=true")
+    cluster = release.cluster
+    for role in ("edit", "view"):
+        cluster.kubectl("create", "rolebinding", role, f"--clusterrole={role}", f"--user={role}-user")
+
+    def can(found: Cluster, user: str, *action: str) -> bool:
+        return found.run("auth", "can-i", *action, f"--as={user}").stdout.strip() == "yes"
+
+    # The controller manager adds the rules to the roles.
+    until(lambda: can(cluster, "edit-user", "create", "ipujobs") and can(cluster, "view-user", "list", "ipujobs"))
+    assert can(cluster, "edit-user", "patch", "ipujobs", "--subresource=scale")
+    assert not can(cluster, "edit-user", "patch", "ipujobs", "--subresource=status")
+    assert not can(cluster, "view-user", "create", "ipujobs")
+    assert not can(control_plane, "edit-user", "create", "ipujobs")  # in another namespace
+    release.helm("uninstall", "gc")
+    until(lambda: not can(cluster, "edit-user", "create", "ipujobs"))
+
+
 @pytest.mark.parametrize(
     "settings",
     [

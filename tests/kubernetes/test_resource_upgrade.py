@@ -60,6 +60,10 @@ def test_jobs_live_on_when_the_custom_resource_is_upgraded(operator: Operator) -
     job.end("job-launcher", 0)
     job.wait("Succeeded")
     job.delete()
+    # Kubernetes follows the changed custom resource after half a minute or more, and then deletes the objects.
+    kinds, selector = "configmaps,roles,rolebindings,serviceaccounts", "--selector=graphcore.ai/ipujob=job"
+    left = ("get", kinds, selector, "--output=name")
+    until(lambda: cluster.kubectl(*left) == "", 180)
     # The operator and new jobs use the new fields, without a restart.
     again = submit(operator, first_form())
     again.wait("Running")

@@ -8,11 +8,13 @@ import ssl
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 
+from openipu.kubernetes.domain import pod_injection
+from openipu.kubernetes.domain.pods import PodOptions
 from tests.integration.vipu_servers import InProcess, listed
 from tests.kubernetes.charts import FULLNAME, MANAGER, PROXY
 from tests.kubernetes.cluster import Cluster
@@ -26,6 +28,7 @@ from tests.kubernetes.releases import (
     account_token,
     uninstalled,
 )
+from tests.kubernetes.webhooks import plain_pod
 from tests.ports import free_port
 from tests.unit.kubernetes.domain.ipujobs import first_form, workers
 from tests.waiting import until
@@ -35,8 +38,9 @@ ACCOUNT = "ipu-operator"  # of the operator; that of the proxy has its default n
 
 @pytest.fixture(scope="module", autouse=True)
 def node(control_plane: Cluster) -> Iterator[None]:
-    """Start a node on which the checks of the chart end."""
-    node = CompletingNode(control_plane.kubeconfig, name="hollow-rights")
+    """Start a node on which the checks of the chart end, and plain pods wait for their IPUs."""
+    waiting = {pod_injection.INIT_CONTAINER}
+    node = CompletingNode(control_plane.kubeconfig, name="hollow-rights", init_containers=waiting)
     node.start()
     yield
     node.stop()
@@ -63,7 +67,8 @@ class Installation:
         (folder / "operator.token").write_text(token(cluster, ACCOUNT))
         ports = ("--health-port", str(self.operator.port), "--metrics-port", str(self.metrics_port))
         ports = (*ports, "--webhook-port", str(free_port()), "--proxy", self.proxy.url)
-        self.operator.options = (*self.arguments(MANAGER), "--kubeconfig", str(kubeconfig), *ports)
+        everywhere = ("--watch-namespaces", "")  # the default, unless the chart has another one
+        self.operator.options = (*everywhere, *self.arguments(MANAGER), "--kubeconfig", str(kubeconfig), *ports)
         self.operator.start()
 
     def arguments(self, component: str) -> list[str]:
@@ -148,7 +153,8 @@ def test_a_job_lives_with_the_rights_of_the_chart(installation: Installation) ->
     job.wait("Running")
     job.end("job-launcher", 0)
     job.wait("Succeeded")
-    assert {"IPUJobRunning", "IPUJobSucceeded", "PodsCreated"} <= {reason for reason, _ in job.events()}
+    expected = {"IPUJobRunning", "IPUJobSucceeded", "PodsCreated"}
+    until(lambda: expected <= {reason for reason, _ in job.events()}, SECONDS)  # written after the status
     job.delete()
     assert installation.partitions() == set()
     installation.check_logs()
@@ -163,6 +169,46 @@ def test_a_job_is_scaled_with_the_rights_of_the_chart(installation: Installation
     assert len(installation.partitions()) == 2
     bearer = token(installation.release.cluster, "job-launcher", pod=job.pods()["job-launcher"])
     assert installation.proxy.call("GET", "/v1/self/partition", token=bearer)[0] == 200
+    installation.check_logs()
+
+
+@pytest.mark.parametrize("installation", [False, True], indirect=True, ids=["all namespaces", "one namespace"])
+def test_ssh_and_lost_objects_need_no_other_rights(installation: Installation) -> None:
+    cluster = installation.release.cluster
+    policy = {"type": "OnFailure", "backOffLimit": 2}
+    launcher = {"command": ["mpirun", "train"], "remoteShell": "SSH"}
+    job = installation.submit(restartPolicy=policy, launcher=launcher, workers=workers(replicas=2))
+    job.wait("Running")
+    selector = "graphcore.ai/ipujob=job"
+    [keys] = cluster.get("secrets", selector=selector)["items"]
+    # The next attempt writes them again.
+    for kind in ("configmaps", "roles", "secrets"):
+        cluster.kubectl("delete", kind, "--selector", selector)
+    job.end("job-launcher", 1)
+    until(lambda: job.status["restartCount"] == 1, SECONDS, lambda: installation.operator.log[-3000:])
+    job.wait("Running")
+    for kind in ("configmaps", "roles"):
+        assert len(cluster.get(kind, selector=selector)["items"]) == 1, kind
+    [new] = cluster.get("secrets", selector=selector)["items"]
+    assert new["metadata"]["uid"] != keys["metadata"]["uid"]
+    job.delete()
+    installation.check_logs()
+
+
+@pytest.mark.parametrize("installation", [False], indirect=True)
+def test_plain_pods_need_no_other_rights(installation: Installation) -> None:
+    cluster = installation.release.cluster
+    users = replace(cluster, namespace=f"{cluster.namespace}-users")  # pods of the release's namespace stay untouched
+    users.create_namespace()
+    options = PodOptions("launcher:1", installation.proxy.url)
+    plain = plain_pod(users, "plain", "2")
+    plain["spec"]["nodeSelector"] = {"ipunode": "node1"}  # there may be nodes of other tests
+    users.create(pod_injection.inject(plain, options))
+    until(lambda: len(installation.partitions()) == 1, SECONDS, lambda: installation.operator.log[-3000:])
+    fields = "involvedObject.name=plain,source=ipu-operator"
+    until(lambda: "IPUsReserved" in {each["reason"] for each in users.get("events", fields=fields)["items"]}, SECONDS)
+    users.kubectl("delete", "pod", "plain")
+    until(lambda: installation.partitions() == set(), SECONDS, lambda: installation.operator.log[-3000:])
     installation.check_logs()
 
 

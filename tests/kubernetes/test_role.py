@@ -4,10 +4,7 @@
 from __future__ import annotations
 
 import base64
-import http.server
 import itertools
-import json
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +15,7 @@ import yaml
 from tests.kubernetes.cluster import CRD, ROOT, Cluster
 from tests.kubernetes.releases import NO_WEBHOOK_CALLS, CompletingNode, uninstalled
 from tests.kubernetes.roles import ACCESS_KEY, Role
+from tests.kubernetes.servers import Answering
 from tests.ports import free_port
 
 pytestmark = pytest.mark.timeout(1800)  # each test runs Ansible several times
@@ -133,6 +131,19 @@ def test_a_life_of_the_operator(role: Role) -> None:
     assert role.namespace not in cluster.kubectl("get", "namespaces")
     assert "ipunode" not in role.labels(NODES[0])
     assert role.apply(ipu_operator_state="absent") == 0
+
+
+def test_changed_ports_upgrade_the_release(role: Role) -> None:
+    assert role.apply() > 0
+    values = {**role.variables["ipu_operator_values"], "vipuProxy": {"proxyPort": 8081, "service": {"port": 81}}}
+    checked = role.run("--check", "--diff", ipu_operator_values=values)
+    assert (checked.failed, checked.changed) == (False, 1), checked.text[-6000:]
+    # kubectl merges the old port with the new one, which has the same name.
+    assert "kubectl cannot show all changes: " in checked.text
+    assert role.apply(ipu_operator_values=values) == 1
+    [container] = role.release.get("deployment", "gc-ipu-operator-vipu-proxy")["spec"]["template"]["spec"]["containers"]
+    assert [each["containerPort"] for each in container["ports"]] == [8081]
+    assert role.apply(ipu_operator_values=values) == 0
 
 
 def test_labels_follow_the_list_and_those_of_others_stay(role: Role) -> None:
@@ -360,34 +371,6 @@ def test_an_unreachable_api_server(idle: Role) -> None:
     text = idle.rejection(ipu_operator_kubeconfig=file)
     assert f"Cannot reach the Kubernetes API server of kubeconfig '{file}': " in text
     assert "The connection to the server 127.0.0.1:" in text
-
-
-class Answering:
-    """Context manager of a server that answers each request with the same JSON, such as the version of Kubernetes."""
-
-    def __init__(self, answer: dict[str, str]) -> None:
-        body = json.dumps(answer).encode()
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                self.send_response(200)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.port = self._server.server_port
-        self._thread = threading.Thread(target=self._server.serve_forever)
-
-    def __enter__(self) -> Answering:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
 
 
 def test_an_old_api_server(idle: Role) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,13 +12,14 @@ from pathlib import Path
 import pytest
 
 from openipu.process import log
+from openipu.shared.vipu.contract import admin
 from openipu.vipu.api.endpoints import ListenAddress
-from tests.integration.vipu_servers import InProcess, InstantLife, pod
+from tests.integration.vipu_servers import InProcess, Machines, pod
 from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.releases import Release
 from tests.pods import jobs, registry
 from tests.waiting import until
-from tools.kubernetes import programs
+from tools.kubernetes import isolation, programs
 from tools.kubernetes.control_plane import ControlPlane
 from tools.kubernetes.images import WORKER, ensure_images
 from tools.kubernetes.node import Node
@@ -29,6 +31,7 @@ VIPU_PORT = 8090
 NAMESPACE = "ipu"  # of the release
 WAIT = ("--wait", "--timeout", "300s")  # options of Helm, for a busy machine
 TEST_SECONDS = 900  # with the start of the node
+UP_SECONDS = 60.0  # until all agents have responded
 
 _numbers = itertools.count()
 
@@ -54,6 +57,8 @@ def quiet() -> None:
 @pytest.fixture(scope="session")
 def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """Start a new control plane and its node. A registry has the image of the published examples."""
+    if isolation.GROUP_VARIABLE not in os.environ:
+        pytest.skip("real pods need root and the namespaces of a node: run 'make test-pods' as root")
     folder = programs.ensure_programs(print)
     images = ensure_images(folder, print)
     plane = ControlPlane(STATE.with_name("pods"), address=NODE_ADDRESS)
@@ -70,12 +75,20 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="session")
 def vipu(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcess]:
-    """Start a V-IPU controller with 32 IPUs that pods reach."""
+    """Start a V-IPU controller that pods reach, and the agents of a twin with 32 IPUs."""
+    machines = Machines(MACHINES)
     database = tmp_path_factory.mktemp("vipu") / "vipu.db"
-    server = InProcess(database, InstantLife, user=ListenAddress(NODE_ADDRESS, VIPU_PORT))
-    pod(server, MACHINES)
+    server = InProcess(database, user=ListenAddress(NODE_ADDRESS, VIPU_PORT))
+    pod(server, machines)
+    until(lambda: agent_states(server) == {admin.AGENT_STATE_UP}, UP_SECONDS)
     yield server
     server.stop()
+    machines.stop()
+
+
+def agent_states(server: InProcess) -> set[int]:
+    """Return the states of all agents of a V-IPU controller."""
+    return {each.state for each in server.admin.ListAgents(admin.ListAgentsRequest()).agents}
 
 
 @pytest.fixture(scope="session")

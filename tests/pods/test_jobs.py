@@ -9,6 +9,8 @@ from tests.integration.vipu_servers import InProcess
 from tests.kubernetes.cluster import EXAMPLES, Cluster
 from tests.pods.jobs import PROGRAM, SECONDS, delete, job, mpirun, partitions, wait
 from tests.pods.terminal import terminal
+from tests.waiting import until
+from tools.kubernetes.images import WORKER
 from tools.kubernetes.site import NODE
 
 
@@ -32,6 +34,17 @@ def test_a_job_starts_again_after_an_exit_code(cluster: Cluster) -> None:
     found = wait(cluster, "job", "Failed")
     assert found["status"]["restartCount"] == 1
     assert "ended with exit code 3" in found["status"]["lastMessage"]
+
+
+def test_logs_of_a_worker_with_two_containers_are_those_of_the_first_one(cluster: Cluster) -> None:
+    main = {"name": "main", "image": WORKER, "imagePullPolicy": "Never"}
+    other = {**main, "name": "exporter", "command": ["sh", "-c", "echo exporter; sleep 600"]}
+    template = {"template": {"spec": {"containers": [main, other]}}}
+    cluster.create(job(mpirun("echo main >/proc/1/fd/1; sleep 600"), workers=template))
+    wait(cluster, "job", "Running")
+    until(lambda: cluster.run("logs", "job-worker-0").stdout == "main\nmain\n", SECONDS)
+    assert cluster.kubectl("logs", "job-worker-0", "--container=exporter") == "exporter\n"
+    assert cluster.kubectl("exec", "job-worker-0", "--", "printenv", "IPUOF_VIPU_API_GCD_ID") == "0\n"
 
 
 def test_a_session_has_a_terminal_and_runs_commands_on_the_workers(cluster: Cluster) -> None:

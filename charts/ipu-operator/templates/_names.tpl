@@ -41,18 +41,23 @@ app.kubernetes.io/component: {{ index . 1 }}
 {{- default .Chart.AppVersion .Values.controller.image.tag -}}
 {{- end -}}
 
+{{/* Images of the programs. The published default of their repositories is empty. */}}
+{{- define "ipu-operator.managerRepository" -}}
+{{- default "localhost/openipu/ipu-operator" .Values.controller.image.repository -}}
+{{- end -}}
+
 {{- define "ipu-operator.managerImage" -}}
-{{- printf "%s:%s" .Values.controller.image.repository (include "ipu-operator.tag" .) -}}
+{{- printf "%s:%s" (include "ipu-operator.managerRepository" .) (include "ipu-operator.tag" .) -}}
 {{- end -}}
 
 {{- define "ipu-operator.proxyImage" -}}
-{{- printf "%s:%s" .Values.vipuProxy.image.repository (default .Chart.AppVersion .Values.vipuProxy.image.tag) -}}
+{{- printf "%s:%s" (default "localhost/openipu/gc-proxy" .Values.vipuProxy.image.repository) (default .Chart.AppVersion .Values.vipuProxy.image.tag) -}}
 {{- end -}}
 
 {{/* Image of the job that waits for the webhooks, and of the test. */}}
 {{- define "ipu-operator.checkImage" -}}
 {{- $image := .Values.admissionWebhooks.image -}}
-{{- printf "%s:%s" (default .Values.controller.image.repository $image.repository) (default (include "ipu-operator.tag" .) $image.tag) -}}
+{{- printf "%s:%s" (default (include "ipu-operator.managerRepository" .) $image.repository) (default (include "ipu-operator.tag" .) $image.tag) -}}
 {{- end -}}
 
 {{/* Image of the init container of launchers. */}}

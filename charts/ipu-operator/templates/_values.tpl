@@ -30,7 +30,7 @@
 
 {{/* Names of all values on the first level. Others are parts of a list of V-IPU controllers, or mistakes. */}}
 {{- define "ipu-operator.known" -}}
-admissionWebhooks affinity controller controllers extendedScheduler fullNameOverride fullnameOverride global ipuVisibility nameOverride networkPolicy nodeSelector podAnnotations podSecurityPolicyContext prometheusRule proxyPort resources securityContext service serviceMonitor tolerations vipuCLusterName vipuClusterName vipuControllers vipuProxy vipuServerAddr vipuServerPort worker
+admissionWebhooks affinity controller controllers extendedScheduler fullNameOverride fullnameOverride global ipuVisibility nameOverride networkPolicy nodeSelector podAnnotations podSecurityPolicyContext prometheusRule proxyPort resources securityContext service serviceMonitor tolerations userRoles vipuCLusterName vipuClusterName vipuControllers vipuProxy vipuServerAddr vipuServerPort worker
 {{- end -}}
 
 {{- define "ipu-operator.knownGlobals" -}}

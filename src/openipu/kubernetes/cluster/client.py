@@ -19,6 +19,7 @@ from typing import Any
 from urllib.parse import quote
 
 import aiohttp
+import yaml
 from kubernetes_asyncio.client import ApiClient, Configuration
 from kubernetes_asyncio.config import ConfigException, load_incluster_config, load_kube_config
 
@@ -126,6 +127,11 @@ async def open_client(kubeconfig: str = "", observed: Callable[[str, int], None]
             await load_kube_config(config_file=kubeconfig or None, client_configuration=configuration)
     except (ConfigException, OSError) as error:
         raise ApiError(f"Cannot find the API server: {error} Run inside a cluster, or set --kubeconfig.") from None
+    except (yaml.YAMLError, ValueError, TypeError, AttributeError, RecursionError):  # the library does not validate
+        name = repr(kubeconfig) if kubeconfig else "of kubectl"
+        raise ApiError(
+            f"Cannot find the API server: the configuration {name} is not valid. Check that the file is YAML in UTF-8."
+        ) from None
     return Client(configuration, observed)
 
 

@@ -57,6 +57,9 @@ class Shape:
     workers: int
     replicas: int  # of the model, in all workers together
 
+    def __str__(self) -> str:
+        return f"{self.ipus}-{self.workers}-{self.replicas}"
+
     @property
     def ipus_per_replica(self) -> int:
         """Number of IPUs of each replica of the model."""
@@ -109,6 +112,7 @@ class Job:
     template_hash: str
     command: tuple[str, ...]  # of the launcher; empty: it has none
     launcher_env: tuple[Mapping[str, Any], ...]
+    launcher_resources: Mapping[str, Any]
     remote_shell: RemoteShell
     ttl: int | None  # seconds of an interactive session, None for other jobs
     restarts: Restarts
@@ -147,6 +151,7 @@ def read(ipujob: Mapping[str, Any]) -> Job:
         template_hash=_hash(spec["workers"]["template"]),
         command=tuple(launcher.get("command") or ()),
         launcher_env=tuple(launcher.get("env") or ()),
+        launcher_resources=launcher.get("resources") or {},
         remote_shell=RemoteShell(launcher.get("remoteShell", "KubeExec")),
         ttl=None if interactive is None else interactive.get("ttl", 3600),
         restarts=Restarts(

@@ -22,3 +22,9 @@ def conflict(thing: Mapping[str, Any]) -> str:
     if job is not None:
         return f"{text}an earlier IPUJob {job[0]}. It will be deleted soon."
     return f"{text}no IPUJob. Delete it, or choose another name for the job."
+
+
+def not_created(pod: Mapping[str, Any]) -> str:
+    """Return why a pod of a job that another operator has created is in the way, a sentence."""
+    metadata = pod["metadata"]
+    return f"Pod {metadata['namespace']}/{metadata['name']} of the job was not created by this operator. Delete it."

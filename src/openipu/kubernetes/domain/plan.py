@@ -35,17 +35,23 @@ class Plan:
 def make(job: Job, found: Sequence[Pod], attempt: int) -> Plan:
     """Return the plan for a job. ``found``: all its pods. ``attempt``: number of restarts."""
     members: dict[int, list[Pod]] = {number: [] for number in range(job.instances)}
-    outdated, replaced = [], set()
+    outdated, replaced, resized = [], set(), set()
     for each in found:
         labels = each["metadata"].get("labels") or {}
         number = int(labels.get(reserved.INSTANCE_LABEL, -1))
         if number in members and labels.get(reserved.ATTEMPT_LABEL) == str(attempt):
             members[number].append(each)
-            if labels.get(reserved.TEMPLATE_LABEL) != job.template_hash:
+            shape = labels.get(reserved.SHAPE_LABEL, str(job.shape))  # an earlier release wrote none
+            if not _is_kept(each):
+                continue
+            if shape != str(job.shape):
+                resized.add(number)
+            elif labels.get(reserved.TEMPLATE_LABEL) != job.template_hash:
                 replaced.add(number)
         else:
             outdated.append(each)
-    for number in _replaced_now(job, members, replaced):
+    # Workers are numbered across instances, so new ones may have the names of former ones of another instance.
+    for number in resized | _replaced_now(job, members, replaced):
         outdated += members[number]
         members[number] = []
     return Plan([_instance(job, number, each) for number, each in members.items()], [*filter(_is_kept, outdated)])

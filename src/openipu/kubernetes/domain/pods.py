@@ -86,6 +86,7 @@ def worker(
         reserved.WORKER_LABEL: str(number),
         reserved.ATTEMPT_LABEL: str(attempt),
         reserved.TEMPLATE_LABEL: job.template_hash,
+        reserved.SHAPE_LABEL: str(job.shape),
         **({reserved.SSH_PORT_LABEL: str(ssh_port)} if job.uses_ssh else {}),
     }
     return _pod(job, names.worker(job.name[1], number), labels, template.get("metadata") or {}, pod)
@@ -105,6 +106,7 @@ def launcher(job: Job, instance: int, partition: Partition, attempt: int, option
     if user:
         container["securityContext"] = user
     container["command"] = list(job.command) if job.ttl is None else ["sleep", str(job.ttl)]
+    _set_resources(container, job)
     spec["containers"] = [container]
     pod = _basic_pod(template.get("metadata") or {}, spec, partition, options)
     pod["restartPolicy"] = "Never"
@@ -130,6 +132,7 @@ def launcher(job: Job, instance: int, partition: Partition, attempt: int, option
         reserved.INSTANCE_LABEL: str(instance),
         reserved.ATTEMPT_LABEL: str(attempt),
         reserved.TEMPLATE_LABEL: job.template_hash,
+        reserved.SHAPE_LABEL: str(job.shape),
     }
     return _pod(job, names.launcher(job.name[1], instance), labels, template.get("metadata") or {}, pod)
 
@@ -165,7 +168,7 @@ def _pod(
 
 
 def _init_container(job: Job, instance: int, partition: Partition, options: PodOptions) -> dict[str, Any]:
-    return {
+    container = {
         "name": reserved.INIT_CONTAINER,
         "image": options.launcher_image,
         "imagePullPolicy": options.launcher_pull_policy,
@@ -183,6 +186,14 @@ def _init_container(job: Job, instance: int, partition: Partition, options: PodO
             {"name": reserved.TOKEN_VOLUME, "mountPath": reserved.TOKEN_PATH, "readOnly": True},
         ],
     }
+    _set_resources(container, job)
+    return container
+
+
+def _set_resources(container: dict[str, Any], job: Job) -> None:
+    """Set the resources of a launcher. Quotas demand them of all containers, and count the init container only once."""
+    if job.launcher_resources:
+        container["resources"] = copy.deepcopy(dict(job.launcher_resources))
 
 
 def _mpi_environment(job: Job) -> dict[str, str]:

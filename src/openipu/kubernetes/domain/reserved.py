@@ -11,6 +11,7 @@ INSTANCE_LABEL = f"{PREFIX}instance"
 WORKER_LABEL = f"{PREFIX}worker"
 ATTEMPT_LABEL = f"{PREFIX}attempt"  # number of restarts before the pod was created
 TEMPLATE_LABEL = f"{PREFIX}template"  # hash of the pod template
+SHAPE_LABEL = f"{PREFIX}shape"  # size of the instance: IPUs, workers and replicas
 SSH_PORT_LABEL = f"{PREFIX}ssh-port"
 WORKER_ROLE, LAUNCHER_ROLE = "worker", "launcher"
 

@@ -128,6 +128,15 @@ def is_held_up(status: Mapping[str, Any]) -> bool:
     return _pending_reason(status) in (UNSCHEDULABLE, DENIED)
 
 
+def waits(job: Mapping[str, Any]) -> bool:
+    """Return whether a job waits for IPUs that it can receive."""
+    spec, found = job["spec"], job.get("status") or {}
+    if job["metadata"].get("deletionTimestamp") or spec.get("suspend") or spec.get("jobInstances") == 0:
+        return False
+    is_pending = state(found) is State.PENDING and not is_held_up(found)
+    return is_pending and not found.get("iPUPartitionCreated")
+
+
 def back_off(restarts: int) -> float:
     """Return the seconds between the end of a job and its n-th restart: 10, 20, 40 … up to 300."""
     return float(min(_FIRST_BACK_OFF * 2 ** min(restarts - 1, 16), _LAST_BACK_OFF))

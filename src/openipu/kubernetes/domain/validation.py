@@ -16,7 +16,8 @@ from openipu.shared.vipu.object_rules import is_power_of_two
 
 _MPI_PROGRAM = re.compile(r"\b(mpirun|mpiexec|orterun)\b")
 _INTERFACE_LISTS = ("include", "exclude")
-_FIXED = "Delete the job and create it again."
+_FIXED_FIELDS = (*FIRST_FORM, *SECOND_FORM, "interactive", "launcher")
+_REMEDY = "Delete the job and create it again."
 
 
 def problems(ipujob: Mapping[str, Any]) -> list[str]:
@@ -32,11 +33,11 @@ def changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     before, after = old["spec"], new["spec"]
     if before.get("suspend"):
         return []  # it has neither pods nor IPUs
-    fixed = [*FIRST_FORM, *SECOND_FORM, "interactive", "launcher"]
+    changed = [field for field in _FIXED_FIELDS if before.get(field) != after.get(field)]
+    if before["workers"].get("replicas", 1) != after["workers"].get("replicas", 1):
+        changed.append("workers.replicas")
     return [
-        f"spec.{field} cannot be changed while the job exists, unless it is suspended. {_FIXED}"
-        for field in fixed
-        if before.get(field) != after.get(field)
+        f"spec.{field} cannot be changed while the job exists, unless it is suspended. {_REMEDY}" for field in changed
     ]
 
 
@@ -104,7 +105,10 @@ def _sizes(shape: Shape, *, second: bool) -> Iterator[str]:
 
 
 def _roles(spec: Mapping[str, Any]) -> Iterator[str]:
-    command = (spec.get("launcher") or {}).get("command")
+    launcher = spec.get("launcher") or {}
+    command = launcher.get("command")
+    if any(reserved.IPU_RESOURCE in (amounts or {}) for amounts in (launcher.get("resources") or {}).values()):
+        yield f"spec.launcher.resources has {reserved.IPU_RESOURCE}, but only workers use IPUs. Remove it."
     if command and spec.get("interactive") is not None:
         yield "spec.interactive and spec.launcher.command exclude each other. An interactive job runs no command."
     elif not command and spec.get("interactive") is None and not job.is_second_form(spec):

@@ -18,6 +18,7 @@ import structlog
 from openipu.kubernetes import options
 from openipu.kubernetes.domain import pod_injection
 from openipu.process import log
+from openipu.process.arguments import Command
 from openipu.process.failures import ProgramError, program_error
 from openipu.shared.atomic_files import write_private
 
@@ -28,7 +29,7 @@ _TIMEOUT = aiohttp.ClientTimeout(total=240, sock_connect=5)  # a reset waits unt
 _FINAL = frozenset({"PartitionFailed", "Forbidden"})  # reasons of the proxy that no later call changes
 
 
-class Program(click.Command):
+class Program(Command):
     """Command for launchers. With ``pod`` as the first argument, it is the command for plain pods."""
 
     def make_context(
@@ -44,7 +45,7 @@ class Program(click.Command):
         return super().invoke(ctx) if ctx.command is self else ctx.command.invoke(ctx)
 
 
-@click.command(context_settings={"show_default": True, "auto_envvar_prefix": pod_injection.VARIABLES})
+@click.command(cls=Command, context_settings={"show_default": True, "auto_envvar_prefix": pod_injection.VARIABLES})
 @click.option("--ipus", required=True, type=click.IntRange(min=1), help="Number of IPUs, for the log.")
 @click.option("--proxy", required=True, help="URL of the V-IPU proxy.")
 @click.option(

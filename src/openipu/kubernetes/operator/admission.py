@@ -20,7 +20,7 @@ import structlog
 from openipu.kubernetes.cluster.keyed_locks import KeyedLocks
 from openipu.kubernetes.cluster.work_queue import WorkQueue
 from openipu.kubernetes.domain.environment import Partition
-from openipu.kubernetes.domain.job import Job
+from openipu.kubernetes.domain.job import Job, Shape
 from openipu.kubernetes.domain.job_queue import JobQueue, is_reportable
 from openipu.kubernetes.domain.names import Name
 from openipu.kubernetes.domain.status import DENIED, UNSCHEDULABLE
@@ -33,10 +33,15 @@ _RETRY_SECONDS = 5.0  # others may release IPUs at the V-IPU controller
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """A reserved partition, and when it was reserved by the monotonic clock."""
+    """A reserved partition, its size, and when it was reserved by the monotonic clock."""
 
     partition: Partition
+    shape: Shape
     since: float
+
+    def is_outdated(self, job: Job) -> bool:
+        """Return whether the job now has another size or another number of workers."""
+        return (self.shape.ipus, self.shape.workers) != (job.shape.ipus, job.shape.workers)
 
 
 class Obstacle(NamedTuple):
@@ -295,7 +300,7 @@ class Admission:
     async def _reserve(self, job: Job, instance: int) -> Partition:
         """Reserve the partition of an instance, and note it. Raises ProxyError."""
         partition = await self._proxy.reserve(job, instance)
-        self._grants.setdefault(job.uid, {})[instance] = Grant(partition, time.monotonic())
+        self._grants.setdefault(job.uid, {})[instance] = Grant(partition, job.shape, time.monotonic())
         return partition
 
     def _report_wait(self, pending: _PendingReservation, reason: str) -> None:

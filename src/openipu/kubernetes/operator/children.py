@@ -30,7 +30,7 @@ from openipu.kubernetes.cluster.informer import Informer, Key, key
 from openipu.kubernetes.domain import manifests, names, plan, pods, reserved, ssh, ssh_ports, status
 from openipu.kubernetes.domain.environment import Partition
 from openipu.kubernetes.domain.job import Job
-from openipu.kubernetes.domain.ownership import conflict, owner
+from openipu.kubernetes.domain.ownership import conflict, not_created, owner
 from openipu.kubernetes.domain.pods import PodOptions
 from openipu.kubernetes.operator import ssh_keys
 
@@ -249,7 +249,10 @@ class Children:
                 return False
             _check_owner(found, job.uid)
             metadata, label = found["metadata"], reserved.ATTEMPT_LABEL
-            is_same = metadata["labels"].get(label) == pod["metadata"]["labels"][label]
+            attempt = (metadata.get("labels") or {}).get(label)
+            if attempt is None:
+                raise NameInUseError(not_created(found)) from None
+            is_same = attempt == pod["metadata"]["labels"][label]
             if not is_same or metadata.get("deletionTimestamp"):
                 return False
         cached = self._cache.get((job.name[0], metadata["name"]))

@@ -4,26 +4,31 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field
 
 from openipu.kubernetes.cluster.client import Object
+from openipu.kubernetes.domain import plan, progress
 from openipu.kubernetes.domain import status as statuses
 from openipu.kubernetes.domain.job import Job
-from openipu.kubernetes.domain.plan import Instance
+from openipu.kubernetes.domain.plan import Instance, Plan
 from openipu.kubernetes.domain.progress import Progress, Stage
 from openipu.kubernetes.domain.status import State, Status
 
 
 @dataclass(slots=True)
 class JobView:
-    """A job as the last step has left it. ``status``: the new one, written at the end."""
+    """A job as the last step has left it. ``status``: the new one, written at the end.
+
+    ``leaving``: instances with pods that do not count any more, for example because they end.
+    """
 
     thing: Object
     job: Job
     status: Status
     pods: list[Object]
     instances: Sequence[Instance] = ()
+    leaving: Set[int] = frozenset()
     events: list[tuple[str, str, bool]] = field(default_factory=list)
 
     @property
@@ -38,6 +43,28 @@ class JobView:
         self.status = statuses.entered(self.status, state, self.job.name, time.time(), cause, reason)
         last = self.status["conditions"][-1]
         self.add_event(last["reason"], last["message"], warning=state in (State.FAILED, State.RESTARTING))
+
+    def compare(self) -> Plan:
+        """Return the plan for the pods, and note the state of the instances."""
+        found = plan.make(self.job, self.pods, self.restarts)
+        counted = {each["metadata"]["uid"] for instance in found.instances for each in instance.pods}
+        self.instances = found.instances
+        self.leaving = {plan.instance_of(each) for each in self.pods if each["metadata"]["uid"] not in counted}
+        return found
+
+    def counted(self, is_reserved: Callable[[int], bool]) -> Status:
+        """Return the status with the present counts. ``is_reserved``: whether an instance has a partition."""
+        instances = 0 if self.job.suspended else self.job.instances
+        stages = [each.progress.stage for each in self.instances]
+        return {
+            **self.status,
+            "observedGeneration": self.job.generation,
+            "restartCount": self.restarts,
+            "iPUPartitionCreated": instances > 0 and all(map(is_reserved, range(instances))),
+            "workersStatus": progress.worker_counts(self.pods),
+            "desiredReplicas": instances,
+            "currentReplicas": sum(stage in (Stage.RUNNING, Stage.SUCCEEDED) for stage in stages),
+        }
 
     def add_event(self, reason: str, message: str, *, warning: bool = False) -> None:
         """Add an event, which is written after the status."""

@@ -29,6 +29,7 @@ from openipu.kubernetes.serving.servers import http, https, serve
 from openipu.kubernetes.webhooks import registration
 from openipu.kubernetes.webhooks.server import WebhookOptions, WebhookServer
 from openipu.process import log
+from openipu.process.arguments import Command
 from openipu.process.failures import program_error
 
 _log = structlog.get_logger("openipu.kubernetes.operator")
@@ -36,7 +37,7 @@ _log = structlog.get_logger("openipu.kubernetes.operator")
 _MAX_SCRAPES = 100  # connections to the metrics
 
 
-@click.command(context_settings={"show_default": True, "auto_envvar_prefix": "IPU_OPERATOR"})
+@click.command(cls=Command, context_settings={"show_default": True, "auto_envvar_prefix": "IPU_OPERATOR"})
 @click.version_option(package_name="openipu", prog_name="ipu-operator", message="%(prog)s %(version)s")
 @options.KUBECONFIG
 @click.option("--namespace", required=True, help="Namespace of the lease.")

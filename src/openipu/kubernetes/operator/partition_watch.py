@@ -15,18 +15,29 @@ from openipu.kubernetes.operator.proxy_client import PartitionState, ProxyClient
 
 _log = structlog.get_logger("openipu.kubernetes.operator.partition_watch")
 
+RELEASE_SECONDS = 60.0  # for the end of a launcher that has released its partition
+
 
 class PartitionWatch:
     """Last known states. ``changed`` is called with the UID of a job that has lost a partition, or found one."""
 
     def __init__(
-        self, proxy: ProxyClient, admission: Admission, changed: Callable[[str], None], seconds: float = 5.0
+        self,
+        proxy: ProxyClient,
+        admission: Admission,
+        changed: Callable[[str], None],
+        seconds: float = 5.0,
+        release_seconds: float = RELEASE_SECONDS,
     ) -> None:
+        """``seconds``: between two readings. ``release_seconds``: until a released partition counts as lost."""
         self._proxy = proxy
         self._admission = admission
         self._changed = changed
         self._seconds = seconds
+        self._release_seconds = release_seconds
         self._states: dict[str, dict[int, PartitionState]] = {}  # UID of a job -> instance -> state
+        # UID of a job -> instance -> when its partition was first not listed
+        self._gone: dict[str, dict[int, float]] = {}
         self._read_at: float | None = None  # when the last reading began
         self._started = time.monotonic()
 
@@ -47,8 +58,10 @@ class PartitionWatch:
         """Drop the partitions of a job, or of one instance, because they were released."""
         if instance is None:
             self._states.pop(uid, None)
+            self._gone.pop(uid, None)
         else:
             self._states.get(uid, {}).pop(instance, None)
+            self._gone.get(uid, {}).pop(instance, None)
 
     def is_lost(self, uid: str, instance: int) -> bool:
         """Return whether the partition of an instance with pods can no longer be used."""
@@ -61,6 +74,13 @@ class PartitionWatch:
         if found is None:
             return True
         return found.is_lost and (grant is None or grant.partition.id == found.id)
+
+    def is_released(self, uid: str, instance: int) -> bool:
+        """Return whether a lost partition was released a short time ago, so that its launcher may end with success."""
+        if self._state(uid, instance) is not None:
+            return False
+        now = time.monotonic()
+        return now - self._gone.setdefault(uid, {}).setdefault(instance, now) < self._release_seconds
 
     async def run(self) -> None:
         """Read until cancelled."""
@@ -76,13 +96,17 @@ class PartitionWatch:
         except ProxyError as error:
             _log.warning("states of partitions not read", error=str(error))
             return
-        before = self._states
+        before, last = self._states, self._read_at
         self._states, self._read_at = {}, now
         for each in found:
             self._states.setdefault(each.uid, {})[each.instance] = each
-        for uid, instances in before.items():
-            if instances.keys() - self._states.get(uid, {}).keys():
-                self._changed(uid)
+        earlier, self._gone = self._gone, {}
+        for uid in before.keys() | earlier.keys():
+            listed, missing = before.get(uid, {}), earlier.get(uid, {})
+            for instance in (listed.keys() | missing.keys()) - self._states.get(uid, {}).keys():
+                since = self._gone.setdefault(uid, {})[instance] = missing.get(instance, now)
+                if instance in listed or (last is not None and last <= since + self._release_seconds < now):
+                    self._changed(uid)
         for each in found:
             # A former operator may have reserved a partition that was unknown when this one started.
             is_new = each.instance not in before.get(each.uid, {})

@@ -187,7 +187,7 @@ class PodController:
         """Return the name of a job that waits for IPUs and is older than a pod."""
         for each in self._jobs:
             metadata = each["metadata"]
-            if metadata["namespace"] == namespace and metadata["creationTimestamp"] < created and _waits(each):
+            if metadata["namespace"] == namespace and metadata["creationTimestamp"] < created and status.waits(each):
                 return str(metadata["name"])
         return None
 
@@ -231,11 +231,3 @@ class PodController:
         while True:
             pod, reason, text, warning = await self._notes.get()
             await self._events.record(pod, reason, text, warning=warning)
-
-
-def _waits(job: Mapping[str, Any]) -> bool:
-    """Return whether a job that can run waits for IPUs."""
-    state = job.get("status") or {}
-    is_active = not job["metadata"].get("deletionTimestamp") and not job["spec"].get("suspend")
-    is_pending = status.state(state) is status.State.PENDING and not status.is_held_up(state)
-    return is_active and is_pending and not state.get("iPUPartitionCreated")

@@ -85,6 +85,7 @@ class Reconciler:
         """Discard the state of a job that no longer exists."""
         self._jobs.discard(name)
         self._children.discard(name, uid)
+        self._partitions.drop(uid)
         self._denied = {key: until for key, until in self._denied.items() if key[0] != uid}
         await self._admission.discard(name, uid)
 
@@ -123,8 +124,7 @@ class Reconciler:
     async def _advance(self, view: JobView) -> float | None:
         """Advance the job: replace outdated pods, evaluate its result, create missing pods."""
         job = view.job
-        found = plan.make(job, view.pods, view.restarts)
-        view.instances = found.instances
+        found = view.compare()
         surplus_due = await self._release_surplus(view)
         ended = self._end(view, found.instances)
         if ended is not None:
@@ -160,8 +160,11 @@ class Reconciler:
         return None
 
     def _is_lost(self, view: JobView, instance: Instance) -> bool:
-        has_pods = bool(instance.pods) and instance.progress.stage in (Stage.STARTING, Stage.RUNNING)
-        return has_pods and self._partitions.is_lost(view.job.uid, instance.number)
+        uid, number, stage = view.job.uid, instance.number, instance.progress.stage
+        has_pods = bool(instance.pods) and stage in (Stage.STARTING, Stage.RUNNING)
+        is_lost = has_pods and self._partitions.is_lost(uid, number)
+        may_end = view.job.has_launcher and stage is Stage.RUNNING
+        return is_lost and not (may_end and self._partitions.is_released(uid, number))
 
     async def _create_missing(self, view: JobView, instance: Instance) -> float | None:
         """Create the missing pods of an instance if it has its partition."""
@@ -170,6 +173,10 @@ class Reconciler:
         if denied > 0:
             return await self._give_back(view, number, denied)
         grant = self._admission.grant(job.uid, number)
+        if grant is not None and (grant.is_outdated(job) or self._partitions.is_lost(job.uid, number)):
+            return await self._give_back(view, number, _RETRY_SECONDS)
+        if number in view.leaving:
+            return _RETRY_SECONDS  # they use the partition, and some have the names of new pods
         try:
             if grant is not None:
                 partition = grant.partition
@@ -254,7 +261,10 @@ class Reconciler:
         return await self._give_back(view, instance, _DENIED_SECONDS)
 
     async def _give_back(self, view: JobView, instance: int, seconds: float) -> float:
-        """Release the partition of an instance whose pods are denied for ``seconds``, when its pods have ended."""
+        """Release the partition of an instance when its pods have ended. Return the seconds until the next step.
+
+        ``seconds``: result if there is nothing to release.
+        """
         job = view.job
         if instance not in self._partitions.instances(job.uid):
             return seconds
@@ -274,6 +284,8 @@ class Reconciler:
         if stages and all(stage in (Stage.RUNNING, Stage.SUCCEEDED) for stage in stages):
             view.enter(State.RUNNING)
             return
+        if not stages:  # scaled to zero
+            view.enter(State.PENDING)
         obstacle = waiting or progress.obstacle(pod for each in complete for pod in each.pods)
         if obstacle and view.status.get("lastMessage") != obstacle:
             view.status["lastMessage"] = obstacle
@@ -380,19 +392,9 @@ class Reconciler:
 
     def _status(self, view: JobView) -> Status:
         """Return the status with the present counts."""
-        job = view.job
-        instances = 0 if job.suspended else job.instances
-        reserved = [
-            self._admission.grant(job.uid, number) is not None or self._partitions.exists(job.uid, number)
-            for number in range(instances)
-        ]
-        stages = [each.progress.stage for each in view.instances]
-        return {
-            **view.status,
-            "observedGeneration": job.generation,
-            "restartCount": view.restarts,
-            "iPUPartitionCreated": bool(reserved) and all(reserved),
-            "workersStatus": progress.worker_counts(view.pods),
-            "desiredReplicas": instances,
-            "currentReplicas": sum(stage in (Stage.RUNNING, Stage.SUCCEEDED) for stage in stages),
-        }
+        uid = view.job.uid
+
+        def is_reserved(instance: int) -> bool:
+            return self._admission.grant(uid, instance) is not None or self._partitions.exists(uid, instance)
+
+        return view.counted(is_reserved)

@@ -238,6 +238,23 @@ def create(
         found, state = await reservations.status(owner, instance)
         return _partition(found, state)
 
+    @app.delete(
+        "/v1/self/partition",
+        summary="Release the partition of the calling launcher",
+        description=(
+            "202: it will be released as soon as its V-IPU controller responds. 204: it is released. Call it at the "
+            "end of a launcher: if the launcher runs for a minute more, its job has lost the partition."
+        ),
+        tags=["pods"],
+        responses=_DOCUMENTED,
+        status_code=204,
+    )
+    async def release_own(account: caller) -> Response:
+        owner, instance = await accounts.owner(account)
+        if owner.kind != "IPUJob":
+            raise ForbiddenError("Only launchers release their partition. That of a pod is released when the pod ends.")
+        return Response(status_code=204 if await reservations.release_own(owner, instance, seconds=20) else 202)
+
     @app.get(
         "/v1/self/ipuof",
         summary="Read the IPUoF configuration of the partition of the calling pod",

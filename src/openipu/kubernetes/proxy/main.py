@@ -26,6 +26,7 @@ from openipu.kubernetes.proxy.sweep import Sweep
 from openipu.kubernetes.proxy.tracker import Tracker, TrackerError
 from openipu.kubernetes.serving.servers import http, serve
 from openipu.process import log
+from openipu.process.arguments import Command
 from openipu.process.failures import program_error
 
 _log = structlog.get_logger("openipu.kubernetes.proxy")
@@ -33,7 +34,7 @@ _log = structlog.get_logger("openipu.kubernetes.proxy")
 _MIB = 1024 * 1024
 
 
-@click.command(context_settings={"show_default": True, "auto_envvar_prefix": "GC_PROXY"})
+@click.command(cls=Command, context_settings={"show_default": True, "auto_envvar_prefix": "GC_PROXY"})
 @click.version_option(package_name="openipu", prog_name="gc-proxy", message="%(prog)s %(version)s")
 @options.KUBECONFIG
 @click.option("--namespace", required=True, help="Namespace of the tracker.")

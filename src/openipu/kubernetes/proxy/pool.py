@@ -51,7 +51,7 @@ class Pool:
         self._retired: dict[str, ControllerClient] = {}
         self._replaced: list[ControllerClient] = []
         self._text = ""
-        self.reload(file.read_text(encoding="utf-8"))
+        self.reload(_text(file))
 
     def __iter__(self) -> Iterator[ControllerClient]:
         """Iterate over the clients in the order of the list."""
@@ -98,7 +98,7 @@ class Pool:
         """
         failure: ApiError | None = None
         try:
-            text = await self._fetch() if self._fetch else self._file.read_text(encoding="utf-8")
+            text = await self._fetch() if self._fetch else _text(self._file)
         except ApiError as error:
             text, failure = self._text, error  # changed credentials are used nevertheless
         if text == self._text and all(self._unchanged(each) for each in self._clients):
@@ -142,9 +142,17 @@ class Pool:
             fields = {field: str(folder / name) for name, field in _TLS_FILES.items() if (folder / name).exists()}
             for name, field in _TEXT_FILES.items():
                 if (folder / name).exists():
-                    fields[field] = (folder / name).read_text(encoding="utf-8").strip()
+                    fields[field] = _text(folder / name).strip()
         connection = Connection(controller.hosts, controller.port, timeout=_TIMEOUT_SECONDS, **fields)  # type: ignore[arg-type]
         return ControllerClient(controller, connection, self._cluster)
+
+
+def _text(file: Path) -> str:
+    """Return the contents of a file. Raises OSError and ValueError."""
+    try:
+        return file.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise ValueError(f"Cannot read {str(file)!r}: it is not UTF-8 text.") from None
 
 
 def _digest(folder: Path | None) -> str:

@@ -141,6 +141,13 @@ class Reservations:
         record = self.find(owner.uid, instance)
         return record if record is not None and record.owner == owner else None
 
+    def _existing(self, owner: Owner, instance: int) -> Record:
+        """Return the record of an instance. Raises MissingPartitionError."""
+        record = self._own(owner, instance)
+        if record is None:
+            raise MissingPartitionError(f"{owner} has no partition for instance {instance}.")
+        return record
+
     async def reserve(
         self,
         owner: Owner,
@@ -170,9 +177,7 @@ class Reservations:
 
         Raises MissingPartitionError, PartitionFailedError and the errors of ``reserve``.
         """
-        record = self._own(owner, instance)
-        if record is None:
-            raise MissingPartitionError(f"{owner} has no partition for instance {instance}.")
+        record = self._existing(owner, instance)
         # The pods of the partition are on nodes with the label of its controller.
         lost = self._pool.find(record.controller)
         label = None if lost is None else lost.controller.node_label
@@ -220,6 +225,11 @@ class Reservations:
         except TimeoutError:
             return False
         return True
+
+    async def release_own(self, owner: Owner, instance: int, seconds: float) -> bool:
+        """Release the partition of an instance for its launcher. See ``release``. Raises MissingPartitionError."""
+        self._existing(owner, instance)
+        return await self.release(owner.uid, instance, seconds)
 
     async def _resume(self, record: Record) -> Reservation | None:
         """Return an existing partition. Return None if it does not exist, and drop its record then."""

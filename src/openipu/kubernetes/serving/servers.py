@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
+import socket
 import ssl
 from collections.abc import Coroutine, Iterable, Iterator
 from typing import Any
@@ -13,6 +15,7 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from openipu.process.failures import EndpointError
 from openipu.process.signals import stop_signal
 
 READ_SECONDS = 30  # time limit for the headers of a request
@@ -107,9 +110,31 @@ def https(
 
 
 async def serve(configs: Iterable[uvicorn.Config], background: Iterable[Coroutine[Any, Any, None]] = ()) -> None:
-    """Run servers and background tasks until SIGTERM or SIGINT, or until one of them ends. Raises its error."""
-    servers = [_Server(each) for each in configs]
-    serving = [asyncio.create_task(each.serve()) for each in servers]
+    """Run servers and background tasks until SIGTERM or SIGINT, or until one of them ends. Raises its error.
+
+    Raises EndpointError when a server cannot listen.
+    """
+    with contextlib.ExitStack() as stack:
+        # uvicorn would end the process with a traceback.
+        bound = [(_Server(each), stack.enter_context(_listen(each))) for each in configs]
+        await _serve(bound, background)
+
+
+def _listen(config: uvicorn.Config) -> socket.socket:
+    family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
+    try:
+        return socket.create_server((config.host, config.port), family=family, backlog=config.backlog)
+    except OSError as error:
+        address = f"[{config.host}]:{config.port}" if family is socket.AF_INET6 else f"{config.host}:{config.port}"
+        reason = os.strerror(error.errno).lower() if error.errno and error.errno > 0 else str(error)
+        raise EndpointError(f"Cannot listen on {address}: {reason}. Choose another address or port.") from None
+
+
+async def _serve(
+    bound: Iterable[tuple[_Server, socket.socket]], background: Iterable[Coroutine[Any, Any, None]]
+) -> None:
+    servers = [server for server, _ in bound]
+    serving = [asyncio.create_task(server.serve([listener])) for server, listener in bound]
     others = [asyncio.create_task(each) for each in background]
     stop = asyncio.create_task(stop_signal())
     done, _ = await asyncio.wait({stop, *serving, *others}, return_when=asyncio.FIRST_COMPLETED)

@@ -7,13 +7,14 @@ import asyncio
 import contextlib
 import weakref
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from aiohttp import web
 from kubernetes_asyncio.client import Configuration
 
-from openipu.kubernetes.cluster.client import IPUJOBS, NODES, ApiError, Client
+from openipu.kubernetes.cluster.client import IPUJOBS, NODES, ApiError, Client, open_client
 
 STATUS = {"kind": "Status", "status": "Failure", "message": "not found", "reason": "NotFound", "code": 404}
 
@@ -84,3 +85,10 @@ def test_a_long_list_is_in_memory_page_by_page_only(monkeypatch: pytest.MonkeyPa
         assert len(names) == len(listed) == 12
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("content", [b"\xff", b"a: \0", b"[", b"- a", b"a: b"])
+def test_configurations_that_are_not_valid(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "config").write_bytes(content)
+    with pytest.raises(ApiError, match=r"^Cannot find the API server: .*config"):
+        asyncio.run(open_client(str(tmp_path / "config")))

@@ -33,3 +33,5 @@ def test_conflicts_name_the_remedy() -> None:
     text = "ConfigMap ns/a exists and belongs to"
     assert ownership.conflict(thing()) == f"{text} no IPUJob. Delete it, or choose another name for the job."
     assert ownership.conflict(thing(JOB)) == f"{text} an earlier IPUJob job. It will be deleted soon."
+    text = "Pod ns/a of the job was not created by this operator. Delete it."
+    assert ownership.not_created(thing(JOB)) == text

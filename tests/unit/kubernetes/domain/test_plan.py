@@ -81,6 +81,42 @@ def test_a_rolling_update_waits_for_the_replaced_instance() -> None:
     assert names(plan.make(new, [worker(new, 0), worker(old, 1)], 0).outdated) == ["sample-worker-1"]
 
 
+def two_workers(image: str) -> jobs.Job:
+    """Return a job whose instance has two workers and no launcher."""
+    return jobs.read(second_form(workersPerJobInstance="2", workers=workers(container={"image": image})))
+
+
+def test_new_pods_stay_while_former_ones_end() -> None:
+    old, new = two_workers("resnet:1"), two_workers("resnet:2")
+    found = plan.make(new, [deleted(worker(old, index=1)), worker(new, index=0)], 0)
+    assert (found.outdated, found.instances[0].missing) == ([], [])
+    assert names(plan.make(new, [worker(old, index=1), worker(new, index=0)], 0).outdated) == [
+        "sample-worker-1",
+        "sample-worker-0",
+    ]
+
+
+def test_a_changed_size_replaces_all_pods_of_the_instance() -> None:
+    old, new = (jobs.read(first_form(workers=workers(number))) for number in (1, 2))
+    pods = [launcher(old), worker(old)]
+    assert plan.make(old, pods, 0).outdated == []
+    assert plan.make(new, pods, 0).outdated == pods
+    for each in pods:  # of an earlier release
+        del each["metadata"]["labels"]["graphcore.ai/shape"]
+    assert plan.make(old, pods, 0).outdated == []
+
+
+def test_a_changed_number_of_workers_replaces_all_instances_at_once() -> None:
+    """The second worker of the first instance then has the name of a former worker of the second instance."""
+    old, new = (
+        jobs.read(first_form(jobInstances=2, workers=workers(number) | {"strategy": "RollingUpdate"}))
+        for number in (1, 2)
+    )
+    pods = [make(old, instance) for instance in range(2) for make in (launcher, worker)]
+    assert plan.make(new, pods, 0).outdated == pods
+    assert plan.make(new, [*map(deleted, pods)], 0).outdated == []
+
+
 def test_pods_of_lost_nodes() -> None:
     pod, end = deleted(worker(JOB)), statuses.seconds("2021-03-22T10:10:31Z")
     assert [plan.is_stuck(pod, end + seconds) for seconds in (0, 30, 31)] == [False, False, True]

@@ -181,6 +181,17 @@ def test_the_launcher_runs_the_command():
     assert variables(pod)["OMPI_MCA_orte_default_hostfile"] == "/etc/mpi/hostfile"
 
 
+def test_the_launcher_has_its_own_resources():
+    """A quota of memory demands limits of all containers, also of init containers."""
+    resources = {"limits": {"cpu": 1, "memory": "1Gi"}}
+    ipujob = first_form(launcher={"command": ["train"], "resources": resources})
+    for remote_shell in ("KubeExec", "SSH"):
+        ipujob["spec"]["launcher"]["remoteShell"] = remote_shell
+        spec = launcher(ipujob)["spec"]
+        assert [each["resources"] for each in (*spec["containers"], *spec["initContainers"])] == [resources] * 2
+    assert "resources" not in worker(ipujob)["spec"]["containers"][0]
+
+
 def test_an_interactive_launcher_waits():
     pod = launcher(first_form(launcher=None, interactive={"ttl": 3600}))
     assert pod["spec"]["containers"][0]["command"] == ["sleep", "3600"]
@@ -214,6 +225,7 @@ def test_labels_select_the_pods_of_an_attempt():
         "graphcore.ai/instance": "0",
         "graphcore.ai/attempt": "2",
         "graphcore.ai/template": job.read(ipujob).template_hash,
+        "graphcore.ai/shape": "4-1-4",
     }
     assert metadata["annotations"] == {
         "kubectl.kubernetes.io/default-container": "resnet",

@@ -6,7 +6,8 @@ from __future__ import annotations
 import pytest
 
 from openipu.kubernetes.domain import status as statuses
-from openipu.kubernetes.domain.status import INVALID, State, Status
+from openipu.kubernetes.domain.status import DENIED, INVALID, UNSCHEDULABLE, State, Status
+from tests.unit.kubernetes.domain.ipujobs import first_form, second_form
 
 JOB = ("default", "sample")
 NOW = statuses.seconds("2021-03-22T10:10:31Z")
@@ -85,3 +86,21 @@ def test_a_new_job_has_no_state() -> None:
 
 def test_pauses_before_restarts_grow() -> None:
     assert [statuses.back_off(number) for number in (1, 2, 3, 5, 6, 1000)] == [10, 20, 40, 160, 300, 300]
+
+
+@pytest.mark.parametrize("reason", [UNSCHEDULABLE, DENIED])
+def test_jobs_that_wait_for_ipus(reason: str) -> None:
+    pending = through(State.PENDING)
+    job = {**second_form(), "status": pending}
+    assert statuses.waits(job)
+    assert statuses.waits({**first_form(jobInstances=2), "status": pending})
+    assert not statuses.waits({**job, "status": {**pending, "iPUPartitionCreated": True}})
+    assert not statuses.waits({**job, "status": statuses.explained(pending, JOB, NOW, reason, "too large")})
+    assert not statuses.waits({**job, "metadata": {**job["metadata"], "deletionTimestamp": "2021-03-22T10:10:31Z"}})
+    assert not statuses.waits({**second_form(), "status": through(State.RUNNING)})
+    assert not statuses.waits(second_form())
+
+
+def test_jobs_without_instances_wait_for_no_ipus() -> None:
+    assert not statuses.waits({**second_form(jobInstances=0), "status": through(State.PENDING)})
+    assert not statuses.waits({**second_form(suspend=True), "status": through(State.PENDING)})

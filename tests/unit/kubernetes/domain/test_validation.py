@@ -104,6 +104,10 @@ def test_sizes(ipujob, problem):
         ),
         (first_form(launcher={}), "spec.launcher.command is missing. Set the program of the job, or spec.interactive."),
         (
+            first_form(launcher={"command": ["train"], "resources": {"limits": {"graphcore.ai/ipu": 4}}}),
+            "spec.launcher.resources has graphcore.ai/ipu, but only workers use IPUs. Remove it.",
+        ),
+        (
             first_form(restartPolicy={"type": "ExitCode"}),
             "spec.restartPolicy.exitCodes is missing, but ExitCode requires it. An example is '1-127,130'.",
         ),
@@ -178,7 +182,12 @@ def test_changes():
         "spec.modelReplicas cannot be changed while the job exists, unless it is suspended. Delete the job and create "
         "it again."
     ]
-    assert validation.changes(first_form(suspend=True), first_form(modelReplicas="8")) == []
+    assert validation.changes(old, first_form(workers=workers(2))) == [
+        "spec.workers.replicas cannot be changed while the job exists, unless it is suspended. Delete the job and "
+        "create it again."
+    ]
+    for new in (first_form(modelReplicas="8"), first_form(workers=workers(2))):
+        assert validation.changes(first_form(suspend=True), new) == []
 
 
 @pytest.mark.parametrize(

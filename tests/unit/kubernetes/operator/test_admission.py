@@ -8,6 +8,7 @@ import contextlib
 import time
 from collections.abc import AsyncIterator, Callable
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -106,6 +107,24 @@ async def _too_large() -> None:
         await site.until(lambda: site.reserved == ["b", "a"])
 
 
+async def _resized() -> None:
+    site = Site(total=32)
+    site.add("a", 8)
+    async with site.running():
+        await site.until(lambda: site.reserved == ["a"])
+
+    def is_outdated(**spec: Any) -> bool:
+        ipujob = first_form(modelReplicas="8", **spec)
+        ipujob["metadata"] = {"name": "a", "namespace": "ns", "uid": "ns/a"}
+        found = site.admission.grant("ns/a", 0)
+        assert found is not None
+        return found.is_outdated(jobs.read(ipujob))
+
+    assert not is_outdated()
+    assert is_outdated(ipusPerModelReplica="2")
+    assert is_outdated(workers=workers(2))
+
+
 async def _forgotten() -> None:
     site = Site(total=32)
     names = [f"job{ipus}" for ipus in (64, 128, 256)]
@@ -197,6 +216,10 @@ async def _other_namespaces(clock: list[float], *, pool: str, silent: bool) -> l
 
 def test_a_job_that_is_too_large_blocks_nobody_until_it_can_run() -> None:
     asyncio.run(_too_large())
+
+
+def test_a_partition_of_another_size_is_outdated() -> None:
+    asyncio.run(_resized())
 
 
 def test_rejections_end_with_the_jobs_that_have_the_demand() -> None:

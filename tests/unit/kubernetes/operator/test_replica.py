@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,6 +17,7 @@ from openipu.kubernetes.operator.replica import Limits, Replica
 from tests.unit.kubernetes.cluster.test_lease import Leases
 
 LIMITS = Limits(election=0.5, stalled=0.05, unanswered=0.2)
+PATIENT = replace(LIMITS, election=3600)  # a busy machine can delay the election of a test of queues
 
 
 def run(body: Callable[[], Awaitable[None]]) -> None:
@@ -32,9 +34,9 @@ async def until(condition: Callable[[], Any]) -> Any:
     return found
 
 
-def replica(leases: Leases) -> Replica:
+def replica(leases: Leases, limits: Limits = LIMITS) -> Replica:
     client: Any = leases
-    return Replica(Election(client, "system", "operator", "a", LeaseTimes(1.0, 0.3, 0.02)), limits=LIMITS)
+    return Replica(Election(client, "system", "operator", "a", LeaseTimes(1.0, 0.3, 0.02)), limits=limits)
 
 
 def test_a_standby_is_ready_when_the_api_server_answers() -> None:
@@ -86,7 +88,7 @@ def test_a_queue_whose_handlers_hang_needs_a_restart(of_pods: bool) -> None:
             await release.wait()
 
         queue = WorkQueue(hang, workers=1)
-        leader = replica(leases)
+        leader = replica(leases, PATIENT)
         controllers: Any = [SimpleNamespace(synced=True, queues=each) for each in ({"jobs": queue}, {})]
         leader.controller, leader.pods = reversed(controllers) if of_pods else controllers
         tasks = [

@@ -83,3 +83,11 @@ def test_a_folder_of_its_own_replaces_the_default(pool: Pool, tmp_path: Path) ->
     write(tmp_path, "vipu2_8090", "own")
     assert follow(pool)
     assert keys(pool) == ["first", "own"]
+
+
+@pytest.mark.parametrize("name", ["controllers.yaml", "credentials/vipu1_8090/access-key"])
+def test_files_with_bytes_that_are_no_text(pool: Pool, tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"\xff")
+    with pytest.raises(ValueError, match=f"Cannot read '.*{name}': it is not UTF-8 text"):
+        follow(pool)
+    assert keys(pool) == ["first", "other"]

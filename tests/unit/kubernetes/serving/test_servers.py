@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import socket
 from collections.abc import AsyncIterator
 
 import pytest
 import uvicorn
 from fastapi import FastAPI
 
-from openipu.kubernetes.serving.servers import http
+from openipu.kubernetes.serving.servers import http, serve
+from openipu.process.failures import EndpointError
 
 app = FastAPI()
 COMPLETE = b"GET /answer HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -71,3 +73,14 @@ def test_idle_connections_and_slow_answers_are_not_limited() -> None:
                 await asyncio.sleep(0.5)
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+def test_a_port_in_use_is_one_message(host: str) -> None:
+    family = socket.AF_INET6 if host == "::1" else socket.AF_INET
+    with socket.create_server((host, 0), family=family) as other:
+        port = other.getsockname()[1]
+        address = f"[{host}]:{port}" if host == "::1" else f"{host}:{port}"
+        with pytest.raises(EndpointError) as caught:
+            asyncio.run(serve([http(app, host, 0), http(app, host, port)]))
+    assert str(caught.value) == f"Cannot listen on {address}: address already in use. Choose another address or port."
