@@ -15,7 +15,8 @@ A definition lists rows and panels. This module lays them out and generates the 
 
 The ``kind`` of a panel is ``timeseries`` (the default), ``stat``, ``bargauge``, ``table`` or ``state-timeline``.
 ``queries`` maps legends to expressions. ``width`` is in 24ths of a row; the default is an equal share. ``steps`` are
-the thresholds for orange and red. ``names`` maps values to texts.
+the thresholds for orange and red. ``lowest`` is the lowest good value: smaller values are red. ``names`` maps values to
+texts.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ import typing as t
 KINDS = ("timeseries", "stat", "bargauge", "table", "state-timeline")
 WIDTH = 24
 HEIGHTS = {"stat": 4, "state-timeline": 6}
-_KEYS = {"title", "kind", "unit", "queries", "width", "height", "steps", "names", "about", "max", "stack"}
+_KEYS = {"title", "kind", "unit", "queries", "width", "height", "steps", "lowest", "names", "about", "max", "stack"}
 _SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 _EMPTY_TEXT = "-"
 
@@ -143,6 +144,8 @@ def _field(definition: t.Mapping[str, t.Any], kind: str) -> dict[str, t.Any]:
     ]
     if len(steps) == 2:
         steps[1]["color"] = "red"
+    if "lowest" in definition:
+        steps = [{"color": "red", "value": None}, {"color": "green", "value": definition["lowest"]}]
     field: dict[str, t.Any] = {
         "unit": definition.get("unit", "short"),
         "noValue": _EMPTY_TEXT,

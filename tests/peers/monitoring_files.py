@@ -17,14 +17,19 @@ ROLE = ROOT / "roles" / "monitoring"
 FILES = ("rules/recording.yml", "rules/alerts.yml", "prometheus.yml", "alertmanager.yml", "snmp.yml", "ipmi_remote.yml")
 
 
-def write_files(folder: Path, inventory: Path = ROOT / "inventory/twin/pod.yml", **variables: Any) -> Path:
-    """Write the configuration with the variables of the role, overridden by ``variables``, and return its folder."""
+def write_files(
+    folder: Path, inventory: Path = ROOT / "inventory/twin/pod.yml", hosts: str = "controllers", **variables: Any
+) -> Path:
+    """Write the configuration of a host with the variables of the role, overridden by ``variables``.
+
+    Return its folder.
+    """
     target = folder / "prometheus"
     for name in ("rules", "targets"):
         (target / name).mkdir(parents=True)
     play = [
         {
-            "hosts": "controllers",
+            "hosts": hosts,
             "connection": "local",
             "gather_facts": False,
             "vars_files": [str(ROLE / name) for name in ("defaults/main.yml", "vars/Debian.yml", "vars/Debian-12.yml")]
@@ -39,6 +44,15 @@ def write_files(folder: Path, inventory: Path = ROOT / "inventory/twin/pod.yml",
                         "mode": "0600",
                     },
                     "loop": list(FILES),
+                },
+                {
+                    "ansible.builtin.copy": {
+                        "content": "{{ item.content }}",
+                        "dest": f"{target}/{{{{ item.path | basename }}}}",
+                        "mode": "0600",
+                    },
+                    "loop": "{{ monitoring_prometheus_files | selectattr('content', 'defined') }}",
+                    "no_log": True,
                 },
                 {
                     "ansible.builtin.copy": {

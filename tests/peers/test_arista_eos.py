@@ -223,6 +223,15 @@ def test_users(switch: ServedSwitch, tmp_path: Path) -> None:
     assert [line for line in switch.config() if line.startswith("username")] == lines[:1]
 
 
+def test_a_key_of_a_user(switch: ServedSwitch, tmp_path: Path) -> None:
+    """The module reads the release of EOS with `grep` and a quoted pattern."""
+    key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKeyOfDave dave@pod"
+    create = task("arista.eos.eos_user", name="dave", sshkey=key, state="present")
+    first, second = play(tmp_path, switch, [create, create])
+    assert first["changed"] and not second["changed"], second
+    assert f"username dave ssh-key {key}" in switch.config()
+
+
 def test_a_banner(switch: ServedSwitch, tmp_path: Path) -> None:
     apply = task("arista.eos.eos_banner", banner="login", text="For users\nof the POD\n", state="present")
     first, second = play(tmp_path, switch, [apply, apply])

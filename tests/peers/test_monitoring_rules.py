@@ -62,7 +62,10 @@ def test_promtool_and_amtool_accept_all_options(tmp_path: Path) -> None:
         monitoring_web_username="prometheus",
         monitoring_web_password="not shown",
         monitoring_metric_names={"ipum_ipu_power_watts": "vendor_power", "vipu_agent_up": "vendor_up"},
-        monitoring_federate=["10.1.3.101:9090", "10.2.3.101:9090"],
+        monitoring_federate=[
+            {"pod": "north", "address": "10.1.3.101:9090"},
+            {"pod": "south", "address": "10.2.3.101:9090"},
+        ],
         monitoring_scrape_configs=[{"job_name": "more", "static_configs": [{"targets": ["10.1.3.9:9100"]}]}],
         monitoring_ipmi={"machine": {"username": "root", "password": "not shown"}},
         monitoring_snmp={
@@ -73,7 +76,6 @@ def test_promtool_and_amtool_accept_all_options(tmp_path: Path) -> None:
         monitoring_alert_route={"routes": [{"matchers": ['severity="critical"'], "receiver": "operations"}]},
         monitoring_watchdog_receiver="operations",
     )
-    (files / "web.password").write_text("not shown")
     test_promtool_and_amtool_accept_the_defaults(files)
     configuration = yaml.safe_load((files / "prometheus.yml").read_text())
     jobs = {job["job_name"]: job for job in configuration["scrape_configs"]}

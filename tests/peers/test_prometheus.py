@@ -189,7 +189,7 @@ def test_another_prometheus_federates_recorded_series(prometheus: Query, port: i
     files = write_files(
         tmp_path,
         monitoring_name="global",
-        monitoring_federate=[f"{HOST}:{port}"],
+        monitoring_federate=[{"pod": "twin-1x4", "address": f"{HOST}:{port}"}],
         monitoring_scrape_interval="1s",
         monitoring_prometheus_port=global_port,
         monitoring_parts=["prometheus"],

@@ -22,6 +22,7 @@ FAMILIES = ("Debian", "RedHat")
 def run_tasks(folder: Path, tasks: list[dict[str, Any]], **variables: Any) -> str:
     """Run tasks with the variables of the role, overridden by ``variables``, and return the output of Ansible."""
     family = variables.pop("family", "Debian")
+    options = variables.pop("options", ())
     play = {
         "hosts": "localhost",
         "gather_facts": False,
@@ -41,6 +42,7 @@ def run_tasks(folder: Path, tasks: list[dict[str, Any]], **variables: Any) -> st
             "local",
             "-e",
             f"@{settings}",
+            *options,
             book,
         ],
         cwd=ROOT,
@@ -179,6 +181,45 @@ def test_metrics_of_deployed_roles_are_scraped_with_tls_and_token(tmp_path: Path
         monitoring_targets={},
     )
     assert f"the control node does not have {control}/metrics.token. Run the roles" in missing
+
+
+def test_servers_on_loopback_are_federated_at_their_management_address(tmp_path: Path) -> None:
+    own = ["127.0.0.1", "127.0.1.1", "localhost", "::1", "0.0.0.0", "::", "10.9.1.101"]
+    hosts = [
+        {
+            "name": f"server{number}",
+            "groups": "controllers",
+            "pod_group": f"pod_{number}",
+            "pod_name": str(number),
+            "pod_addresses": {"p2": f"10.{number}.3.101"},
+            "monitoring_address": address,
+        }
+        for number, address in enumerate(own)
+    ]
+    found = "<{{ monitoring_inventory_prometheus | map(attribute='address') | join(' ') }}>"
+    output = run_tasks(
+        tmp_path,
+        [*({"ansible.builtin.add_host": host} for host in hosts), {"ansible.builtin.debug": {"msg": found}}],
+    )
+    assert f"<{' '.join(f'10.{number}.3.101:9090' for number in range(6))} 10.9.1.101:9090>" in output
+
+
+def test_check_mode_reports_mistakes_before_missing_certificates(tmp_path: Path) -> None:
+    """Roles that check mode has not run may write the certificates."""
+    federation = {
+        "monitoring_parts": ["prometheus"],
+        "monitoring_targets": {},
+        "monitoring_exporter_ca": [],
+        "monitoring_exporter_token_file": "",
+        "monitoring_federate": [{"pod": "north", "address": "10.1.3.101:9090"}] * 2,
+        "monitoring_federate_ca": [str(tmp_path / "ca.crt")],
+    }
+    validate: list[dict[str, Any]] = [{"ansible.builtin.include_tasks": str(ROLE / "tasks/validate.yml")}]
+    missing = f"the control node does not have {tmp_path}/ca.crt. Correct monitoring_federate_ca."
+    assert missing in run_tasks(tmp_path, validate, **federation)
+    checked = run_tasks(tmp_path, validate, options=("--check",), **federation)
+    assert "two servers in monitoring_federate have the same pod." in checked
+    assert missing not in checked
 
 
 def test_files_with_credentials_are_secret() -> None:

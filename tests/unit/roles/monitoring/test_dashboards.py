@@ -120,10 +120,14 @@ def federated(name: str) -> bool:
 
 
 def pod_matchers(expression: str) -> dict[str, list[str]]:
-    """Return the matchers on the label ``pod`` for each metric of an expression."""
+    """Return the matchers on the label ``pod`` for each metric of an expression.
+
+    The servers of the PODs are targets of this server, and their ``up`` is not federated further.
+    """
     return {
         selector.name: [f"{each.op}{each.value}" for each in selector.matchers.matchers if each.name == "pod"]
         for selector in selectors(expression)
+        if ("job", "federate") not in {(each.name, each.value) for each in selector.matchers.matchers}
     }
 
 
@@ -219,6 +223,22 @@ def test_panels_do_not_overlap(name: str) -> None:
     assert all(upper["y"] <= lower["y"] for upper, lower in pairwise(places))
 
 
+BAD, GOOD = {"down", "not ready", "overload"}, {"up", "ready", "normal", "free", "used"}
+
+
+@pytest.mark.parametrize("name", sorted(DEFINITIONS))
+def test_the_colours_of_named_values_match_their_meaning(name: str) -> None:
+    """Grafana uses the colour of the last threshold that a value reaches."""
+    for panel in grafana.dashboard(DEFINITIONS[name])["panels"]:
+        field = panel.get("fieldConfig", {}).get("defaults", {})
+        for mapping in field.get("mappings", []):
+            for value, shown in mapping["options"].items():
+                steps = field["thresholds"]["steps"]
+                colour = [each["color"] for each in steps if each["value"] is None or each["value"] <= float(value)][-1]
+                if shown["text"] in BAD | GOOD:
+                    assert colour == ("red" if shown["text"] in BAD else "green"), (panel["title"], shown["text"])
+
+
 def test_dashboards_have_unique_uids() -> None:
     assert len({definition["uid"] for definition in DEFINITIONS.values()}) == len(DEFINITIONS) == 5
     installed = yaml.safe_load((ROLE / "vars/main.yml").read_text())["monitoring_dashboards"]
@@ -241,8 +261,8 @@ def test_dashboards_have_unique_uids() -> None:
         ),
         (
             {"uid": "a", "title": "A", "rows": [{"title": "R", "panels": [{"title": "P", "colour": "red"}]}]},
-            "Cannot create panel 'P' of dashboard 'A': colour is unknown. Choose from about, height, kind, max, names, "
-            "queries, stack, steps, title, unit, width.",
+            "Cannot create panel 'P' of dashboard 'A': colour is unknown. Choose from about, height, kind, lowest, "
+            "max, names, queries, stack, steps, title, unit, width.",
         ),
     ],
 )

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Pictures of the dashboards for the documentation: ``make dashboards``.
+
+A Prometheus with the rules of the role `monitoring` scrapes a rack twin for four minutes, in a network namespace of its
+own. Meanwhile, partitions are created, a machine stops, and others have faults. ``tools.dashboards`` draws the panels
+from the models that Grafana imports. Needs the Debian package prometheus.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.parse
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from ansible_collections.openipu.pod.plugins.plugin_utils import grafana
+
+from tests import ROOT
+from tests.peers.exporters import HOST, fetch, responds, running
+from tests.peers.monitoring_files import ROLE, write_files
+from tools.dashboards.data import Series, series
+from tools.dashboards.drawing import picture
+
+BIN = Path(sys.executable).parent
+PORT = 9090
+STEP = 3  # seconds between two scrapes, and between two points of a line
+END = 240.0  # seconds of the recording
+INSIDE = "OPENIPU_DASHBOARDS"  # set in the network namespace
+CONTROLLER = ("--api-host", "127.3.1.101")
+# What happens, with its second.
+EVENTS: tuple[tuple[float, Sequence[str]], ...] = (
+    (30, ("vipu", *CONTROLLER, "create", "partition", "trial", "--size", "4", "--allocation", "team-a")),
+    (60, ("twin", "fault", "hot", "ag03", "45")),
+    (90, ("twin", "fault", "errors", "ag03:7", "40000")),
+    (120, ("twin", "stop-machine", "ag05")),
+    (150, ("twin", "fault", "ipu", "ag03", "2")),
+)
+# Values of the variables of each dashboard. Others select everything.
+DASHBOARDS: dict[str, dict[str, str]] = {"rack": {}, "machine": {"host": "ag03"}, "partition": {}}
+JOBS = ("ipu-machine", "vipu-controller", "prometheus")
+
+
+def run(state: Path, *command: str | Path) -> None:
+    """Run a program of this project. Raises CalledProcessError."""
+    environment = {**os.environ, "TWIN_STATE_DIR": str(state), "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")}
+    environment["HOME"] = str(state.parent)
+    subprocess.run([BIN / command[0], *command[1:]], env=environment, cwd=ROOT, check=True, timeout=300)
+
+
+def record(state: Path) -> float:
+    """Make everything happen, and return the time of the start."""
+    start = time.time()
+    for second, command in EVENTS:
+        threading.Event().wait(start + second - time.time())
+        run(state, *command)
+    threading.Event().wait(start + END - time.time())
+    return start
+
+
+def read(target: Mapping[str, Any], variables: Mapping[str, str], start: float) -> list[Series]:
+    """Return the series of a panel's query, over the recording or at its end."""
+    query = target["expr"]
+    for name, value in variables.items():
+        query = query.replace(f"${name}", value)
+    arguments = {"query": query, "time": start + END}
+    if target["range"]:
+        arguments = {"query": query, "start": start, "end": start + END, "step": STEP}
+    method = "query_range" if target["range"] else "query"
+    response = json.loads(fetch(f"http://{HOST}:{PORT}/api/v1/{method}?{urllib.parse.urlencode(arguments)}"))
+    return series(target, response["data"]["result"])
+
+
+def draw(name: str, start: float) -> str:
+    """Return the picture of a dashboard."""
+    definition = yaml.safe_load((ROLE / f"files/dashboards/{name}.yml").read_text())
+    model = grafana.dashboard(definition)
+    variables = dict.fromkeys(definition["variables"], ".*") | DASHBOARDS[name]
+    data = {
+        panel["id"]: [each for target in panel.get("targets", ()) for each in read(target, variables, start)]
+        for panel in model["panels"]
+    }
+    return picture(model, data)
+
+
+def main() -> None:
+    """Record the twin and write the pictures."""
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True, timeout=20)
+    with tempfile.TemporaryDirectory() as folder:
+        state = Path(folder) / "state"
+        files = write_files(
+            Path(folder),
+            monitoring_parts=["prometheus"],
+            monitoring_scrape_interval=f"{STEP}s",
+            monitoring_prometheus_port=PORT,
+        )
+        targets = json.loads((files / "targets.json").read_text())
+        for job in JOBS:
+            groups = [{"targets": [each["address"]], "labels": each["labels"]} for each in targets.get(job, ())]
+            (files / f"targets/{job}.json").write_text(json.dumps(groups))
+        command = ["prometheus", f"--config.file={files}/prometheus.yml", f"--storage.tsdb.path={folder}/data"]
+        command.append(f"--web.listen-address={HOST}:{PORT}")
+        try:
+            run(state, "twin", "up")
+            run(state, "ansible-playbook", "playbooks/site.yml", "-i", "inventory/twin/pod.yml")
+            with running(command, Path(folder) / "prometheus.log", responds(f"http://{HOST}:{PORT}/-/ready")):
+                start = record(state)
+                for name in DASHBOARDS:
+                    (ROOT / f"docs/pictures/dashboard-{name}.svg").write_text(draw(name, start))
+        finally:
+            run(state, "twin", "down")
+
+
+if __name__ == "__main__":
+    if os.environ.get(INSIDE):
+        main()
+    else:
+        command = [
+            "unshare",
+            "--user",
+            "--map-root-user",
+            "--net",
+            sys.executable,
+            "-m",
+            "tests.peers.dashboard_pictures",
+        ]
+        sys.exit(subprocess.run(command, cwd=ROOT, env={**os.environ, INSIDE: "1"}, check=False).returncode)
