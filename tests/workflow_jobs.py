@@ -11,7 +11,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ import yaml
 from tests import ROOT
 from tests.unit.collection.awx.content import Content, load, named
 from tools.ee.jobs import Job, Launch, arguments, extra_vars_file
+from tools.ee.notifications import Notification, notifications
 from tools.ee.survey import extra_variables
 from tools.ee.tools import runner_environment
 from tools.ee.workflow import Workflow, run_workflow
@@ -31,13 +32,20 @@ _IDENT = "job"
 
 @dataclass
 class HostJobs:
-    """Runs of job templates. ``variables``: site variables of the test, which replace answers and results."""
+    """Runs of job templates.
+
+    ``variables``: site variables of the test, which replace answers and results. ``enter``: function that returns the
+    command line which runs a command in other namespaces, whose network the jobs use. ``sent``: notifications of the
+    jobs.
+    """
 
     folder: Path
     inventory: Path
     variables: Mapping[str, Any]
     environment: Mapping[str, str] = field(default_factory=dict)
     content: Content = field(default_factory=load)
+    enter: Callable[[Sequence[str]], list[str]] = list
+    sent: list[Notification] = field(default_factory=list)
 
     def launch(self, name: str, launch: Launch) -> Job:
         """Run a job template, and return the result, also of a failed job."""
@@ -54,9 +62,10 @@ class HostJobs:
         command += [f"--ident={_IDENT}", f"--project-dir={ROOT}", f"--inventory={self.inventory}", "--quiet"]
         base = runner_environment()
         environment = {**base, "PATH": f"{_BIN}:{base['PATH']}", "ANSIBLE_NOCOLOR": "true", **self.environment}
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        done = subprocess.run(self.enter(command), env=environment, capture_output=True, text=True, check=False)
         job = Job(data, found.ignored)
         assert (data / "artifacts" / _IDENT / "status").exists(), done.stdout + done.stderr
+        self.sent += notifications(named(self.content.notifications), template, job)
         return job
 
     def run_workflow(self, name: str, answers: Mapping[str, Any] | None = None, *, approved: bool = True) -> Workflow:

@@ -16,7 +16,7 @@ from ansible.plugins.action import ActionBase
 from ansible_collections.openipu.pod.plugins.plugin_utils.awx.client import SECRET_OPTIONS, Client, resolve
 from ansible_collections.openipu.pod.plugins.plugin_utils.awx.validate import Entry, mistakes
 from ansible_collections.openipu.pod.plugins.module_utils.runner import TaskError
-from ansible_collections.openipu.pod.plugins.plugin_utils.action import plain_args
+from ansible_collections.openipu.pod.plugins.plugin_utils.action import check_options, plain_args
 from ansible_collections.openipu.pod.plugins.plugin_utils.awx.apply import Applier
 from ansible_collections.openipu.pod.plugins.plugin_utils.awx.description import read
 
@@ -47,6 +47,7 @@ class ActionModule(ActionBase):
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> dict[str, t.Any]:
         result: dict[str, t.Any] = super().run(tmp, task_vars)
         variables = task_vars or {}
+        check_options(self._task, self.argument_spec)
         _checked, args = self.validate_argument_spec(self.argument_spec)
         hidden: set[str] = set()
         try:

@@ -15,6 +15,16 @@ from tests.awx.requests import Requests
 from tests.awx.standin.server import Server
 
 REJECTED = Path(__file__).parent / "rejected.yml"
+MAIL = {
+    "host": "localhost",
+    "port": 25,
+    "username": "",
+    "password": "",
+    "use_tls": False,
+    "use_ssl": False,
+    "sender": "awx@example.com",
+    "recipients": ["operations@example.com"],
+}
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +50,8 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Requests, di
             key[name] = send.made("workflow_job_template_nodes/", identifier=name, **fields)
         machine = send("GET", "credential_types/?name=Machine")[1]["results"][0]["id"]
         key["machine"] = machine
+        mail = {"notification_type": "email", "notification_configuration": MAIL}
+        key["mail"] = send.made("notification_templates/", name="Mail", organization=key["lab"], **mail)
         key["label"] = send.made("labels/", name="racks", organization=key["lab"])
         key["credential"] = send.made("credentials/", name="Key", organization=key["lab"], credential_type=machine)
         yield send, key

@@ -21,6 +21,7 @@ from tests.integration.vipu_servers import run as run_server
 from tests.unit.collection.awx.content import Content, load, named
 from tools.ee.image import Image
 from tools.ee.jobs import Controller, Job, Launch
+from tools.ee.notifications import Notification, notifications
 from tools.ee.workflow import Workflow, run_workflow
 
 from .content import twin_credentials
@@ -82,6 +83,7 @@ class Desk:
     )
     inventory: dict[str, Any] = field(init=False)
     started: list[str] = field(default_factory=list)  # names of the templates whose jobs ran
+    sent: list[Notification] = field(default_factory=list)  # notifications of the jobs that ran
     ready: bool = False  # the controller has the objects of the POD
 
     def __post_init__(self) -> None:
@@ -101,6 +103,7 @@ class Desk:
         controller = replace(self.controller, user="0:0") if root else self.controller
         job = controller.run_template(template, self.inventory, credentials, launch)
         self.started.append(name)
+        self.sent += notifications(named(self.content.notifications), template, job)
         returned = "".join(path.read_text(errors="replace") for path in job.folder.rglob("*") if path.is_file())
         for credential in credentials:
             for secret in self._secrets(credential):

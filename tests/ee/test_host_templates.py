@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.roles.rack import Rack
 from tools.ee.image import Image
 from tools.hosts.site import check_requirements
 
 from .conftest import skip_without
 from .desk import Desk
-from .rack import EXPOSED, Rack
+from .rack import EXPOSED, make_desk
 
 TEMPLATES = {
     *("Management server", "Poplar servers", "V-IPU command-line tools", "V-IPU agents", "V-IPU server", "Monitoring"),
@@ -36,7 +37,7 @@ def rack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rack]:
 
 @pytest.fixture(scope="module")
 def desk(image: Image, checkout: Path, rack: Rack, tmp_path_factory: pytest.TempPathFactory) -> Desk:
-    return rack.desk(image, checkout, tmp_path_factory.mktemp("jobs"))
+    return make_desk(rack, image, checkout, tmp_path_factory.mktemp("jobs"))
 
 
 def test_jobs_install_the_services_of_the_hosts(desk: Desk, rack: Rack) -> None:

@@ -12,6 +12,7 @@ from tests import ROOT
 from tests.integration.bringup.own_twin import OwnTwin
 from tests.unit.collection.awx.content import load, named
 from tools.ee.image import Image
+from tools.ee.notifications import URL as AWX_JOB
 
 from .desk import ACCOUNT, TEAM, Desk, SecureTwin, make_desk
 from .test_host_templates import TEMPLATES as HOST_TEMPLATES
@@ -53,6 +54,7 @@ def desk(awx: Desk) -> Desk:
         awx.run("Agents, clusters and allocations")
         awx.ready = True
     awx.started.clear()
+    awx.sent.clear()
     return awx
 
 
@@ -111,6 +113,8 @@ def test_jobs_create_users_and_orders_of_tenants(desk: Desk) -> None:
     order = desk.run("Order IPUs", user="bob", order_name="nlp", order_ipus="4")
     access = order.artifacts["order_access"]
     assert (access["partition"], access["user"], int(access["ipus"])) == (f"{TEAM}.nlp", "bob", 4)
+    [webhook] = desk.sent
+    assert webhook.body == {"job": 1, "status": "successful", "url": AWX_JOB, "results": order.artifacts}
     assert desk.run("Order IPUs", user="bob", order_name="nlp", order_ipus="4").changed == 0
     assert "Cannot order 16 IPUs" in desk.reject("Order IPUs", user="bob", order_name="more", order_ipus="16")
     assert desk.run("Return IPUs", order_name="nlp").changed == 2
@@ -121,6 +125,7 @@ def test_the_drift_workflows_report_and_correct_differences(desk: Desk, secure: 
     desk.run("POD bring-up")
     workflow = desk.run_workflow("Drift")
     assert (workflow.status, list(workflow.jobs)) == ("successful", ["check"]), workflow.jobs["check"].stdout
+    assert desk.sent == []
     desk.run("Remove a partition", partition_id="notebook")
     workflow = desk.run_workflow("Drift")
     assert {name: job.status for name, job in workflow.jobs.items()} == {"check": "failed", "report": "successful"}
@@ -128,6 +133,8 @@ def test_the_drift_workflows_report_and_correct_differences(desk: Desk, secure: 
     drift = workflow.jobs["report"].artifacts["pod_drift"]
     assert drift == workflow.jobs["check"].artifacts["pod_drift"]
     assert [each for each in drift if "notebook" in each]
+    [mail] = desk.sent
+    assert (mail.name, mail.body) == ("POD drift (mail)", "\n".join([*drift, "", AWX_JOB]))
     denied = desk.run_workflow("Correct drift", approved=False)
     assert (denied.status, list(denied.jobs), denied.approvals) == ("failed", ["check"], ["approval"])
     corrected = desk.run_workflow("Correct drift")

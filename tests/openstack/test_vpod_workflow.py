@@ -51,6 +51,9 @@ def test_an_order_is_created_rolled_back_or_denied(
     access = created.jobs["access"].artifacts["vpod_access"]
     assert access["partition"]["state"] == "ACTIVE"
     assert f"{order['vpod_name']}-poplar" in access["vms"]
+    [webhook] = jobs.sent
+    assert isinstance(webhook.body, dict)
+    assert (webhook.name, webhook.body["results"]["vpod_access"]) == ("POD results (webhook)", access)
 
     # A second order of the same name with a mistake keeps the vPOD.
     again = jobs.run_workflow("Order a vPOD", {**answers, "vpod_ipus": "32"})

@@ -46,7 +46,7 @@ class StandIn:
     def writes(self) -> list[tuple[str, str, Any]]:
         """Requests that may have changed objects, without those for tokens, which each module makes."""
         changing = ("POST", "PUT", "PATCH", "DELETE")
-        return [entry for entry in self.requests if entry[0] in changing and "/tokens/" not in entry[1]]
+        return [entry for entry in self.requests if entry[0] in changing and "tokens/" not in entry[1]]
 
     def application(self) -> Starlette:
         """Return the ASGI application."""
@@ -74,7 +74,7 @@ class StandIn:
                 for part, status in self.failing.items():
                     if part in request.url.path and request.method != "GET":
                         raise Rejected({"detail": "A server error has occurred."}, status)
-                writes = request.method in ("POST", "PUT", "PATCH", "DELETE") and "/tokens/" not in request.url.path
+                writes = request.method in ("POST", "PUT", "PATCH", "DELETE") and "tokens/" not in request.url.path
                 if writes and user != ADMINISTRATOR:
                     raise Rejected({"detail": "You do not have permission to perform this action."}, 403)
                 answer = handler(request, body)
@@ -170,7 +170,8 @@ class StandIn:
 
     def _item(self, resource: Resource, key: str) -> Object:
         for item in self.store.objects[resource.name].values():
-            if key == str(item["id"]) or ("+" in key and key == views.named_url(self.store, item)):
+            named = "+" in key or resource.name == "users"
+            if key == str(item["id"]) or (named and key == views.named_url(self.store, item)):
                 return item
         raise Rejected({"detail": "Not found."}, 404)
 
@@ -210,7 +211,12 @@ class StandIn:
 
     def _sublist(self, request: Request, body: Any) -> Response:
         resource, name = self._resource(request), request.path_params["name"]
+        if name == "launch" and request.method == "OPTIONS":
+            # AWX describes the fields of a launch also for an ID that does not exist. Its command line relies on it.
+            return JSONResponse(views.LAUNCH, headers={"Allow": "GET, POST, HEAD, OPTIONS"})
         item = self._item(resource, request.path_params["key"])
+        if (resource.name, name, request.method) == ("users", "personal_tokens", "POST"):
+            return JSONResponse(self._create(RESOURCES["tokens"], body, request), 201)
         if name in resource.lists:
             if request.method == "OPTIONS":
                 described = views.options(resource.lists[name])

@@ -8,11 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from dateutil.rrule import rrulestr
-from jinja2 import StrictUndefined
-from jinja2.exceptions import TemplateError
-from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from tests.awx.standin import credentials, surveys
+from tests.awx.standin import credentials, messages, surveys
 from tests.awx.standin.fields import Rejected
 from tests.awx.standin.store import Object, Store
 
@@ -204,7 +201,8 @@ def _notification(_store: Store, new: Object, old: Object | None, body: Object) 
     if "notification_configuration" in body:
         _notification_options(new, old)
     if body.get("messages"):
-        _messages(new["messages"])
+        if problems := messages.errors(new["messages"], new["notification_type"]):
+            raise Rejected({"messages": problems})
         for event, kept in ((old or {}).get("messages") or {}).items():
             new["messages"][event] = new["messages"].get(event) or kept
     if new["messages"] is not None:
@@ -234,44 +232,6 @@ def _notification_options(new: Object, old: Object | None) -> None:
             options[name] = old["notification_configuration"][name]
     if errors:
         raise Rejected({"__all__": errors})
-
-
-def _messages(messages: Any) -> None:
-    errors: list[str] = []
-    for event, parts in messages.items():
-        if event not in ("started", "success", "error", "workflow_approval"):
-            errors.append(
-                f"Event '{event}' invalid, must be one of 'started', 'success', 'error', or 'workflow_approval'"
-            )
-        elif event == "workflow_approval" and parts:
-            for state, texts in parts.items():
-                if state not in ("running", "approved", "timed_out", "denied"):
-                    allowed = "'running', 'approved', 'timed_out', or 'denied'"
-                    errors.append(f"Workflow Approval event '{state}' invalid, must be one of {allowed}")
-                else:
-                    errors += _text_errors(texts or {})
-        else:
-            errors += _text_errors(parts or {})
-    if errors:
-        raise Rejected({"messages": errors})
-
-
-def _text_errors(texts: Any) -> list[str]:
-    errors = []
-    for name, template in texts.items():
-        if name not in ("message", "body"):
-            errors.append(f"Message type '{name}' invalid, must be either 'message' or 'body'")
-            continue
-        if template is not None and not isinstance(template, str):
-            errors.append(f"Expected string for '{name}', found {type(template)}, ")
-        elif name == "message" and "\n" in (template or ""):
-            errors.append("Messages cannot contain newlines")
-        else:
-            try:
-                ImmutableSandboxedEnvironment(undefined=StrictUndefined).parse(template or "")
-            except TemplateError as error:
-                errors.append(f"Unable to render message '{template}': {error}")
-    return errors
 
 
 _CHECKS: dict[str, Callable[[Store, Object, Object | None, Object], None]] = {

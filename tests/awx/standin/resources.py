@@ -11,6 +11,11 @@ from tests.awx.standin.resource import Resource
 
 VERBOSITIES = (0, 1, 2, 3, 4, 5)
 NAME = text(required=True)
+_WORKFLOW_JOB = {
+    **{name: text() for name in ("name", "created", "status")},
+    "workflow_job_template": reference("workflow_job_templates", deletes=True),
+    "extra_vars": variables(),
+}
 NOTIFICATIONS = {
     f"notification_templates_{event}": "notification_templates" for event in ("started", "success", "error")
 }
@@ -379,6 +384,7 @@ RESOURCES = {
             unique=(),
             named_url=("project",),
         ),
+        Resource("workflow_jobs", "workflow_job", _WORKFLOW_JOB, unique=()),
         Resource(
             "tokens",
             "o_auth2_access_token",

@@ -16,15 +16,20 @@ from tests.waiting import until
 
 
 class Server:
-    """Context manager of a running stand-in. ``url``: its address, ``ca``: the certificate that clients trust."""
+    """Context manager of a running stand-in. ``url``: its address, ``ca``: the certificate that clients trust.
 
-    def __init__(self, folder: Path, projects: dict[str, Path]) -> None:
+    ``listener`` is a socket that listens already, in a network in which the stand-in has the name ``host``.
+    """
+
+    def __init__(
+        self, folder: Path, projects: dict[str, Path], listener: socket.socket | None = None, host: str = "localhost"
+    ) -> None:
         self.awx = StandIn(projects)
         certificates = folder / "certificates"
-        issue.create(certificates, ["localhost"])
+        issue.create(certificates, [host])
         self.ca = certificates / "server/ca.crt"
-        self._socket = socket.create_server(("127.0.0.1", 0))
-        self.url = f"https://localhost:{self._socket.getsockname()[1]}"
+        self._socket = listener or socket.create_server(("127.0.0.1", 0))
+        self.url = f"https://{host}:{self._socket.getsockname()[1]}"
         configuration = uvicorn.Config(
             self.awx.application(),
             log_level="error",

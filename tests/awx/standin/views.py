@@ -16,6 +16,9 @@ from tests.awx.standin.store import Object, Store
 
 BASE = "/api/v2"
 _SURVEYED = ("job_templates", "workflow_job_templates")
+# Description of a launch, for the command line of AWX. Only the answers of a survey are used.
+_ANSWERS = {"type": "json", "required": False, "read_only": False, "label": "Extra vars"}
+LAUNCH: Object = {"name": "Launch", "actions": {"POST": {"extra_vars": _ANSWERS}}}
 
 
 def url(item: Object) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.unit.collection.awx import check_credentials as credentials
+from tests.unit.collection.awx import check_notifications as notifications
 from tests.unit.collection.awx import check_variables as variables
 from tests.unit.collection.awx import checks
 from tests.unit.collection.awx.checks import Check
@@ -26,6 +27,11 @@ def node(content: Content, workflow: str, identifier: str) -> Item:
     return next(each for each in nodes if each["identifier"] == identifier)
 
 
+def message(content: Content, notification: str, event: str) -> Item:
+    found: Item = item(content, "notifications", notification)["messages"][event]
+    return found
+
+
 def injectors(content: Content, name: str) -> dict[str, Any]:
     found: dict[str, Any] = item(content, "credential_types", name)["injectors"]
     return found
@@ -33,6 +39,7 @@ def injectors(content: Content, name: str) -> dict[str, Any]:
 
 VIPU, EOS = "V-IPU controller", "Arista eAPI"
 NEW = "Create a partition"
+DRIFT, RESULTS = "POD drift (mail)", "POD results (webhook)"
 BROKEN: list[tuple[Check, Callable[[Content], Any], str]] = [
     # Options of modules
     (checks.options_of_modules, lambda c: c.kinds.update(jobs=[]), "controller_jobs is unknown"),
@@ -168,6 +175,11 @@ BROKEN: list[tuple[Check, Callable[[Content], Any], str]] = [
         "reads the environment variable 'VIPU_CLI_CA_PATH'",
     ),
     (credentials.use, lambda c: item(c, "templates", "Monitoring").update(credentials=[]), "becomes root"),
+    (
+        credentials.use,
+        lambda c: item(c, "templates", "IPU-Machine upgrade").update(credentials=["POD V-IPU controller"]),
+        "'playbooks/ipum_upgrade.yml' connects to hosts",
+    ),
     (credentials.use, lambda c: item(c, "templates", NEW).update(credentials=["POD hosts"]), "control node only"),
     (credentials.use, lambda c: item(c, "templates", NEW).update(credentials=["POD OpenStack"]), "is not used"),
     (
@@ -328,5 +340,43 @@ BROKEN: list[tuple[Check, Callable[[Content], Any], str]] = [
         variables.schedules,
         lambda c: c.schedules[0].update(rrule="DTSTART:20260101T020000Z RRULE:FREQ=OFTEN;INTERVAL=1"),
         "OFTEN",
+    ),
+    # Notifications
+    (
+        notifications.notifications,
+        lambda c: message(c, DRIFT, "success").update(body=Unsafe("{{ job.artifacts.pod_drift }}")),
+        "AWX rejects it: Field 'pod_drift' unavailable",
+    ),
+    (
+        notifications.notifications,
+        lambda c: message(c, DRIFT, "success").update(body="{{ url }}"),
+        "body of success needs the tag !unsafe",
+    ),
+    (
+        notifications.notifications,
+        lambda c: message(c, DRIFT, "success").update(body=Unsafe("{{ job.artifacts.drift | default([]) }}")),
+        "'Drift report': message for success of 'POD drift (mail)' shows 'drift', which no job sets",
+    ),
+    (
+        notifications.notifications,
+        lambda c: item(c, "workflows", "Drift").update(notification_templates_error=[DRIFT]),
+        "'Drift': message for error of 'POD drift (mail)' shows 'pod_drift', which no job sets",
+    ),
+    (
+        notifications.notifications,
+        lambda c: message(c, RESULTS, "success").update(body=Unsafe("{{ job.name }}")),
+        "body of success is no JSON object",
+    ),
+    (
+        notifications.notifications,
+        lambda c: message(c, RESULTS, "success").update(subject="Done"),
+        "AWX rejects it: Message type 'subject' invalid",
+    ),
+    (
+        notifications.notifications,
+        lambda c: item(c, "templates", "Drift report").update(
+            notification_templates_success=[], notification_templates_error=[]
+        ),
+        "notifications 'POD drift (mail)': nothing uses it",
     ),
 ]

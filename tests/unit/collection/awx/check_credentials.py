@@ -101,6 +101,8 @@ def use(content: Content) -> Iterator[str]:
         yield from (f"{place}: two credentials of type '{kind}'" for kind in {k for k in types if types.count(k) > 1})
         if playbook.become and "Machine" not in types:
             yield f"{place}: '{item['playbook']}' becomes root, and there is no credential of type Machine"
+        if playbook.ssh and "Machine" not in types:
+            yield f"{place}: '{item['playbook']}' connects to hosts, and there is no credential of type Machine"
         if "Machine" in types and not playbook.ssh:
             yield f"{place}: '{item['playbook']}' runs on the control node only, and needs no Machine"
         if "OpenStack" in types and not any(".openstack_" in module for module in playbook.modules):

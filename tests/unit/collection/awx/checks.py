@@ -125,7 +125,10 @@ def playbooks(content: Content) -> Iterator[str]:
 
 
 def slices(content: Content) -> Iterator[str]:
-    """Job slices of playbooks that run a task once for all hosts: each slice would run it."""
+    """Job slices of playbooks that run a task once for all hosts: each slice would run it.
+
+    Tasks that only print may run in each slice, for its hosts.
+    """
     for item in content.templates:
         playbook = playbook_of(item)
         if item.get("job_slice_count", 1) > 1 and playbook and playbook.run_once:

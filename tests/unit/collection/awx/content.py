@@ -75,6 +75,8 @@ def load(folder: Path = FOLDER, **settings: Any) -> Content:
             else:
                 values[name] = value
     values.update(settings)
+    for name, value in values.items():  # a setting may refer to those before it
+        values[name] = _render(value, values)
     return Content({kind: _render(items, values) for kind, items in kinds.items()}, values)
 
 

@@ -67,6 +67,7 @@ def names(template: str) -> Names:
     }
     found = Names(used=set(free), tested=tested & free)
     found.required = {name for name in _unguarded(tree) if name in free} - tested
+    found.used.update(_variables_of_hosts(tree))
     for plugin, name, optional in _lookups(tree):
         if plugin == "env":
             found.environment.add(name)
@@ -78,6 +79,14 @@ def names(template: str) -> Names:
     found.allowed = dict(_memberships(tree))
     found.truths = set(_truths(tree))
     return found
+
+
+def _variables_of_hosts(tree: nodes.Template) -> Iterator[str]:
+    """Yield ``name`` of ``hostvars[host].name``."""
+    for each in tree.find_all(nodes.Getattr):
+        host = each.node
+        if isinstance(host, nodes.Getitem) and isinstance(host.node, nodes.Name) and host.node.name == "hostvars":
+            yield each.attr
 
 
 def expression_names(expression: Any) -> Names:

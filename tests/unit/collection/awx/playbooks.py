@@ -140,7 +140,9 @@ class _Scan:
         own = {key: value for key, value in task.items() if key not in ("block", "rescue", "always")}
         if not any(key.endswith("assert") for key in task):
             guards = guards | value_names(own).tested
-        self.found.run_once |= bool(task.get("run_once"))
+        self.found.ssh |= _connects(task)
+        prints_only = "ansible.builtin.debug" in task
+        self.found.run_once |= bool(task.get("run_once")) and not prints_only
         self._variables(task.get("vars") or {})
         for key in _CONDITIONS:
             for each in _list(task.get(key)):
@@ -236,6 +238,7 @@ class _Scan:
         seen.add(path)
         for task in _flat(yaml.safe_load(path.read_text()) or []):
             self._inside(task)
+            self.found.ssh |= _connects(task)
             conditions = [each for key in _CONDITIONS for each in _list(task.get(key))]
             for module in ("assert", "ansible.builtin.assert"):
                 conditions += _list(task.get(module, {}).get("that"))
@@ -259,6 +262,11 @@ class _Scan:
         self.found.used |= found.used
         self.found.truths |= found.truths
         self.found.read |= found.environment
+
+
+def _connects(task: dict[str, Any]) -> bool:
+    """Return whether a task or block is delegated to a host other than the control node, with its own connection."""
+    return task.get("delegate_to", "localhost") != "localhost" and task.get("connection", "local") != "local"
 
 
 def _flat(tasks: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:

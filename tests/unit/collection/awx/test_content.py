@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.collection.awx import check_credentials, check_variables, checks
+from tests.unit.collection.awx import check_credentials, check_notifications, check_variables, checks
 from tests.unit.collection.awx.broken_copies import BROKEN, question
 from tests.unit.collection.awx.checks import Check
 from tests.unit.collection.awx.content import Content, load
@@ -35,6 +35,7 @@ CHECKS: list[Check] = [
     check_variables.pod_limits,
     check_variables.prompts,
     check_variables.schedules,
+    check_notifications.notifications,
 ]
 PLAYBOOKS_WITHOUT_TEMPLATE = {
     "deployed_clients.yml": "part of site.yml",
@@ -77,6 +78,18 @@ def test_the_choices_of_an_order_end_at_the_quota_of_the_team() -> None:
     small = load(pod_teams={"research": {"ipus": 12}}, awx_tenant_quota="research")
     assert question(small, "Order IPUs", "order_ipus")["choices"] == ["1", "2", "4", "8"]
     assert question(load(), "Order IPUs", "order_ipus")["choices"][-1] == "64"
+
+
+def test_the_choices_of_sizes_end_at_the_largest_cluster() -> None:
+    clusters = [{"id": "cl0", "agents": ["a1", "a2"]}, {"id": "cl1", "agents": ["a3", "a4", "a5", "a6", "a7"]}]
+    clusters.append({"id": "cl2"})  # its agents are not managed
+    pod = load(vipu_pod_clusters=clusters)
+    assert question(pod, "Create an allocation", "allocation_size")["choices"] == ["1", "2", "3", "4", "5"]
+    for template, variable in (("Create a partition", "partition_size"), ("Create a vPOD", "vpod_ipus")):
+        assert question(pod, template, variable)["choices"] == ["1", "2", "4", "8", "16"]
+    without_inventory = load()
+    assert question(without_inventory, "Create an allocation", "allocation_size")["choices"][-1] == "16"
+    assert question(without_inventory, "Create a partition", "partition_size")["choices"][-1] == "64"
 
 
 def test_keys_that_are_set_twice_are_rejected(tmp_path: Path) -> None:
