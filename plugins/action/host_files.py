@@ -15,6 +15,7 @@ from ansible.plugins.action import ActionBase
 from ansible.plugins.loader import lookup_loader
 from ansible.release import __version__
 from ansible.utils.hashing import checksum, checksum_s
+from ansible_collections.openipu.pod.plugins.plugin_utils.action import check_options
 from ansible_collections.openipu.pod.plugins.plugin_utils.builtin import run_builtin
 from ansible_collections.openipu.pod.plugins.plugin_utils.host_files import (
     DesiredFile,
@@ -76,6 +77,7 @@ class ActionModule(ActionBase):
 
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> dict[str, t.Any]:
         result: dict[str, t.Any] = super().run(tmp, task_vars)
+        check_options(self._task, self.argument_spec)
         _checked, args = self.validate_argument_spec(self.argument_spec, required_one_of=[("files", "mark", "unmark")])
         entries = self._entries(args, task_vars)
         found = self._fetch(entries, task_vars, result)

@@ -16,12 +16,20 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible_collections.openipu.pod.plugins.module_utils.pod import model
 from ansible_collections.openipu.pod.plugins.module_utils.pod.load import PodError, load
-from ansible_collections.openipu.pod.plugins.module_utils.report import actions, runs, vipu_info
-from ansible_collections.openipu.pod.plugins.plugin_utils.rack_report import render
-from ansible_collections.openipu.pod.plugins.plugin_utils.action import check_pods, plain_args
+from ansible_collections.openipu.pod.plugins.module_utils.report import actions, pdus, runs, vipu_info
+from ansible_collections.openipu.pod.plugins.module_utils.report.pods import Source
+from ansible_collections.openipu.pod.plugins.plugin_utils.rack_report import render_pods
+from ansible_collections.openipu.pod.plugins.plugin_utils.action import check_options, check_pods, plain_args
 from ansible_collections.openipu.pod.plugins.plugin_utils.builtin import run_builtin
 
 _COPIED = ("dest", "mode", "owner", "group", "backup")
+_CONTENT: dict[str, t.Any] = {
+    "pod": {"type": "path"},
+    "info": {"type": "dict"},
+    "test_run": {"type": "raw"},
+    "pdus": {"type": "dict"},
+}
+_CONTENT_OF_POD: dict[str, t.Any] = {**_CONTENT, "name": {"type": "str"}, "failure": {"type": "str"}}
 
 
 class ActionModule(ActionBase):
@@ -29,26 +37,35 @@ class ActionModule(ActionBase):
 
     argument_spec: t.ClassVar[dict[str, t.Any]] = {
         "dest": {"type": "path", "required": True},
-        "pod": {"type": "path"},
-        "info": {"type": "dict"},
-        "test_run": {"type": "raw"},
+        **_CONTENT,
+        "pods": {
+            "type": "list",
+            "elements": "dict",
+            "options": _CONTENT_OF_POD,
+            "required_one_of": [("pod", "info", "test_run")],
+        },
         "mode": {"type": "raw", "default": "0644"},
         "owner": {"type": "str"},
         "group": {"type": "str"},
         "backup": {"type": "bool", "default": False},
     }
-    constraints: t.ClassVar[dict[str, t.Any]] = {"required_one_of": [("pod", "info", "test_run")]}
+    constraints: t.ClassVar[dict[str, t.Any]] = {
+        "required_one_of": [("pod", "info", "test_run", "pods")],
+        "mutually_exclusive": [("pods", name) for name in _CONTENT],
+    }
     TRANSFERS_FILES = True
     _supports_check_mode = True
 
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> dict[str, t.Any]:
         result: dict[str, t.Any] = super().run(tmp, task_vars)
-        check_pods(self._task, task_vars or {})
+        if "pods" not in self._task.args:
+            check_pods(self._task, task_vars or {})
+        check_options(self._task, self.argument_spec)
         _checked, args = self.validate_argument_spec(self.argument_spec, **self.constraints)
         args = plain_args(args)
-        run = self._test_run(args["test_run"])
-        page = render(self._pod(args["pod"]), self._info(args["info"]), run)
-        result["actions"] = [action.text for action in actions.actions(run)]
+        sources = self._sources(args)
+        page = render_pods(sources)
+        result["actions"] = [text for source in sources for text in _actions(source, several=len(sources) > 1)]
         folder = Path(tempfile.mkdtemp(dir=constants.DEFAULT_LOCAL_TMP))
         try:
             file = folder / "report.html"
@@ -59,11 +76,30 @@ class ActionModule(ActionBase):
             shutil.rmtree(folder, ignore_errors=True)
         return result
 
-    def _test_run(self, value: t.Any) -> dict[str, t.Any] | None:
+    def _sources(self, args: dict[str, t.Any]) -> list[Source]:
+        """Return the validated content of all PODs."""
+        if args["pods"] is None:
+            return [self._source(args)]
+        if not args["pods"]:
+            raise AnsibleActionFail("Cannot write the report: the option pods is empty. Add a POD.")
+        return [self._source(item, f" of pods {number}") for number, item in enumerate(args["pods"], 1)]
+
+    def _source(self, content: dict[str, t.Any], place: str = "") -> Source:
+        """Return the validated content of one POD. ``place`` is where the options are, for messages."""
+        return Source(
+            self._pod(content["pod"]),
+            self._info(content["info"], place),
+            self._test_run(content["test_run"], place),
+            self._pdus(content["pdus"], place),
+            content.get("name"),
+            content.get("failure"),
+        )
+
+    def _test_run(self, value: t.Any, place: str) -> dict[str, t.Any] | None:
         """Return the run, given as a value or as the path of a JSON file; None without a run."""
         if not value:
             return None
-        where = "test_run"
+        where = "test_run%s" % place
         if isinstance(value, str):
             path = Path(self._loader.path_dwim(value))
             where = str(path)
@@ -83,12 +119,24 @@ class ActionModule(ActionBase):
                 "with the output of 'vipu-admin --output json test cluster'." % (where, error)
             ) from None
 
-    def _info(self, value: t.Any) -> dict[str, t.Any] | None:
+    def _info(self, value: t.Any, place: str) -> dict[str, t.Any] | None:
         """Return the state of the controller, None when it is not given."""
         try:
             return t.cast("dict[str, t.Any]", vipu_info.checked(value)) if value else None
         except ValueError as error:
-            raise AnsibleActionFail("Cannot read the option info: %s. Use the result of vipu_info." % error) from None
+            raise AnsibleActionFail(
+                "Cannot read the option info%s: %s. Use the result of vipu_info." % (place, error)
+            ) from None
+
+    def _pdus(self, value: t.Any, place: str) -> dict[str, t.Any]:
+        """Return the readings of the PDUs by name."""
+        try:
+            return t.cast("dict[str, t.Any]", pdus.checked(value or {}))
+        except ValueError as error:
+            raise AnsibleActionFail(
+                "Cannot read the option pdus%s: %s. Use a mapping from names of PDUs to results of pdu_info."
+                % (place, error)
+            ) from None
 
     def _pod(self, path: str | None) -> model.Pod | None:
         if not path:
@@ -97,3 +145,10 @@ class ActionModule(ActionBase):
             return load(self._loader.path_dwim(path))
         except PodError as error:
             raise AnsibleActionFail(str(error)) from None
+
+
+def _actions(source: Source, *, several: bool) -> list[str]:
+    """Return the actions of a POD, with its name among several PODs."""
+    name = source.name or (source.pod.name if source.pod else "")
+    prefix = f"{name}: " if several and name else ""
+    return [prefix + action.text for action in actions.actions(source.run)]

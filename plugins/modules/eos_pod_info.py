@@ -51,7 +51,7 @@ options:
         type: list
         elements: int
   fail_on_findings:
-    description: Whether the task fails when RV(findings) is not empty.
+    description: Whether the task fails when RV(findings) is not empty. The failed result has only the findings, because Ansible prints it.
     type: bool
     default: false
 """
@@ -94,7 +94,7 @@ findings:
   description: Defects of cables.
   type: list
   elements: dict
-  returned: success
+  returned: success, and failure with O(fail_on_findings)
   contains:
     kind:
       description: V(wrong_port) for a device in another port, V(link_down) for a port without a link, V(no_port) for a port that the switch lacks.

@@ -49,7 +49,7 @@ options:
     type: float
     default: 1.0
   fail_on_excess:
-    description: Whether the task fails when the load would exceed a breaker.
+    description: Whether the task fails when the load would exceed a breaker. The failed result has only the message, because Ansible prints it.
     type: bool
     default: true
 seealso:

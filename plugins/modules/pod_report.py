@@ -8,12 +8,12 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: pod_report
-short_description: Write a report of a POD with its cables, tests and partitions
+short_description: Write a report of PODs with their cables, tests and partitions
 version_added: 0.1.0
 author: openipu.pod contributors (@openipu)
 description:
   - Writes one self-contained HTML file. It shows the racks with their machines, the cables with their test results, actions for a technician, the
-    tests, and the partition of each IPU.
+    tests, the partition of each IPU, and devices with problems.
   - The page is rendered on the control node and copied with M(ansible.builtin.copy).
   - Equal input gives an equal page, so a second run changes nothing.
 extends_documentation_fragment:
@@ -36,8 +36,38 @@ options:
     description:
       - Value C(run) of the result of M(openipu.pod.vipu_cluster_test_info).
       - Alternatively, the path of a JSON file on the control node with that value or with the output of C(vipu-admin --output json test cluster).
-      - Omit to draw no test results. At least one of O(pod), O(info) and O(test_run) is required.
+      - Omit to draw no test results. At least one of O(pod), O(info), O(test_run) and O(pods) is required.
     type: raw
+  pdus:
+    description:
+      - Mapping from names of PDUs to results of M(openipu.pod.pdu_info). A failed result shows the PDU as not readable, with its message.
+      - Omit to show no load and no alarms of PDUs.
+    type: dict
+  pods:
+    description:
+      - Several PODs, for one page with an overview and all of them. Equal names in two PODs do not collide.
+      - Replaces O(pod), O(info), O(test_run) and O(pdus).
+    type: list
+    elements: dict
+    suboptions:
+      name:
+        description: Name of the POD. The default is the name in C(pod.yml).
+        type: str
+      failure:
+        description: Message of a failed read of the controller. The page shows it, and draws the POD from O(pods[].pod).
+        type: str
+      pod:
+        description: As O(pod).
+        type: path
+      info:
+        description: As O(info).
+        type: dict
+      test_run:
+        description: As O(test_run). At least one of O(pods[].pod), O(pods[].info) and O(pods[].test_run) is required.
+        type: raw
+      pdus:
+        description: As O(pdus).
+        type: dict
   mode:
     description: Permissions of the file.
     type: raw
@@ -58,6 +88,7 @@ attributes:
   check_mode:
     details: [The page is rendered and compared with the existing file.]
 seealso:
+  - module: openipu.pod.pdu_info
   - module: openipu.pod.vipu_cluster_test
   - module: openipu.pod.vipu_info
 """
@@ -81,6 +112,16 @@ EXAMPLES = r"""
     info: "{{ controller }}"
     test_run: "{{ tests.run }}"
 
+- name: Write one report of two PODs
+  openipu.pod.pod_report:
+    dest: /srv/www/racks.html
+    pods:
+      - pod: pods/north/pod.yml
+        info: "{{ north }}"
+        test_run: "{{ north_tests.run }}"
+      - pod: pods/south/pod.yml
+        failure: "Cannot get the version: the V-IPU controller at 10.2.3.101:8090 does not respond."
+
 - name: Write a report of saved test results
   openipu.pod.pod_report:
     dest: rack.html
@@ -94,7 +135,7 @@ dest:
   returned: success
   sample: /srv/www/rack.html
 actions:
-  description: Actions for a technician from the test results, in the recommended order.
+  description: Actions for a technician from the test results, in the recommended order. With several PODs, each starts with the name of its POD.
   type: list
   elements: str
   returned: always

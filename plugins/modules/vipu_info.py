@@ -79,7 +79,7 @@ agents:
     - The agents. C(state) is Up, Down, or Unknown before the first reply. C(reason) is the cause of another state than Up.
     - C(versions) are available after the first reply, but not with O(transport=cli).
     - C(in_service) is V(false) for an agent that receives no new partitions. C(service_reason) is not available with O(transport=cli).
-    - C(take_over) is V(false) for an agent that another deployment owns, and missing for others and with O(transport=cli).
+    - C(take_over) is V(false) for an agent whose machine another deployment, controller or agent uses, and missing for others and with O(transport=cli).
   type: list
   elements: dict
   returned: when selected by O(gather_subset)

@@ -42,7 +42,7 @@ options:
         type: int
       take_over:
         description:
-          - Take the agent over when another deployment owns it.
+          - Take the agent over when another deployment owns it. The task fails when the machine holds partitions of another agent of this deployment.
           - When the takeover fails, all other changes remain, and the task fails. The next run takes the agent over if another deployment still owns it.
           - With O(transport=cli), this applies only when the task registers or changes the agent.
           - Omit to register the agent without a takeover. If another deployment owns it, it is Down until that deployment removes it.

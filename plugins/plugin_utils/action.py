@@ -18,12 +18,11 @@ import typing as t
 from ansible.errors import AnsibleActionFail
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.module_utils.common.parameters import remove_values
-from ansible.module_utils.errors import UnsupportedError
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
 from ansible_collections.openipu.pod.plugins.module_utils.reconcile import UserError
 from ansible_collections.openipu.pod.plugins.module_utils.runner import Task, TaskError
-from ansible_collections.openipu.pod.plugins.plugin_utils import list_items
+from ansible_collections.openipu.pod.plugins.plugin_utils import option_mistakes
 
 
 class TaskAction(ActionBase):
@@ -41,8 +40,8 @@ class TaskAction(ActionBase):
             self._task.args = self.task.connector.prepare(self._task.args)
         except UserError as error:
             return {**result, "failed": True, "msg": error.message, "error_code": error.error_code}
-        if found := list_items.mistakes(self._task.args, self.task.argument_spec):
-            message = f"Cannot use the options of {self._task.action}: {' '.join(found)}"
+        message = _mistakes(self._task, self.task.argument_spec)
+        if message:
             return {**result, "failed": True, "msg": message, "error_code": TaskError.error_code}
         if self._runs_here(task_vars or {}):
             with self._module_environment():
@@ -70,10 +69,7 @@ class TaskAction(ActionBase):
             plain_args(self._task.args)
         )
         if checked.error_messages:
-            message = checked.errors.msg
-            if isinstance(checked.errors[0], UnsupportedError):
-                message = f"Unsupported parameters for ({self._task.action}) module: {message}"
-            result: dict[str, t.Any] = {"failed": True, "msg": message}
+            result: dict[str, t.Any] = {"failed": True, "msg": checked.errors.msg}
         else:
             result = self.task.perform(checked.validated_parameters, bool(self._task.check_mode), bool(self._task.diff))
         return t.cast("dict[str, t.Any]", remove_values(result, checked._no_log_values))
@@ -92,6 +88,19 @@ class TaskAction(ActionBase):
             os.chdir(folder)
             os.environ.clear()
             os.environ.update(before)
+
+
+def check_options(task: t.Any, spec: option_mistakes.Spec) -> None:
+    """Raise AnsibleActionFail for mistyped options, with the right ones."""
+    message = _mistakes(task, spec)
+    if message:
+        raise AnsibleActionFail(message, result={"error_code": TaskError.error_code})
+
+
+def _mistakes(task: t.Any, spec: option_mistakes.Spec) -> str:
+    """Return the message for mistyped options, empty without any."""
+    found = option_mistakes.mistakes(task.args, spec)
+    return f"Cannot use the options of {task.action}: {' '.join(found)}" if found else ""
 
 
 def check_pods(task: t.Any, task_vars: dict[str, t.Any]) -> None:

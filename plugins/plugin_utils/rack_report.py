@@ -12,7 +12,7 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.openipu.pod.plugins.module_utils.pod import model
-from ansible_collections.openipu.pod.plugins.module_utils.report.view import view
+from ansible_collections.openipu.pod.plugins.module_utils.report.pods import Source, overview, views
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 
@@ -20,20 +20,49 @@ _FOLDER = Path(__file__).parent
 _NAME = "rack_report"
 
 
-def render(pod: model.Pod | None, info: t.Any, run: t.Any) -> str:
-    """Return the page. All names are escaped; the content security policy allows only the script of the page."""
+def render(pod: model.Pod | None, info: t.Any, run: t.Any, pdus: t.Any = None) -> str:
+    """Return the page of one POD; see ``render_pods``."""
+    return render_pods([Source(pod, info, run, pdus)])
+
+
+def render_pods(sources: t.Sequence[Source]) -> str:
+    """Return the page of one or several PODs.
+
+    All names are escaped; the content security policy allows only the script of the page.
+    """
     script = (_FOLDER / f"{_NAME}.js").read_text(encoding="utf-8").strip()
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    # The script is a file of the collection; everything else is escaped.
-    own = {"script": Markup(script), "script_hash": f"sha256-{digest}"}  # noqa: S704
-    text = _page().render(view(pod, info, run), **own) + "\n"
+    found = views(sources)
+    several = len(found) > 1
+    own = {
+        # The script is a file of the collection; everything else is escaped.
+        "script": Markup(script),  # noqa: S704
+        "script_hash": f"sha256-{digest}",
+        "sign": {"passed": "✓", "failed": "✕", "skipped": "↷", "untested": "–"},
+    }
+    parts = [
+        {
+            "summary": _part("_summary", each, own),
+            "content": _part(
+                "_pod", each, own, level=3 if several else 2, of=f" of {each['title']}" if several else ""
+            ),
+        }
+        for each in found
+    ]
+    page = {**found[0], "pods": [], **(overview(found) if several else {})}
+    text = _template("").render(page, **own, parts=parts, summary=_part("_summary", page, own)) + "\n"
     return text.encode("utf-8", "replace").decode()  # JSON can hold unpaired surrogates
 
 
+def _part(part: str, content: dict[str, t.Any], own: dict[str, t.Any], **more: t.Any) -> Markup:
+    """Return a part of the page, which its template has escaped."""
+    return Markup(_template(part).render(content, **own, **more).strip("\n"))  # noqa: S704
+
+
 @functools.cache
-def _page() -> Template:
+def _template(part: str) -> Template:
     # Ansible's templating does not escape HTML.
     environment = Environment(
         loader=FileSystemLoader(_FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
-    return environment.get_template(f"{_NAME}.html.j2")
+    return environment.get_template(f"{_NAME}{part}.html.j2")

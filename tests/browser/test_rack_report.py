@@ -16,7 +16,15 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from openipu.shared.pod.load import load
 from openipu.twin.launch.generate import PodSize
 from tests import ROOT
-from tests.unit.collection.report.report_support import domains, failing, five_faults, four_domains, info, passing
+from tests.unit.collection.report.report_support import (
+    domains,
+    failing,
+    five_faults,
+    four_domains,
+    info,
+    passing,
+    readings,
+)
 
 CHROMIUM = "/usr/bin/chromium"
 SCREENSHOTS = ROOT / "build/screenshots"
@@ -63,10 +71,10 @@ def open_report(browser: Browser, tmp_path: Path) -> Iterator[Any]:
     pod = load(str(ROOT / "inventory/twin/pod.yml"))
 
     def open_page(
-        run: dict[str, Any], data: dict[str, Any] | None = None, racks: Any = pod, **options: Any
+        run: dict[str, Any], data: dict[str, Any] | None = None, racks: Any = pod, pdus: Any = None, **options: Any
     ) -> OpenedReport:
         file = tmp_path / f"report{len(pages)}.html"
-        file.write_text(render(racks, data or info(), run))
+        file.write_text(render(racks, data or info(), run, pdus))
         pages.append(browser.new_page(**{"viewport": DESKTOP, **options}))
         return OpenedReport(pages[-1], file)
 
@@ -196,7 +204,7 @@ def test_a_remedy_links_to_its_cable(open_report: Any) -> None:
 
 def test_reports_fit_on_a_phone(open_report: Any) -> None:
     for name, run in (("fail", failing()), ("five-faults", five_faults())):
-        opened = open_report(run, viewport=PHONE, device_scale_factor=2)
+        opened = open_report(run, pdus=readings(), viewport=PHONE, device_scale_factor=2)
         opened.screenshot(f"{name}-phone")
         assert opened.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
@@ -217,9 +225,13 @@ def test_all_racks_are_open_in_print(open_report: Any) -> None:
 def test_markup_in_names_is_escaped(open_report: Any) -> None:
     data, run = info(), failing()
     data["partitions"][0]["id"] = data["agents"][0]["host"] = data["allocations"][0]["id"] = HOSTILE
+    pdus = {
+        HOSTILE: {"device": None, "alarms": [], "msg": HOSTILE},
+        "pdu1": {"device": None, "alarms": [], "msg": HOSTILE},
+    }
     run["results"][1]["summary"] = [HOSTILE]
     run["results"][1]["failures"][0]["reason"] = HOSTILE
-    opened = open_report(run, data)
+    opened = open_report(run, data, pdus=pdus)
     page = opened.page
     assert page.title().startswith("twin")
     assert page.locator("img").count() == 0
@@ -231,7 +243,7 @@ def test_markup_in_names_is_escaped(open_report: Any) -> None:
 def test_text_has_sufficient_contrast(open_report: Any) -> None:
     """Check a contrast of at least 4.5 (WCAG 2.2 AA) for all text outside of the drawing, light and dark."""
     for scheme in ("light", "dark"):
-        page = open_report(failing(), color_scheme=scheme).page
+        page = open_report(failing(), pdus=readings(), color_scheme=scheme).page
         assert page.evaluate(_CONTRAST) == [], scheme
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 
 from tests import ROOT
 from tests.integration.collection.playbook import rejections, results
+from tests.integration.pdu_agents import AUTH_KEY, HOST, PRIV_KEY, WRITER, agents_of_pdus
 from tests.unit.collection.report.report_support import failing, info, passing
 
 POD = str(ROOT / "inventory/twin/pod.yml")
@@ -55,7 +57,7 @@ def test_saved_results_and_paths_of_the_playbook(tmp_path: Path) -> None:
 
 
 MISTAKES: list[tuple[dict[str, Any], str]] = [
-    ({}, "one of the following is required: pod, info, test_run"),
+    ({}, "one of the following is required: pod, info, test_run, pods"),
     ({"test_run": "nowhere.json"}, "nowhere.json': no such file or directory."),
     ({"test_run": "broken.json"}, "broken.json': it is not JSON."),
     ({"test_run": "bytes.json"}, "bytes.json': it is not JSON."),
@@ -74,7 +76,17 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
         "Cannot read the option info: agents 1 has no 'id'. Use the result of vipu_info.",
     ),
     ({"pod": "nowhere.yml"}, "nowhere.yml"),
-    ({"test_run": passing(), "size": 1}, "Unsupported parameters"),
+    ({"pods": []}, "Cannot write the report: the option pods is empty. Add a POD."),
+    ({"pods": [{"name": "north"}]}, "one of the following is required: pod, info, test_run found in pods"),
+    ({"pods": [{"pod": POD}], "info": info()}, "parameters are mutually exclusive: pods|info"),
+    (
+        {"pods": [{"pod": POD}, {"pod": POD, "info": {"agents": [{"host": "127.0.0.1"}]}}]},
+        "Cannot read the option info of pods 2: agents 1 has no 'id'. Use the result of vipu_info.",
+    ),
+    (
+        {"test_runs": passing(), "info": {}},
+        "Cannot use the options of openipu.pod.pod_report: unknown option 'test_runs'. Did you mean 'test_run'?",
+    ),
 ]
 
 
@@ -97,11 +109,14 @@ def test_errors_are_reported(tmp_path: Path) -> None:
     assert not (tmp_path / "rack.html").exists()
 
 
-def rack_report(folder: Path, port: int, *options: str) -> subprocess.CompletedProcess[str]:
+def rack_report(
+    folder: Path, port: int, *options: str, pdus: dict[str, Any] | None = None
+) -> subprocess.CompletedProcess[str]:
     """The playbook, with a controller at that port."""
     inventory = folder / "hosts.json"
     variables = {"vipu_connection": {"api_host": "127.0.0.1", "api_port": port, "timeout": 2}, "pod_file": POD}
-    inventory.write_text(json.dumps({"controllers": {"hosts": {"server1": variables}}}))
+    groups = {"controllers": {"hosts": {"server1": variables}}, "pdus": {"hosts": pdus or {}}}
+    inventory.write_text(json.dumps({"all": {"children": groups}}))
     return subprocess.run(
         [
             Path(sys.executable).parent / "ansible-playbook",
@@ -147,3 +162,31 @@ def test_an_unreachable_controller_fails_only_without_saved_results(tmp_path: Pa
     assert "Connect ag03 IPU-Link port 7 and ag04" in (tmp_path / "rack-report.html").read_text()
     assert missing.returncode == 2
     assert not (tmp_path / "other.html").exists()
+
+
+def test_pdus_are_read_and_unreadable_ones_are_reported(tmp_path: Path) -> None:
+    """One PDU responds, one does not, one has no credentials, and one has a credential without a value."""
+    (tmp_path / "results.json").write_text(json.dumps(failing()))
+    with socket.create_server((HOST, 0)) as server, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
+        port = server.getsockname()[1]  # the port is closed
+        silent.bind((HOST, 0))
+        with agents_of_pdus() as agents:
+            served = agents.pdu(watts={1: 2300.0})
+            user = {"username": WRITER, "auth_key": AUTH_KEY, "priv_key": PRIV_KEY, "timeout": 5}
+            connections = {
+                "pdu1": {**user, "port": served.port},
+                "pdu2": {**user, "port": silent.getsockname()[1], "timeout": 1, "retries": 0},
+                "pdu4": {**user, "auth_key": "{{ vault_pdu_auth_key }}"},
+            }
+            pdus: dict[str, Any] = {
+                name: {"ansible_host": HOST, "pdu_connection": each} for name, each in connections.items()
+            }
+            pdus["pdu3"] = {"ansible_host": HOST}
+            given = ("-e", "pod_report_test=results.json", "-e", "pod_report_controller=true")
+            done = rack_report(tmp_path, port, *given, pdus=pdus)
+    assert done.returncode == 0, done.stdout + done.stderr
+    page = (tmp_path / "rack-report.html").read_text()
+    assert "PDU pdu2: Cannot reach 127.0.0.1" in page
+    assert re.search(">pdu1</th><td[^>]*>normal<", page)
+    assert "pdu3" not in page
+    assert re.search("PDU pdu4: .*vault_pdu_auth_key.* is undefined", page)

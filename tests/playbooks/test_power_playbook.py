@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ import yaml
 
 from tests import ROOT
 from tests.integration.pdu_agents import AUTH_KEY, HOST, PRIV_KEY, WRITER, Agents, ServedPdu
+from tests.playbooks.checkout import PROGRAMS, environment
 
 RECAP = re.compile(r"^(\S+)\s*: ok=\d+\s+changed=(\d+)\s+unreachable=0\s+failed=(\d+)", re.MULTILINE)
 TRAP = "tr4p-for-tests"
@@ -48,15 +47,8 @@ def inventory(folder: Path, pdus: list[ServedPdu], credentials: bool = True, **v
 def play(folder: Path, hosts: Path, *options: str) -> tuple[dict[str, tuple[int, int]], str]:
     """Run the playbook; return changes and failures of each host, and the output in one line."""
     done = subprocess.run(
-        [Path(sys.executable).parent / "ansible-playbook", "-i", hosts, ROOT / "playbooks/power.yml", *options],
-        env={
-            **{name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")},
-            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-            "HOME": str(folder),
-            "ANSIBLE_HOME": str(folder / ".ansible"),
-            "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
-            "ANSIBLE_NOCOLOR": "true",
-        },
+        [PROGRAMS / "ansible-playbook", "-i", hosts, ROOT / "playbooks/power.yml", *options],
+        env=environment(folder),
         capture_output=True,
         text=True,
         timeout=120,

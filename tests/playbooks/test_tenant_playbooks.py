@@ -25,6 +25,8 @@ from tests.integration.bringup.own_twin import BIN, changed
 from tests.integration.vipu_servers import Machines, Process
 from tests.integration.vipu_servers import run as run_server
 from tests.unit.collection.awx.content import load, named
+from tests.workflow_jobs import HostJobs
+from tools.ee.jobs import Launch
 
 ACCOUNT = pwd.getpwuid(os.geteuid()).pw_name
 KEY = "alice.vipu-cli.hcl"
@@ -220,6 +222,22 @@ def test_a_tenant_orders_and_returns_ipus_within_the_quota(secure: Pod) -> None:
     assert changed_of(secure.run("ipu_return.yml", order_team="research", order_name="nlp")) == 2
     assert changed_of(secure.run("ipu_return.yml", order_team="research", order_name="nlp")) == 0
     assert secure.controller("users")["alice"]["allocations"] == ["research.more"]
+
+
+def test_a_webhook_gets_the_access_data_of_an_order_without_secrets(secure: Pod) -> None:
+    site = {"user_key_folder": str(secure.keys), "user_key_account": ACCOUNT}
+    jobs = HostJobs(
+        secure.folder, secure.folder / "hosts.yml", site, secure.environment, load(awx_tenant_quota="research")
+    )
+    job = jobs.launch("Order IPUs", Launch(answers={"order_name": "nlp", "order_ipus": "4"}, user="alice"))
+    assert job.status == "successful", job.stdout
+    [webhook] = jobs.sent
+    assert isinstance(webhook.body, dict)
+    access = webhook.body["results"]["order_access"]
+    assert (webhook.name, access["partition"], access["user"]) == ("POD results (webhook)", "research.nlp", "alice")
+    assert (secure.keys / KEY).is_file()
+    for secret in secure.secrets():
+        assert secret not in str(webhook)
 
 
 def test_only_an_administrator_grants_all_allocations(secure: Pod) -> None:

@@ -288,7 +288,7 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
     ({"path": "/a", "src": "nowhere"}, "Cannot prepare '/a': Could not find or access 'nowhere'"),
     ({"path": "/a", "template": "nowhere.j2"}, "Cannot prepare '/a': the template file nowhere.j2 could not be found"),
     ({"path": "/a", "template": "undefined.j2"}, "Cannot prepare '/a': 'nobody_knows' is undefined"),
-    ({"path": "/a", "content": "", "size": 1}, "files.size. Supported parameters include: content,"),
+    ({"path": "/a", "content": "", "size": 1}, "files[0]: unknown option 'size'. Choose from path, state, template,"),
 ]
 
 

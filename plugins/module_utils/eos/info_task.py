@@ -55,7 +55,7 @@ def _eos_pod_info(run: Run) -> Object:
     }
     if found and run.params["fail_on_findings"]:
         more = " And %d more." % (len(found) - _REPORTED) if len(found) > _REPORTED else ""
-        raise TaskError(" ".join(item["reason"] for item in found[:_REPORTED]) + more, **result)
+        raise TaskError(" ".join(item["reason"] for item in found[:_REPORTED]) + more, findings=found)
     return result
 
 

@@ -126,7 +126,7 @@ def _pdu_info(run: Run) -> Object:
         result["fits"] = not found
         result["excess_message"] = excess_message(name, loads, found) if found else ""
         if found and params["fail_on_excess"]:
-            raise TaskError(result["excess_message"], **result)
+            raise TaskError(result["excess_message"])  # Ansible prints the result of a failed task
     return result
 
 

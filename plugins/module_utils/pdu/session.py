@@ -268,6 +268,16 @@ class Session:
         return PduError("Cannot send an SNMP request to %s: %s. Check the connection options." % (address, error))
 
 
+# Modules that pysnmp loads with the first target and the first user.
+_SESSION_MIBS = (
+    "PYSNMP-MIB",
+    "PYSNMP-SOURCE-MIB",
+    "PYSNMP-USM-MIB",
+    "SNMPv2-TM",
+    "__PYSNMP-USM-MIB",
+    "__SNMP-FRAMEWORK-MIB",
+    "__SNMPv2-MIB",
+)
 _prepared: list[t.Any] = []  # dispatcher with the MIBs of one engine
 
 
@@ -278,7 +288,9 @@ def load_mibs() -> None:
     them again.
     """
     if HAS_PYSNMP and not _prepared:
-        _prepared.append(MsgAndPduDispatcher())
+        dispatcher = MsgAndPduDispatcher()
+        dispatcher.mib_instrum_controller.get_mib_builder().load_modules(*_SESSION_MIBS)
+        _prepared.append(dispatcher)
 
 
 def _engine() -> t.Any:

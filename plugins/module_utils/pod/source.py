@@ -233,12 +233,23 @@ def relative_to(path: str, name: str) -> str:
     return str(Path(path).parent / name)
 
 
+def similar(name: str, known: t.Iterable[str]) -> str | None:
+    """Return the most similar known name, in upper or lower case, or None when none is similar."""
+    plain = {_plain(each): each for each in known}
+    near = difflib.get_close_matches(_plain(name), plain, n=1)
+    return plain[near[0]] if near else None
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("-", "_")
+
+
 def unknown(kind: str, name: str, known: t.Iterable[str]) -> str:
     """Return the message for an unknown name, with the most similar known name."""
     names = sorted(known)
-    near = difflib.get_close_matches(name, names, n=1)
+    near = similar(name, names)
     if near:
-        return "unknown %s '%s': did you mean '%s'?" % (kind, name, near[0])
+        return "unknown %s '%s': did you mean '%s'?" % (kind, name, near)
     more = " and %d more" % (len(names) - _MAX_NAMED) if len(names) > _MAX_NAMED else ""
     listed = "known are %s%s" % (", ".join(names[:_MAX_NAMED]), more) if names else "there are none"
     return "unknown %s '%s': %s" % (kind, name, listed)

@@ -15,9 +15,11 @@ from .clusters import Cluster
 from .findings import FAILED, Findings, summary
 from .machines import HOT_CELSIUS
 from .owners import Owners
+from .pdus import Readings, problems
 
 _FEW = 2  # number of racks up to which all are shown open
-_LETTER = 7.5  # width of a letter on a band, in units of the drawing
+_LETTER = 7.5  # width of a letter on a band or rail, in units of the drawing
+_RAIL_TOP, _OUTLETS_TOP = 18, 76  # where the name on a rail starts, and its outlets
 _LANES = {CableKind.IPU_LINK: IPU_LINK_UP, CableKind.SYNC_LINK: SYNC_LINK_UP}
 
 
@@ -29,7 +31,7 @@ class Rack:
         self.title = title
         self.agents = agents
         self.shelves = _shelves(rack) if rack else []
-        self.pdus = [pdu.name for pdu in rack.pdus] if rack else []
+        self.pdus = [pdu.name for pdu in rack.pdus] if rack else []  # in the order of the POD
         self.units = {machine.agent: machine.rack_unit for machine in rack.machines} if rack else {}
         units = [self.units.get(agent) for agent in agents]
         self.elevation = drawing.Elevation(agents, units, len(self.shelves))
@@ -59,8 +61,10 @@ def racks(pod: model.Pod | None, clusters: t.Sequence[Cluster], others: t.Iterab
     return [*found, Rack("In no rack and no cluster", alone)] if alone else found
 
 
-def add_cables(racks: t.Sequence[Rack], cluster: Cluster, findings: Findings, anchors: dict[Pair, str]) -> None:
-    """Add the cables of a cluster to the racks, and their ids in the page to ``anchors``.
+def add_cables(
+    racks: t.Sequence[Rack], cluster: Cluster, findings: Findings, anchors: dict[Pair, str], suffix: str = ""
+) -> None:
+    """Add the cables of a cluster to the racks, and their ids in the page to ``anchors``, each with ``suffix``.
 
     A cable between racks is drawn in both. Misplaced cables are also drawn at their actual ports.
     """
@@ -69,7 +73,7 @@ def add_cables(racks: t.Sequence[Rack], cluster: Cluster, findings: Findings, an
         a, b = (ChassisPort(cluster.agents[end.position], cable.kind.value, end.port) for end in (cable.a, cable.b))
         rack, far_rack = where[a.agent], where[b.agent]
         key = pair(a, b)
-        id = anchors[key] = "cable-%d" % (len(anchors) + 1)
+        id = anchors[key] = "cable-%d%s" % (len(anchors) + 1, suffix)
         state, reason = findings.of(cable.kind, key)
         common = {
             "id": id,
@@ -137,6 +141,7 @@ def page(
     states: t.Mapping[str, t.Mapping[str, t.Any]],
     owners: Owners,
     celsius: t.Mapping[str, float],
+    pdus: Readings,
 ) -> list[dict[str, t.Any]]:
     """Return the racks as plain data.
 
@@ -149,6 +154,7 @@ def page(
         }  # by id, because both ends may be in this rack
         failed = sum(state == FAILED for state in verdicts.values())
         stops = _stops(rack.cables)
+        rails = [_rail(name, pdus) for name in rack.pdus]
         boxes = [
             {
                 "agent": agent,
@@ -168,16 +174,27 @@ def page(
                 "title": rack.title,
                 "height": rack.elevation.height,
                 "shelves": rack.shelves,
-                "pdus": rack.pdus,
+                "pdus": rails,
                 "boxes": boxes,
                 "bands": [_band(rack, band) for band in owners.bands(rack.agents) if band["allocation"] is not None],
                 "cables": [{**cable, "stop": number in stops} for number, cable in enumerate(rack.cables)],
                 "failed": failed,
                 "summary": summary(verdicts.values()),
-                "open": bool(failed) or len(racks) <= _FEW or any(box["down"] or box["hot"] for box in boxes),
+                "open": bool(failed)
+                or len(racks) <= _FEW
+                or any(box["down"] or box["hot"] for box in boxes)
+                or any(rail["problems"] for rail in rails),
             }
         )
     return found
+
+
+def _rail(name: str, pdus: Readings) -> dict[str, t.Any]:
+    """Return a PDU with its label and problems; ``end`` is where the label ends and ``outlets`` where they start."""
+    found = problems(pdus[name]) if name in pdus else []
+    label = _short("✕ %s" % name if found else name, 24)
+    end = max(_OUTLETS_TOP - 12, int(_RAIL_TOP + _LETTER * len(label)))
+    return {"name": name, "label": label, "end": end, "outlets": end + 12, "problems": found}
 
 
 def _stops(cables: t.Sequence[dict[str, t.Any]]) -> set[int]:

@@ -23,7 +23,7 @@ _RUN: Spec = {
 _RESULT: Spec = {
     "test": (text, REQUIRED),
     "ok": (flag, REQUIRED),
-    "duration": (validation.seconds, 0.0),
+    "duration": (validation.quantity, 0.0),
     "passed": (count, 0),
     "total": (count, 0),
     "summary": (list_of(text), ()),

@@ -38,8 +38,8 @@ def time(value: t.Any) -> bool:
     return count(value) and value <= _LAST_TIME
 
 
-def seconds(value: t.Any) -> bool:
-    """Return whether the value is a duration in seconds."""
+def quantity(value: t.Any) -> bool:
+    """Return whether the value is a duration in seconds or another quantity, at least 0."""
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < _LIMIT
 
 

@@ -14,7 +14,7 @@ import typing as t
 
 from ..pod import model, topology
 from ..vipu.object_rules import IPUS_PER_MACHINE
-from . import actions, drawing, machines
+from . import actions, drawing, machines, pdus
 from . import racks as drawn
 from .chassis_ports import Pair
 from .clusters import Cluster
@@ -26,21 +26,29 @@ _NOT_TESTED = "(not tested)"  # end of the summary's lines about connections of 
 
 
 def view(
-    pod: model.Pod | None, info: t.Mapping[str, t.Any] | None, run: t.Mapping[str, t.Any] | None
+    pod: model.Pod | None,
+    info: t.Mapping[str, t.Any] | None,
+    run: t.Mapping[str, t.Any] | None,
+    readings: pdus.Readings | None = None,
+    suffix: str = "",
 ) -> dict[str, t.Any]:
-    """Return the page of a POD. Each argument may be None."""
-    info = info or {}
+    """Return the page of a POD. Each argument may be None. ``readings`` are those of its PDUs.
+
+    ``suffix`` is the end of all ids, for pages with several PODs.
+    """
+    info, readings = info or {}, readings or {}
     agents = {agent["id"]: agent for agent in info.get("agents") or ()}
     clusters = _clusters(pod, info, run)
     racks = drawn.racks(pod, clusters, agents)
     anchors: dict[Pair, str] = {}
     for cluster in clusters:
         drawn.add_cables(
-            racks, cluster, Findings(run if run and (run["cluster"] or "") == cluster.id else None), anchors
+            racks, cluster, Findings(run if run and (run["cluster"] or "") == cluster.id else None), anchors, suffix
         )
     present = _clusters(None, info, None)
     owners = Owners(info, present)
     return {
+        "suffix": suffix,
         "title": pod.name if pod else ", ".join(cluster.id for cluster in clusters) or "Cluster test",
         "verdict": _verdict(run),
         "run": _run(run),
@@ -50,7 +58,8 @@ def view(
             for each in actions.actions(run)
         ],
         "tests": [_test(result) for result in (run or {}).get("results", ())],
-        "racks": drawn.page(racks, agents, owners, machines.celsius(info)),
+        "problems": [*machines.problems(info), *_problems(readings)],
+        "racks": drawn.page(racks, agents, owners, machines.celsius(info), readings),
         "maps": [owners.map(cluster) for cluster in present] if owners.reported else [],
         "partitions": [
             {
@@ -64,6 +73,7 @@ def view(
         ],
         "fills": [fill(number) for number in range(min(FILLS, len(owners.partitions)))],
         "machines": machines.table(info, run),
+        "pdus": pdus.table(readings),
         "states": {state: WORDS.get(state, state) for state in (PASSED, FAILED, SKIPPED, UNKNOWN, UNTESTED)},
         "ports": drawing.ports(),
         "ipus": drawing.ipus(),
@@ -118,6 +128,10 @@ def _figures(place: str, racks: t.Sequence[drawn.Rack], info: t.Mapping[str, t.A
         text = "on %d of %d IPUs" % (used, machines * IPUS_PER_MACHINE)
         found.append({"name": "partitions", "number": len(info["partitions"]), "text": text})
     return found
+
+
+def _problems(readings: pdus.Readings) -> list[str]:
+    return ["PDU %s: %s" % (name, text) for name, reading in readings.items() for text in pdus.problems(reading)]
 
 
 def _test(result: t.Mapping[str, t.Any]) -> dict[str, t.Any]:

@@ -41,9 +41,7 @@ def test_examples_are_valid_tasks(name: str) -> None:
             used += module == f"openipu.pod.{name}"
             argument_spec, constraints = spec(module.rpartition(".")[2])
             assert set(options) <= set(argument_spec), f"{name}: {set(options) - set(argument_spec)}"
-            values = {
-                key: _sample(argument_spec[key]) if _templated(value) else value for key, value in options.items()
-            }
+            values = {key: _evaluated(value, argument_spec[key]) for key, value in options.items()}
             errors = ArgumentSpecValidator(argument_spec, **constraints).validate(values).error_messages
             assert not errors, f"{name}: {errors}"
     assert used, f"no example uses {name}"
@@ -51,6 +49,15 @@ def test_examples_are_valid_tasks(name: str) -> None:
 
 def _templated(value: Any) -> bool:
     return isinstance(value, str) and bool(TEMPLATE.search(value))
+
+
+def _evaluated(value: Any, option: dict[str, Any]) -> Any:
+    """Return the value of an option with samples in place of templates, also in its suboptions."""
+    if _templated(value):
+        return _sample(option)
+    if "options" in option and isinstance(value, list):
+        return [{key: _evaluated(each, option["options"][key]) for key, each in item.items()} for item in value]
+    return value
 
 
 def _sample(option: dict[str, Any]) -> Any:

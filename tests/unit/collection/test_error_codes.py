@@ -22,8 +22,9 @@ from openipu.process.failures import EndpointError, ProgramError, program_error
 from openipu.shared.errors import ERRORS
 from openipu.shared.reconcile import UserError
 from openipu.shared.runner import Connector, Run, Task, TaskError
-from openipu.shared.vipu.client import ERROR_CODE_METADATA, Client, Connection, VipuError
+from openipu.shared.vipu.client import Client, Connection, VipuError
 from openipu.shared.vipu.contract import virmgrpc
+from openipu.shared.vipu.failover import ERROR_CODE_METADATA
 from openipu.vipu.domain.errors import Code, RuleError
 from tools.errors import PAGE, written
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests import ROOT
+from tests.integration.collection import ansible_commands
 
 BIN = Path(sys.executable).parent
 
@@ -39,8 +40,7 @@ def run(program: str, *arguments: str | Path, **environment: str) -> subprocess.
         "PATH": f"{BIN}:{os.environ['PATH']}",
     }
     environment = {**os.environ, **own, **environment}
-    command = [str(BIN / program), *map(str, arguments)]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    return ansible_commands.run(program, *arguments, environment=environment, seconds=300)
 
 
 def sources(paths: Sequence[Path]) -> list[str]:

@@ -3,17 +3,14 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests import ROOT
+from tests.unit.collection.pod import inventories
 
-BIN = Path(sys.executable).parent
 TEMPLATE, RENDERED = "{{ 7 * 191 }}", "1337"
 # Results of templates with the variable, which later templates use again.
 PLAY = """
@@ -39,9 +36,7 @@ INTERPRETER = f"ansible_python_interpreter={sys.executable}"
 
 
 def run(program: str, *arguments: str | Path) -> str:
-    environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")}
-    command = [str(BIN / program), *map(str, arguments)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    done = inventories.run(program, *arguments)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

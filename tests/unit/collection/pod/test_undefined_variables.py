@@ -39,3 +39,14 @@ def test_all_undefined_variables_are_found(tmp_path, terms, found):
     hosts.write_text(json.dumps({"all": {"hosts": {"host1": VARIABLES}}}))
     items = value(hosts, "host1", f"query('openipu.pod.undefined_variables', *{terms})")
     assert [(item["name"], item["used_in"]) for item in items] == found
+
+
+def test_variables_of_all_hosts_are_examined_in_one_call(tmp_path):
+    hosts = tmp_path / "hosts.json"
+    one = {"connection": {"password": "{{ vault_one }}", "user": "{{ own }}"}, "own": "admin"}
+    two = {"connection": {"password": "{{ vault_one }}", "key": "{{ vault_two }}", "user": "{{ own }}"}}
+    hosts.write_text(json.dumps({"all": {"hosts": {"host1": one, "host2": two, "host3": {}}}}))
+    items = value(hosts, "host3", "query('openipu.pod.undefined_variables', 'connection', hosts=groups['all'])")
+    assert [item["name"] for item in items] == ["vault_one", "vault_two", "own"]
+    query = "query('openipu.pod.undefined_variables', 'connection', hosts=groups['all'], having='own')"
+    assert [item["name"] for item in value(hosts, "host3", query)] == ["vault_one"]

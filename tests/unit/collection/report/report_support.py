@@ -7,6 +7,7 @@ import copy
 import functools
 from typing import Any
 
+from ansible_collections.openipu.pod.plugins.module_utils.report import pdus
 from ansible_collections.openipu.pod.plugins.module_utils.vipu import objects
 
 from openipu.vipu.api import cluster_test_messages
@@ -94,6 +95,13 @@ def _five() -> dict[str, Any]:
 def five_faults() -> dict[str, Any]:
     """Return a run with five faults: cables exchanged, unplugged and misplaced, a broken Sync-Link, another version."""
     return copy.deepcopy(_five())
+
+
+def readings() -> dict[str, Any]:
+    """Return the results of pdu_info for the PDUs of the twin, of which pdu2 does not respond."""
+    message = "Cannot reach pdu2 at 10.1.3.132:161: no response within 8 s. Check that it is up."
+    device = {"power": 9.61, "rating": 22.0, "load_state": "normal"}
+    return pdus.checked({"pdu1": {"device": device, "alarms": []}, "pdu2": {"msg": message, "failed": False}})
 
 
 def info() -> dict[str, Any]:

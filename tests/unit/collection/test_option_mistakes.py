@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Messages about mistakes in the items of lists name the item and the right option."""
+"""Messages about mistyped options name the right one, and the item of a list."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.tasks.pod_task import VIPU_POD
-from ansible_collections.openipu.pod.plugins.plugin_utils.list_items import mistakes
+from ansible_collections.openipu.pod.plugins.plugin_utils.option_mistakes import mistakes
 
 from tests.integration.collection.playbook import rejections
 
@@ -48,8 +47,34 @@ def test_mistakes_name_the_item(items: Any, found: list[str]) -> None:
     assert mistakes({"items": items}, SPEC) == found
 
 
-def test_options_of_the_module_are_left_to_ansible() -> None:
-    assert mistakes({"partitons": []}, VIPU_POD.argument_spec) == []
+@pytest.mark.parametrize(
+    ("args", "found"),
+    [
+        ({"hots": "h"}, ["unknown option 'hots'. Did you mean 'host'?"]),
+        ({"HOST": "h"}, ["unknown option 'HOST'. Did you mean 'host'?"]),
+        ({"host": "h", "xyz": 1}, ["unknown option 'xyz'. Choose from host, items."]),
+        ({"host": "h", "hostt": "h"}, ["unknown option 'hostt'. Choose from host, items."]),
+    ],
+)
+def test_mistyped_options_of_the_module_name_the_right_one(args: Any, found: list[str]) -> None:
+    assert mistakes(args, SPEC) == found
+
+
+def test_missing_options_and_free_text_are_left_to_ansible() -> None:
+    assert mistakes({"_raw_params": "text"}, SPEC) == []
+
+
+def test_a_task_fails_with_the_right_name_of_an_option(tmp_path: Any) -> None:
+    message = "Cannot use the options of openipu.pod.vipu_pod: unknown option 'partitons'. Did you mean 'partitions'?"
+    task = {"openipu.pod.vipu_pod": {"api_host": "127.0.0.1", "partitons": []}}
+    files = {"openipu.pod.host_files": {"file": []}}
+    content = {"openipu.pod.awx_content": {"foldr": "x"}}
+    assert rejections(tmp_path, [task, {**task, "vars": {"openipu_fast_path": False}}, files, content]) == [
+        message,
+        message,
+        "Cannot use the options of openipu.pod.host_files: unknown option 'file'. Did you mean 'files'?",
+        "Cannot use the options of openipu.pod.awx_content: unknown option 'foldr'. Did you mean 'folder'?",
+    ]
 
 
 def test_a_task_fails_with_the_index_of_the_item(tmp_path: Any) -> None:

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Mistyped keys of every mapping of pod.yml and of machines.csv: the message has line, place and the right key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from ansible_collections.openipu.pod.plugins.module_utils.pod import spec
+from ansible_collections.openipu.pod.plugins.module_utils.pod.load import PodError, load
+from ansible_collections.openipu.pod.plugins.module_utils.pod.mapping_schema import MappingSchema
+from ansible_collections.openipu.pod.plugins.module_utils.pod.source import Block
+
+LINE = 7
+
+
+def schemas(schema: MappingSchema) -> Iterator[MappingSchema]:
+    """Yield a schema and those of all mappings in it."""
+    yield schema
+    for option in schema.declared.values():
+        if "schema" in option:
+            yield from schemas(option["schema"])
+
+
+SCHEMAS = {schema.label: schema for schema in (*schemas(spec.POD), spec.MACHINE)}
+
+
+def swapped(key: str) -> str:
+    """Return the key with its second and third letters exchanged, or with its last letter twice."""
+    other = key[0] + key[2] + key[1] + key[3:] if len(key) > 3 else key
+    return other if other != key else key + key[-1]
+
+
+@pytest.mark.parametrize("label", SCHEMAS)
+def test_every_mistyped_key_suggests_the_right_one(label: str) -> None:
+    schema = SCHEMAS[label]
+    missed = []
+    for key in schema.declared:
+        for name in (swapped(key), key.upper(), key.capitalize(), key.replace("_", "-")):
+            if name in schema.declared:
+                continue
+            block = Block("pod.yml", 1)
+            block.put(name, "value", LINE)
+            with pytest.raises(PodError) as caught:
+                schema.check(block)
+            (mistake, *_others) = caught.value.mistakes
+            if f"unknown key '{name}': did you mean '{key}'?" not in mistake.message or mistake.line != LINE:
+                missed.append((name, str(mistake)))
+    assert missed == []
+
+
+def test_the_schemas_of_all_levels_are_checked() -> None:
+    assert {"pod", "rack", "server", "switch", "PDU", "cable", "tenant", "IPU", "network of openstack"} <= set(SCHEMAS)
+
+
+def test_a_mistyped_key_in_a_file_has_its_place(pod) -> None:
+    path = pod.write(rack_tail=", swiches: []")
+    with pytest.raises(
+        PodError, match=r"pod\.yml, line \d+: rack 'rack1': unknown key 'swiches': did you mean 'switches'"
+    ):
+        load(str(path))
