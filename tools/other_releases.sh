@@ -31,4 +31,4 @@ pytest -p no:cacheprovider -n 2 --dist loadscope --ignore tests/unit/collection/
     tests/unit/roles/test_role_specs.py tests/unit/vipu/storage/test_store.py tests/unit/vipu/storage/test_store_file.py \
     tests/integration/bringup tests/integration/pdu tests/playbooks/test_scenarios.py \
     tests/playbooks/test_written_files.py tests/playbooks/test_pod_report.py \
-    tests/playbooks/test_pdu_scenarios.py tests/playbooks/test_power_playbook.py
+    tests/playbooks/test_pdu_scenarios.py tests/playbooks/test_power_playbook.py tests/playbooks/test_two_pods.py

@@ -8,7 +8,8 @@ contributors, and in docstrings and comments of Python, it reports sentences of 
 pages, it also reports placeholders. Phrases and sentences may continue on further lines.
 
 Arguments are files or folders; the default is every tracked file. ``--count`` prints one line per file and the
-total. A line that quotes the output of another program ends with ``prose: quote``.
+total. Files that have not changed since they had no findings are not read again. A line that quotes the output of
+another program ends with ``prose: quote``.
 
 The package of Vale, a similar tool, downloads its program at run time. CI without internet access cannot do that.
 """
@@ -17,7 +18,9 @@ from __future__ import annotations
 
 import argparse
 import ast
+import hashlib
 import io
+import os
 import re
 import subprocess
 import sys
@@ -27,6 +30,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+CLEAN = ROOT / ".cache" / "prose"  # digests of files without findings
 # The empty suffix selects Makefile, .ci/run and scripts.
 SUFFIXES = {
     "",
@@ -115,18 +119,24 @@ def advice(word: str) -> str:
     return next(text for pattern, text in WORDS.items() if re.match(pattern, word, re.IGNORECASE))
 
 
-def python_text(source: str) -> Iterator[tuple[int, str]]:
+def text_tokens(source: str) -> list[tokenize.TokenInfo]:
+    """Return the tokens of comments and strings of a Python file."""
+    types = (tokenize.COMMENT, tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", -1))
+    return [token for token in tokenize.generate_tokens(io.StringIO(source).readline) if token.type in types]
+
+
+def python_text(tokens: list[tokenize.TokenInfo]) -> Iterator[tuple[int, str]]:
     """Yield comments and strings of a Python file, each with the number of its first line."""
-    yield from comments(source)
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type in (tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", -1)):
+    yield from comments(tokens)
+    for token in tokens:
+        if token.type != tokenize.COMMENT:
             yield token.start[0], token.string
 
 
-def comments(source: str) -> Iterator[tuple[int, str]]:
+def comments(tokens: list[tokenize.TokenInfo]) -> Iterator[tuple[int, str]]:
     """Yield first line number and text of each comment of a Python file. Comments below each other are one."""
     start, text, place = 0, "", (0, 0)
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+    for token in tokens:
         if token.type != tokenize.COMMENT:
             continue
         alone = not token.line[: token.start[1]].strip()
@@ -140,23 +150,28 @@ def comments(source: str) -> Iterator[tuple[int, str]]:
         yield start, text
 
 
-def docstrings(tree: ast.AST) -> Iterator[tuple[int, str]]:
+def text_nodes(source: str) -> list[ast.AST]:
+    """Return the nodes of a Python file that may have a docstring, and its tuples."""
+    types = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef, ast.Tuple)
+    return [node for node in ast.walk(ast.parse(source)) if isinstance(node, types)]
+
+
+def docstrings(nodes: list[ast.AST]) -> Iterator[tuple[int, str]]:
     """Yield line number and text of each docstring of a Python file."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             text = ast.get_docstring(node, clean=False)
             if text:
                 yield node.body[0].lineno, text
 
 
-def openers(source: str) -> Iterator[tuple[int, str]]:
+def openers(nodes: list[ast.AST]) -> Iterator[tuple[int, str]]:
     """Yield docstrings that do not open with a verb in the imperative or a noun phrase."""
-    tree = ast.parse(source)
-    for number, text in docstrings(tree):
+    for number, text in docstrings(nodes):
         if opens_badly(text.lstrip()):
             first = text.strip().splitlines()[0]
             yield number, f"docstring opens with a clause or in the third person: {first!r}"
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Tuple):  # a row of the catalog of metrics: name, type, help, …
             row = [each.value if isinstance(each, ast.Constant) else "" for each in node.elts]
             if len(row) > 2 and row[1] in METRIC_TYPES and opens_badly(str(row[2]).removeprefix("Whether ")):
@@ -225,14 +240,15 @@ def problems(path: Path) -> Iterator[tuple[int, str]]:
     source = path.read_text(errors="replace")
     lines = source.splitlines()
     python = path.suffix == ".py"
-    for start, text in python_text(source) if python else [(1, source)]:
+    tokens, nodes = (text_tokens(source), text_nodes(source)) if python else ([], [])
+    for start, text in python_text(tokens) if python else [(1, source)]:
         for match in BANNED.finditer(text):
             number = start + text.count("\n", 0, match.start())
             if not lines[number - 1].rstrip().endswith(QUOTE):
                 yield number, f"{match[0].strip()!r}: write {advice(match[0])}"
     if python:
-        yield from openers(source)
-        for start, text in (*docstrings(ast.parse(source)), *comments(source)):
+        yield from openers(nodes)
+        for start, text in (*docstrings(nodes), *comments(tokens)):
             for number, message in long_sentences(text.split("\n")):
                 yield start + number - 1, message
     if path.suffix == ".md":
@@ -256,6 +272,32 @@ def files(arguments: list[str]) -> list[Path]:
     return [ROOT / name for name in sorted(set(chosen)) if (ROOT / name).is_file()]
 
 
+class CleanFiles:
+    """Record of the files without findings, by digests of their names and contents, and of this program."""
+
+    def __init__(self, record: Path) -> None:
+        self._record = record
+        self._program = hashlib.sha256(sys.version.encode() + Path(__file__).read_bytes()).digest()
+        self._known = set(record.read_text().split()) if record.is_file() else set()
+        self._clean: set[str] = set()
+
+    def findings(self, path: Path) -> list[tuple[int, str]]:
+        """Return the findings in a file: none without a check if the record has it."""
+        content = path.relative_to(ROOT).as_posix().encode() + b"\n" + path.read_bytes()
+        digest = hashlib.sha256(self._program + content).hexdigest()
+        found = [] if digest in self._known else list(problems(path))
+        if not found:
+            self._clean.add(digest)
+        return found
+
+    def write(self, *, complete: bool) -> None:
+        """Store the record; after a check of all files, drop former contents and removed files."""
+        self._record.parent.mkdir(parents=True, exist_ok=True)
+        new = self._record.with_suffix(f".{os.getpid()}")
+        new.write_text("\n".join(sorted(self._clean if complete else self._clean | self._known)))
+        new.replace(self._record)
+
+
 def main() -> int:
     """Print all findings; return 1 when there are any."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -263,13 +305,14 @@ def main() -> int:
     parser.add_argument("--count", action="store_true", help="print one line per file")
     options = parser.parse_args()
     counts: Counter[str] = Counter()
-    checked = files(options.paths)
+    checked, clean = files(options.paths), CleanFiles(CLEAN)
     for path in checked:
         name = str(path.relative_to(ROOT))
-        for number, message in problems(path):
+        for number, message in clean.findings(path):
             counts[name] += 1
             if not options.count:
                 print(f"{name}:{number}: {message}")
+    clean.write(complete=not options.paths)
     if options.count:
         for name, count in counts.most_common():
             print(f"{count:6} {name}")

@@ -1,14 +1,23 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Run a check, unless it has passed with the same files: unless_passed.sh COMMAND [ARGUMENT …]
-# The check may depend on the names of all files, and on the contents of all but src and Python tests.
+# Run a check, unless it has passed with the same files: unless_passed.sh [--all] COMMAND [ARGUMENT …]
+# The check may depend on the names of all files, and on the contents of all but Python files of src and tests.
+# With --all, it may also depend on the contents of these.
 set -eu
 cd "$(dirname "$0")/.."
+omitted=':!src/*.py :!src/openipu/shared :!tests/*.py'
+if [ "$1" = --all ]; then
+    omitted=':!src/openipu/shared' # a link to other files
+    shift
+fi
 git rev-parse --git-dir >/dev/null 2>&1 || exec "$@"
 
 files() { git ls-files --cached --others --exclude-standard -- "$@"; }
 all=$(files)
-read=$(files ':!src' ':!tests/*.py')
+set -f # the patterns are for Git
+# shellcheck disable=SC2086
+read=$(files $omitted)
+set +f
 state=$({ python --version; echo "$all"; echo "$read" | tr '\n' '\0' | xargs -0 sha256sum 2>&1; } | sha256sum)
 mark=.cache/passed/$(echo "$*" | tr -c 'A-Za-z0-9\n' -)
 if [ "$(cat "$mark" 2>/dev/null)" = "$state" ]; then

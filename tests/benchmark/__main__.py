@@ -12,7 +12,7 @@ from importlib import metadata
 
 import click
 
-from . import cluster_tests, collection, controller, inventory, report, switches
+from . import cluster_tests, collection, controller, fleet, inventory, racks, report, switches
 from .lab import Lab
 from .measure import Table
 from .switch_lab import SwitchLab
@@ -73,11 +73,13 @@ _GROUPS: dict[str, Callable[[Table, int], None]] = {
     "list": _list,
     "apply": _apply,
     "active": _active,
+    "fleet": fleet.bench_fleet,
     "cluster-tests": _cluster_tests,
     "report": report.bench_report,
     "inventory": inventory.bench_inventory,
     "switches": _switches,
     "many-switches": _many_switches,
+    "racks": racks.bench_racks,
 }
 
 

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import grpc
 import psutil
@@ -50,25 +50,28 @@ class Processes:
     def _open_folder(self) -> None:
         self.folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-")))
 
-    def _start_rack(self, config: dict[str, Any]) -> None:
+    def _start_rack(self, config: dict[str, Any], name: str = "rack") -> subprocess.Popen[bytes]:
         """Start a rack twin and wait until it listens. Raises RuntimeError with its log."""
-        file, socket = self.folder / "rack.json", self.folder / "rack.sock"
+        file, socket = self.folder / f"{name}.json", self.folder / f"{name}.sock"
         file.write_text(json.dumps(config))
-        rack = self._start("openipu.twin.rack.main", ["--config", str(file), "--socket", str(socket)])
-        _wait(lambda: socket.is_socket() or rack.poll() is not None, "the rack twin listens")
+        socket.unlink(missing_ok=True)  # of an earlier process that was killed
+        rack = self._start("openipu.twin.rack.main", ["--config", str(file), "--socket", str(socket)], name)
+        wait_until(lambda: socket.is_socket() or rack.poll() is not None, "the rack twin listens")
         if rack.poll() is not None:
-            raise RuntimeError(f"Cannot start the rack twin: {self._log_text('openipu.twin.rack.main')}")
+            raise RuntimeError(f"Cannot start the rack twin: {self._log_text(name)}")
+        return rack
 
-    def _start(self, module: str, options: list[str]) -> subprocess.Popen[bytes]:
-        with (self.folder / f"{module}.log").open("wb") as log:
+    def _start(self, module: str, options: list[str], name: str = "") -> subprocess.Popen[bytes]:
+        """Start a module as a process. ``name``: of its log, if several processes run it."""
+        with (self.folder / f"{name or module}.log").open("wb") as log:
             process = subprocess.Popen(
                 [sys.executable, "-m", module, *options], stdout=subprocess.PIPE, stderr=log, env=_environment()
             )
-        self._stack.callback(_stop, process)
+        self._stack.callback(stop_process, process)
         return process
 
-    def _log_text(self, module: str) -> str:
-        return (self.folder / f"{module}.log").read_text() or "its log is empty"
+    def _log_text(self, name: str) -> str:
+        return (self.folder / f"{name}.log").read_text() or "its log is empty"
 
 
 class Lab(Processes):
@@ -97,7 +100,7 @@ class Lab(Processes):
         """Port of the controller."""
         return int(self.address.rpartition(":")[2])
 
-    def __enter__(self) -> Lab:
+    def __enter__(self) -> Self:
         """Start all processes and wait until they are ready. Raises RuntimeError with a log."""
         raise_file_limit()  # inherited by the processes
         with self._stack:
@@ -106,10 +109,8 @@ class Lab(Processes):
                 os.sched_setaffinity(0, self._cores[1:] or self._cores)
             self._open_folder()
             self._start_server()
-            self._start_rack(self._rack())
-            channel = self._stack.enter_context(self.channel())
-            self._admin = admin.stub(channel, "AdminService")
-            self._user = virmgrpc.stub(channel, "UserService")
+            self._start_machines()
+            self._connect()
             self._stack = self._stack.pop_all()
         return self
 
@@ -120,11 +121,16 @@ class Lab(Processes):
 
     def wait_idle(self) -> None:
         """Wait until the controller has completed background work and uses less than 10 % of a core."""
-        _wait(lambda: bool(self._server.cpu_percent(interval=0.2) < 10), "the controller is idle")
+        wait_until(lambda: bool(self._server.cpu_percent(interval=0.2) < 10), "the controller is idle")
 
     def channel(self) -> grpc.Channel:
         """Return a new channel to the controller, which the caller must close."""
         return grpc.insecure_channel(self.address, options=_OPTIONS)
+
+    def _connect(self) -> None:
+        channel = self._stack.enter_context(self.channel())
+        self._admin = admin.stub(channel, "AdminService")
+        self._user = virmgrpc.stub(channel, "UserService")
 
     def apply_pods(self, count: int, partitions: int = 0) -> None:
         """Create agents, cluster ``cN`` (torus) and allocation ``aN`` per POD, and one-IPU partitions ``qN`` in all."""
@@ -160,31 +166,37 @@ class Lab(Processes):
             agents = self._admin.ListAgents(admin.ListAgentsRequest()).agents
             return all(agent.state == admin.AGENT_STATE_UP for agent in agents)
 
-        _wait(all_up, "all agents are up")
+        wait_until(all_up, "all agents are up")
 
     def wait_active(self, count: int) -> None:
         """Wait until there are ``count`` partitions and all are ACTIVE."""
 
-        def active() -> bool:
-            partitions = self._user.ListPartitions(virmgrpc.ListPartitionsRequest()).partitions
-            return len(partitions) == count and all(
-                partition.ready_state == virmgrpc.PS_ACTIVE for partition in partitions
-            )
+        wait_until(lambda: self.are_active(count), f"{count} partitions are ACTIVE")
 
-        _wait(active, f"{count} partitions are ACTIVE")
+    def are_active(self, count: int) -> bool:
+        """Return whether there are ``count`` partitions and all are ACTIVE."""
+        partitions = self._user.ListPartitions(virmgrpc.ListPartitionsRequest()).partitions
+        return len(partitions) == count and all(partition.ready_state == virmgrpc.PS_ACTIVE for partition in partitions)
 
     def _apply(self, request: Any) -> None:
         reply = self._admin.Apply(request, timeout=60)
         if not reply.applied:
             raise RuntimeError(next(result.error for result in reply.results if result.error))
 
-    def _start_server(self) -> None:
+    def _start_machines(self) -> None:
+        self._start_rack({"clusters": self._clusters()})
+
+    def _server_options(self) -> list[str]:
+        return []
+
+    def _start_server(self, port: int = 0) -> None:
         database = self.folder / "vipu-server.db"
-        initialise(database)
-        options = ["--host", f"{self._network}.0.1", "--port", "0", "--database", str(database)]
-        options += ["--log-level", "warning"]
+        if not database.exists():
+            initialise(database)
+        options = ["--host", f"{self._network}.0.1", "--port", str(port), "--database", str(database)]
+        options += ["--log-level", "warning", *self._server_options()]
         server = self._start("openipu.vipu.server.main", options)
-        self._server = psutil.Process(server.pid)
+        self._server, self._server_process = psutil.Process(server.pid), server
         if self._one_core:  # set early: all threads inherit the affinity
             os.sched_setaffinity(server.pid, self._cores[:1])
         line = server.stdout.readline().decode() if server.stdout else ""
@@ -192,8 +204,8 @@ class Lab(Processes):
             raise RuntimeError(f"Cannot start vipu-server: {self._log_text('openipu.vipu.server.main')}")
         self.address = line.split(" listening on ")[1].strip()
 
-    def _rack(self) -> dict[str, Any]:
-        clusters = []
+    def _clusters(self) -> list[dict[str, Any]]:
+        clusters: list[dict[str, Any]] = []
         for pod in range(self.pods):
             machines = [
                 Machine(f"ag{pod:03}.{unit:02}", f"{self._network}.{pod + 1}.{unit}", 8080)
@@ -201,7 +213,7 @@ class Lab(Processes):
             ]
             self.machines += machines
             clusters.append({"topology": "torus", "machines": [vars(machine) for machine in machines]})
-        return {"clusters": clusters}
+        return clusters
 
 
 def own_octet() -> int:
@@ -213,7 +225,8 @@ def _environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith("VIPU_")}
 
 
-def _stop(process: subprocess.Popen[bytes]) -> None:
+def stop_process(process: subprocess.Popen[bytes]) -> None:
+    """End a process with SIGTERM, after 20 s with SIGKILL."""
     if process.poll() is None:
         process.terminate()
         try:
@@ -225,9 +238,10 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         process.stdout.close()
 
 
-def _wait(condition: Callable[[], bool], description: str, seconds: float = 90.0) -> None:
+def wait_until(condition: Callable[[], bool], description: str, seconds: float = 90.0, interval: float = 0.02) -> None:
+    """Wait for a condition. Raises RuntimeError with the description after ``seconds``."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
             raise RuntimeError(f"Timeout after {seconds:.0f} s while waiting until {description}.")
-        time.sleep(0.02)
+        time.sleep(interval)

@@ -15,10 +15,14 @@ from tabulate import tabulate
 
 @dataclass
 class Sample:
-    """Result of one run: CPU seconds (user and system, with all children) and wall seconds."""
+    """Result of one run: CPU seconds (user and system, with all children) and wall seconds.
+
+    ``memory``: MB of the largest process of a command, 0 for other runs.
+    """
 
     cpu: float
     wall: float
+    memory: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -74,7 +78,7 @@ def command(arguments: Sequence[str], expect: str = "", env: dict[str, str] | No
     text = output.decode()
     if process.returncode or expect not in text or (forbid and forbid in text):
         raise RuntimeError(f"Cannot measure '{' '.join(arguments)}': exit status {process.returncode}, output:\n{text}")
-    return Sample(usage.ru_utime + usage.ru_stime, wall)
+    return Sample(usage.ru_utime + usage.ru_stime, wall, usage.ru_maxrss / 1024)
 
 
 def alternate(

@@ -85,3 +85,35 @@ def test_programs_import_a_quiet_grpc(program: str, given: str | None) -> None:
     command = [sys.executable, "-c", VERBOSITY, f"openipu.{program}"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment, check=True)
     assert done.stdout.split() == [given or "NONE", str(bool(given))]
+
+
+RICH = """
+import importlib.util, sys
+importlib.import_module(sys.argv[1])
+found = sorted(name for name in sys.modules if name.partition(".")[0] == "rich")
+import openipu.process.plain_structlog
+try:
+    import rich
+    later = True
+except ImportError:
+    later = importlib.util.find_spec("rich") is None
+print(found, later)
+"""
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_programs_start_without_rich_but_can_import_it_later(program: str) -> None:
+    command = [sys.executable, "-c", RICH, f"openipu.{program}"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.strip() == "[] True"
+
+
+def test_the_twin_starts_without_the_controller() -> None:
+    """``twin status`` and its other commands start in the time of few modules."""
+    listing = "import openipu.twin.cli.main, sys; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", listing], capture_output=True, text=True, timeout=60, check=True)
+    loaded = done.stdout.split()
+    assert "openipu.twin.launch.launcher" in loaded
+    assert not [
+        name for name in loaded if name.startswith(("openipu.vipu.server", "openipu.vipu.api", "prometheus_client"))
+    ]

@@ -13,10 +13,11 @@ from sphinx.environment import BuildEnvironment
 
 _ANSIBLE = "https://docs.ansible.com/ansible/devel/"
 _CONFIGURATION = "reference_appendices/config.html"
-_PLUGIN = re.compile(r"ansible_collections\.(\w+)\.(\w+)\.(\w+_(?:module|lookup|filter|inventory))")
+_PLUGIN = re.compile(r"ansible_collections\.(\w+)\.(\w+)\.(\w+_(?:module|lookup|filter|inventory|callback))")
 # The labels that antsibull-docs uses in the pages of a collection.
 _LABELS = {
     "action_plugins": "plugins/action.html",
+    "callback_plugins": "plugins/callback.html",
     "ansible_configuration_settings": _CONFIGURATION,
     "common_return_values": "reference_appendices/common_return_values.html",
 }

@@ -8,43 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from .inputs import ARCHIVE, AWX_CONTENT, CONTAINERS, HOSTS, JOBS, OPERATOR, OWN_TWIN, PAGES, PRODUCT
 from .suite import Suite
-
-PRODUCT = ("src/*", "plugins/*", "playbooks/*", "inventory/*")
-# Part of the product that only the tests of Kubernetes and the unit tests run. Other suites only install it.
-OPERATOR = ("src/openipu/kubernetes/*",)
-# Files that the archive of the collection contains and that no test of an installed collection depends on.
-ARCHIVE = (
-    "charts/*",
-    "docs/*",
-    "changelogs/*",
-    "extensions/*",
-    "LICENSES/*",
-    ".*",
-    "*.md",
-    "*.rst",
-    "*.toml",
-    "LICENSE",
-    "roles/*",
-)
-# Programs that tools/hosts installs itself when they are missing.
-CONTAINERS = ("aardvark-dns", "catatonit", "iproute2", "iptables", "mmdebstrap", "netavark", "podman", "runc")
-# Support code of tests that start a twin.
-OWN_TWIN = (
-    "tests/integration/__init__.py",
-    "tests/integration/bringup/__init__.py",
-    "tests/integration/bringup/own_twin.py",
-)
-HOSTS = (
-    "tools/hosts/*",
-    "tools/guest/*",
-    "tools/locks.py",
-    "extensions/molecule/*",
-    "roles/*",
-    "tests/roles/*",
-    "tests/playbooks/upgrade/rack_tool.py",
-)
-
 
 SUITES = (
     Suite(
@@ -70,12 +35,10 @@ SUITES = (
         "playbooks and tasks in all modes, over both transports",
         (
             *PRODUCT,
+            *JOBS,
             "roles/*",
             "tests/playbooks/*",
             "tests/integration/*",
-            "tests/unit/__init__.py",
-            "tests/unit/collection/__init__.py",
-            "tests/unit/collection/awx/*",
             "tests/unit/collection/report/*",
             "tests/unit/vipu/__init__.py",
             "tests/unit/vipu/cluster_test/*",
@@ -86,18 +49,17 @@ SUITES = (
     ),
     Suite(
         "test-docs",
-        "the commands of the README and of the tutorials, with their output",
+        "the commands of the README, of the tutorials and of the rehearsal, with their output",
         (
             *PRODUCT,
             "requirements/*",
             "roles/*",
             "docs/tutorials/*",
-            "tests/docs/*",
-            ".gitignore",
-            "tools/documentation/*",
-            "tools/links.py",
+            "docs/how-to/rehearsal.md",
+            *PAGES,
         ),
-        120,
+        180,
+        ignored=("charts/*",),  # copied for the tutorial of Kubernetes only
         excluded=OPERATOR,
     ),
     Suite(
@@ -114,6 +76,7 @@ SUITES = (
             "requirements/oldest.txt",
             "roles/*",
             "tools/*",
+            "tests/awx/*",
             "tests/unit/*",
             "tests/integration/*",
             "tests/playbooks/*",
@@ -167,6 +130,7 @@ SUITES = (
             "tests/peers/*",
             *OWN_TWIN,
             "tests/integration/agents/*",
+            "tests/integration/bringup/two_pods.py",
             "tests/integration/cli/__init__.py",
             "tests/integration/cli/cli_support.py",
             "tests/integration/eos_switches.py",
@@ -185,6 +149,7 @@ SUITES = (
         packages=(
             "snmp",
             "jq",
+            "openssl",
             "prometheus",
             "prometheus-alertmanager",
             "prometheus-node-exporter",
@@ -219,13 +184,14 @@ SUITES = (
         "content of an AWX, applied with awx.awx to a stand-in of its API",
         (
             *PRODUCT,
-            "requirements/awx.txt",
-            "requirements/peers.txt",
+            "requirements/*",
             "roles/*",
             "extensions/awx/*",
             "tests/awx/*",
+            *PAGES,
+            "docs/tutorials/control-desk.md",
         ),
-        500,
+        700,
         ignored=ARCHIVE,
         excluded=OPERATOR,
     ),
@@ -234,19 +200,9 @@ SUITES = (
         "the execution environment: content, jobs and inventory sources as AWX runs them",
         (
             *PRODUCT,
+            *ARCHIVE,
             "requirements/*",
-            "charts/*",
-            "docs/*",
-            "changelogs/*",
-            "extensions/*",
             "images/*",
-            "roles/*",
-            "LICENSES/*",
-            ".*",
-            "*.md",
-            "*.rst",
-            "*.toml",
-            "LICENSE",
             "tests/*",
             "tools/*",
         ),
@@ -259,15 +215,20 @@ SUITES = (
         "ansible-rulebook with the event source, the rulebooks and a twin",
         (
             *PRODUCT,
+            *AWX_CONTENT,
             "requirements/rulebook.txt",
             "extensions/eda/*",
             "roles/*",
+            "tests/awx/*",
             "tests/events/*",
             "tests/integration/*",
+            "tests/peers/__init__.py",
+            "tests/peers/exporters.py",
+            "docs/how-to/events.md",
             "tools/locks.py",
         ),
         350,
-        packages=("openjdk-17-jre-headless",),
+        packages=("openjdk-17-jre-headless", "prometheus-alertmanager"),
         ignored=ARCHIVE,
         excluded=OPERATOR,
     ),
@@ -276,25 +237,16 @@ SUITES = (
         "a real OpenStack on loopback",
         (
             *PRODUCT,
+            *JOBS,
             "requirements/openstack.txt",
             "requirements/kolla.txt",
             "requirements/peers.txt",
             "requirements/peers-openstack.txt",
             "tests/openstack/*",
-            "requirements/ee-tools.txt",
-            "extensions/awx/*",
-            "tests/unit/__init__.py",
-            "tests/unit/collection/__init__.py",
-            "tests/unit/collection/awx/*",
-            "tests/workflow_jobs.py",
-            "tools/ee/*",
-            "tools/hosts/*",
-            "tools/kubernetes/*",
             *OWN_TWIN,
             "tests/integration/cli/__init__.py",
             "tests/integration/cli/cli_support.py",
             "tests/integration/vipu_servers.py",
-            "tools/locks.py",
             "tools/openstack/*",
             "roles/openstack_*",
             "roles/kolla_config/*",
@@ -353,8 +305,10 @@ SUITES = (
         "the IPU operator with real pods on a node with kubelet and containerd",
         (
             *PRODUCT,
-            "requirements/helm.txt",
+            *PAGES,
+            "requirements/*",
             "charts/*",
+            "docs/tutorials/kubernetes.md",
             "images/*",
             "tests/integration/__init__.py",
             "tests/integration/vipu_servers.py",
@@ -364,7 +318,7 @@ SUITES = (
             "tests/kubernetes/releases.py",
             "tests/kubernetes/roles.py",
             "tests/kubernetes/examples/*",
-            "roles/ipu_operator/*",
+            "roles/*",  # the tutorial runs site.yml
             "tests/pods/*",
             "tools/hosts/*",
             "tools/kubernetes/*",
@@ -390,8 +344,13 @@ SUITES = (
     ),
     Suite(
         "test-roles",
-        "Molecule scenarios on systemd hosts, but for the emulated guest",
-        (*PRODUCT, *HOSTS, "requirements/*"),
+        "Molecule scenarios and an upgrade workflow on systemd hosts, but for the emulated guest",
+        (
+            *PRODUCT,
+            *JOBS,
+            *HOSTS,
+            "requirements/*",
+        ),
         1300,
         root=True,
         packages=CONTAINERS,

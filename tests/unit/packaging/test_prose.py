@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -70,7 +71,7 @@ def test_wide_lines(page: str, found: list[int]) -> None:
     ],
 )
 def test_openers(source: str, count: int) -> None:
-    assert len(list(prose.openers(source))) == count
+    assert len(list(prose.openers(prose.text_nodes(source)))) == count
 
 
 def test_all_pages_of_the_root_are_measured() -> None:
@@ -131,3 +132,39 @@ def test_phrases_on_two_lines(
     file = tmp_path / name
     file.write_text(source)
     assert [number for number, _ in prose.problems(file)] == found
+
+
+def test_only_unchanged_files_without_findings_are_not_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pages = {name: tmp_path / "docs" / name for name in ("a.md", "b.md")}
+    read: list[str] = []
+
+    def check() -> tuple[list[str], list[str]]:
+        """Return the names of the checked files, and the findings."""
+        read.clear()
+        prose.main()
+        return [*read], capsys.readouterr().out.splitlines()
+
+    def recorded(path: Path) -> Iterator[tuple[int, str]]:
+        read.append(path.name)
+        yield from problems(path)
+
+    problems = prose.problems
+    pages["a.md"].parent.mkdir()
+    pages["a.md"].write_text("One.\n")
+    pages["b.md"].write_text("PLACEHOLDER\n")
+    monkeypatch.setattr(prose, "ROOT", tmp_path)
+    monkeypatch.setattr(prose, "CLEAN", tmp_path / ".cache" / "prose")
+    monkeypatch.setattr(prose, "problems", recorded)
+    monkeypatch.setattr(prose, "files", lambda _arguments: sorted(pages.values()))
+    monkeypatch.setattr("sys.argv", ["prose.py"])
+    finding = "docs/b.md:1: placeholder 'PLACEHOLDER': write the text"
+    assert check() == (["a.md", "b.md"], [finding])
+    assert check() == (["b.md"], [finding])
+    pages["a.md"].write_text("OTHER\n")
+    pages["b.md"].write_text("One.\n")
+    assert check() == (["a.md", "b.md"], ["docs/a.md:1: placeholder 'OTHER': write the text"])
+    # The same content under another name is another file, because rules depend on names.
+    pages["b.md"] = pages["b.md"].rename(tmp_path / "docs" / "c.md")
+    assert check()[0] == ["a.md", "c.md"]
