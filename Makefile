@@ -215,14 +215,15 @@ operator-package: venv $(HELM)/.ready ## archive of the IPU operator in dist/: C
 	python -m tools.kubernetes package
 
 ROLE ?=
+ROLE_TESTS ?= tests/roles
 test-roles: venv ## scenarios of the roles on systemd hosts, all or ROLE=… (needs root; installs podman and other packages)
 	@python -m tools.hosts install && python -m tools.guest install
 	@python -m tools.hosts down --state-dir $(CURDIR)/.cache/hosts/tests && python -m tools.hosts up --state-dir $(CURDIR)/.cache/hosts/tests
-	@pytest tests/roles -n 2 --dist worksteal --durations=0 -k "$(ROLE)"; \
+	@pytest $(ROLE_TESTS) -n 2 --dist worksteal --durations=0 -k "$(ROLE)"; \
 	  status=$$?; python -m tools.hosts down --state-dir $(CURDIR)/.cache/hosts/tests; exit $$status
 
 test-poplar-server: ## the scenario of the role poplar_server in an emulated guest (needs root; installs as test-roles)
-	@$(MAKE) --no-print-directory test-roles ROLE=poplar_server
+	@$(MAKE) --no-print-directory test-roles ROLE=poplar_server ROLE_TESTS=tests/roles/test_scenarios.py
 
 test-bare-hosts: venv $(PEERS)/.ready ## site.yml from bare hosts to a monitored rack, then an unchanged second run (needs root; installs as test-roles)
 	@python -m tools.hosts install
