@@ -18,8 +18,8 @@ options:
     description:
       - Dashboard definition with C(uid), C(title), C(variables) (names with queries) and C(rows), each with C(title) and C(panels).
       - A panel has C(title) and C(queries) (legends with expressions). Optional keys are C(kind) (C(timeseries), C(stat), C(bargauge), C(table),
-        C(state-timeline)), C(unit), C(width) (in 24ths of a row), C(height), C(steps) (thresholds for orange and red), C(lowest) (the lowest good
-        value; smaller ones are red), C(names) (texts for values), C(max), C(stack) and C(about) (the description).
+        C(state-timeline)), C(unit), C(width) (in 24ths of a row), C(height), C(steps) (thresholds for orange and red), C(lowest) (in place
+        of C(steps), the lowest good value; smaller ones are red), C(names) (texts for values), C(max), C(stack) and C(about) (the description).
     type: dict
     required: true
 """

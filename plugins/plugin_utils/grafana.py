@@ -15,8 +15,8 @@ A definition lists rows and panels. This module lays them out and generates the 
 
 The ``kind`` of a panel is ``timeseries`` (the default), ``stat``, ``bargauge``, ``table`` or ``state-timeline``.
 ``queries`` maps legends to expressions. ``width`` is in 24ths of a row; the default is an equal share. ``steps`` are
-the thresholds for orange and red. ``lowest`` is the lowest good value: smaller values are red. ``names`` maps values to
-texts.
+the thresholds for orange and red. ``lowest``, in place of ``steps``, is the lowest good value: smaller values are red.
+``names`` maps values to texts.
 """
 
 from __future__ import annotations
@@ -109,6 +109,8 @@ def _panel(definition: t.Mapping[str, t.Any], number: int, dashboard_name: str) 
     kind = definition.get("kind", "timeseries")
     if kind not in KINDS:
         raise DefinitionError(f"Cannot create {target}: kind '{kind}' is unknown. Choose from {', '.join(KINDS)}.")
+    if "steps" in definition and "lowest" in definition:
+        raise DefinitionError(f"Cannot create {target}: 'steps' and 'lowest' both set its colours. Remove one of them.")
     expressions = _required(definition, "queries", target)
     return {
         "id": number,

@@ -115,7 +115,9 @@ def _stat(root: Element, box: Box, found: Sequence[Series], field: Mapping[str, 
 def _bars(root: Element, box: Box, found: Sequence[Series], field: Mapping[str, Any]) -> None:
     left, top, width, height = box
     highest = field.get("max") or max(each.last for each in found) or 1
-    for number, each in enumerate(found[: int(height // _BAR_ROW)]):
+    fitting = int(height // _BAR_ROW)
+    kept = found if len(found) <= fitting else found[: fitting - 1]
+    for number, each in enumerate(kept):
         y = top + number * _BAR_ROW
         start, space = left + width * 0.3, width * 0.5
         _text(root, left, y + 14, _cut(each.name, width * 0.3))
@@ -123,6 +125,7 @@ def _bars(root: Element, box: Box, found: Sequence[Series], field: Mapping[str, 
         fill = _NAMED[colour(each.last, field)]
         _rectangle(root, (start, y + 3, space * min(each.last / highest, 1), 14), fill)
         _text(root, left + width, y + 14, shown(each.last, field), "", "end")
+    _count_omitted(root, left, top + 14 + len(kept) * _BAR_ROW, len(found) - len(kept))
 
 
 def _table(root: Element, box: Box, found: Sequence[Series], field: Mapping[str, Any]) -> None:
@@ -140,8 +143,12 @@ def _table(root: Element, box: Box, found: Sequence[Series], field: Mapping[str,
     for number, line in enumerate(kept, 1):
         for x, size, text in zip(lefts, widths, line, strict=True):
             _text(root, x, top + 12 + number * _TABLE_ROW, _cut(text, size))
-    if len(kept) < len(lines):
-        _text(root, left, top + 12 + fitting * _TABLE_ROW, f"… and {len(lines) - len(kept)} more", "faint")
+    _count_omitted(root, left, top + 12 + fitting * _TABLE_ROW, len(lines) - len(kept))
+
+
+def _count_omitted(root: Element, x: float, y: float, omitted: int) -> None:
+    if omitted:
+        _text(root, x, y, f"… and {omitted} more", "faint")
 
 
 def _states(root: Element, box: Box, found: Sequence[Series], field: Mapping[str, Any]) -> None:

@@ -215,7 +215,7 @@ class Client:
     def _failure(self, error: Exception, request: t.Any, action: str) -> VipuError:
         if isinstance(error, grpc.RpcError):
             public = request.DESCRIPTOR.file.package == virmgrpc.service("UserService").file.package
-            reads = request.DESCRIPTOR.name.startswith((*READS, "Watch"))
+            reads = request.DESCRIPTOR.name.startswith(READS)
             return self._error(error, action, public, reads)
         # Raised by the library, for example for invalid metadata.
         return VipuError("Cannot %s: %s." % (action or _CALL, error), "INVALID_ARGUMENT")

@@ -102,6 +102,13 @@ def test_a_table_shows_labels_and_how_many_lines_do_not_fit() -> None:
     assert any(text.endswith(" more") for text in found)
 
 
+def test_bars_show_how_many_series_do_not_fit() -> None:
+    hosts = [f"ag{number:02}" for number in range(40)]
+    found = texts(drawn({"used": [result(host, 0.25) for host in hosts]}))
+    [more] = (text for text in found if text.endswith(" more"))
+    assert len(set(found) & set(hosts)) + int(more.split()[-2]) == len(hosts)
+
+
 @pytest.mark.parametrize(
     ("value", "unit", "text"),
     [

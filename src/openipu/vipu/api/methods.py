@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import grpc
 import structlog
 
-from openipu.shared.vipu.failover import ERROR_CODE_METADATA, LEADER_METADATA
+from openipu.shared.vipu.failover import ERROR_CODE_METADATA, LEADER_METADATA, READS
 from openipu.vipu.api.admission import Group
 from openipu.vipu.api.auth import AuthError, Caller
 from openipu.vipu.api.status import error_code, status
@@ -22,7 +22,6 @@ _log = structlog.get_logger("openipu.vipu.api.methods")
 # message takes many times its encoded size: with 1 MiB, one user could occupy gigabytes and the processor for a minute.
 MAX_REQUEST = 128 << 10
 
-_READS = ("Get", "List", "Count", "Check", "Watch")  # prefixes of the names of read-only methods
 _REJECTED = (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED)
 _LONGEST_ID = 63  # characters of an unverified user id in the log
 _IDS = ("id", "partition_id", "user_id", "agent_id", "cluster_id", "run_id")  # fields of requests
@@ -83,7 +82,7 @@ class Method:
         self.reads_agents = getattr(self.behaviour, "reads_agents", False)
         self.non_blocking = getattr(self.behaviour, "non_blocking", False)
         self._bounded = not getattr(self.behaviour, "large_requests", False)
-        self._writes = not self.streams_replies and not self.name.startswith(_READS)
+        self._writes = not self.streams_replies and not self.name.startswith(READS)
         self._count = count
 
     def check(self, caller: Caller) -> None:

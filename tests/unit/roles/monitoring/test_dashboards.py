@@ -264,6 +264,10 @@ def test_dashboards_have_unique_uids() -> None:
             "Cannot create panel 'P' of dashboard 'A': colour is unknown. Choose from about, height, kind, lowest, "
             "max, names, queries, stack, steps, title, unit, width.",
         ),
+        (
+            {"uid": "a", "title": "A", "rows": [{"title": "R", "panels": [{"title": "P", "steps": [1], "lowest": 2}]}]},
+            "Cannot create panel 'P' of dashboard 'A': 'steps' and 'lowest' both set its colours. Remove one of them.",
+        ),
     ],
 )
 def test_an_invalid_dashboard_is_rejected(definition: dict[str, Any], message: str) -> None:

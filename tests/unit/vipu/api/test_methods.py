@@ -54,7 +54,7 @@ def test_every_change_of_an_object_is_logged_with_its_id() -> None:
             fields = request.fields_by_name
             nested = fields.get("spec") or fields.get("requirements")
             names = (nested.message_type if nested else request).fields_by_name
-            if not method.name.startswith(methods._READS) and not set(methods._IDS) & set(names):
+            if not method.name.startswith(methods.READS) and not set(methods._IDS) & set(names):
                 without.append(method.name)
     assert without == ["Apply", "AddDiscoveredAgents"]
 
