@@ -15,6 +15,7 @@ PAGES = (
     "docs/how-to/rehearsal.md",
     "docs/tutorials/first-pod.md",
     "docs/tutorials/day-two.md",
+    "docs/tutorials/own-rack.md",
     "docs/tutorials/unboxed-rack.md",
 )
 

@@ -108,6 +108,11 @@ def test_one_connection_outside_loopback_fails_the_rehearsal(report):
     assert "Connections outside loopback: 1." in found.text()
 
 
+def test_the_text_says_that_nothing_changes(report):
+    assert "\nChanges on the real POD\n  none\n" in report(result("pdu1")).text()
+    assert "  none\n" not in report(result("pdu1", changed=True)).text()
+
+
 def test_the_text_names_secrets(report):
     text = report(result("pdu1")).text()
     assert "site.yml succeeds" in text

@@ -152,7 +152,10 @@ class Report:
             for each in failures:
                 yield f"  {each['phase']}, {each['host']}: {each['message']}"
         yield "\nChanges on the real POD"
-        for change in self.changes():
+        changes = self.changes()
+        if not changes:
+            yield "  none"
+        for change in changes:
             place = f"{change.host} ({change.address})" if change.address else change.host
             if change.skipped:
                 yield f"  {place}: none, because its credentials are missing (twin only: {change.task})"
