@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import selectors
 from collections.abc import Coroutine
 from typing import Any
 
@@ -17,12 +18,30 @@ ROUNDS = 100
 
 
 class JumpingLoop(asyncio.SelectorEventLoop):
-    """Event loop whose clock can be set forward, as it appears to a process that was stopped."""
+    """Event loop whose clock can be set forward, as it appears to a process that was stopped.
 
-    jumped = 0.0
+    Otherwise its clock moves only to the next timer, without waiting. So pauses of the test itself have no effect.
+    """
+
+    def __init__(self) -> None:
+        self.jumped = 0.0
+        super().__init__(_Idle(self))
 
     def time(self) -> float:
-        return super().time() + self.jumped
+        return self.jumped
+
+
+class _Idle(selectors.DefaultSelector):
+    """Selector that moves the clock of its loop instead of waiting."""
+
+    def __init__(self, loop: JumpingLoop) -> None:
+        super().__init__()
+        self._loop = loop
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        assert timeout is not None, "the loop waits for ever"
+        self._loop.jumped += timeout
+        return super().select(0)
 
 
 def run(main: Coroutine[Any, Any, None]) -> None:
