@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import filecmp
 import hashlib
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +21,9 @@ _INPUTS = (
     "requirements/dev.txt",
     "CHANGELOG.rst",
     "changelogs/config.yaml",
+    "tools/documentation/plugins.py",
 )
+_CONTENTS = re.compile(r"^\.\. contents::\n(?: {3}:.*\n)+\n", re.MULTILINE)
 
 
 def fingerprint() -> str:
@@ -53,8 +56,19 @@ def build(folder: Path, work: Path) -> None:
         Step("Writing the reference of the collection", ("antsibull-docs", "collection", *generate)),
         logs=work,
     )
+    for page in fresh.rglob("*.rst"):
+        page.write_text(adapt(page.read_text()))
     _replace(fresh, folder)
     mark.write_text(current)
+
+
+def adapt(page: str) -> str:
+    """Return a page of antsibull-docs for the theme Furo.
+
+    Furo shows the contents of a page beside it, and an error in place of a second list. The name of a collection has
+    no capitals.
+    """
+    return _CONTENTS.sub("", page).replace("Openipu.Pod\n", "openipu.pod\n")
 
 
 def _replace(fresh: Path, folder: Path) -> None:
