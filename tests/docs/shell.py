@@ -148,13 +148,20 @@ def require_namespaces() -> None:
 
 
 @contextmanager
-def checkout(folder: Path, *, own_network: bool = True, **variables: str) -> Iterator[Shell]:
-    """Copy the checkout into a folder and open a shell there, with more variables; at the end, stop the twin."""
+def checkout(
+    folder: Path, *, own_network: bool = True, more: tuple[str, ...] = (), **variables: str
+) -> Iterator[Shell]:
+    """Copy the checkout into a folder and open a shell there; at the end, stop the twin.
+
+    ``more``: prefixes of further files. ``variables``: further variables of the shell.
+    """
     if own_network:
         require_namespaces()
     copy, home = folder / "openipu.pod", folder / "home"
     home.mkdir()
-    for name in filter(_is_needed, tracked()):
+    for name in tracked():
+        if not name.startswith((*_NEEDED, *more)):
+            continue
         (copy / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / name, copy / name, follow_symlinks=False)
     _link_environment(copy / ".venv")
@@ -166,10 +173,6 @@ def checkout(folder: Path, *, own_network: bool = True, **variables: str) -> Ite
         if (copy / ".twin").is_dir():
             twin = Path(sys.prefix) / "bin/twin"
             subprocess.run([twin, "down"], cwd=copy, capture_output=True, timeout=120, check=True)
-
-
-def _is_needed(name: str) -> bool:
-    return name.startswith(_NEEDED)
 
 
 def _link_environment(folder: Path) -> None:
@@ -206,5 +209,5 @@ def _printed(output: str) -> str:
 
 def _with_failure(text: str) -> str:
     """Return commands that succeed when the last one fails."""
-    *first, last = text.strip().splitlines()
+    *first, last = text.strip().replace("\\\n", " ").splitlines()  # one line for each command
     return "\n".join([*first, f"if {last}; then false; fi"])

@@ -239,6 +239,8 @@ SUITES = (
         (
             *PRODUCT,
             *JOBS,
+            *PAGES,
+            "docs/tutorials/openstack.md",
             "requirements/openstack.txt",
             "requirements/kolla.txt",
             "requirements/peers.txt",
@@ -265,6 +267,7 @@ SUITES = (
             "udhcpc",
             "bind9-dnsutils",
         ),
+        ignored=("charts/*", "requirements/*", "roles/*"),  # copied for the tutorial only
         before="openstack-down",  # the tests use a running cloud
         excluded=OPERATOR,
     ),
