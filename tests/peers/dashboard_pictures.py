@@ -3,7 +3,7 @@
 
 A Prometheus with the rules of the role `monitoring` scrapes a rack twin for four minutes, in a network namespace of its
 own. Meanwhile, partitions are created, a machine stops, and others have faults. ``tools.dashboards`` draws the panels
-from the models that Grafana imports. Needs the Debian package prometheus.
+from the models that Grafana imports. Needs the Debian packages prometheus and prometheus-snmp-exporter.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tools.dashboards.data import Series, series
 from tools.dashboards.drawing import picture
 
 BIN = Path(sys.executable).parent
-PORT = 9090
+PORT, SNMP_PORT = 9090, 9116
 STEP = 3  # seconds between two scrapes, and between two points of a line
 END = 240.0  # seconds of the recording
 INSIDE = "OPENIPU_DASHBOARDS"  # set in the network namespace
@@ -44,8 +44,8 @@ EVENTS: tuple[tuple[float, Sequence[str]], ...] = (
     (150, ("twin", "fault", "ipu", "ag03", "2")),
 )
 # Values of the variables of each dashboard. Others select everything.
-DASHBOARDS: dict[str, dict[str, str]] = {"rack": {}, "machine": {"host": "ag03"}, "partition": {}}
-JOBS = ("ipu-machine", "vipu-controller", "prometheus")
+DASHBOARDS: dict[str, dict[str, str]] = {"rack": {}, "machine": {"host": "ag03"}, "partition": {}, "power": {}}
+JOBS = ("ipu-machine", "vipu-controller", "prometheus", "pdu")
 
 
 def run(state: Path, *command: str | Path) -> None:
@@ -97,8 +97,10 @@ def main() -> None:
         state = Path(folder) / "state"
         files = write_files(
             Path(folder),
-            monitoring_parts=["prometheus"],
+            monitoring_parts=["prometheus", "snmp_exporter"],
             monitoring_scrape_interval=f"{STEP}s",
+            monitoring_slow_interval=f"{STEP}s",
+            monitoring_snmp_exporter_port=SNMP_PORT,
             monitoring_prometheus_port=PORT,
         )
         targets = json.loads((files / "targets.json").read_text())
@@ -107,10 +109,15 @@ def main() -> None:
             (files / f"targets/{job}.json").write_text(json.dumps(groups))
         command = ["prometheus", f"--config.file={files}/prometheus.yml", f"--storage.tsdb.path={folder}/data"]
         command.append(f"--web.listen-address={HOST}:{PORT}")
+        exporter = ["prometheus-snmp-exporter", f"--config.file={files}/snmp.yml"]
+        exporter.append(f"--web.listen-address={HOST}:{SNMP_PORT}")
         try:
             run(state, "twin", "up")
             run(state, "ansible-playbook", "playbooks/site.yml", "-i", "inventory/twin/pod.yml")
-            with running(command, Path(folder) / "prometheus.log", responds(f"http://{HOST}:{PORT}/-/ready")):
+            with (
+                running(exporter, Path(folder) / "exporter.log", responds(f"http://{HOST}:{SNMP_PORT}/metrics")),
+                running(command, Path(folder) / "prometheus.log", responds(f"http://{HOST}:{PORT}/-/ready")),
+            ):
                 start = record(state)
                 for name in DASHBOARDS:
                     (ROOT / f"docs/pictures/dashboard-{name}.svg").write_text(draw(name, start))

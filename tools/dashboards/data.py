@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 _SCALES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
-_SUFFIXES = {"celsius": " °C", "watt": " W", "hertz": " Hz"}
+_SUFFIXES = {"amp": " A", "celsius": " °C", "hertz": " Hz", "volt": " V", "watt": " W", "watth": " Wh"}
 
 
 @dataclass(frozen=True)
