@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -50,8 +50,7 @@ class HostJobs:
     def launch(self, name: str, launch: Launch) -> Job:
         """Run a job template, and return the result, also of a failed job."""
         template = named(self.content.templates)[name]
-        found = extra_variables(template, launch.answers)
-        found = replace(found, answers={**found.answers, **launch.inherited})
+        found = extra_variables(template, launch.answers, launch.inherited)
         data = Path(tempfile.mkdtemp(prefix="job-", dir=self.folder))
         (data / "env").mkdir()
         site = data / "env" / "site.yml"

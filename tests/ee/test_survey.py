@@ -78,3 +78,14 @@ def test_variables_outside_of_the_survey_are_ignored_unless_the_template_asks_fo
 def test_a_disabled_survey_has_no_questions():
     found = extra_variables(template(question("text", required=True), survey_enabled=False), {"value": "a"})
     assert (found.answers, found.ignored) == ({}, {"value": "a"})
+
+
+def test_variables_of_a_workflow_are_not_answers():
+    """AWX does not require answers at the start of a job in a workflow, and passes all variables of the workflow."""
+    asked = template(question("text", required=True, max=3))
+    for inherited in ({"value": "abcd"}, {"value": "abcd", "other": 2}):
+        found = extra_variables(asked, {}, inherited)
+        assert (found.answers, found.ignored) == (inherited, {})
+    assert extra_variables(asked, {"value": "a"}, {"value": "b"}).answers == {"value": "b"}
+    with pytest.raises(LaunchError, match="'value' value missing"):
+        extra_variables(asked, {}, {"other": 2})

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -158,11 +158,10 @@ class Controller:
         """
         launch = launch or Launch()
         self._check(template, credentials)
-        variables = extra_variables(template, launch.answers)
+        variables = extra_variables(template, launch.answers, launch.inherited)
         injection = inject(self.types, credentials)
         data = self._private_data(injection, arguments(template, launch), template.get("timeout", 0))
         _write_inventory(data, inventory)
-        variables = replace(variables, answers={**variables.answers, **launch.inherited})
         _write(data / "env" / "extravars", extra_vars_file(variables, launch.user))
         return self._run(data, template["playbook"], variables.ignored)
 

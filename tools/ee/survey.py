@@ -24,17 +24,27 @@ class ExtraVariables:
     ignored: Mapping[str, Any]  # variables that the template does not accept
 
 
-def extra_variables(template: Mapping[str, Any], answers: Mapping[str, Any]) -> ExtraVariables:
-    """Return the extra variables of a launch with these answers. Raises LaunchError."""
+def extra_variables(
+    template: Mapping[str, Any], answers: Mapping[str, Any], inherited: Mapping[str, Any] | None = None
+) -> ExtraVariables:
+    """Return the extra variables of a launch. Raises LaunchError.
+
+    Args:
+        template: a template of jobs or workflows.
+        answers: answers to its survey.
+        inherited: variables of the workflow of a job. No survey filters or checks them, and they replace answers.
+    """
+    inherited = inherited or {}
     survey = (template.get("survey_spec") or {}).get("spec", []) if template.get("survey_enabled") else []
     questions = {question["variable"]: question for question in survey}
-    if errors := [error for question in survey for error in _errors(question, answers)]:
+    asked = [question for question in survey if question["variable"] not in inherited]
+    if errors := [error for question in asked for error in _errors(question, answers)]:
         raise LaunchError(f"Cannot launch '{template['name']}': {' '.join(errors)}")
     accepted = set(questions) if not template.get("ask_variables_on_launch") else set(answers)
     defaults = {name: _default(question) for name, question in questions.items() if _has_default(question)}
     return ExtraVariables(
         template=template.get("extra_vars") or {},
-        answers={**defaults, **{name: value for name, value in answers.items() if name in accepted}},
+        answers={**defaults, **{name: value for name, value in answers.items() if name in accepted}, **inherited},
         ignored={name: value for name, value in answers.items() if name not in accepted},
     )
 
