@@ -12,11 +12,9 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
-
-import yaml
 
 from tests import ROOT
 from tests.unit.collection.awx.content import Content, load, named
@@ -34,9 +32,9 @@ _IDENT = "job"
 class HostJobs:
     """Runs of job templates.
 
-    ``variables``: site variables of the test, which replace answers and results. ``enter``: function that returns the
-    command line which runs a command in other namespaces, whose network the jobs use. ``sent``: notifications of the
-    jobs.
+    ``variables``: site variables of the test, which replace those of templates, answers and results. ``enter``:
+    function that returns the command line which runs a command in other namespaces, whose network the jobs use.
+    ``sent``: notifications of the jobs.
     """
 
     folder: Path
@@ -51,12 +49,12 @@ class HostJobs:
         """Run a job template, and return the result, also of a failed job."""
         template = named(self.content.templates)[name]
         found = extra_variables(template, launch.answers, launch.inherited)
+        answers = {name: value for name, value in found.answers.items() if name not in self.variables}
+        found = replace(found, template={**found.template, **self.variables}, answers=answers)
         data = Path(tempfile.mkdtemp(prefix="job-", dir=self.folder))
         (data / "env").mkdir()
-        site = data / "env" / "site.yml"
-        site.write_text(yaml.safe_dump(dict(self.variables)))
         (data / "env" / "extravars").write_text(extra_vars_file(found, launch.user))
-        (data / "env" / "cmdline").write_text(shlex.join([*arguments(template, launch), "-e", f"@{site}"]))
+        (data / "env" / "cmdline").write_text(shlex.join(arguments(template, launch)))
         command = [sys.executable, "-m", "ansible_runner", "run", str(data), f"--playbook={template['playbook']}"]
         command += [f"--ident={_IDENT}", f"--project-dir={ROOT}", f"--inventory={self.inventory}", "--quiet"]
         base = runner_environment()
