@@ -14,6 +14,7 @@ description:
   - Creates, changes and removes share types, shares and their access rules in one task, and waits until the shares are available. It also waits for
     shares of an earlier run.
   - Omitted settings stay unchanged. A share that failed is recreated, and so is an access rule that its backend rejected.
+  - Quotas are checked before anything is created or extended.
   - Only backends without share servers are supported for shares, since the module creates no share networks.
 extends_documentation_fragment:
   - openipu.pod.openstack
@@ -49,8 +50,13 @@ options:
         description: Names or IDs of the projects with access, when the type is not public. Others lose access.
         type: list
         elements: str
+  project:
+    description:
+      - Name or ID of the project of the shares. The default is the project of the credentials.
+      - In another project, an administrator can remove shares, and check them in check mode. To create shares, log in to their project.
+    type: str
   shares:
-    description: Shares of the project of the credentials.
+    description: Shares of the project.
     type: list
     elements: dict
     suboptions:

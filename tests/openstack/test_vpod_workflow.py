@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import virmgrpc
 from openstack.connection import Connection as Cloud
 
@@ -15,39 +16,67 @@ from tests.integration.bringup.own_twin import OwnTwin
 from tests.openstack.vpod_order import partitions, roles, servers
 from tests.unit.collection.awx.content import load
 from tests.workflow_jobs import HostJobs
+from tools.ee.workflow import Workflow
+from tools.openstack.site import ADMIN_CLOUD
 
 pytestmark = [
     pytest.mark.timeout(1800),
     pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),  # about future releases of the SDK
 ]
 
+# AWX provides its OpenStack credential as this cloud.
+CLOUD = "devstack"
 ANSWERS = ("vpod_name", "vpod_tenant", "vpod_poplar_server", "vpod_image", "vpod_flavor")
 
 
-def test_an_order_is_created_rolled_back_or_denied(
-    admin: Cloud, twin: OwnTwin, order: dict[str, Any], play: Callable[..., Any], tmp_path: Path
-) -> None:
-    answers = {name: order[name] for name in ANSWERS} | {
-        "vpod_ipus": str(order["vpod_ipus"]),
-        "vpod_public_keys": "\n".join(order["vpod_public_keys"]),
-    }
-    variables = {name: value for name, value in order.items() if name not in answers}
+@pytest.fixture
+def answers(order: dict[str, Any]) -> dict[str, Any]:
+    """Answers to the survey."""
+    given = {name: order[name] for name in ANSWERS}
+    return given | {"vpod_ipus": str(order["vpod_ipus"]), "vpod_public_keys": "\n".join(order["vpod_public_keys"])}
+
+
+@pytest.fixture
+def jobs(cloud: Path, twin: OwnTwin, order: dict[str, Any], answers: dict[str, Any], tmp_path: Path) -> HostJobs:
+    """Runs of the workflow with a credential of the provider."""
+    settings = yaml.safe_load((cloud / "clouds.yaml").read_text())["clouds"][ADMIN_CLOUD]
+    credential = tmp_path / "clouds.yaml"
+    credential.write_text(yaml.safe_dump({"clouds": {CLOUD: settings}}))
+    environment = {"TWIN_STATE_DIR": str(twin.state), "OS_CLIENT_CONFIG_FILE": str(credential), "OS_CLOUD": CLOUD}
+    variables = {name: order[name] for name in order if name not in answers and name != "openstack_connection"}
     choices = {"awx_vpod_images": [order["vpod_image"]], "awx_vpod_flavors": [order["vpod_flavor"], "none-such"]}
-    environment = {"TWIN_STATE_DIR": str(twin.state)}
-    jobs = HostJobs(tmp_path, twin.inventory, variables, environment, load(**choices))
+    return HostJobs(tmp_path, twin.inventory, variables, environment, load(**choices))
+
+
+def statuses(workflow: Workflow) -> dict[str, str]:
+    return {name: job.status for name, job in workflow.jobs.items()}
+
+
+def output(workflow: Workflow, node: str) -> str:
+    return " ".join(workflow.jobs[node].stdout.split())
+
+
+def test_an_order_is_created_rolled_back_or_denied(
+    admin: Cloud,
+    twin: OwnTwin,
+    order: dict[str, Any],
+    play: Callable[..., Any],
+    jobs: HostJobs,
+    answers: dict[str, Any],
+) -> None:
 
     denied = jobs.run_workflow("Order a vPOD", answers, approved=False)
     assert (list(denied.jobs), denied.status) == ([], "failed")
 
     failed = jobs.run_workflow("Order a vPOD", {**answers, "vpod_flavor": "none-such"})
-    assert {name: job.status for name, job in failed.jobs.items()} == {"create": "failed", "rollback": "failed"}
+    assert statuses(failed) == {"create": "failed", "rollback": "failed"}
     assert failed.status == "failed"
     assert failed.jobs["create"].artifacts["vpod_is_new"] is True
-    assert "Its new objects were deleted." in " ".join(failed.jobs["rollback"].stdout.split())
+    assert "Its new objects were deleted." in output(failed, "rollback")
     assert (partitions(twin), servers(admin, order), roles(admin, "tenant-a")) == ({}, {}, [])
 
     created = jobs.run_workflow("Order a vPOD", answers)
-    assert {name: job.status for name, job in created.jobs.items()} == {"create": "successful", "access": "successful"}
+    assert statuses(created) == {"create": "successful", "access": "successful"}
     access = created.jobs["access"].artifacts["vpod_access"]
     assert access["partition"]["state"] == "ACTIVE"
     assert f"{order['vpod_name']}-poplar" in access["vms"]
@@ -57,8 +86,23 @@ def test_an_order_is_created_rolled_back_or_denied(
 
     # A second order of the same name with a mistake keeps the vPOD.
     again = jobs.run_workflow("Order a vPOD", {**answers, "vpod_ipus": "32"})
-    assert {name: job.status for name, job in again.jobs.items()} == {"create": "failed", "rollback": "failed"}
+    assert statuses(again) == {"create": "failed", "rollback": "failed"}
     assert again.jobs["create"].artifacts["vpod_is_new"] is False
-    assert "Nothing was deleted" in again.jobs["rollback"].stdout
+    assert "Nothing was deleted" in output(again, "rollback")
     assert partitions(twin) == {order["vpod_name"]: virmgrpc.PS_ACTIVE}
     assert len(servers(admin, order)) == 2
+
+    # An order beyond the quota of the project creates nothing, and keeps the vPOD.
+    project = admin.identity.find_project(order["vpod_tenant"], ignore_missing=False)
+    before = (admin.identity.get_project(project.id).tags, servers(admin, order).keys())
+    admin.compute.update_quota_set(project, instances=1)
+    try:
+        beyond = jobs.run_workflow("Order a vPOD", {**answers, "vpod_name": f"{order['vpod_name']}2"})
+    finally:
+        admin.compute.update_quota_set(project, instances=10)
+    assert statuses(beyond) == {"create": "failed", "rollback": "failed"}
+    assert "it needs 1 server, the quota of the project is 1, and 1 are used." in output(beyond, "create")
+    assert "vpod_is_new" not in beyond.jobs["create"].artifacts
+    assert "Nothing was deleted, because the order created nothing" in output(beyond, "rollback")
+    assert (admin.identity.get_project(project.id).tags, servers(admin, order).keys()) == before
+    assert partitions(twin) == {order["vpod_name"]: virmgrpc.PS_ACTIVE}

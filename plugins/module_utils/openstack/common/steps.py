@@ -1,13 +1,13 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Selection and names of the steps of a plan. No I/O."""
+"""Selection, names and a check of the steps of a plan. No I/O."""
 
 from __future__ import annotations
 
 import typing as t
 
-from ...reconcile import Action, Family, Step
+from ...reconcile import Action, Family, Step, UserError
 
 CREATIONS = (Action.CREATE, Action.RECREATE)
 REMOVALS = (Action.DELETE, Action.RECREATE)
@@ -26,3 +26,13 @@ def step_id(step: Step) -> tuple[str, str]:
 def step_name(step: Step) -> str:
     """Return the kind and name of an object for messages."""
     return "%s '%s'" % (step.family.title, step.key)
+
+
+def check_writable(steps: t.Iterable[Step], project: str) -> None:
+    """Reject changes in a project that is not the one of the credentials: only removals are possible there."""
+    for step in steps:
+        if step.action not in (Action.NONE, Action.DELETE):
+            raise UserError(
+                "Cannot create or change %s: the credentials are not for project '%s'. Set project_name in auth, and "
+                "give the user a role there." % (step_name(step), project)
+            )

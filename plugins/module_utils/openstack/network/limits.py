@@ -118,7 +118,7 @@ def check_quotas(steps: t.Iterable[Step], quotas: t.Mapping[str, Object], projec
                 "(openstack quota set %s %d %s)."
                 % (
                     more,
-                    _PLURALS.get(name, name.replace("_", " ") + "s"),
+                    _PLURALS.get(name, name.replace("_", " ") + ("" if more == 1 else "s")),
                     quota["limit"],
                     used,
                     used + more,

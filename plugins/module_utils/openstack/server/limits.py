@@ -19,22 +19,30 @@ class _Quota(t.NamedTuple):
 
     limit: str  # in the limits of a project
     used: str
-    title: str
+    unit: str
+    units: str
     flag: str  # of the command openstack quota set
     demand: t.Callable[[Object], int]
 
 
 _QUOTAS = (
-    _Quota("maxTotalInstances", "totalInstancesUsed", "servers", "--instances", lambda flavor: 1),
-    _Quota("maxTotalCores", "totalCoresUsed", "vCPUs", "--cores", lambda flavor: int(flavor.get("vcpus", 0))),
-    _Quota("maxTotalRAMSize", "totalRAMUsed", "MB of memory", "--ram", lambda flavor: int(flavor.get("ram", 0))),
+    _Quota("maxTotalInstances", "totalInstancesUsed", "server", "servers", "--instances", lambda flavor: 1),
+    _Quota("maxTotalCores", "totalCoresUsed", "vCPU", "vCPUs", "--cores", lambda flavor: int(flavor.get("vcpus", 0))),
+    _Quota(
+        "maxTotalRAMSize",
+        "totalRAMUsed",
+        "MB of memory",
+        "MB of memory",
+        "--ram",
+        lambda flavor: int(flavor.get("ram", 0)),
+    ),
 )
 
 
 def check_server_quotas(
-    steps: t.Iterable[Step], cloud: Cloud, flavor: t.Callable[[str], Object | None], project: str
+    steps: t.Iterable[Step], cloud: Cloud, flavor: t.Callable[[str], Object | None], project: str, name: str
 ) -> None:
-    """Raise UserError when new servers exceed a quota of the project.
+    """Raise UserError when new servers exceed a quota of the project with this id and name.
 
     ``flavor`` returns a flavor by its name. In check mode, it may not exist yet. A server that is recreated is removed
     first, so only its flavor may need more; Nova checks that itself.
@@ -45,11 +53,24 @@ def check_server_quotas(
     for quota in _QUOTAS:
         limit, used = limits.get(quota.limit, _UNLIMITED), limits.get(quota.used, 0)
         more = sum(quota.demand(each) for each in flavors)
-        if limit != _UNLIMITED and used + more > limit:
+        if more and limit != _UNLIMITED and used + more > limit:
+            several = len(new) > 1
             raise UserError(
-                "Cannot start %d more servers: they need %d %s, the quota of the project is %d, and %d are used. Raise "
-                "it to at least %d (openstack quota set %s %d %s)."
-                % (len(flavors), more, quota.title, limit, used, used + more, quota.flag, used + more, project)
+                "Cannot start server%s %s: %s %d %s, the quota of the project is %d, and %d are used. Raise it to at "
+                "least %d (openstack quota set %s %d %s)."
+                % (
+                    "s" if several else "",
+                    " and ".join("'%s'" % item["name"] for item in new),
+                    "they need" if several else "it needs",
+                    more,
+                    quota.unit if more == 1 else quota.units,
+                    limit,
+                    used,
+                    used + more,
+                    quota.flag,
+                    used + more,
+                    name,
+                )
             )
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass
 
-from ...reconcile import Action, Object, Step, UserError, plan
-from ..common.steps import CREATIONS, step_name
+from ...reconcile import Object, Step, UserError, plan
+from ..common.steps import CREATIONS
 from ..network.checks import check_desired
 from ..network.families import PORT, Objects
 from ..network.families import desired as desired_network
@@ -76,16 +76,6 @@ def plan_server_removal(servers: Servers) -> list[Step]:
     """Return the removal of servers. Raises UserError."""
     _check_owners(servers)
     return plan(SERVER, [], servers.actual, absent=[item["name"] for item in servers.desired])
-
-
-def check_writable(steps: t.Iterable[Step], project: str) -> None:
-    """Reject changes in a project that is not the one of the credentials: Nova can only remove servers there."""
-    for step in steps:
-        if step.action not in (Action.NONE, Action.DELETE):
-            raise UserError(
-                "Cannot create or change %s: the credentials are not for project '%s'. Set project_name in auth, and "
-                "give the user a role there." % (step_name(step), project)
-            )
 
 
 def check_startable(steps: t.Iterable[Step], lookup: Lookup) -> None:

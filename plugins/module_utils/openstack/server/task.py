@@ -10,6 +10,7 @@ from ...runner import Task, TaskError
 from ..common.apply_plan import Plan, apply_plans
 from ..common.lookup import missing_project, project_id
 from ..common.options import OPENSTACK, Run
+from ..common.steps import check_writable
 from ..network.api import NetworkWriter
 from ..network.cloud_limits import CloudLimits
 from ..network.families import NETWORK, PORT, SECURITY_GROUP, SUBNET
@@ -24,7 +25,6 @@ from .plan import (
     Servers,
     check_desired_ports,
     check_startable,
-    check_writable,
     plan_port_removal,
     plan_ports,
     plan_server_removal,
@@ -60,7 +60,7 @@ def _apply(run: Run) -> Object:
                 check_writable([*port_steps, *server_steps], params["project"])
             check_startable(server_steps, names.ids)
         if not absent:
-            check_server_quotas(server_steps, cloud, names.known_flavor, project)
+            check_server_quotas(server_steps, cloud, names.known_flavor, project, params["project"] or project)
         port_writer = NetworkWriter(cloud, state, params["pod"])
         server_writer = ServerWriter(
             cloud, names, params["pod"], params["wait_timeout"], lambda name: port_writer.id(PORT, name)
@@ -89,7 +89,7 @@ def _project(run: Run) -> str | None:
     name, own = run.params["project"], run.transport.authorize()
     id = project_id(run.transport, name) if name else own
     if id is None and run.params["state"] == "present":
-        raise TaskError(missing_project(name, "Correct the name, or omit it."))
+        raise TaskError(missing_project(name))
     return id
 
 

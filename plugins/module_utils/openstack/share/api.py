@@ -13,9 +13,8 @@ from ..common.lookup import ambiguous
 from ..common.steps import CREATIONS, REMOVALS, select, step_id
 from ..common.type_access import recreated, resolve_access, set_access, set_specs
 from ..common.writer import MissingError, WaitingWriter
-from .families import ACCESS_RULE, FILE_SHARE, SHARE_SERVERS, SHARE_TYPE, access_rule
+from .families import ACCESS_RULE, FILE_SHARE, SERVICE, SHARE_SERVERS, SHARE_TYPE, access_rule
 
-SERVICE = "shared_file_system"
 _RULE_ERROR, _RULE_ACTIVE = "error", "active"
 _UNDER_WAY = ("creating", "creating_from_snapshot", "deleting", "extending", "shrinking", "migrating", "reverting")
 
@@ -28,9 +27,12 @@ class ShareState:
     ids: dict[str, str] = field(default_factory=dict)
 
 
-def fetch(cloud: Cloud, objects: dict[str, list[Object]]) -> ShareState:
-    """Read the actual state of ``objects``, whose types get the ids of their projects. Raises UserError."""
-    cloud.authorize()
+def fetch(cloud: Cloud, objects: dict[str, list[Object]], project: str) -> ShareState:
+    """Read the actual state of ``objects``, whose types get the ids of their projects. Raises UserError.
+
+    ``project``: id of the project of the shares.
+    """
+    other_project = {} if project == cloud.authorize() else {"all_tenants": "1", "project_id": project}
     state = ShareState({SHARE_TYPE.kind: [], FILE_SHARE.kind: [], ACCESS_RULE.kind: []})
     if objects[SHARE_TYPE.kind]:
         found = cloud.request(SERVICE, "GET", "/types", params={"is_public": "all"})["share_types"]
@@ -38,7 +40,7 @@ def fetch(cloud: Cloud, objects: dict[str, list[Object]]) -> ShareState:
         path, key = "/types/%s/share_type_access", "share_type_access"
         resolve_access(cloud, objects[SHARE_TYPE.kind], types, SERVICE, path, key)
     names = [item["name"] for item in objects[FILE_SHARE.kind]]
-    for name, share in zip(names, cloud.map(lambda name: _find(cloud, name), names), strict=True):
+    for name, share in zip(names, cloud.map(lambda name: _find(cloud, name, other_project), names), strict=True):
         if share:
             state.objects[FILE_SHARE.kind].append(share)
             state.ids[name] = share["uuid"]
@@ -60,8 +62,8 @@ def _type(raw: Object) -> Object:
     }
 
 
-def _find(cloud: Cloud, name: str) -> Object | None:
-    found = cloud.request(SERVICE, "GET", "/shares/detail", params={"name": name})["shares"]
+def _find(cloud: Cloud, name: str, other_project: Object) -> Object | None:
+    found = cloud.request(SERVICE, "GET", "/shares/detail", params={"name": name, **other_project})["shares"]
     found = [raw for raw in found if raw["name"] == name]
     if len(found) > 1:
         raise ambiguous(FILE_SHARE, name, found)

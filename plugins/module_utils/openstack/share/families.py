@@ -10,6 +10,7 @@ import typing as t
 from ...reconcile import Family, Field, Mode, Object, UserError
 from ..common.type_access import spec_text
 
+SERVICE = "shared_file_system"  # type of the service
 SHARE_SERVERS = "driver_handles_share_servers"  # extra spec of every share type
 
 SHARE_TYPE = Family(

@@ -5,13 +5,16 @@
 
 from __future__ import annotations
 
-from ...reconcile import Action, Object, Step, plan
+from ...reconcile import Action, Object, Step, empty_result, plan
 from ...runner import Task, TaskError
 from ..common.apply_plan import Plan, apply_plans
 from ..common.client import Cloud
+from ..common.lookup import missing_project, project_id
 from ..common.options import OPENSTACK, Run
-from .api import SERVICE, ShareState, ShareWriter, fetch, fetch_exports
-from .families import ACCESS_RULE, FAMILIES, FILE_SHARE, OPTIONS, SHARE_TYPE, desired
+from ..common.steps import check_writable
+from .api import ShareState, ShareWriter, fetch, fetch_exports
+from .families import ACCESS_RULE, FAMILIES, FILE_SHARE, OPTIONS, SERVICE, SHARE_TYPE, desired
+from .limits import check_share_quotas
 
 _NO_MANILA = "Cannot find Manila in the service catalog"
 
@@ -26,19 +29,34 @@ def _apply(run: Run) -> Object:
     absent = params["state"] == "absent"
     if absent:
         objects[ACCESS_RULE.kind] = []
+    project = _project(run)
+    if project is None:
+        return {"changed": False, **{family.plural: empty_result() for family in FAMILIES}}
     state = ShareState()
 
     def make_plans() -> list[Plan]:
         nonlocal state
-        state = fetch(cloud, objects)
+        state = fetch(cloud, objects, project)
         steps = _plan_removal(objects, state) if absent else _plan(objects, state, params["recreate"])
+        if not run.check_mode and project != cloud.authorize():
+            check_writable(steps, params["project"])
+        check_share_quotas(steps, cloud, project, params["project"] or project)
         return [(steps, ShareWriter(cloud, state, params["wait_timeout"]))]
 
     def details() -> Object:
-        found = state if run.check_mode else fetch(cloud, {**objects, SHARE_TYPE.kind: []})
+        found = state if run.check_mode else fetch(cloud, {**objects, SHARE_TYPE.kind: []}, project)
         return {"details": _details(cloud, found.objects[FILE_SHARE.kind])}
 
     return apply_plans(run, make_plans, FAMILIES, None if absent else details)
+
+
+def _project(run: Run) -> str | None:
+    """Return the id of the project; None when the shares of a missing project are to be removed."""
+    name, own = run.params["project"], run.transport.authorize()
+    id = project_id(run.transport, name) if name else own
+    if id is None and run.params["state"] == "present":
+        raise TaskError(missing_project(name))
+    return id
 
 
 def _plan_removal(objects: dict[str, list[Object]], state: ShareState) -> list[Step]:
@@ -77,6 +95,7 @@ OPENSTACK_POD_SHARE = Task(
     OPENSTACK,
     {
         **OPTIONS,
+        "project": {"type": "str"},
         "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
         "recreate": {"type": "bool", "default": False},
         "without_manila": {"type": "str", "choices": ["fail", "skip"], "default": "fail"},

@@ -9,10 +9,12 @@ import pytest
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.openipu.pod.plugins.module_utils.openstack.common import writer
 from ansible_collections.openipu.pod.plugins.module_utils.openstack.share.task import OPENSTACK_POD_SHARE
+from ansible_collections.openipu.pod.plugins.module_utils.reconcile import UserError
 from ansible_collections.openipu.pod.plugins.module_utils.runner import Run, TaskError
 
 from tests.unit.collection.openstack.fake_cloud import FakeCloud
 
+PROJECT = "p1"  # of the credentials of the fake cloud
 SHARE = {"id": "s1", "name": "data", "share_proto": "NFS", "share_type_name": "t", "size": 1, "description": ""}
 DESIRED = {"name": "data", "protocol": "NFS", "size": 1, "access": [{"to": "10.1.6.0/24"}]}
 
@@ -38,8 +40,8 @@ def cloud(share: str, state: str, **responses: Any) -> FakeCloud:
     )
 
 
-def run(fake: FakeCloud, check_mode: bool = False) -> dict[str, Any]:
-    checked = ArgumentSpecValidator(OPENSTACK_POD_SHARE.argument_spec).validate({"shares": [DESIRED]})
+def run(fake: FakeCloud, check_mode: bool = False, **options: Any) -> dict[str, Any]:
+    checked = ArgumentSpecValidator(OPENSTACK_POD_SHARE.argument_spec).validate({"shares": [DESIRED], **options})
     assert not checked.error_messages
     return OPENSTACK_POD_SHARE.run(Run(checked.validated_parameters, check_mode, False, fake))
 
@@ -77,3 +79,57 @@ def test_a_rule_that_the_backend_rejected_is_recreated() -> None:
     result = run(fake)
     assert result["access_rules"]["recreated"] == ["data/ip/10.1.6.0/24"]
     assert [list(body) for _key, body in fake.writes] == [["deny_access"], ["allow_access"]]
+
+
+@pytest.mark.parametrize(
+    ("quota", "actual", "message"),
+    [
+        (
+            {"shares": {"limit": 2, "in_use": 1, "reserved": 1}},
+            [],
+            "Cannot provide share 'data': 1 more needed, the quota of the project is 2, and 2 are used. Raise it to at "
+            "least 3 (openstack share quota set p1 --shares 3).",
+        ),
+        (
+            {"gigabytes": {"limit": 9, "in_use": 5, "reserved": 0}},
+            [{**SHARE, "status": "available"}],
+            "Cannot provide share 'data': 7 GB more needed, the quota of the project is 9, and 5 are used. Raise it to "
+            "at least 12 (openstack share quota set p1 --gigabytes 12).",
+        ),
+    ],
+)
+def test_quotas_of_manila_are_checked_before_the_first_write(
+    quota: dict[str, Any], actual: list[dict[str, Any]], message: str
+) -> None:
+    responses = {"GET /shares/detail": {"shares": actual}, f"GET /quota-sets/{PROJECT}/detail": {"quota_set": quota}}
+    fake = cloud("available", "active", **responses)
+    for check_mode in (True, False):
+        with pytest.raises(UserError) as failure:
+            run(fake, check_mode, shares=[{**DESIRED, "size": 8}])
+        assert failure.value.message == message
+    assert fake.writes == []
+
+
+def test_only_shares_that_need_more_are_checked() -> None:
+    full = {"quota_set": {name: {"limit": 1, "in_use": 1, "reserved": 0} for name in ("shares", "gigabytes")}}
+    fake = cloud("available", "active", **{f"GET /quota-sets/{PROJECT}/detail": full})
+    assert run(fake)["changed"] is False
+    assert not [key for key, _query in fake.reads if "quota" in key]
+    unlimited = {"quota_set": {name: {"limit": -1, "in_use": 9} for name in ("shares", "gigabytes")}}
+    fake = cloud("available", "active", **{f"GET /quota-sets/{PROJECT}/detail": unlimited})
+    fake.responses["GET /shares/detail"] = {"shares": []}
+    assert run(fake, True)["shares"]["created"] == ["data"]
+
+
+def test_shares_of_another_project_are_only_checked_and_removed() -> None:
+    other = "0" * 32
+    fake = cloud("available", "active", **{"GET /shares/detail": {"shares": []}})
+    assert run(fake, True, project=other)["shares"]["created"] == ["data"]
+    assert ("GET /shares/detail", {"name": "data", "all_tenants": "1", "project_id": other}) in fake.reads
+    with pytest.raises(UserError, match=f"share 'data': the credentials are not for project '{other}'"):
+        run(fake, project=other)
+    assert fake.writes == []
+    fake.responses["GET /projects"] = {"projects": []}
+    assert run(fake, project="missing", state="absent")["changed"] is False
+    with pytest.raises(TaskError, match="Cannot find project 'missing'"):
+        run(fake, project="missing")

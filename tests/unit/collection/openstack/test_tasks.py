@@ -74,7 +74,7 @@ def test_network() -> None:
     assert not [key for key, _query in cloud.reads if "quotas" in key]  # read only when objects are created
     info = run(OPENSTACK_POD_NETWORK_INFO, cloud, pod="pod")
     assert [item["name"] for item in info["ports"]] == ["m1"]
-    with pytest.raises(UserError, match="Cannot create 1 more ports: the quota of the project is 3, and 3 are"):
+    with pytest.raises(UserError, match="Cannot create 1 more port: the quota of the project is 3, and 3 are"):
         quota = {"quota": {"port": {"limit": 3, "used": 3}}}
         cloud = FakeCloud({**responses, f"GET /quotas/{PROJECT}/details.json": quota})
         run(OPENSTACK_POD_NETWORK, cloud, pod="pod", config=config)
@@ -197,7 +197,7 @@ def test_server_is_removed_before_its_ports() -> None:
             {},
             "Cannot use flavor 'small' for server 'vm': it does not exist",
         ),
-        (None, {}, {"project": "missing"}, "Cannot find project 'missing'. Correct the name, or omit it."),
+        (None, {}, {"project": "missing"}, "Cannot find project 'missing'. Create it first, or correct the name."),
         (None, {}, {"project": "0" * 32}, "Cannot create or change port 'vm-data': the credentials are not for"),
     ],
 )
@@ -216,10 +216,10 @@ def test_server_checks(server: Any, responses: Any, options: Any, message: str) 
     [
         (
             {"maxTotalInstances": 9, "totalInstancesUsed": 9},
-            "they need 1 servers, the quota of the project is 9, and 9",
+            "it needs 1 server, the quota of the project is 9, and 9",
         ),
         ({"maxTotalCores": 40, "totalCoresUsed": 38}, "at least 42 (openstack quota set --cores 42 p1)."),
-        ({"maxTotalRAMSize": 2000, "totalRAMUsed": 0}, "they need 2048 MB of memory, the quota of the project is 2000"),
+        ({"maxTotalRAMSize": 2000, "totalRAMUsed": 0}, "it needs 2048 MB of memory, the quota of the project is 2000"),
     ],
 )
 def test_quotas_of_nova_are_checked_before_the_first_write(limits: dict[str, int], message: str) -> None:
@@ -228,7 +228,7 @@ def test_quotas_of_nova_are_checked_before_the_first_write(limits: dict[str, int
     for check_mode in (True, False):
         with pytest.raises(UserError) as failure:
             run(OPENSTACK_POD_SERVER, cloud, check_mode, **OPTIONS)
-        assert failure.value.message.startswith("Cannot start 1 more servers: they need ")
+        assert failure.value.message.startswith("Cannot start server 'vm': it needs ")
         assert message in failure.value.message
     assert cloud.writes == []
     # Existing servers need no quota.

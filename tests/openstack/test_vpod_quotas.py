@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Orders of vPODs beyond the quotas of OpenStack: one message before the first write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from openstack.connection import Connection as Cloud
+
+from tests.integration.bringup.own_twin import OwnTwin
+from tests.openstack.neutron_pod import AccessLog
+from tests.openstack.vpod_order import partitions, servers
+
+pytestmark = [
+    pytest.mark.timeout(600),
+    pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),  # about future releases of the SDK
+]
+
+
+@contextmanager
+def quota(admin: Cloud, project: str, name: str, limit: int) -> Iterator[None]:
+    """Set a quota of a project."""
+    id = admin.identity.find_project(project, ignore_missing=False).id
+    services = {"ports": admin.network, "rbac_policies": admin.network, "gigabytes": admin.shared_file_system}
+    service = services.get(name, admin.compute)
+    if service is admin.network:
+        before = admin.network.get_quota(id)[name]
+        admin.network.update_quota(id, **{name: limit})
+        yield
+        admin.network.update_quota(id, **{name: before})
+        return
+    path = f"/quota-sets/{id}"
+    microversion = "2.50" if service is admin.shared_file_system else None
+    before = service.get(path, microversion=microversion).json()["quota_set"][name]
+    for value in (limit, before):
+        response = service.put(path, json={"quota_set": {name: value}}, microversion=microversion)
+        assert response.status_code == 200, response.text
+        if value == limit:
+            yield
+
+
+def tags(admin: Cloud, project: str) -> list[str]:
+    return list(admin.identity.find_project(project, ignore_missing=False).tags)
+
+
+@pytest.mark.parametrize(
+    ("project", "name", "limit", "message"),
+    [
+        ("tenant-a", "cores", 0, "Cannot start server '{vpod}-poplar': it needs 1 vCPU, the quota of the project is 0"),
+        ("admin", "instances", 0, "Cannot start server '{vpod}-controller': it needs 1 server, the quota"),
+        ("tenant-a", "ports", 0, "Cannot create 3 more ports: the quota of the project is 0, and 0 are used."),
+        ("admin", "rbac_policies", 0, "more shares (RBAC policies): the quota of the project is 0,"),
+        ("tenant-a", "gigabytes", 1, "Cannot provide share '{vpod}': 2 GB more needed, the quota of the project is 1"),
+    ],
+)
+def test_an_order_beyond_a_quota_writes_nothing(
+    admin: Cloud,
+    twin: OwnTwin,
+    order: dict[str, Any],
+    play: Callable[..., Any],
+    log: AccessLog,
+    project: str,
+    name: str,
+    limit: int,
+    message: str,
+) -> None:
+    before = tags(admin, "tenant-a")
+    with quota(admin, project, name, limit), log.no_writes():
+        rejected = play("vpod_create.yml", check=False, vpod_share_size=2)
+    output = " ".join(rejected.stdout.split())
+    assert message.format(vpod=order["vpod_name"]) in output
+    assert output.count("Task failed: ") == 1
+    assert (partitions(twin), servers(admin, order), tags(admin, "tenant-a")) == ({}, {}, before)
