@@ -169,6 +169,11 @@ volume_types:
   description: Names of the volume types, as for RV(images).
   type: dict
   returned: when O(volume_types) is set
+ids:
+  description: IDs by kind and name, such as C(ids.images). Check mode has no IDs of new objects. Objects without an ID have no entry.
+  type: dict
+  returned: always
+  sample: {images: {poplar-ubuntu20.04: 5f0b...}}
 errors:
   description: Objects that could not be written, each with C(kind), C(id), C(msg) and C(error_code).
   type: list

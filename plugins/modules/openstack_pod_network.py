@@ -130,6 +130,11 @@ address_scopes:
   description: Names of the address scopes, as for RV(networks).
   type: dict
   returned: when O(config) has address scopes
+ids:
+  description: IDs by kind and name, such as C(ids.networks). Check mode has no IDs of new objects. Objects without an ID have no entry.
+  type: dict
+  returned: always
+  sample: {networks: {pod64-data: 5f0b...}}
 errors:
   description: Objects that could not be written, each with C(kind), C(id), C(msg) and C(error_code).
   type: list

@@ -163,6 +163,11 @@ key_pairs:
   description: Key pairs as C(user/name), as for RV(projects).
   type: dict
   returned: always
+ids:
+  description: IDs by kind and name, such as C(ids.projects). Check mode has no IDs of new objects. Objects without an ID have no entry.
+  type: dict
+  returned: always
+  sample: {projects: {research: 5f0b...}}
 errors:
   description: Objects that could not be written, each with C(kind), C(id), C(msg) and C(error_code).
   type: list

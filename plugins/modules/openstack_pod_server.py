@@ -159,6 +159,11 @@ details:
   description: Servers by name, each with C(id), C(status) and C(addresses) by network.
   type: dict
   returned: for O(state=present)
+ids:
+  description: IDs by kind and name, such as C(ids.servers). Check mode has no IDs of new objects. Objects without an ID have no entry.
+  type: dict
+  returned: always
+  sample: {servers: {vpod1-poplar: 5f0b...}}
 errors:
   description: Objects that could not be written, each with C(kind), C(id), C(msg) and C(error_code).
   type: list

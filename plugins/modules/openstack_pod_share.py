@@ -164,6 +164,11 @@ skip_reason:
   description: Reason of the skip.
   type: str
   returned: for O(without_manila=skip) on a cloud without Manila
+ids:
+  description: IDs by kind and name, such as C(ids.shares). Check mode has no IDs of new objects. Objects without an ID have no entry.
+  type: dict
+  returned: when the cloud has Manila
+  sample: {shares: {datasets: 5f0b...}}
 errors:
   description: Objects that could not be written, each with C(kind), C(id), C(msg) and C(error_code).
   type: list

@@ -95,6 +95,11 @@ other_pods:
   elements: str
   returned: always
   sample: [vpod2]
+ids:
+  description: ID of the project as C(ids.projects), by the name in O(project). Empty for a project that does not exist.
+  type: dict
+  returned: always
+  sample: {projects: {tenant-a: 5f0b...}}
 errors:
   description: Objects that could not be written, each with C(kind), C(id), C(msg) and C(error_code).
   type: list

@@ -81,6 +81,7 @@ def test_creation_and_idempotence(admin: Connection, options: dict[str, Any], ki
     second = catalog(**options)
     assert not second["changed"], second
     assert not second.get("failed"), second
+    assert (predicted["ids"], second["ids"]) == ({}, created["ids"])
 
     found = admin.image.find_image(image["name"])
     assert (found.min_disk, found.disk_format, found.status) == (1, "raw", "active")
@@ -91,7 +92,10 @@ def test_creation_and_idempotence(admin: Connection, options: dict[str, Any], ki
     assert flavor.extra_specs == {"hw:cpu_policy": "dedicated", "hw:numa_nodes": "1"}
     tenant = admin.identity.find_project("tenant-a")
     assert [each["tenant_id"] for each in admin.compute.get_flavor_access(flavor)] == [tenant.id]
-    assert admin.block_storage.find_type(image["name"]).extra_specs == {"volume_backend_name": "nvme"}
+    volume_type = admin.block_storage.find_type(image["name"])
+    assert volume_type.extra_specs == {"volume_backend_name": "nvme"}
+    objects = {"images": found, "flavors": flavor, "volume_types": volume_type}
+    assert created["ids"] == {kind: {image["name"]: each.id} for kind, each in objects.items()}
 
 
 def test_differences_are_updated_or_recreated(admin: Connection, options: dict[str, Any]) -> None:

@@ -37,12 +37,12 @@ def test_creation_of_a_complete_pod_and_idempotence(admin: Connection, plan: Pla
     assert not first.get("failed"), first
     assert (result_keys(first), first["diff"]) == (result_keys(predicted), predicted["diff"])
     assert {name: len(verbs["created"]) for name, verbs in result_keys(first).items()} == {
-        "networks": 4,
-        "subnets": 5,
+        "networks": 5,
+        "subnets": 6,
         "security_groups": 5,
         "ports": 12,
-        "routers": 1,
-        "router_interfaces": 2,
+        "routers": 2,
+        "router_interfaces": 3,
         "shares": 5,
     }
     for check in (False, True):
@@ -51,9 +51,15 @@ def test_creation_of_a_complete_pod_and_idempotence(admin: Connection, plan: Pla
         assert not second["changed"]
         assert {verb for verbs in result_keys(second).values() for verb in verbs} == {"unchanged"}
         assert second["diff"] == {"before": {}, "after": {}}
+        assert second["ids"] == first["ids"]
+    assert predicted["ids"] == {}
+    assert {name: len(ids) for name, ids in first["ids"].items()} == {
+        name: len(verbs["created"]) for name, verbs in result_keys(first).items()
+    }
 
     # The output of the command line.
     data = command_line("network", "show", f"{plan.name}-data")
+    assert data["id"] == first["ids"]["networks"][data["name"]]
     assert (data["provider:segmentation_id"], data["mtu"], data["port_security_enabled"]) == (
         plan.vlan + 2,
         9000,
@@ -62,9 +68,12 @@ def test_creation_of_a_complete_pod_and_idempotence(admin: Connection, plan: Pla
     assert data["dns_domain"] == f"{plan.name}.example."
     subnet = command_line("subnet", "show", f"{plan.name}-management")
     assert subnet["allocation_pools"] == [{"start": "10.1.3.150", "end": "10.1.3.253"}]
-    assert (subnet["gateway_ip"], subnet["dns_nameservers"]) == ("10.1.3.254", ["10.1.2.101"])
+    # No router leads to the DNS server, so Neutron's DHCP servers answer DNS requests.
+    assert (subnet["gateway_ip"], subnet["dns_nameservers"]) == ("10.1.3.254", [])
+    assert command_line("subnet", "show", f"{plan.name}-gw")["dns_nameservers"] == ["10.1.2.101"]
     for kind, address in (("bmc", "10.1.1.3"), ("gw", "10.1.2.3"), ("rnic", "10.1.5.3")):
         port = command_line("port", "show", f"ipum03-{kind}")
+        assert port["id"] == first["ids"]["ports"][port["name"]]
         assert port["mac_address"] == plan.mac(3, kind)
         assert [fixed["ip_address"] for fixed in port["fixed_ips"]] == [address]
         assert port["dns_assignment"][0]["fqdn"].startswith(f"ipum03-{kind}.")
@@ -80,7 +89,9 @@ def test_creation_of_a_complete_pod_and_idempotence(admin: Connection, plan: Pla
     )
     router = command_line("router", "show", plan.name)
     assert router["external_gateway_info"]["enable_snat"] is True
-    assert {item["ip_address"] for item in router["interfaces_info"]} == {"10.1.3.254", "10.1.5.254"}
+    assert {item["ip_address"] for item in router["interfaces_info"]} == {"10.4.0.254", "10.1.5.254"}
+    interfaces = {id for key, id in first["ids"]["router_interfaces"].items() if key.startswith(f"{plan.name}/")}
+    assert interfaces == {item["port_id"] for item in router["interfaces_info"]}
 
 
 def test_only_drift_is_corrected(admin: Connection, plan: Plan, log: AccessLog) -> None:
@@ -127,6 +138,7 @@ def test_ports_follow_their_macs(admin: Connection, plan: Plan) -> None:
         assert [fixed["ip_address"] for fixed in port.fixed_ips] == ports[name]["addresses"]
     assert after["ipum01-rnic"].id == before["ipum02-rnic"].id
     assert after["ipum02-rnic"].id == before["ipum03-rnic"].id
+    assert result["ids"]["ports"] == {name: port.id for name, port in after.items()}
     assert not run(prune=True, **options)["changed"]
 
 
@@ -136,10 +148,12 @@ def test_two_tenants_list_their_data_networks_but_neither_bmc_nor_gw(
     plan.tenants.append({"project": "tenant-b", "vlan": plan.vlan + 4, "allocation": "upper"})
     result = run(**plan.options())
     assert not result.get("failed"), result
-    common = {f"{plan.name}-management", f"{plan.name}-storage"}
-    for tenant, data in (("tenant-a", "data"), ("tenant-b", "data-tenant-b")):
+    for tenant, networks in (
+        ("tenant-a", ("data", "control", "storage")),
+        ("tenant-b", ("data-tenant-b", "control-tenant-b")),
+    ):
         names = {net.name for net in connect(tenant).network.networks() if net.name.startswith(plan.name)}
-        assert names == {*common, f"{plan.name}-{data}"}
+        assert names == {f"{plan.name}-{network}" for network in networks}
     ports = plan.ports(admin)
     for number, name in ((1, "data"), (2, "data"), (3, "data-tenant-b"), (4, "data-tenant-b")):
         assert ports[f"ipum0{number}-rnic"].network_id == plan.network(admin, name).id

@@ -78,6 +78,10 @@ def test_the_user_of_a_new_project_can_log_in(
     assert "so secret" not in str(created)
     second = run_project(**options)
     assert not second["changed"]
+    user_id = admin.identity.find_user(f"{name}-user", ignore_missing=False).id
+    project_id = admin.identity.find_project(name, ignore_missing=False).id
+    assert created["ids"] == {"projects": {name: project_id}, "users": {f"{name}-user": user_id}}
+    assert (predicted["ids"], second["ids"]) == ({}, created["ids"])
     assert sorted(second["quotas"]["unchanged"]) == [
         f"{name}/compute/cores",
         f"{name}/compute/ram",

@@ -96,9 +96,12 @@ def test_servers_are_created_and_removed(admin: Connection, plan: Plan, options:
     assert addresses[0].startswith("10.1.1.")
     assert len(machines.security_group_ids) == 2
     assert created["details"][f"{name}-poplar"]["status"] == "ACTIVE"
+    assert created["ids"]["servers"][f"{name}-poplar"] == poplar.id
+    assert created["ids"]["ports"] == {port: ports[port].id for port in created["ports"]["created"]}
 
     second = run_servers(**options)
     assert not second["changed"], second
+    assert (predicted["ids"], second["ids"]) == ({}, created["ids"])
     assert second["servers"]["unchanged"] == [f"{name}-poplar", f"{name}-controller"]
     # The host is immutable.
     options["servers"][0]["host"] = HOSTS[0]

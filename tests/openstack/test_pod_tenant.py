@@ -47,7 +47,8 @@ def test_tags_of_other_pods_are_reported(admin: Connection, project: Any) -> Non
     assert run_tenant(project, check=True)["changed"]
     assert tags(admin, project) == []
     assert run_tenant(project)["tags"]["created"] == ["v1"]
-    assert not run_tenant(project)["changed"]
+    again = run_tenant(project)
+    assert (again["changed"], again["ids"]) == (False, {"projects": {project.name: project.id}})
     assert run_tenant(project, "v2")["other_pods"] == ["v1"]
     assert tags(admin, project) == ["openipu.pod=v1", "openipu.pod=v2"]
     assert run_tenant(project, state="absent")["other_pods"] == ["v2"]

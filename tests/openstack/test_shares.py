@@ -90,6 +90,8 @@ def test_differences_are_updated(name: str, variables: dict[str, Any]) -> None:
     assert created["shares"]["created"] == [name], created
     assert created["details"][name]["status"] == "available"
     assert created["details"][name]["exports"]
+    assert created["ids"]["shares"] == {name: created["details"][name]["id"]}
+    assert list(created["ids"]["access_rules"]) == created["access_rules"]["created"]
     share.update(size=3, description="datasets", access=[{"to": "10.1.6.0/24", "level": "ro"}])
     predicted = run_shares(check=True, cloud="tenant-a", shares=[share])
     changed = run_shares(cloud="tenant-a", shares=[share])

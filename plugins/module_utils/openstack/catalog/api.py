@@ -102,6 +102,7 @@ class CatalogWriter(StepWriter):
                 "os-flavor-access:is_public": new.get("public", True),
             }
             id = self.write("POST", "/flavors", "compute", json={"flavor": body})["flavor"]["id"]
+            self.created_ids[step_id(step)] = id
             actual = {"extra_specs": {}, "projects": []}
         set_specs(self, item, actual, "compute", "/flavors/%s/os-extra_specs" % id)
         set_access(self, item, actual, "compute", "/flavors/%s/action" % id, "TenantAccess", "tenant")
@@ -118,6 +119,7 @@ class CatalogWriter(StepWriter):
             if item.get("public") is not None:
                 new["os-volume-type-access:is_public"] = item["public"]
             id = self.write("POST", "/types", service, json={"volume_type": new})["volume_type"]["id"]
+            self.created_ids[step_id(step)] = id
             actual: Object = {"extra_specs": {}, "projects": []}
         else:
             id, actual = before["uuid"], before

@@ -11,6 +11,7 @@ from pathlib import Path
 from ...reconcile import Action, Object, Step
 from ..common.client import Cloud, CloudError
 from ..common.lookup import ambiguous
+from ..common.steps import step_id
 from ..common.writer import StepWriter
 from .families import CHECKSUM, IMAGE
 
@@ -87,12 +88,13 @@ def write_image(writer: StepWriter, step: Step) -> None:
         header = {"Content-Type": "application/openstack-images-v2.1-json-patch"}
         writer.write("PATCH", "/images/%s" % before["uuid"], json=patch, headers=header)
     else:
-        _upload(writer, {**before, **item})
+        writer.created_ids[step_id(step)] = _upload(writer, {**before, **item})
         if step.action is Action.RECREATE:  # servers of the old image keep it
             writer.remove("/images/%s" % before["uuid"])
 
 
-def _upload(writer: StepWriter, item: Object) -> None:
+def _upload(writer: StepWriter, item: Object) -> str:
+    """Create an image, and return its id. Raises CloudError."""
     file = Path(item.get("file") or "")
     if not item.get("file"):
         raise CloudError("a new image needs a file. Set file.", 400)
@@ -117,6 +119,7 @@ def _upload(writer: StepWriter, item: Object) -> None:
         if not error.fatal:
             writer.remove("/images/%s" % id)
         raise
+    return str(id)
 
 
 def _patch(step: Step) -> list[Object]:

@@ -12,6 +12,7 @@ from ...reconcile import Action, Family, ItemError, Object, Report, Step, UserEr
 from ...replan import Attempt, converge_with_others
 from ...runner import TaskError
 from .options import Run
+from .steps import REMOVALS, step_id
 from .writer import StepWriter, WaitingWriter
 
 Plan = tuple[list[Step], StepWriter]
@@ -26,16 +27,18 @@ def apply_plans(
     """Make plans and apply them in order, except in check mode, and return the result of the task.
 
     The first plan with an error ends the run. Other clients may write the same objects, see ``replan``: then
-    ``make_plans`` is called again. The result has an entry for each of ``families``. ``details`` returns further
-    fields of the result and is called after all plans succeeded. Raises TaskError, which contains the result so far.
+    ``make_plans`` is called again. The result has an entry for each of ``families``, and the ids of their objects.
+    ``details`` returns further fields of the result and is called after all plans succeeded. Raises TaskError, which
+    contains the result so far.
     """
+    created: dict[tuple[str, str], str] = {}
 
     def attempt() -> Attempt:
         plans = make_plans()
-        return Attempt([step for steps, _writer in plans for step in steps], partial(_apply, run, plans))
+        return Attempt([step for steps, _writer in plans for step in steps], partial(_apply, run, plans, created))
 
-    _steps, report = converge_with_others(attempt, run.diff)
-    result = {**{family.plural: empty_result() for family in families}, **report.result()}
+    steps, report = converge_with_others(attempt, run.diff)
+    result = {**{family.plural: empty_result() for family in families}, **report.result(), "ids": _ids(steps, created)}
     if result.pop("failed", False):
         raise TaskError(result.pop("msg"), **result)
     if details:
@@ -46,7 +49,19 @@ def apply_plans(
     return result
 
 
-def _apply(run: Run, plans: t.Sequence[Plan]) -> tuple[list[Step], Report]:
+def _ids(steps: list[Step], created: dict[tuple[str, str], str]) -> dict[str, dict[str, str]]:
+    """Return the ids of the objects of all steps by plural of the kind and key. Removed objects have none."""
+    found: dict[str, dict[str, str]] = {}
+    for step in steps:
+        kept = (step.before or {}).get("uuid") if step.action not in REMOVALS else None
+        id = created.get(step_id(step), kept)
+        if id:
+            found.setdefault(step.family.plural, {})[step.key] = id
+    return found
+
+
+def _apply(run: Run, plans: t.Sequence[Plan], created: dict[tuple[str, str], str]) -> tuple[list[Step], Report]:
+    """Apply plans, and add the ids of new objects to ``created``."""
     steps: list[Step] = []
     errors: list[ItemError] = []
     wrote = False
@@ -54,6 +69,7 @@ def _apply(run: Run, plans: t.Sequence[Plan]) -> tuple[list[Step], Report]:
         steps += part
         if not run.check_mode:
             _write(part, writer)
+            created.update(writer.created_ids)
             errors = writer.errors
             wrote = wrote or writer.wrote
         if errors:

@@ -41,6 +41,7 @@ class StepWriter(abc.ABC):
         self.removed: set[tuple[str, str]] = set()  # objects that are removed and not yet created again
         self._fatal: CloudError | None = None
         self.wrote = False  # whether any request changed something
+        self.created_ids: dict[tuple[str, str], str] = {}  # by kind and key
 
     @abc.abstractmethod
     def __call__(self, steps: list[Step]) -> list[ItemError]:

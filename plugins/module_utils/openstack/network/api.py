@@ -149,6 +149,7 @@ class NetworkWriter(StepWriter):
             return
         for raw in created:
             self._created[family.kind, raw["name"]] = raw
+            self.created_ids[family.kind, raw["name"]] = raw["id"]
 
     def _supports_tags_on_creation(self) -> bool:
         """Return whether new ports can have tags, which takes an extension driver that few clouds enable."""
@@ -213,7 +214,7 @@ class NetworkWriter(StepWriter):
         router, subnet = self._find(ROUTER, item["router"]), self._find(SUBNET, item["subnet"])
         path = "/routers/%s/add_router_interface" % router
         if "address" not in item and not item.get("any_address"):
-            self.write("PUT", path, json={"subnet_id": subnet})
+            self.created_ids[step_id(step)] = self.write("PUT", path, json={"subnet_id": subnet})["port_id"]
             return
         port = self._port_for(step, subnet)
         try:
@@ -222,6 +223,7 @@ class NetworkWriter(StepWriter):
             if not error.fatal:
                 self.remove("/ports/%s" % port)
             raise
+        self.created_ids[step_id(step)] = port
 
     def _port_for(self, step: Step, subnet: str) -> str:
         """Return the id of the port for an interface: an unused one of an interrupted run, or a new one."""
@@ -252,7 +254,8 @@ class NetworkWriter(StepWriter):
             raise UserError("project '%s' does not exist. Create it first, or correct the name." % item["project"])
         family = next(family for family in FAMILIES if family.kind == item["kind"])
         body = request_bodies.share_body(item, self._find(family, item["name"]), project)
-        self.write("POST", PATHS[SHARE.kind], json={RESOURCES[SHARE.kind]: body})
+        made = self.write("POST", PATHS[SHARE.kind], json={RESOURCES[SHARE.kind]: body})
+        self.created_ids[step_id(step)] = made[RESOURCES[SHARE.kind]]["id"]
 
 
 def _explained(error: CloudError) -> CloudError:

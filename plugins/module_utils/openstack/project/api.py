@@ -178,7 +178,8 @@ class ProjectWriter(StepWriter):
             self.write("PATCH", "%s/%s" % (path, (step.before or {})["uuid"]), json={kind: body})
             return
         body = {"domain_id": self._state.domain, "name": step.key, **body}
-        self._state.ids[kind, step.key] = self.write("POST", path, json={kind: body})[kind]["id"]
+        id = self.write("POST", path, json={kind: body})[kind]["id"]
+        self._state.ids[kind, step.key] = self.created_ids[kind, step.key] = id
 
     def _project(self, step: Step) -> None:
         item = step.desired or {}

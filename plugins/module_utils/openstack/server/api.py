@@ -165,6 +165,7 @@ class ServerWriter(WaitingWriter):
         named = {"key_pair": "key_name", "config_drive": "config_drive", "host": "host"}
         body.update((key, item[name]) for name, key in named.items() if name in item)
         id = self.write("POST", "/servers", json={"server": body}, **_WITH_HOST)["server"]["id"]
+        self.created_ids[step_id(step)] = id
         self._wait_for(id)
 
     def _wait_for(self, id: str) -> None:

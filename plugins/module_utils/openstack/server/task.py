@@ -43,7 +43,7 @@ def _apply(run: Run) -> Object:
         check_desired_ports(items, params["pod"])
     project = _project(run)
     if project is None:
-        return {"changed": False, **{family.plural: empty_result() for family in _FAMILIES}}
+        return {"changed": False, "ids": {}, **{family.plural: empty_result() for family in _FAMILIES}}
     names = Names(cloud)
     actual: list[Object] = []
 

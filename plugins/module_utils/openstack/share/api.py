@@ -154,6 +154,7 @@ class ShareWriter(WaitingWriter):
                 "extra_specs": {SHARE_SERVERS: str(item.get("share_servers", False))},
             }
             id = self.write("POST", "/types", json={"share_type": body})["share_type"]["id"]
+            self.created_ids[step_id(step)] = id
             actual = {"extra_specs": {}, "projects": []}
         set_specs(self, item, actual, SERVICE, "/types/%s/extra_specs" % id)
         set_access(self, item, actual, SERVICE, "/types/%s/action" % id, "ProjectAccess", "project")
@@ -174,6 +175,7 @@ class ShareWriter(WaitingWriter):
         keys = {"size": "size", "protocol": "share_proto", "type": "share_type", "description": "description"}
         body = {"name": step.key, **{key: item[name] for name, key in keys.items() if item.get(name) is not None}}
         id = self.write("POST", "/shares", json={"share": body})["share"]["id"]
+        self.created_ids[step_id(step)] = id
         self._wait_available("/shares/%s" % id)
         self._ids[step.key] = id
 
@@ -237,6 +239,7 @@ class ShareWriter(WaitingWriter):
         rule = {"access_type": item["type"], "access_to": item["to"], "access_level": item["level"]}
         share = self._id(item["share"])
         made = self.write("POST", "/shares/%s/action" % share, json={"allow_access": rule})["access"]["id"]
+        self.created_ids[step_id(step)] = made
         self._wait_active(made)
 
     def _wait_active(self, id: str) -> None:

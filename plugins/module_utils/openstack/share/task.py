@@ -31,7 +31,7 @@ def _apply(run: Run) -> Object:
         objects[ACCESS_RULE.kind] = []
     project = _project(run)
     if project is None:
-        return {"changed": False, **{family.plural: empty_result() for family in FAMILIES}}
+        return {"changed": False, "ids": {}, **{family.plural: empty_result() for family in FAMILIES}}
     state = ShareState()
 
     def make_plans() -> list[Plan]:

@@ -20,7 +20,8 @@ def _apply(run: Run) -> Object:
     project = project_id(cloud, params["project"])
     if project is None:
         if absent:
-            return {"changed": False, **{family.plural: empty_result() for family in FAMILIES}, "other_pods": []}
+            empty = {family.plural: empty_result() for family in FAMILIES}
+            return {"changed": False, **empty, "other_pods": [], "ids": {}}
         raise TaskError(missing_project(params["project"]))
     objects = desired(params)
     roles = [item["name"] for item in objects.get(ROLE.kind, ())]
@@ -33,7 +34,11 @@ def _apply(run: Run) -> Object:
             steps += plan(ROLE, granted, state.roles, prune=lambda item: not item["own"])
         return [(steps, TenantWriter(cloud, state, owner))]
 
-    return apply_plans(run, make_plans, FAMILIES, lambda: {"other_pods": other_pods(cloud, project, owner)})
+    def details() -> Object:
+        ids = {"projects": {params["project"]: project}}
+        return {"other_pods": other_pods(cloud, project, owner), "ids": ids}
+
+    return apply_plans(run, make_plans, FAMILIES, details)
 
 
 OPENSTACK_POD_TENANT = Task(

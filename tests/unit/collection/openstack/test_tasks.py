@@ -150,9 +150,11 @@ def test_server_is_created_after_its_ports() -> None:
     assert (result["ports"]["created"], result["servers"]["created"]) == (["vm-data"], ["vm"])
     assert [key for key, _body in cloud.writes] == ["POST /ports", "POST /servers"]
     assert cloud.writes[1][1]["server"]["networks"] == [{"port": made["id"]}]
+    ids = {"ports": {"vm-data": made["id"]}, "servers": {"vm": "s1"}}
+    assert (predicted["ids"], result["ids"]) == ({}, ids)
     assert result["details"] == {"vm": {"id": "s1", "status": "ACTIVE", "addresses": {"data": ["10.5.0.1"]}}}
     again = run(OPENSTACK_POD_SERVER, FakeCloud({**cloud.responses, "GET /ports": {"ports": [made]}}), **OPTIONS)
-    assert (again["changed"], again["servers"]["unchanged"]) == (False, ["vm"])
+    assert (again["changed"], again["servers"]["unchanged"], again["ids"]) == (False, ["vm"], ids)
 
 
 def test_server_that_is_rejected_keeps_the_result_of_its_ports() -> None:
@@ -170,6 +172,7 @@ def test_server_that_is_rejected_keeps_the_result_of_its_ports() -> None:
     assert failure.value.message == "Cannot create server 'vm': Nova returned an error: no host."
     assert failure.value.result["changed"]
     assert failure.value.result["ports"]["created"] == ["vm-data"]
+    assert list(failure.value.result["ids"]) == ["ports"]
 
 
 def test_server_is_removed_before_its_ports() -> None:
@@ -182,7 +185,7 @@ def test_server_is_removed_before_its_ports() -> None:
     result = run(OPENSTACK_POD_SERVER, cloud, state="absent", pod="pod", servers=[{"name": "vm"}])
     assert (result["servers"]["removed"], sorted(result["ports"]["removed"])) == (["vm"], ["vm-data", "vm-old"])
     keys = [key for key, _body in cloud.writes]
-    assert keys[0] == "DELETE /servers/s1"
+    assert (keys[0], result["ids"]) == ("DELETE /servers/s1", {})
     assert sorted(keys[1:]) == ["DELETE /ports/p2", f"DELETE /ports/{own['id']}"]
 
 
