@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Shared file system of a vPOD in a real Manila: mounted by the Poplar VM, kept or deleted with the vPOD."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import yaml
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.share.task import OPENSTACK_POD_SHARE
+from openstack.connection import Connection as Cloud
+
+from tests.integration.bringup.own_twin import changed
+from tests.openstack.neutron_pod import Plan, run
+from tests.openstack.vpod_order import roles, servers
+
+pytestmark = [
+    pytest.mark.timeout(900),
+    pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),  # about future releases of the SDK
+]
+
+
+@pytest.fixture
+def with_share(plan: Plan, order: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Order with a share of an own type."""
+    kind = {"share_types": [{"name": plan.name, "extra_specs": {"share_backend_name": "appliance"}}]}
+    assert not run(task=OPENSTACK_POD_SHARE, **kind).get("failed")
+    order.update(vpod_share_size=1, vpod_share_type=plan.name, vpod_controller_vm=False)
+    yield order
+    shares = [{"name": order["vpod_name"]}]
+    assert not run(task=OPENSTACK_POD_SHARE, cloud="tenant-a", state="absent", shares=shares).get("failed")
+    assert not run(task=OPENSTACK_POD_SHARE, state="absent", **kind).get("failed")
+
+
+def test_a_share_is_mounted_and_kept_or_deleted(
+    admin: Cloud, with_share: dict[str, Any], play: Callable[..., Any], connect: Callable[[str], Cloud]
+) -> None:
+    name, manila = with_share["vpod_name"], connect("tenant-a").shared_file_system
+
+    def shares() -> list[Any]:
+        return [share for share in manila.shares() if share.name == name]
+
+    play("vpod_create.yml", "--check")
+    assert shares() == []
+    play("vpod_create.yml")
+    (share,) = shares()
+    assert (share.status, share.size, share.share_protocol) == ("available", 1, "NFS")
+    rules = [(rule.access_to, rule.access_level, rule.state) for rule in manila.access_rules(share)]
+    assert rules == [(with_share["pod_openstack_tenants"]["*"]["storage"]["subnet"], "rw", "active")]
+    user_data = yaml.safe_load(base64.b64decode(servers(admin, with_share)[f"{name}-poplar"].user_data))
+    (mount,) = user_data["mounts"]
+    exports = {location.path for location in manila.export_locations(share)}
+    assert mount[0] in exports
+    assert mount[1:4] == [f"/mnt/{name}", "nfs", "defaults,_netdev,nofail"]
+    assert roles(admin, "tenant-a") == []
+    assert changed(play("vpod_create.yml")) == 0
+
+    play("vpod_destroy.yml")
+    assert [kept.id for kept in shares()] == [share.id]
+    # Another order uses the share with its data. Its rollback keeps it.
+    play("vpod_create.yml", check=False, vpod_flavor="none-such")
+    play("vpod_rollback.yml", check=False, vpod_is_new=True, vpod_share_is_new=False)
+    assert [kept.id for kept in shares()] == [share.id]
+    play("vpod_destroy.yml", vpod_share_delete=True)
+    assert shares() == []
+    assert changed(play("vpod_destroy.yml", vpod_share_delete=True)) == 0
