@@ -141,8 +141,7 @@ class _Scan:
         if not any(key.endswith("assert") for key in task):
             guards = guards | value_names(own).tested
         self.found.ssh |= _connects(task)
-        prints_only = "ansible.builtin.debug" in task
-        self.found.run_once |= bool(task.get("run_once")) and not prints_only
+        self.found.run_once |= _runs_once(task)
         self._variables(task.get("vars") or {})
         for key in _CONDITIONS:
             for each in _list(task.get(key)):
@@ -173,14 +172,18 @@ class _Scan:
         elif name in ("set_fact", "set_stats"):
             values = options if name == "set_fact" else options["data"]
             self.found.defined.update(values if name == "set_fact" else ())
-            self.found.stats.update(values if name == "set_stats" else ())
-        if name in ("debug", "set_stats", "fail"):
-            self.found.shown |= value_names(options).used
+        self._results(name, options)
         self._use(value_names({key: value for key, value in options.items() if key != "that"}), place, guards)
         for option, spec in argument_spec(module).items():
             variable = only_variable(options.get(option))
             if variable:
                 self.found.options.setdefault(variable, []).append((f"{module}.{option}", spec))
+
+    def _results(self, module: str, options: dict[str, Any]) -> None:
+        """Add the results of a job, and the variables in its output."""
+        self.found.stats.update(options["data"] if module == "set_stats" else ())
+        if module in ("debug", "set_stats", "fail"):
+            self.found.shown |= value_names(options).used
 
     def _assertion(self, options: dict[str, Any], task: dict[str, Any], place: str) -> None:
         for condition in _list(options["that"]):
@@ -239,19 +242,22 @@ class _Scan:
         for task in _flat(yaml.safe_load(path.read_text()) or []):
             self._inside(task)
             self.found.ssh |= _connects(task)
-            conditions = [each for key in _CONDITIONS for each in _list(task.get(key))]
-            for module in ("assert", "ansible.builtin.assert"):
-                conditions += _list(task.get(module, {}).get("that"))
-            for each in conditions:
+            # Roles prepare files on the control node, which every slice of a job has.
+            self.found.run_once |= _runs_once(task) and task.get("delegate_to") != "localhost"
+            asserted_conditions = _list(task.get("ansible.builtin.assert", {}).get("that"))
+            for each in [*(each for key in _CONDITIONS for each in _list(task.get(key))), *asserted_conditions]:
                 found = expression_names(each)
                 self.found.used |= found.used
                 self.found.truths |= found.truths
+                if each in asserted_conditions:
+                    self.found.allowed.update(found.allowed)
             for module in task:
                 if module in _KEYWORDS or module.startswith("with_"):
                     continue
                 self.found.modules.add(module)
                 options = task[module] if isinstance(task[module], dict) else {"file": task[module]}
                 name = module.removeprefix("ansible.builtin.")
+                self._results(name, options)
                 if name in ("include_tasks", "import_tasks") and "{{" not in str(options["file"]):
                     self._role_tasks(path.parent / options["file"], seen)
                 elif name in ("include_role", "import_role") and "{{" not in options["name"]:
@@ -262,6 +268,11 @@ class _Scan:
         self.found.used |= found.used
         self.found.truths |= found.truths
         self.found.read |= found.environment
+
+
+def _runs_once(task: dict[str, Any]) -> bool:
+    """Return whether a task runs on one host only. Tasks that print do not matter."""
+    return bool(task.get("run_once")) and "ansible.builtin.debug" not in task
 
 
 def _connects(task: dict[str, Any]) -> bool:

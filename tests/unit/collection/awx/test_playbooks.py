@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from tests import ROOT
+from tests.unit.collection.awx import playbooks
 from tests.unit.collection.awx.expressions import names, only_variable
 from tests.unit.collection.awx.playbooks import Playbook, analyse
 
@@ -133,6 +134,31 @@ def test_roles_declare_their_variables() -> None:
     assert "virm_agent_upgrade_domain" not in found.options, "variables of the other entry points"
     assert analyse(ROOT / "playbooks/monitoring.yml").become
     assert not analyse(ROOT / "playbooks/cabling.yml").ssh
+
+
+def test_tasks_of_roles_are_analysed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    role = tmp_path / "roles" / "test"
+    once = {"block": [{DEBUG: {"msg": "{{ shown }}"}}], "run_once": True}
+    tasks = [
+        {"ansible.builtin.assert": {"that": "size in [1, 2]"}},
+        {"ansible.builtin.set_stats": {"data": {"result": "{{ value }}"}}},
+        {"ansible.builtin.command": {"cmd": "x"}, "run_once": True, "delegate_to": "localhost"},
+    ]
+    files = {
+        "tasks/main.yml": tasks,
+        "tasks/once.yml": [once],
+        "meta/main.yml": {},
+        "meta/argument_specs.yml": {"argument_specs": {"main": {"options": {"size": {"required": True}}}}},
+    }
+    for name, content in files.items():
+        (role / name).parent.mkdir(parents=True, exist_ok=True)
+        (role / name).write_text(yaml.safe_dump(content))
+    monkeypatch.setattr(playbooks, "ROOT", tmp_path)
+    found = of(tmp_path, roles=["openipu.pod.test"])
+    assert (set(found.missing()), found.allowed, found.stats) == ({"size"}, {"size": {1, 2}}, {"result"})
+    assert (found.shown, found.run_once) == ({"value"}, False)
+    found = of(tmp_path, {"ansible.builtin.import_role": {"name": "openipu.pod.test", "tasks_from": "once"}})
+    assert (found.shown, found.run_once) == ({"shown"}, True)
 
 
 def test_variables_in_messages_and_results(tmp_path: Path) -> None:
