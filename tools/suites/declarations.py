@@ -253,6 +253,7 @@ SUITES = (
             "tools/openstack/*",
             "roles/openstack_*",
             "roles/kolla_config/*",
+            "roles/vpod/*",
         ),
         1500,
         root=True,
