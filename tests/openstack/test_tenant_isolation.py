@@ -9,7 +9,7 @@ import pytest
 from openstack.connection import Connection
 from openstack.exceptions import ForbiddenException, NotFoundException
 
-from tests.openstack.neutron_pod import Plan, info, run
+from tests.openstack.neutron_pod import AccessLog, Plan, info, run
 
 pytestmark = [
     pytest.mark.timeout(600),
@@ -85,7 +85,7 @@ def test_a_network_of_two_tenants_is_a_leak(two_tenants: Plan) -> None:
     assert not [each for each in found if each["network"] in networks]
 
 
-def test_three_tenants_have_a_router_each(admin: Connection, two_tenants: Plan) -> None:
+def test_three_tenants_have_a_router_each(admin: Connection, two_tenants: Plan, log: AccessLog) -> None:
     project = admin.identity.create_project(name=f"{two_tenants.name}-c")
     try:
         two_tenants.tenants.append({"project": project.name, "vlan": two_tenants.vlan + 6, "allocation": "third"})
@@ -98,7 +98,10 @@ def test_three_tenants_have_a_router_each(admin: Connection, two_tenants: Plan) 
             },
         }
         assert router_networks(admin, two_tenants) == {**routers, f"{two_tenants.name}-management": {"management"}}
-        assert not run(prune=True, **two_tenants.options())["changed"]
+        with log.requests() as requests:
+            assert not run(prune=True, **two_tenants.options())["changed"]
+        assert {request.split()[0] for request in requests} == {"GET"}
+        assert len(requests) <= 15
         two_tenants.tenants.pop()
         assert not run(prune=["shares"], **two_tenants.options()).get("failed")
     finally:
