@@ -58,6 +58,12 @@ def test_create_read_and_destroy(
     assert file["path"] == f"/etc/ipuof.conf.d/{name}.conf"
     assert name in base64.b64decode(file["content"]).decode()
     assert user_data["ssh_authorized_keys"] == ["ssh-ed25519 AAAA alice"]
+    controller = found[f"{name}-controller"]
+    assert yaml.safe_load(base64.b64decode(controller.user_data)) == {
+        "ssh_authorized_keys": ["ssh-ed25519 AAAA operator"],
+        "hostname": "control",
+    }
+    assert controller.has_config_drive
     tenant = connect("tenant-a")
     visible = {net.name for net in tenant.network.networks() if net.name.startswith(plan.name)}
     assert visible == {f"{plan.name}-{network}" for network in ("data", "control", "storage")}

@@ -65,6 +65,8 @@ def order(admin: Cloud, plan: Plan, tmp_path: Path) -> Iterator[dict[str, Any]]:
         "vpod_image": plan.name,
         "vpod_flavor": plan.name,
         "vpod_controller_flavor": plan.name,
+        "vpod_controller_public_keys": ["ssh-ed25519 AAAA operator"],
+        "vpod_controller_cloud_init": {"hostname": "control"},
         "vpod_poplar_server": HOSTS[0],
         "vpod_public_keys": ["ssh-ed25519 AAAA alice"],
     }
