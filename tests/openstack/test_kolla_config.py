@@ -344,6 +344,8 @@ def test_kayobe_files_keep_other_settings(tmp_path: Path) -> None:
             "Cannot configure host 's1': it has no setting cpus. Use interf",
         ),
         ({"kolla_config_check": "/nonexistent"}, "Cannot use Kolla Ansible in '/nonexistent': it has no variables"),
+        ({"kolla_config_variables": {"enable_horses": True}}, "it has no variables enable_horses. Use a release"),
+        ({"kolla_config_variables": {"neutron_bridge_name": "br"}}, "Cannot set neutron_bridge_name for all hosts"),
         ({"kolla_config_log_servers": ["10.1.3.101"]}, "fluentd sends every line to the first matching output"),
     ],
 )
