@@ -55,12 +55,15 @@ def peer(module: str, **options: Any) -> dict[str, Any]:
 
 def test_openstack_cloud_reads_the_same_objects(admin: Connection, plan: Plan) -> None:
     options = plan.options()
-    assert not run(**options).get("failed")
+    result = run(**options)
+    assert not result.get("failed"), result
     config, tags = options["config"], [f"openipu.pod={plan.name}"]
     networks = {net["name"]: net for net in peer("networks_info")["networks"]}
     for desired in config["networks"]:
         actual = networks[desired["name"]]
-        assert (actual["provider_segmentation_id"], actual["tags"]) == (desired["vlan"], tags)
+        assert (actual["id"], actual["tags"]) == (result["ids"]["networks"][desired["name"]], tags)
+        if "vlan" in desired:  # Neutron selects that of the control network
+            assert actual["provider_segmentation_id"] == desired["vlan"]
         for name in {"mtu", "dns_domain"} & set(desired):
             assert actual[name] == desired[name]
     ids = {net["id"]: name for name, net in networks.items()}
@@ -85,7 +88,7 @@ def test_openstack_cloud_reads_the_same_objects(admin: Connection, plan: Plan) -
     interfaces = [
         port for port in found if port["device_id"] == router["id"] and port["device_owner"].endswith("interface")
     ]
-    assert {port["fixed_ips"][0]["ip_address"] for port in interfaces} == {"10.1.3.254", "10.1.5.254"}
+    assert {port["fixed_ips"][0]["ip_address"] for port in interfaces} == {"10.4.0.254", "10.1.5.254"}
     project = admin.identity.find_project("tenant-a", ignore_missing=False).id
     policies = peer("neutron_rbac_policies_info")["policies"]
     shared = {ids.get(policy["object_id"]) for policy in policies if policy["target_project_id"] == project}
