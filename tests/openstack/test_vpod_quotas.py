@@ -29,17 +29,24 @@ def quota(admin: Cloud, project: str, name: str, limit: int) -> Iterator[None]:
     if service is admin.network:
         before = admin.network.get_quota(id, details=True)[name]
         admin.network.update_quota(id, **{name: before["used"]})
-        yield
-        admin.network.update_quota(id, **{name: before["limit"]})
+        try:
+            yield
+        finally:
+            admin.network.update_quota(id, **{name: before["limit"]})
         return
     path = f"/quota-sets/{id}" if service is admin.shared_file_system else f"/os-quota-sets/{id}"
     microversion = "2.50" if service is admin.shared_file_system else None
-    before = service.get(path, microversion=microversion).json()["quota_set"][name]
-    for value in (limit, before):
+
+    def write(value: int) -> None:
         response = service.put(path, json={"quota_set": {name: value}}, microversion=microversion)
         assert response.status_code == 200, response.text
-        if value == limit:
-            yield
+
+    before = service.get(path, microversion=microversion).json()["quota_set"][name]
+    write(limit)
+    try:
+        yield
+    finally:
+        write(before)
 
 
 def tags(admin: Cloud, project: str) -> list[str]:
@@ -66,4 +73,5 @@ def test_an_order_beyond_a_quota_writes_nothing(
         output = " ".join(rejected.stdout.split())
         assert message.format(vpod=order["vpod_name"]) in output
         assert output.count("Task failed: ") == 1
+        assert "Error while evaluating" not in output
         assert (partitions(twin), servers(admin, order), tags(admin, "tenant-a")) == ({}, {}, before)
