@@ -51,12 +51,12 @@ class Inventory:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """Room for partitions of one size. ``now``: how many fit. ``largest``: IPUs of the largest one that fits into
-    an empty controller.
+    """Room for partitions of one size. ``fits``: whether one fits now. ``largest``: IPUs of the largest one that fits
+    into an empty controller, 0 if that was not counted because one fits now.
     """
 
-    now: int
-    largest: int
+    fits: bool
+    largest: int = 0
 
 
 class ControllerClient:
@@ -87,7 +87,7 @@ class ControllerClient:
         return await self._run(lambda: self._fits(size))
 
     async def fit(self, size: int) -> Fit:
-        """Return the room for partitions of a size, now and when all other partitions are removed."""
+        """Return whether a partition of a size fits now, and if not, the room when all other ones are removed."""
         return await self._run(lambda: self._fit(size))
 
     async def inventory(self, sizes: Sequence[int]) -> Inventory:
@@ -152,9 +152,8 @@ class ControllerClient:
                 f"The V-IPU controller {self.controller.address} has no allocation with {size} free IPUs.",
                 "RESOURCE_EXHAUSTED",
             )
-        # Small allocations first, so that large partitions keep their room.
         rejection: VipuError | None = None
-        for allocation in sorted(candidates, key=lambda each: each.free_ipus) or [None]:
+        for allocation in sorted(candidates, key=lambda each: _creation_order(each, size)) or [None]:
             requirements = virmgrpc.PartitionRequirements(id=id, size=size, num_gcds=workers)
             if allocation is not None:
                 requirements.allocation_id = allocation.spec.id
@@ -183,18 +182,23 @@ class ControllerClient:
         if allocations is None:
             inventory = self._inventory([size])
             self._most_ipus = max(self._most_ipus, inventory.total)  # IPUs of agents that are down are not listed
-            return Fit(inventory.fits[size], _largest_size(self._most_ipus))
-        now, largest = 0, 0
-        for each in allocations:
+            has_room = inventory.fits[size] > 0
+            return Fit(has_room, 0 if has_room else _largest_size(self._most_ipus))
+        largest = 0
+        # The first allocation with room ends the search. A call for each one would make the last of many partitions
+        # more expensive than the first.
+        for each in sorted(allocations, key=lambda each: _creation_order(each, size)):
             fits, total = self._count_fits([each], SIZES), each.spec.size * IPUS_PER_MACHINE
+            if fits[size]:
+                return Fit(fits=True)
             # The room of an allocation is exact only if all its machines are free, and none of their agents is down.
             # It may have less room than IPUs, because partitions need neighbouring machines.
             is_exact = fits[IPUS_PER_MACHINE] * IPUS_PER_MACHINE == total
             possible = (
                 max((size for size, count in fits.items() if count), default=0) if is_exact else _largest_size(total)
             )
-            now, largest = now + fits[size], max(largest, possible)
-        return Fit(now, largest)
+            largest = max(largest, possible)
+        return Fit(fits=False, largest=largest)
 
     def _count_fits(self, allocations: list[Any], sizes: Sequence[int]) -> dict[int, int]:
         counts = dict.fromkeys(sizes, 0)
@@ -258,6 +262,14 @@ def responding(clients: Iterable[ControllerClient]) -> list[ControllerClient]:
     """
     found = list(clients)
     return [each for each in found if each.responds] or found
+
+
+def _creation_order(allocation: Any, size: int) -> tuple[bool, int]:
+    """Return the sort key of an allocation for a new partition.
+
+    Those with few free IPUs come first, so that large partitions keep their room, and those with too few last.
+    """
+    return allocation.free_ipus < size, allocation.free_ipus
 
 
 def _largest_size(ipus: int) -> int:

@@ -273,7 +273,7 @@ class Reservations:
             except VipuError as error:
                 refusals.unreachable.append(str(error))
                 continue
-            if not fit.now:
+            if not fit.fits:
                 refusals.full |= fit.largest >= size
                 refusals.largest = max(refusals.largest, fit.largest)
                 continue
