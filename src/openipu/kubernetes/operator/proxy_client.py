@@ -84,11 +84,11 @@ class ProxyClient:
 
     async def partitions(self, kind: str = "IPUJob") -> list[PartitionState]:
         """Return the reserved partitions of all jobs, or of all pods."""
-        found = await self._call("GET", "/v1/partitions")
+        found = await self._call("GET", "/v1/partitions", {"kind": kind})
         return [
             PartitionState(each["uid"], each["instance"], each["id"], each["state"], (each["namespace"], each["name"]))
             for each in found
-            if each["kind"] == kind
+            if each["kind"] == kind  # a proxy of an earlier release returns all
         ]
 
     async def reserve(self, job: Job, instance: int) -> Partition:

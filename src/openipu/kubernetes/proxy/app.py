@@ -7,7 +7,7 @@ token with audience gc-proxy: that of the operator, or that of a pod for its own
 
 # Without ``from __future__ import annotations``: FastAPI evaluates annotations that name local functions.
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import Depends, FastAPI, Header, Response
 from fastapi import Request as HttpRequest
@@ -48,6 +48,8 @@ from openipu.kubernetes.proxy.survey import Survey
 from openipu.kubernetes.proxy.tracker import Tracker, TrackerError
 from openipu.shared.vipu.client import VipuError
 from openipu.shared.vipu.object_rules import is_power_of_two
+
+OwnerKind = Literal["IPUJob", "Pod"]
 
 _MAX_QUERY = (1 << 31) - 1  # V-IPU controllers accept 32 bits; larger partitions than MAX_IPUS do not fit
 
@@ -111,27 +113,30 @@ def create(
 
     @app.get(
         "/v1/partitions",
-        summary="List all partitions",
+        summary="List all partitions, or those of jobs or of pods",
         tags=["operator"],
         dependencies=as_operator,
+        response_model=list[TrackedPartition],
         responses=_DOCUMENTED,
     )
-    async def list_partitions() -> list[TrackedPartition]:
-        return [
-            TrackedPartition(
-                id=each.id,
-                kind=each.owner.kind,
-                namespace=each.owner.namespace,
-                name=each.owner.name,
-                uid=each.owner.uid,
-                instance=each.instance,
-                size=each.size,
-                controller=each.controller,
-                state=survey.state(each),
-            )
+    async def list_partitions(kind: OwnerKind | None = None) -> Response:
+        # Encoded without models: a list is read every few seconds, and has thousands of partitions.
+        found = [
+            {
+                "id": each.id,
+                "kind": each.owner.kind,
+                "namespace": each.owner.namespace,
+                "name": each.owner.name,
+                "uid": each.owner.uid,
+                "instance": each.instance,
+                "size": each.size,
+                "controller": each.controller,
+                "state": survey.state(each),
+            }
             for each in tracker
-            if each.phase is tracking.Phase.RESERVED
+            if each.phase is tracking.Phase.RESERVED and kind in (None, each.owner.kind)
         ]
+        return JSONResponse(found)
 
     job = "/v1/jobs/{namespace}/{name}"
 

@@ -20,6 +20,9 @@ from openipu.kubernetes.domain.tracking import Record
 _log = structlog.get_logger("openipu.kubernetes.proxy.tracker")
 
 _ATTEMPTS = 5  # of a write that conflicts
+# Without an entry for each record in the managed fields. The API server would compare all of them for each change, and
+# return them in its answer.
+_NO_MANAGERS: list[Object] = [{}]
 
 Changes = Mapping[str, Record | None]
 """Partition id -> new record, None to remove it."""
@@ -107,7 +110,7 @@ class Tracker:
         self._check_size(data)
         before = {id: self._texts.get(id) for id in changes}
         for _ in range(_ATTEMPTS):
-            patch = {"metadata": {"resourceVersion": self._version}, "data": data}
+            patch = {"metadata": {"resourceVersion": self._version, "managedFields": _NO_MANAGERS}, "data": data}
             try:
                 # Without the records in the answer: reading all of them for each change would take most of the time.
                 written = await self._client.patch_only(CONFIG_MAPS, self._namespace, self._name, patch)
