@@ -16,6 +16,7 @@ from openipu.kubernetes.cluster.informer import Informer, Key, key
 from openipu.kubernetes.cluster.work_queue import WorkQueue
 from openipu.kubernetes.domain import reserved
 from openipu.kubernetes.domain.pods import PodOptions
+from openipu.kubernetes.operator import job_store
 from openipu.kubernetes.operator.admission import Admission
 from openipu.kubernetes.operator.children import CHECK_SECONDS, Children, job_key, needed
 from openipu.kubernetes.operator.job_store import JobStore
@@ -53,7 +54,7 @@ class JobController:
         meters = meters or Meters()
         self._restarts = RestartCounter(meters)
         self.queue: WorkQueue[Key] = WorkQueue(meters.timed(self._handle))
-        self.jobs = Informer(client, IPUJOBS, self._job_changed, namespaces=spaces)
+        self.jobs = Informer(client, IPUJOBS, self._job_changed, namespaces=spaces, keep=job_store.needed)
         self.pods = Informer(
             client,
             PODS,

@@ -20,6 +20,11 @@ def has_finalizer(job: Object) -> bool:
     return FINALIZER in (job["metadata"].get("finalizers") or [])
 
 
+def needed(job: Object) -> Object:
+    """Return the part of a job that the operator needs: all but the managed fields, which are half of it."""
+    return {**job, "metadata": {name: each for name, each in job["metadata"].items() if name != "managedFields"}}
+
+
 class JobStore:
     """Reads jobs from a cache, and writes their finalizers and their status."""
 
@@ -71,5 +76,5 @@ class JobStore:
         return self._written(name, await self._client.patch(IPUJOBS, *name, patch, "status"))
 
     def _written(self, name: Key, job: Object) -> Object:
-        self._newest[name] = job
-        return job
+        self._newest[name] = kept = needed(job)
+        return kept

@@ -28,7 +28,7 @@ from openipu.kubernetes.operator.replica import Replica
 from openipu.kubernetes.serving.servers import http, https, serve
 from openipu.kubernetes.webhooks import registration
 from openipu.kubernetes.webhooks.server import WebhookOptions, WebhookServer
-from openipu.process import log
+from openipu.process import log, memory
 from openipu.process.arguments import Command
 from openipu.process.failures import program_error
 
@@ -243,6 +243,7 @@ async def _serve(
         if webhook_port:
             servers.append(webhooks.config)
             background.append(webhooks.run())
+        memory.reduce_collections()
         _log.info("operator starts", identity=identity, namespaces=watch_namespaces or "all")
         try:
             await serve(servers, background)

@@ -25,7 +25,7 @@ from openipu.kubernetes.proxy.survey import Survey
 from openipu.kubernetes.proxy.sweep import Sweep
 from openipu.kubernetes.proxy.tracker import Tracker, TrackerError
 from openipu.kubernetes.serving.servers import http, serve
-from openipu.process import log
+from openipu.process import log, memory
 from openipu.process.arguments import Command
 from openipu.process.failures import program_error
 
@@ -164,6 +164,7 @@ async def _serve(
             runners.append(Withdrawal(client, namespace))
         if scheduler_extender:
             extender.add_route(served, survey.rooms, nodes.labels)
+        memory.reduce_collections()
         _log.info("proxy starts", controllers=[each.controller.address for each in pool], host=host, port=port)
         try:
             await serve([config], [each.run() for each in runners])
