@@ -53,14 +53,23 @@ class Controller:
     """Process of one controller on a port that it keeps."""
 
     def __init__(
-        self, name: str, folder: Path, targets: Sequence[str], prefix: str, module: str, *options: str
+        self,
+        name: str,
+        folder: Path,
+        targets: Sequence[str],
+        prefix: str,
+        module: str,
+        *options: str,
+        host: str = "127.0.0.1",
+        port: int = 0,
     ) -> None:
+        """``port``: 0 for a free one."""
         self.name = name
-        self.port, self.metrics_port = free_port(), free_port()
+        self.host, self.port, self.metrics_port = host, port or free_port(), free_port()
         self.relay = Relay(targets)
         url = "etcd://" + ",".join(f"127.0.0.1:{port}" for port in self.relay.ports) + prefix
-        ports = ("--port", str(self.port), "--metrics-port", str(self.metrics_port))
-        self._command = [sys.executable, "-m", module, *ports, "--store", url, *options]
+        endpoints = ("--host", host, "--port", str(self.port), "--metrics-port", str(self.metrics_port))
+        self._command = [sys.executable, "-m", module, *endpoints, "--store", url, *options]
         self.log = folder / f"{name}.log"
         self._clock = folder / f"{name}.clock"  # of tests.ha.shifted_clock
         self.process: subprocess.Popen[bytes] | None = None
@@ -68,7 +77,7 @@ class Controller:
 
     @property
     def address(self) -> str:
-        return f"127.0.0.1:{self.port}"
+        return f"{self.host}:{self.port}"
 
     def start(self) -> None:
         with self.log.open("ab") as log:
@@ -132,15 +141,26 @@ class Controllers:
     """Several controllers on the prefix of one etcd, initialised and running."""
 
     def __init__(
-        self, folder: Path, store: str, count: int = 3, module: str = SERVER, options: Sequence[str] = ()
+        self,
+        folder: Path,
+        store: str,
+        count: int = 3,
+        module: str = SERVER,
+        options: Sequence[str] = (),
+        hosts: Sequence[str] = (),
     ) -> None:
+        """``hosts``: those of controllers on a common port. Without them, each has its own port of one host."""
         match = re.fullmatch(r"etcd://([^/]+)(/.*)?", store)
         assert match
         targets, prefix = match[1].split(","), match[2] or ""
         created = run("--init", "--store", store)
         assert created.returncode == 0, created.stderr
         self.store = store
-        self.all = [Controller(f"c{n}", folder, targets, prefix, module, *options) for n in range(count)]
+        port = free_port() if hosts else 0
+        self.all = [
+            Controller(f"c{n}", folder, targets, prefix, module, *options, host=host, port=port)
+            for n, host in enumerate(hosts or ["127.0.0.1"] * count)
+        ]
         try:
             for controller in self.all:
                 controller.start()

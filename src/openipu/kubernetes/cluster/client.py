@@ -16,7 +16,8 @@ import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import yaml
@@ -31,6 +32,7 @@ Object = dict[str, Any]
 _TIMEOUT_SECONDS = 30.0
 _CONNECT_SECONDS = 10.0
 _MAX_CONNECTIONS = 100
+_READ_BYTES = 2 << 20  # longest line of a stream of changes; no object is larger
 _PAGE = 500  # objects of one list request
 _JSON = "application/json"
 _MERGE_PATCH = "application/merge-patch+json"
@@ -143,8 +145,10 @@ class Client:
     ) -> None:
         self._observed = observed
         configuration.connection_pool_maxsize = _MAX_CONNECTIONS
+        configuration.proxy = configuration.proxy or _environment_proxy(str(configuration.host))
         self._configuration = configuration
         self._api = ApiClient(configuration)
+        _ignore_environment(self._api)
         guard.install(self._api.rest_client.pool_manager)
         self._check: Check | None = None
 
@@ -312,6 +316,23 @@ class Client:
         except (aiohttp.ClientError, TimeoutError, asyncio.IncompleteReadError, OSError) as error:
             self._observed(method, 0)
             raise ApiError(f"The API server does not respond: {error or type(error).__name__}") from None
+
+
+def _environment_proxy(url: str) -> str | None:
+    """Return the URL of the HTTP proxy for a server, as the environment has it."""
+    parts = urlsplit(url)
+    return None if proxy_bypass(parts.hostname or "") else getproxies().get(parts.scheme)
+
+
+def _ignore_environment(api: ApiClient) -> None:
+    """Stop reading the environment for each request.
+
+    The session of the library starts a thread each time, which searches for credentials in a netrc file. They would
+    also conflict with those of the configuration.
+    """
+    connector = api.rest_client.pool_manager.connector
+    api.rest_client.pool_manager.detach()
+    api.rest_client.pool_manager = aiohttp.ClientSession(connector=connector, read_bufsize=_READ_BYTES)
 
 
 def _error(code: int, body: bytes) -> ApiError:
