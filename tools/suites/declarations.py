@@ -285,6 +285,12 @@ SUITES = (
             "images/*",
             "tests/ee/*",
             *OWN_TWIN,
+            "tests/ha/__init__.py",
+            "tests/ha/controllers.py",
+            "tests/ha/etcd_nodes.py",
+            "tests/ha/peer_network.py",
+            "tests/integration/faults/__init__.py",
+            "tests/integration/faults/relay.py",
             "tests/integration/vipu_servers.py",
             "docs/reference/kubernetes.md",  # part of the package
             "docs/how-to/kubernetes-alerts.md",
