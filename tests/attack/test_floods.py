@@ -85,7 +85,7 @@ class Secure:
 
     def admission(self) -> Any:
         """Return the admission of calls."""
-        return self.server.server._endpoints._admission
+        return self.server.server._endpoints.admission
 
     def close(self) -> None:
         """End the held calls."""
@@ -254,9 +254,9 @@ def test_health_watches_of_unknown_names_are_not_stored(instant_server: InProces
         watch = stub.Watch(health_pb2.HealthCheckRequest(service=f"x{number}"), timeout=10)
         assert next(watch).status == health_pb2.HealthCheckResponse.SERVICE_UNKNOWN
         watch.cancel()
-    (admission,) = instant_server.server._endpoints._health_checks
-    until(lambda: not admission.unfinished())
-    assert not instant_server.server._endpoints._servers[0][1]._watchers
+    (endpoint,) = instant_server.server._endpoints
+    until(lambda: not endpoint.health_checks.unfinished())
+    assert not endpoint.health._watchers
 
 
 def unlimited(files: int) -> int:

@@ -85,7 +85,7 @@ def test_idle_health_checks_do_not_keep_others_out(instant_server: InProcess, st
 def test_silent_health_checks_do_not_keep_others_out(instant_server: InProcess, stack: ExitStack) -> None:
     (address,) = instant_server.endpoints
     hold(stack, connect(stack, address), CHECK, CALLS)
-    (admission,) = instant_server.server._endpoints._health_checks
+    (admission,) = (each.health_checks for each in instant_server.server._endpoints)
     until(lambda: admission.unfinished() == CALLS)
     assert checked(address).endswith(f"serves on {address}")
 
@@ -102,7 +102,7 @@ def test_silent_calls_without_credentials_do_not_fail_the_check(
     monkeypatch.setattr(health, "_CALL", 1.0)
     (address,) = instant_server.endpoints
     hold(stack, connect(stack, address), VERSION, LIMITS[Group.ADMINISTRATORS].calls)
-    until(lambda: instant_server.server._endpoints._admission.unfinished() == LIMITS[Group.ADMINISTRATORS].calls)
+    until(lambda: instant_server.server._endpoints.admission.unfinished() == LIMITS[Group.ADMINISTRATORS].calls)
     assert checked(address).endswith(f"serves on {address}")
 
 

@@ -174,7 +174,7 @@ def test_rights_that_end_before_a_request_arrives(
     begin = client.channel.stream_unary("/openipu.vipu.admin.v1.AdminService/ListUsers", None, None)
     call = begin.future(late(), metadata=users.metadata("alice"), timeout=20)
     try:
-        until(lambda: users.server.server._endpoints._exchanges._deadlines)  # it waits for the request
+        until(lambda: users.server.server._endpoints.exchanges._deadlines)  # it waits for the request
         if removal:
             users.revoke("alice", certificate.key)
         else:

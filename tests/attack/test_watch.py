@@ -141,4 +141,4 @@ def test_a_client_that_takes_no_replies_is_ended(
 
 
 def streams(server: InProcess) -> list[Any]:
-    return server.server._endpoints.watches._open()
+    return server.server._services.watches._open()

@@ -195,6 +195,6 @@ def test_a_rolling_restart_loses_nothing(controllers: Controllers) -> None:
     finally:
         client.stop()
     print(f"{len(client.created)} changes, {len(client.unknown)} unknown, longest pause {client.longest:.1f} s")
-    assert len(client.unknown) <= 2, "only calls in the moment of a stop or a takeover have no result"
+    assert len(client.unknown) <= 1, "only a call in the moment of the leader's stop has no result"
     assert client.longest < 20
     assert set(client.created) <= agents(controllers.wait_leader().address)

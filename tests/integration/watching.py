@@ -152,4 +152,4 @@ def put_large_error(server: InProcess, number: int) -> int:
 
 def open_streams(server: InProcess) -> int:
     """Return the number of open streams."""
-    return len(server.server._endpoints.watches._watchers)
+    return len(server.server._services.watches._watchers)

@@ -36,7 +36,7 @@ def split(host: str, port: int) -> list[tuple[str, int]]:
 
 
 def was_cancelled(error: t.Any) -> bool:
-    """Return whether the controller cancelled a call, for example because it stops or begins to lead."""
+    """Return whether the controller cancelled a call, for example because it stops."""
     details = error.details() or ""
     return error.code().name == "CANCELLED" and not any(sign in details for sign in _OWN_CANCELLATIONS)
 

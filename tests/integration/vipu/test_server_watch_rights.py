@@ -229,5 +229,5 @@ def test_streams_of_a_user_are_limited(
     for _ in range(3):
         start(root, "admin").wait()
     first[0].stop()
-    until(lambda: server(root).server._endpoints.watches._counts["alice"] == 1)
+    until(lambda: server(root).server._services.watches._counts["alice"] == 1)
     start(bob).wait()

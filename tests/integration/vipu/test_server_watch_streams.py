@@ -40,7 +40,7 @@ def test_a_slow_client_delays_no_other_and_gets_the_last_state(
     server: InProcess, watcher: Callable[..., Watcher]
 ) -> None:
     slow, quick = watch_large_changes(server, watcher)
-    watches = server.server._endpoints.watches
+    watches = server.server._services.watches
     (behind,) = (each for each in watches._open() if each.position < revision(server) - 50)
     assert behind.sending
     assert not behind.pending
@@ -121,4 +121,4 @@ def test_ended_streams_are_forgotten(server: InProcess, watcher: Callable[..., W
     assert open_streams(server) == 1
     found.stop()
     until(lambda: open_streams(server) == 0)
-    until(lambda: server.server._endpoints.watches._counts == {})
+    until(lambda: server.server._services.watches._counts == {})

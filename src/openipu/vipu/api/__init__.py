@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """gRPC APIs of the controller: endpoints, authentication, messages.
 
-``endpoints.Endpoints`` creates the servers. ``guard.RequestGuard`` wraps every call: it authenticates the caller,
+``endpoints.Endpoints`` creates the servers, whose handlers can be replaced: ``services.Services`` serves calls, and
+``standby`` rejects those to a follower. ``guard.RequestGuard`` wraps every call: it authenticates the caller,
 rejects non-administrators in ``AdminService``, and selects a handler of ``calls``. The handler converts exceptions to
 a gRPC status with one message. ``methods`` records metrics and logs. ``admission`` limits calls and threads by group
 of callers, and ``exchange`` the time for messages. ``Context.may_use`` in ``domain`` checks whether a caller may use

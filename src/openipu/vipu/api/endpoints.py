@@ -1,34 +1,30 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The gRPC endpoints of the controller: services, limits and threads."""
+"""The gRPC endpoints of the controller: addresses, limits and threads.
+
+The handler of calls can be replaced while an endpoint serves, so connections and calls survive when a controller
+begins to lead. Everything that limits clients belongs to the endpoint, and not to the handler.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import grpc
 
 from openipu.process import memory
 from openipu.process.limits import connection_limit, raise_file_limit
-from openipu.shared.vipu.addresses import is_wildcard
-from openipu.shared.vipu.contract import admin, virmgrpc
-from openipu.vipu.api.admin import AdminService
 from openipu.vipu.api.admission import Admission, Group, Immediate
 from openipu.vipu.api.auth import Authenticator
-from openipu.vipu.api.convert import Message
 from openipu.vipu.api.exchange import Exchanges
 from openipu.vipu.api.guard import RequestGuard
-from openipu.vipu.api.health import HEALTH, REFLECTION, Health, reflection_handler
+from openipu.vipu.api.health import HEALTH, REFLECTION, Health
 from openipu.vipu.api.methods import MAX_REQUEST
-from openipu.vipu.api.public import UserService, VersionService
-from openipu.vipu.api.tenant import TenantService
-from openipu.vipu.api.watch import Watches
-from openipu.vipu.lifecycle.interface import Lifecycle
 from openipu.vipu.metrics.catalog import CONTROLLER
 from openipu.vipu.metrics.meters import Calls
-from openipu.vipu.storage.writer import RecordWriter
 from openipu.vipu.tls.load import ServerCredentials
 
 # Bytes of a message. The largest batch of AdminService is one of 50,000 items; 64 racks take a tenth of it. An endpoint
@@ -58,9 +54,9 @@ _OPTIONS = (
     ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
 )
 
-_VERSION, _USER = "virmgrpc.VersionService", "virmgrpc.UserService"
-_TENANT, _ADMIN = "openipu.vipu.admin.v1.TenantService", "openipu.vipu.admin.v1.AdminService"
-PUBLIC = (_VERSION, _USER)
+VERSION, USER = "virmgrpc.VersionService", "virmgrpc.UserService"
+TENANT, ADMIN = "openipu.vipu.admin.v1.TenantService", "openipu.vipu.admin.v1.AdminService"
+PUBLIC = (VERSION, USER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +94,12 @@ class EndpointOptions:
 
     def served(self) -> list[tuple[ListenAddress, list[str]]]:
         """Return the addresses with their services: the user endpoint, then a separate admin endpoint."""
-        everything = [*PUBLIC, _TENANT, _ADMIN]
+        everything = [*PUBLIC, TENANT, ADMIN]
         if self.public_only:
             return [(self.user, list(PUBLIC))]
         if self.admin is None:
             return [(self.user, everything)]
-        return [(self.user, everything if self.admin_on_both else [*PUBLIC, _TENANT]), (self.admin, everything)]
+        return [(self.user, everything if self.admin_on_both else [*PUBLIC, TENANT]), (self.admin, everything)]
 
 
 class ListenError(Exception):
@@ -112,117 +108,123 @@ class ListenError(Exception):
     error_code = "OPU615"
 
 
-class Endpoints:
-    """All gRPC servers of the controller."""
+class Endpoint(grpc.GenericRpcHandler):  # type: ignore[misc]
+    """gRPC server on one address. Its ``handler`` handles all calls, and may be replaced at any time."""
 
-    def __init__(self, controller: RecordWriter, lifecycle: Lifecycle, options: EndpointOptions) -> None:
-        """Create the services. ``bind`` opens the ports."""
+    def __init__(self, address: ListenAddress, services: Sequence[str], connections: int) -> None:
+        """Create the server, with the limits for these services and for ``connections``."""
+        self.services = tuple(services)
+        self.health = Health([*services, HEALTH, REFLECTION])
+        self.health_checks = Admission()  # by endpoint, so that those of users do not affect administrators
+        self.handler: grpc.GenericRpcHandler | None = None
+        self.server = _make_server(services, connections)
+        self.server.add_generic_rpc_handlers([self])
+        self._address = address
+
+    def bind(self, credentials: ServerCredentials | None) -> ListenAddress:
+        """Bind the address and return it. Raises ListenError."""
+        return _open_port(self.server, self._address, credentials)
+
+    def service(self, handler_call_details: grpc.HandlerCallDetails) -> Any:
+        """Return the handler of one call. This runs in the only thread of gRPC."""
+        return self.handler and self.handler.service(handler_call_details)
+
+
+class Endpoints:
+    """All endpoints of the controller. ``services.Services`` or ``standby.reject_calls`` sets their handlers."""
+
+    def __init__(self, options: EndpointOptions) -> None:
+        """Use the addresses and the credentials of ``options``. ``bind`` opens the ports."""
         self._options = options
+        self._endpoints: list[Endpoint] = []
         self.meters = Calls(CONTROLLER, "vipu")
-        self._servers: list[tuple[grpc.Server, Health]] = []
-        self._admission = Admission()
-        self._health_checks: list[Admission] = []  # by endpoint, so that those of users do not affect administrators
-        self._exchanges = Exchanges()
+        self.admission = Admission()
+        self.exchanges = Exchanges()
         self._stopping = threading.Event()
         self._maintenance = threading.Thread(target=self._maintain, name="calls", daemon=True)
-        self.watches = Watches(controller, options.confirm)
-        user = UserService(controller, lifecycle, options.max_retries)
-        self._admin = AdminService(
-            controller,
-            lifecycle,
-            self.watches,
-            options.max_retries,
-            options.certs,
-            secure=options.credentials is not None,
-            shared_certificates=options.shared_certificates,
-            shared=options.authenticator.shared if options.authenticator else None,
-        )
-        self._handlers = {
-            _VERSION: virmgrpc.handler("VersionService", VersionService(options.version)),
-            # Returns its reply already encoded.
-            _USER: virmgrpc.handler("UserService", user, {"ListPartitions": bytes}),
-            _TENANT: admin.handler("TenantService", TenantService(controller, lifecycle, self.watches)),
-            _ADMIN: admin.handler("AdminService", self._admin),
-        }
+
+    def __iter__(self) -> Iterator[Endpoint]:
+        """Return the bound endpoints: that of users, then a separate one of administrators."""
+        return iter(self._endpoints)
 
     def bind(self) -> list[ListenAddress]:
         """Bind the endpoints and return their addresses: user endpoint, then a separate admin endpoint.
 
         Raises ListenError when one cannot be bound, and then releases all of them.
         """
-        servers = self._options.served()
+        served = self._options.served()
         try:
-            connections = connection_limit(raise_file_limit()) // len(servers)
-            bound = [self._listen(address, services, connections) for address, services in servers]
+            connections = connection_limit(raise_file_limit()) // len(served)
+            self._endpoints = [Endpoint(address, services, connections) for address, services in served]
+            return [endpoint.bind(self._options.credentials) for endpoint in self._endpoints]
         except ListenError:
             self.stop(0)
             raise
-        if len(bound) > 1:
-            self._admin.user_endpoint = _user_endpoint(*bound)
-        return bound
 
     def start(self) -> None:
-        """Start to serve calls."""
+        """Start to accept connections. All endpoints need a handler."""
         self._maintenance.start()
-        self.watches.start()
-        for server, _ in self._servers:
-            server.start()
+        for endpoint in self._endpoints:
+            endpoint.server.start()
+
+    def guard(
+        self,
+        endpoint: Endpoint,
+        handlers: Mapping[str, grpc.GenericRpcHandler],
+        *,
+        authenticator: Authenticator | None = None,
+        unauthenticated: Iterable[str] = (),
+        admin_only: Iterable[str] = (),
+        confirm: Callable[[], None] | None = None,
+    ) -> RequestGuard:
+        """Return a handler of health checks and of ``handlers``, for an endpoint. All of them share its limits."""
+        return RequestGuard(
+            authenticator,
+            {HEALTH: endpoint.health.handler(), **handlers},
+            unauthenticated=[HEALTH, *unauthenticated],
+            admin_only=admin_only,
+            groups={HEALTH: Group.HEALTH, REFLECTION: Group.REFLECTION},
+            admission=self.admission,
+            own={Group.HEALTH: endpoint.health_checks},
+            exchanges=self.exchanges,
+            meters=self.meters,
+            confirm=confirm,
+        )
+
+    def mark_healthy(self) -> None:
+        """Report SERVING from now on, unless ``mark_unhealthy`` was called."""
+        for endpoint in self._endpoints:
+            endpoint.health.start()
 
     def mark_unhealthy(self) -> None:
         """Report NOT_SERVING from now on. Calls are still served."""
-        for _, health in self._servers:
-            health.stop()
+        for endpoint in self._endpoints:
+            endpoint.health.stop()
 
     def stop(self, grace: float) -> None:
         """Reject new calls, wait ``grace`` seconds for running calls, then cancel the rest."""
         self.mark_unhealthy()
-        self.watches.stop()
-        for stopping in [server.stop(grace) for server, _ in self._servers]:
+        for stopping in [endpoint.server.stop(grace) for endpoint in self._endpoints]:
             stopping.wait()
-        self._servers.clear()
         self._stopping.set()
-        for admission in (self._admission, *self._health_checks):
+        for admission in (self.admission, *(endpoint.health_checks for endpoint in self._endpoints)):
             admission.shutdown()
+        self._endpoints.clear()
 
     def _maintain(self) -> None:
         """Cancel late calls, and return the memory of ended ones, until the stop."""
         untrimmed = 0.0
         while not self._stopping.wait(_MAINTENANCE_SECONDS):
-            self._exchanges.cancel_late()
+            self.exchanges.cancel_late()
             untrimmed += _MAINTENANCE_SECONDS
             if untrimmed >= _TRIM_SECONDS:
                 untrimmed = 0.0
                 memory.trim()
 
-    def _listen(self, address: ListenAddress, services: Sequence[str], connections: int) -> ListenAddress:
-        server = make_server(services, connections)
-        health = Health([*services, HEALTH, REFLECTION])
-        self._health_checks.append(Admission())
-        guard = RequestGuard(
-            self._options.authenticator,
-            {
-                HEALTH: health.handler(),
-                REFLECTION: reflection_handler(services),
-                **{service: self._handlers[service] for service in services},
-            },
-            unauthenticated=[_VERSION, HEALTH],
-            admin_only=[_ADMIN],
-            groups={HEALTH: Group.HEALTH, REFLECTION: Group.REFLECTION},
-            admission=self._admission,
-            own={Group.HEALTH: self._health_checks[-1]},
-            exchanges=self._exchanges,
-            meters=self.meters,
-            confirm=self._options.confirm,
-        )
-        server.add_generic_rpc_handlers([guard])
-        bound = open_port(server, address, self._options.credentials)
-        self._servers.append((server, health))
-        return bound
 
-
-def make_server(services: Sequence[str], connections: int) -> grpc.Server:
+def _make_server(services: Sequence[str], connections: int) -> grpc.Server:
     """Return a server with the limits of an endpoint with these services."""
-    message = MAX_ADMIN_MESSAGE if _ADMIN in services else MAX_USER_MESSAGE
+    message = MAX_ADMIN_MESSAGE if ADMIN in services else MAX_USER_MESSAGE
     options = (
         *_OPTIONS,
         ("grpc.max_receive_message_length", message),
@@ -232,7 +234,7 @@ def make_server(services: Sequence[str], connections: int) -> grpc.Server:
     return grpc.server(Immediate(), options=options)  # every handler has a pool of its own
 
 
-def open_port(server: grpc.Server, address: ListenAddress, credentials: ServerCredentials | None) -> ListenAddress:
+def _open_port(server: grpc.Server, address: ListenAddress, credentials: ServerCredentials | None) -> ListenAddress:
     """Bind a server, and return the address. Raises ListenError."""
     try:
         if credentials is None:
@@ -246,9 +248,3 @@ def open_port(server: grpc.Server, address: ListenAddress, credentials: ServerCr
             f"Cannot listen on {address}: another program has that port, or this machine has no such address."
         )
     return ListenAddress(address.host, port)
-
-
-def _user_endpoint(users: ListenAddress, administrators: ListenAddress) -> Message:
-    """Return the address of users for callers of the endpoint of administrators."""
-    same = users.host == administrators.host or is_wildcard(users.host)
-    return admin.UserEndpoint(host="" if same else users.host, port=users.port)

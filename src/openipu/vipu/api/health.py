@@ -29,9 +29,11 @@ class Health:
     """
 
     def __init__(self, names: Iterable[str]) -> None:
-        """Report ``names``, and the empty name for the whole server, as serving."""
+        """Report ``names``, and the empty name for the whole server, as not serving until ``start``."""
         self._names = frozenset(["", *names])
-        self._status = _Status.SERVING
+        self._status = _Status.NOT_SERVING
+        self._stopped = False
+        self._lock = threading.Lock()
         self._watchers: set[threading.Event] = set()
 
     def Check(self, request: Message, caller: Caller) -> Message:
@@ -60,9 +62,20 @@ class Health:
         finally:
             self._watchers.discard(woken)
 
+    def start(self) -> None:
+        """Report all services as serving. It has no effect after ``stop``."""
+        with self._lock:
+            if not self._stopped:
+                self._report(_Status.SERVING)
+
     def stop(self) -> None:
-        """Report all services as not serving."""
-        self._status = _Status.NOT_SERVING
+        """Report all services as not serving from now on."""
+        with self._lock:
+            self._stopped = True
+            self._report(_Status.NOT_SERVING)
+
+    def _report(self, status: int) -> None:
+        self._status = status
         for woken in self._watchers.copy():
             woken.set()
 

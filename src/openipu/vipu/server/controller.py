@@ -15,6 +15,7 @@ from openipu.process import memory
 from openipu.shared.vipu.client import ACCESS_KEY_METADATA, USER_ID_METADATA
 from openipu.vipu.api.auth import Authenticator
 from openipu.vipu.api.endpoints import EndpointOptions, Endpoints, ListenAddress, ListenError
+from openipu.vipu.api.services import Services
 from openipu.vipu.domain.model import Kind
 from openipu.vipu.lifecycle import service
 from openipu.vipu.lifecycle.interface import Lifecycle, LifecycleOptions
@@ -78,11 +79,13 @@ class Server:
         store: RecordStore | None = None,
         confirm: Callable[[], None] | None = None,
         metrics: exporter.Exporter | None = None,
+        endpoints: Endpoints | None = None,
     ) -> None:
         """Read the records. Raises StoreError.
 
         ``make_lifecycle``: factory of the partition life. ``store``: another one than the database. ``confirm``
-        raises an error when records that were read may be outdated. ``metrics``: endpoint that serves already.
+        raises an error when records that were read may be outdated. ``metrics`` and ``endpoints``: those that accept
+        connections already, on the addresses in ``settings``.
         """
         self.controller = RecordWriter(store or Store(settings.database))
         self.lifecycle = make_lifecycle(self.controller, settings.lifecycle)
@@ -94,11 +97,10 @@ class Server:
                 user_id_metadata=settings.user_id_metadata,
                 access_key_metadata=settings.access_key_metadata,
             )
-        self._endpoints = Endpoints(
-            self.controller,
-            self.lifecycle,
-            replace(settings.endpoints(confirm), authenticator=authenticator),
-        )
+        options = replace(settings.endpoints(confirm), authenticator=authenticator)
+        self._services = Services(self.controller, self.lifecycle, options)
+        self._endpoints = endpoints or Endpoints(options)
+        self._bound = None if endpoints is None else [address for address, _ in options.served()]
         self.controller.on_loss(self._endpoints.mark_unhealthy)
         self.exporter = metrics
         self._serves_metrics = metrics is not None
@@ -113,17 +115,19 @@ class Server:
         """
         self.controller.start()
         try:
-            bound = self._endpoints.bind()
+            bound = self._bound or self._endpoints.bind()
             if self.exporter is not None and not self._serves_metrics:
                 self.exporter.bind()
             self.lifecycle.start()
         except (ListenError, OSError):
             self.stop(0)
             raise
-        self._endpoints.start()
+        self._services.start(self._endpoints, bound)
+        if self._bound is None:
+            self._endpoints.start()
         if self.exporter is not None:
             found = ControllerMetrics(self.controller, self.lifecycle, self._database)
-            counted = [self._endpoints.meters, self._endpoints.watches, self.controller.meters, *self.lifecycle.meters]
+            counted = [self._endpoints.meters, self._services.watches, self.controller.meters, *self.lifecycle.meters]
             self.exporter.add([found, *counted])
             if not self._serves_metrics:
                 self.exporter.start()
@@ -131,6 +135,8 @@ class Server:
 
     def stop(self, grace: float = STOP_SECONDS) -> None:
         """Reject new calls, wait up to ``grace`` seconds for running ones, and close the database."""
+        self._endpoints.mark_unhealthy()
+        self._services.stop()
         self._endpoints.stop(grace)
         if self.exporter is not None:
             self.exporter.stop()

@@ -15,8 +15,8 @@ import click
 import structlog
 
 from openipu.process.notify import notify
-from openipu.vipu.api.endpoints import ListenAddress
-from openipu.vipu.api.standby import StandbyEndpoints
+from openipu.vipu.api.endpoints import Endpoints, ListenAddress
+from openipu.vipu.api.standby import reject_calls
 from openipu.vipu.metrics.exporter import Exporter
 from openipu.vipu.server.controller import STOP_SIGNALS, Server, Settings, addresses_text, announce
 from openipu.vipu.server.replica_metrics import ReplicaMetrics
@@ -48,6 +48,7 @@ class Replica:
         self._client = EtcdClient(location)
         self._keys = Keys(location.prefix)
         self._mirror = mirror.Mirror(self._client, self._keys)
+        self._own: dict[str, str] = {}  # addresses for clients
         self._stop = StopSignals()
         self._leading = threading.Event()
         self._metrics: Exporter | None = None
@@ -59,10 +60,12 @@ class Replica:
 
         A leader that has lost the lease starts its program again: nothing of its work can continue then.
         """
-        standby = StandbyEndpoints(self._settings.endpoints(), self._leader_address)
-        bound = standby.bind()
+        endpoints = Endpoints(self._settings.endpoints())
+        bound = endpoints.bind()
+        self._own = self._addresses(bound)
         try:
-            standby.start()
+            reject_calls(endpoints, self._leader_address)
+            endpoints.start()
             if self._metrics is not None:
                 self._metrics.bind()
                 self._metrics.start()
@@ -70,12 +73,11 @@ class Replica:
                 return
             click.echo(f"vipu-server {metadata.version('openipu')} listening on {addresses_text(bound)}")
             notify("READY=1")
-            leadership = Leadership(self._client, self._keys, self._addresses(bound), self._ttl)
-            if not self._follow(leadership):
-                return
+            leadership = Leadership(self._client, self._keys, self._own, self._ttl)
+            if self._follow(leadership):
+                self._lead(leadership, endpoints, bound)
         finally:
-            standby.stop()
-        self._lead(leadership, bound)
+            endpoints.stop(0)
 
     def _read(self) -> bool:
         """Read the records. Return false after a stop signal. Raises StoreError when etcd does not respond."""
@@ -109,7 +111,8 @@ class Replica:
         self._client.close()
         return False
 
-    def _lead(self, leadership: Leadership, bound: list[ListenAddress]) -> None:
+    def _lead(self, leadership: Leadership, endpoints: Endpoints, bound: list[ListenAddress]) -> None:
+        """Serve on the endpoints of the follower, whose connections stay open."""
         lost = threading.Event()
         leadership.on_loss(lost.set)
         admin = bound[1] if len(bound) > 1 else None
@@ -117,7 +120,7 @@ class Replica:
         server = None
         try:
             store = EtcdStore(self._client, self._keys, self._mirror, leadership)
-            server = Server(settings, store=store, confirm=leadership.check, metrics=self._metrics)
+            server = Server(settings, store=store, confirm=leadership.check, metrics=self._metrics, endpoints=endpoints)
             self._leading.set()
             server.start()
         except NotLeaderError:
@@ -139,8 +142,14 @@ class Replica:
         return {"user": str(named[0]), "admin": str(named[-1])}
 
     def _leader_address(self, number: int) -> str:
+        """Return the address of an endpoint on another controller that leads, empty without one.
+
+        The own address is one of an earlier run of this program, or of one that does not serve yet.
+        """
         leader = self._mirror.content.leader
-        return leader.addresses.get("admin" if number else "user", "") if leader else ""
+        if leader is None or leader.addresses == self._own:
+            return ""
+        return leader.addresses.get("admin" if number else "user", "")
 
 
 def restart() -> None:
