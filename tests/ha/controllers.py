@@ -206,6 +206,13 @@ def put_rack(address: str, agents: Sequence[object]) -> None:
     assert reply.applied, reply.results
 
 
+def agent_state(address: str, id: str) -> int:
+    """Return the state of an agent at a controller."""
+    with grpc.insecure_channel(address) as channel:
+        agents = admin.stub(channel, "AdminService").ListAgents(admin.ListAgentsRequest(), timeout=10).agents
+    return next(int(agent.state) for agent in agents if agent.spec.id == id)
+
+
 def create(address: str, id: str, size: int = 1, timeout: float = 10) -> None:
     """Create a partition. Raises grpc.RpcError."""
     requirements = virmgrpc.PartitionRequirements(id=id, size=size, allocation_id="a1")

@@ -9,9 +9,11 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tests.ha.controllers import Controllers
+from openipu.shared.vipu.contract import admin
+from tests.ha.controllers import Controllers, agent_state
 from tests.ha.disks import SlowFlushes, SmallDisk, can_delay_flushes
 from tests.ha.etcd_nodes import EtcdCluster
+from tests.ha.machine_network import MachineNetwork
 from tests.waiting import until
 
 _DAY = 86_400
@@ -36,9 +38,12 @@ class Fault:
 class Faults:
     """Source of faults. ``seed`` decides their kinds and places."""
 
-    def __init__(self, controllers: Controllers, etcd: EtcdCluster, disk: SmallDisk | None, seed: int) -> None:
+    def __init__(
+        self, controllers: Controllers, machines: MachineNetwork, etcd: EtcdCluster, disk: SmallDisk | None, seed: int
+    ) -> None:
         """``disk``: that of the first node of etcd, None without the right to fill one."""
         self._controllers = controllers
+        self._machines = machines
         self._etcd = etcd
         self._disk = disk
         self._random = random.Random(seed)
@@ -46,6 +51,7 @@ class Faults:
             self._kill_leader,
             self._pause_leader,
             self._cut_leader,
+            self._cut_machine,
             self._kill_node,
             self._pause_node,
             self._kill_follower,
@@ -91,6 +97,15 @@ class Faults:
         leader = self._controllers.wait_leader()
         leader.relay.cut()
         return Fault("network to etcd of the leader", leader.name, leader.relay.heal)
+
+    def _cut_machine(self) -> Fault:
+        """Cut the network between the leader and one machine, which other controllers still reach."""
+        leader, number = self._controllers.wait_leader(), self._random.randrange(len(self._machines.agents))
+        assert leader.process is not None
+        self._machines.separate(leader.process.pid, number)
+        name = self._machines.agents[number].id
+        until(lambda: agent_state(leader.address, name) == admin.AGENT_STATE_DOWN, 60, f"{name} is Down")
+        return Fault("network to a machine of the leader", f"{leader.name} and {name}", self._machines.join)
 
     def _kill_follower(self) -> Fault:
         leader = self._controllers.wait_leader()

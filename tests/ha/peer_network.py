@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import asyncio
 import re
-import subprocess
 import sys
 from collections.abc import Sequence
 
+from tests.ha.relay_process import Gate, RelayProcess, serve
 from tests.integration.faults.relay import relay
 
 _SENDER = re.compile(rb"X-Server-From: ([0-9a-f]+)\r\n")
@@ -27,36 +27,23 @@ class PeerNetwork:
 
     def __init__(self, targets: Sequence[str]) -> None:
         """``targets``: peer addresses of the nodes, in the order of their numbers."""
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.ha.peer_network", *targets],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert self._process.stdout is not None
-        self.ports = [int(port) for port in self._process.stdout.readline().split()]
+        self._relays = RelayProcess("tests.ha.peer_network", targets)
+        self.ports = self._relays.ports
 
     def name(self, member: int, number: int) -> None:
         """Set the member id of a node."""
-        self._run(f"member {member:x} {number}")
+        self._relays.run(f"member {member:x} {number}")
 
     def separate(self, first: int, second: int) -> None:
         """Lose all packets between two nodes, with open connections."""
-        self._run(f"separate {first} {second}")
+        self._relays.run(f"separate {first} {second}")
 
     def join(self) -> None:
         """End all separations."""
-        self._run("join")
+        self._relays.run("join")
 
     def close(self) -> None:
-        self._process.kill()
-        self._process.wait()
-
-    def _run(self, command: str) -> None:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        print(command, file=self._process.stdin, flush=True)
-        assert self._process.stdout.readline() == "done\n", command
+        self._relays.close()
 
 
 class _Relays:
@@ -65,23 +52,21 @@ class _Relays:
     def __init__(self) -> None:
         self.members: dict[bytes, int] = {}
         self.separated: set[frozenset[int]] = set()
-        self.changed = asyncio.Condition()
+        self.gate = Gate()
 
     async def start(self, number: int, target: str) -> int:
         """Start the relay before a node, and return its port."""
-        return await relay(target, lambda: _Connection(self, number).copy)
+        return await relay(target, lambda client: _Connection(self, number).copy)
 
-    async def run(self, line: str) -> None:
+    async def run(self, command: str, words: list[str]) -> None:
         """Run a command."""
-        command, *words = line.split()
-        async with self.changed:
-            if command == "member":
-                self.members[words[0].encode()] = int(words[1])
-            elif command == "separate":
-                self.separated.add(frozenset(map(int, words)))
-            else:
-                self.separated.clear()
-            self.changed.notify_all()
+        if command == "member":
+            self.members[words[0].encode()] = int(words[1])
+        elif command == "separate":
+            self.separated.add(frozenset(map(int, words)))
+        else:
+            self.separated.clear()
+        await self.gate.changed()
 
 
 class _Connection:
@@ -94,18 +79,11 @@ class _Connection:
 
     async def copy(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Copy bytes until one side closes the connection, then close the other."""
-        try:
-            while data := await reader.read(1 << 16):
-                if found := _SENDER.search(data):
-                    self._sender = found[1]
-                async with self._relays.changed:
-                    await self._relays.changed.wait_for(self._is_open)
-                writer.write(data)
-                await writer.drain()
-        except ConnectionError:
-            pass
-        finally:
-            writer.close()
+        await self._relays.gate.copy(reader, writer, self._is_open, self._find_sender)
+
+    def _find_sender(self, data: bytes) -> None:
+        if found := _SENDER.search(data):
+            self._sender = found[1]
 
     def _is_open(self) -> bool:
         sender = self._relays.members.get(self._sender)
@@ -115,10 +93,7 @@ class _Connection:
 async def main(targets: list[str]) -> None:
     """Run the relays until standard input is closed."""
     relays = _Relays()
-    print(*[await relays.start(number, target) for number, target in enumerate(targets)], flush=True)
-    while line := await asyncio.to_thread(sys.stdin.readline):
-        await relays.run(line)
-        print("done", flush=True)
+    await serve([await relays.start(number, target) for number, target in enumerate(targets)], relays.run)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ from tests.ha.controllers import SHIFTED, START_SECONDS, UNFENCED, Controllers, 
 from tests.ha.disks import SmallDisk, small_disk
 from tests.ha.etcd_nodes import EtcdCluster
 from tests.ha.faults import Fault, Faults, pause
+from tests.ha.machine_network import MachineNetwork
 from tests.integration.agents.agents_support import RackProcess
 from tests.waiting import until
 
@@ -57,14 +58,21 @@ def rack(tmp_path: Path) -> Iterator[RackProcess]:
 
 
 @pytest.fixture
-def start(url: str, tmp_path: Path, rack: RackProcess) -> Iterator[Start]:
+def machines(rack: RackProcess) -> Iterator[MachineNetwork]:
+    made = MachineNetwork(rack.agents)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def start(url: str, tmp_path: Path, machines: MachineNetwork) -> Iterator[Start]:
     """Start three controllers of a kind, with the rack as their machines."""
     started: list[Controllers] = []
 
     def make(module: str) -> Controllers:
         controllers = Controllers(tmp_path, url, 3, module, ["--log-level", "warning"])
         started.append(controllers)
-        agents = [admin.AgentSpec(id=each.id, host=each.host, port=each.port) for each in rack.agents]
+        agents = [admin.AgentSpec(id=each.id, host=each.host, port=each.port) for each in machines.agents]
         put_rack(controllers.wait_leader().address, agents)
         return controllers
 
@@ -142,14 +150,14 @@ def make(faults: Faults, load: CheckedLoad, logs: Callable[[], str]) -> tuple[Fa
 
 
 def test_random_faults_lose_nothing(
-    start: Start, rack: RackProcess, etcd: EtcdCluster, disk: SmallDisk | None, url: str
+    start: Start, rack: RackProcess, machines: MachineNetwork, etcd: EtcdCluster, disk: SmallDisk | None, url: str
 ) -> None:
     seed = random_seed()
     print(f"{SEED}={seed}")
     began = audit.revision(keys.parse(url))
     controllers = start(SHIFTED)
     load = CheckedLoad(controllers.addresses, CLIENTS, seed)
-    faults, deadline = Faults(controllers, etcd, disk, seed), time.monotonic() + SECONDS
+    faults, deadline = Faults(controllers, machines, etcd, disk, seed), time.monotonic() + SECONDS
     outages: list[tuple[Fault, float]] = []
     try:
         until(lambda: load.acknowledged >= 20, 60, "the load runs")

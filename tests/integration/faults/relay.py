@@ -13,6 +13,7 @@ import sys
 from collections.abc import Awaitable, Callable
 
 Copy = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+Address = tuple[str, int]
 
 
 async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -27,10 +28,11 @@ async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
         writer.close()
 
 
-async def relay(target: str, make_copy: Callable[[], Copy] = lambda: copy) -> int:
+async def relay(target: str, make_copy: Callable[[Address], Copy] = lambda client: copy) -> int:
     """Start a relay to a target and return its port.
 
-    ``make_copy`` is called for each connection. Its result copies the bytes of both directions.
+    ``make_copy`` is called for each connection, with the address of the client. Its result copies the bytes of both
+    directions.
     """
     host, _, port = target.rpartition(":")
 
@@ -40,7 +42,7 @@ async def relay(target: str, make_copy: Callable[[], Copy] = lambda: copy) -> in
         except OSError:
             writer.close()
             return
-        forward = make_copy()
+        forward = make_copy(writer.get_extra_info("peername"))
         with contextlib.suppress(asyncio.CancelledError):  # the end of the process
             await asyncio.gather(forward(reader, other_writer), forward(other_reader, writer))
 

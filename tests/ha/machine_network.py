@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Network between controllers and IPU-Machines, in which a controller can be separated from one machine.
+
+A relay is in front of each agent. The kernel shows which process has a connection to a relay, so other controllers
+still reach the machine. Packets of separated ones wait until they are joined again, and connections stay open.
+
+As a program, its arguments are the addresses of the agents. It prints the ports of the relays, then runs commands
+from standard input: ``separate PID NUMBER`` for a controller and a machine, and ``join`` ends all separations.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+
+import psutil
+
+from openipu.vipu.domain.model import Agent
+from tests.ha.relay_process import Gate, RelayProcess, serve
+from tests.integration.faults.relay import Address, Copy, relay
+
+
+class MachineNetwork:
+    """Process of the relays."""
+
+    def __init__(self, agents: Sequence[Agent]) -> None:
+        self._relays = RelayProcess("tests.ha.machine_network", [f"{each.host}:{each.port}" for each in agents])
+        self.agents = [
+            replace(agent, host="127.0.0.1", port=port) for agent, port in zip(agents, self._relays.ports, strict=True)
+        ]
+        """The agents, with the addresses of their relays."""
+
+    def separate(self, pid: int, machine: int) -> None:
+        """Lose all packets between the process of a controller and a machine, with open connections."""
+        self._relays.run(f"separate {pid} {machine}")
+
+    def join(self) -> None:
+        """End all separations."""
+        self._relays.run("join")
+
+    def close(self) -> None:
+        self._relays.close()
+
+
+class _Relays:
+    """State of all relays."""
+
+    def __init__(self) -> None:
+        self.gate = Gate()
+        self.separated: dict[tuple[int, int], set[Address]] = {}  # addresses of clients, by process and machine
+
+    async def start(self, machine: int, target: str) -> int:
+        """Start the relay in front of a machine, and return its port."""
+
+        def connection(client: Address) -> Copy:
+            return lambda reader, writer: self.gate.copy(reader, writer, lambda: self._is_open(client, machine))
+
+        return await relay(target, connection)
+
+    async def run(self, command: str, words: list[str]) -> None:
+        """Run a command."""
+        if command == "separate":
+            pid, machine = map(int, words)
+            self.separated[pid, machine] = addresses(pid)
+        else:
+            self.separated.clear()
+        await self.gate.changed()
+
+    def _is_open(self, client: Address, machine: int) -> bool:
+        for (pid, other), known in self.separated.items():
+            if other == machine and client not in known:
+                known |= addresses(pid)  # of new connections; closed ones stay
+            if other == machine and client in known:
+                return False
+        return True
+
+
+def addresses(pid: int) -> set[Address]:
+    """Return the own addresses of the connections of a process. gRPC uses IPv6 sockets for IPv4 too."""
+    try:
+        found = [each.laddr for each in psutil.Process(pid).net_connections("tcp")]
+        return {(address.ip.removeprefix("::ffff:"), address.port) for address in found}
+    except psutil.NoSuchProcess:
+        return set()
+
+
+async def main(targets: list[str]) -> None:
+    """Run the relays until standard input is closed."""
+    relays = _Relays()
+    await serve([await relays.start(machine, target) for machine, target in enumerate(targets)], relays.run)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1:]))
