@@ -8,16 +8,26 @@ import subprocess
 import threading
 import time
 import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 
 from openipu.shared.vipu.contract import admin, virmgrpc
 
 from .lab import MACHINES_PER_POD, Lab, wait_until
-from .measure import Sample
 
 POLL = 0.05  # seconds
 METRICS_PORT = 9321
 _STEADY = 0.9  # of the share of the interval before: less means that it still falls
+
+
+@dataclass(frozen=True)
+class Restart:
+    """Seconds of a restart. ``waited``: for a core, in the main thread, which other programs cause."""
+
+    cpu: float
+    wall: float
+    waited: float
 
 
 class FleetLab(Lab):
@@ -55,8 +65,8 @@ class FleetLab(Lab):
         """Continue the first rack."""
         self._racks["first"].send_signal(signal.SIGCONT)
 
-    def restart_server(self) -> Sample:
-        """Kill the controller and start it again. Return CPU and wall time until its first list of partitions."""
+    def restart_server(self) -> Restart:
+        """Kill the controller and start it again. Return the time until its first list of partitions."""
         before = len(self._user.ListPartitions(virmgrpc.ListPartitionsRequest()).partitions)
         self._server_process.kill()
         self._server_process.wait()
@@ -64,10 +74,10 @@ class FleetLab(Lab):
         self._start_server(self.port)
         self._connect()
         partitions = self._user.ListPartitions(virmgrpc.ListPartitionsRequest(), timeout=30).partitions
-        sample = Sample(self.server_cpu(), time.perf_counter() - start)
+        restart = Restart(self.server_cpu(), time.perf_counter() - start, _seconds_without_core(self._server.pid))
         if len(partitions) != before:
             raise RuntimeError(f"Cannot measure the restart: {len(partitions)} of {before} partitions remain.")
-        return sample
+        return restart
 
     def memory(self) -> float:
         """Return the resident memory of the controller in MB."""
@@ -113,6 +123,11 @@ class FleetLab(Lab):
             lines = page.read().decode().splitlines()
         name = "vipu_agent_request_duration_seconds_count{"
         return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(name) and "Configure" in line)
+
+
+def _seconds_without_core(pid: int) -> float:
+    """Return how long the main thread of a process was ready to run and waited for a core."""
+    return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
 
 
 class Probe:

@@ -41,7 +41,8 @@ def rebuild(records: Iterable[Record]) -> tuple[State, list[str]]:
     records of the kinds below it. The objects that it refers to must be valid too.
     """
     state, wrong = State(), []
-    for record in sorted(records, key=lambda record: list(Kind).index(record.kind)):
+    order = {kind: place for place, kind in enumerate(Kind)}
+    for record in sorted(records, key=lambda record: order[record.kind]):
         kind = record.kind
         try:
             if not isinstance(record, RevokedKey):

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from operator import attrgetter
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from openipu.vipu.domain.model import (
     Agent,
@@ -84,10 +84,7 @@ class State:
 
     def copy(self) -> State:
         """Return an independent state with the same records."""
-        other = State()
-        for kind in Kind:
-            other.apply(Put(record) for record in self.table(kind).values())
-        return other
+        return State(**{field.name: _copied(getattr(self, field.name)) for field in fields(self)})
 
     def _put(self, record: Record) -> Change:
         table = self.table(record.kind)
@@ -154,6 +151,13 @@ class State:
                 _unlink(self.users_of, allocation, record.id)
             for each in record.certificates:
                 _drop(self.certificate_users, each.key, record.id)
+
+
+def _copied(table: Any) -> Any:
+    """Return a copy of a table or an index. Records are immutable, and nothing changes a value of them."""
+    if isinstance(table, dict):
+        return {key: _copied(value) for key, value in table.items()}
+    return type(table)(table) if isinstance(table, (set, bytearray)) else table
 
 
 _tables = {kind: attrgetter(f"{kind}s") for kind in Kind}

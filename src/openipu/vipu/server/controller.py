@@ -87,7 +87,8 @@ class Server:
         raises an error when records that were read may be outdated. ``metrics`` and ``endpoints``: those that accept
         connections already, on the addresses in ``settings``.
         """
-        self.controller = RecordWriter(store or Store(settings.database))
+        with memory.without_collections():
+            self.controller = RecordWriter(store or Store(settings.database))
         self.lifecycle = make_lifecycle(self.controller, settings.lifecycle)
         authenticator = None
         if settings.credentials is not None:
