@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .inputs import ARCHIVE, AWX_CONTENT, CONTAINERS, HOSTS, JOBS, OPERATOR, OWN_TWIN, PAGES, PRODUCT
+from .inputs import ARCHIVE, AWX_CONTENT, CLOUD, CONTAINERS, HOSTS, JOBS, OPERATOR, OWN_TWIN, PAGES, PRODUCT
 from .suite import Suite
 
 SUITES = (
@@ -257,17 +257,7 @@ SUITES = (
         ),
         1500,
         root=True,
-        packages=(
-            "mariadb-server",
-            "rabbitmq-server",
-            "openvswitch-switch",
-            "dnsmasq-base",
-            "iproute2",
-            "iptables",
-            "ethtool",
-            "udhcpc",
-            "bind9-dnsutils",
-        ),
+        packages=CLOUD,
         ignored=("charts/*", "requirements/*", "roles/*"),  # copied for the tutorial only
         before="openstack-down",  # the tests use a running cloud
         excluded=OPERATOR,

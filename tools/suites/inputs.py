@@ -22,6 +22,18 @@ ARCHIVE = (
 )
 # Programs that tools/hosts installs itself when they are missing.
 CONTAINERS = ("aardvark-dns", "catatonit", "iproute2", "iptables", "mmdebstrap", "netavark", "podman", "runc")
+# Programs of an OpenStack with a network node.
+CLOUD = (
+    "mariadb-server",
+    "rabbitmq-server",
+    "openvswitch-switch",
+    "dnsmasq-base",
+    "iproute2",
+    "iptables",
+    "ethtool",
+    "udhcpc",
+    "bind9-dnsutils",
+)
 # Support code of tests that start a twin.
 OWN_TWIN = (
     "tests/integration/__init__.py",
