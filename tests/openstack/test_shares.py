@@ -111,6 +111,18 @@ def test_differences_are_updated(name: str, variables: dict[str, Any]) -> None:
     )
 
 
+def test_an_administrator_removes_a_share_of_a_tenant(name: str, variables: dict[str, Any]) -> None:
+    (share_type,), (share,) = variables["openstack_shares_types"], variables["openstack_shares_list"]
+    assert not run_shares(share_types=[share_type]).get("failed")
+    assert not run_shares(cloud="tenant-a", shares=[share]).get("failed")
+    assert run_shares(check=True, project="tenant-a", shares=[share])["shares"]["unchanged"] == [name]
+    rejected = run_shares(project="tenant-a", shares=[{**share, "size": 3}])
+    assert rejected["msg"].startswith(f"Cannot create or change share '{name}': the credentials are not for project")
+    removed = run_shares(project="tenant-a", shares=[{"name": name}], state="absent")
+    assert removed["shares"]["removed"] == [name], removed
+    assert not run_shares(project="tenant-a", shares=[{"name": name}], state="absent")["changed"]
+
+
 def test_a_failed_share_is_reported_and_recreated(name: str, variables: dict[str, Any]) -> None:
     (share_type,), (share,) = variables["openstack_shares_types"], variables["openstack_shares_list"]
     assert "a new share needs size and protocol." in run_shares(cloud="tenant-a", shares=[{"name": name}])["msg"]
