@@ -319,9 +319,13 @@ class Client:
 
 
 def _environment_proxy(url: str) -> str | None:
-    """Return the URL of the HTTP proxy for a server, as the environment has it."""
+    """Return the URL of the HTTP proxy for a server, as the environment has it.
+
+    A proxy that is itself reached with TLS is ignored, as aiohttp does: it would need an authority of its own.
+    """
     parts = urlsplit(url)
-    return None if proxy_bypass(parts.hostname or "") else getproxies().get(parts.scheme)
+    proxy = None if proxy_bypass(parts.hostname or "") else getproxies().get(parts.scheme)
+    return proxy if proxy and urlsplit(proxy).scheme == "http" else None
 
 
 def _ignore_environment(api: ApiClient) -> None:

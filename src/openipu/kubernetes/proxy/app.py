@@ -10,6 +10,7 @@ token with audience gc-proxy: that of the operator, or that of a pod for its own
 from typing import Annotated, Any, Literal
 
 from fastapi import Depends, FastAPI, Header, Response
+from fastapi import Query as QueryParameter
 from fastapi import Request as HttpRequest
 from fastapi.responses import JSONResponse
 
@@ -50,6 +51,7 @@ from openipu.shared.vipu.client import VipuError
 from openipu.shared.vipu.object_rules import is_power_of_two
 
 OwnerKind = Literal["IPUJob", "Pod"]
+Kind = Annotated[OwnerKind | None, QueryParameter(description="Owners of the partitions. Omit it for all of them.")]
 
 _MAX_QUERY = (1 << 31) - 1  # V-IPU controllers accept 32 bits; larger partitions than MAX_IPUS do not fit
 
@@ -119,7 +121,7 @@ def create(
         response_model=list[TrackedPartition],
         responses=_DOCUMENTED,
     )
-    async def list_partitions(kind: OwnerKind | None = None) -> Response:
+    async def list_partitions(kind: Kind = None) -> Response:
         # Encoded without models: a list is read every few seconds, and has thousands of partitions.
         found = [
             {

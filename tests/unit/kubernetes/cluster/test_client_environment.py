@@ -99,3 +99,15 @@ def test_a_proxy_of_the_configuration_comes_first(monkeypatch: pytest.MonkeyPatc
             assert len(requests) == 1
 
     asyncio.run(run())
+
+
+def test_a_proxy_with_tls_in_the_environment_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run() -> None:
+        async with server() as (url, requests):
+            monkeypatch.setenv("http_proxy", "https://127.0.0.1:9")
+            monkeypatch.setenv("no_proxy", "")
+            async with Client(configuration(url)) as client:
+                await client.list(NODES)
+            assert len(requests) == 1
+
+    asyncio.run(run())
