@@ -63,6 +63,16 @@ def test_passed_rack() -> None:
     assert "What to do" not in page.text
 
 
+def test_a_run_does_not_pass_the_other_clusters() -> None:
+    more = [{"id": f"cl{number}", "agents": [f"other{number}"], "num_ilds": 1} for number in range(1, 7)]
+    found = {**info(), "clusters": [*info()["clusters"], *more[:1]]}
+    page = Reader(render(pod(), found, passing()))
+    assert "Cluster cl0 passed. The report has no test of cl1" in page.text
+    assert "All tests passed" not in page.text
+    page = Reader(render(pod(), {**found, "clusters": [*info()["clusters"], *more]}, passing()))
+    assert "no test of cl1, cl2, cl3, cl4, 2 more" in page.text
+
+
 def test_failed_rack_names_cable_and_remedy() -> None:
     page = Reader(render(pod(), info(), failing()))
     (failed,) = page.cables("failed")
