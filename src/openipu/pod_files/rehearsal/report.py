@@ -151,7 +151,7 @@ class Report:
             yield "\nFailures"
             for each in failures:
                 yield f"  {each['phase']}, {each['host']}: {each['message']}"
-        yield "\nChanges on the real POD"
+        yield f"\nChanges on the real POD{'' if self.succeeded else ' until the failure'}"
         changes = self.changes()
         if not changes:
             yield "  none"
@@ -163,7 +163,7 @@ class Report:
             yield f"  {place}: {change.task}"
             yield from (f"      {line}" for line in change.lines[:_SHOWN_LINES])
             if len(change.lines) > _SHOWN_LINES:
-                yield f"      … and {len(change.lines) - _SHOWN_LINES} more lines"
+                yield f"      … and {len(change.lines) - _SHOWN_LINES} more lines (all: -o json)"
         if self.defects:
             yield "\nFaults of the twin during the rehearsal"
             yield from (f"  {self._named(each)}" for each in self.defects)
