@@ -54,6 +54,7 @@ options:
     description:
       - Name or ID of the project of the shares. The default is the project of the credentials.
       - In another project, an administrator can remove shares, and check them in check mode. To create shares, log in to their project.
+      - Other credentials are rejected for another project.
     type: str
   shares:
     description: Shares of the project.

@@ -123,6 +123,18 @@ def test_an_administrator_removes_a_share_of_a_tenant(name: str, variables: dict
     assert not run_shares(project="tenant-a", shares=[{"name": name}], state="absent")["changed"]
 
 
+def test_a_tenant_keeps_its_share_of_the_same_name(
+    connect: Callable[[str], Connection], name: str, variables: dict[str, Any]
+) -> None:
+    (share_type,), (share,) = variables["openstack_shares_types"], variables["openstack_shares_list"]
+    assert not run_shares(share_types=[share_type]).get("failed")
+    assert not run_shares(cloud="tenant-a", shares=[share]).get("failed")
+    other = connect("tenant-b").current_project_id
+    rejected = run_shares(cloud="tenant-a", project=other, shares=[{"name": name}], state="absent")
+    assert rejected["msg"].startswith(f"Cannot read the shares of project '{other}': the credentials are for another")
+    assert run_shares(cloud="tenant-a", shares=[share])["shares"]["unchanged"] == [name]
+
+
 def test_a_failed_share_is_reported_and_recreated(name: str, variables: dict[str, Any]) -> None:
     (share_type,), (share,) = variables["openstack_shares_types"], variables["openstack_shares_list"]
     assert "a new share needs size and protocol." in run_shares(cloud="tenant-a", shares=[{"name": name}])["msg"]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ...reconcile import Action, ItemError, Object, Step
+from ...reconcile import Action, ItemError, Object, Step, UserError
 from ..common.client import Cloud, CloudError
 from ..common.lookup import ambiguous
 from ..common.steps import CREATIONS, REMOVALS, select, step_id
@@ -27,12 +27,25 @@ class ShareState:
     ids: dict[str, str] = field(default_factory=dict)
 
 
-def fetch(cloud: Cloud, objects: dict[str, list[Object]], project: str) -> ShareState:
-    """Read the actual state of ``objects``, whose types get the ids of their projects. Raises UserError.
+@dataclass(frozen=True)
+class Project:
+    """Project of the shares. ``own``: whether it is the project of the credentials. ``name`` is for messages."""
 
-    ``project``: id of the project of the shares.
-    """
-    other_project = {} if project == cloud.authorize() else {"all_tenants": "1", "project_id": project}
+    id: str
+    name: str
+    own: bool
+
+    @property
+    def unreadable(self) -> UserError:
+        """Error for credentials that cannot read the shares of another project."""
+        return UserError(
+            "Cannot read the shares of project '%s': the credentials are for another project, and not for an "
+            "administrator. Use those of an administrator, or of this project." % self.name
+        )
+
+
+def fetch(cloud: Cloud, objects: dict[str, list[Object]], project: Project) -> ShareState:
+    """Read the actual state of ``objects``, whose types get the ids of their projects. Raises UserError."""
     state = ShareState({SHARE_TYPE.kind: [], FILE_SHARE.kind: [], ACCESS_RULE.kind: []})
     if objects[SHARE_TYPE.kind]:
         found = cloud.request(SERVICE, "GET", "/types", params={"is_public": "all"})["share_types"]
@@ -40,7 +53,9 @@ def fetch(cloud: Cloud, objects: dict[str, list[Object]], project: str) -> Share
         path, key = "/types/%s/share_type_access", "share_type_access"
         resolve_access(cloud, objects[SHARE_TYPE.kind], types, SERVICE, path, key)
     names = [item["name"] for item in objects[FILE_SHARE.kind]]
-    for name, share in zip(names, cloud.map(lambda name: _find(cloud, name, other_project), names), strict=True):
+    if names and not project.own:
+        _check_administrator(cloud, project)
+    for name, share in zip(names, cloud.map(lambda name: _find(cloud, name, project), names), strict=True):
         if share:
             state.objects[FILE_SHARE.kind].append(share)
             state.ids[name] = share["uuid"]
@@ -62,8 +77,25 @@ def _type(raw: Object) -> Object:
     }
 
 
-def _find(cloud: Cloud, name: str, other_project: Object) -> Object | None:
-    found = cloud.request(SERVICE, "GET", "/shares/detail", params={"name": name, **other_project})["shares"]
+def _check_administrator(cloud: Cloud, project: Project) -> None:
+    """Raise UserError for credentials without rights for another project.
+
+    Without these rights, Manila ignores ``all_tenants`` and ``project_id``, and lists the shares of the credentials.
+    It rejects a request for the quotas of another project.
+    """
+    try:
+        cloud.request(SERVICE, "GET", "/quota-sets/%s" % project.id)
+    except CloudError as error:
+        if error.status != 403:
+            raise
+        raise project.unreadable from error
+
+
+def _find(cloud: Cloud, name: str, project: Project) -> Object | None:
+    query = {"name": name} if project.own else {"name": name, "all_tenants": "1", "project_id": project.id}
+    found = cloud.request(SERVICE, "GET", "/shares/detail", params=query)["shares"]
+    if any(raw["project_id"] != project.id for raw in found):
+        raise project.unreadable  # Manila ignored the query
     found = [raw for raw in found if raw["name"] == name]
     if len(found) > 1:
         raise ambiguous(FILE_SHARE, name, found)

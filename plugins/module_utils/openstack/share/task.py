@@ -12,7 +12,7 @@ from ..common.client import Cloud
 from ..common.lookup import missing_project, project_id
 from ..common.options import OPENSTACK, Run
 from ..common.steps import check_writable
-from .api import ShareState, ShareWriter, fetch, fetch_exports
+from .api import Project, ShareState, ShareWriter, fetch, fetch_exports
 from .families import ACCESS_RULE, FAMILIES, FILE_SHARE, OPTIONS, SERVICE, SHARE_TYPE, desired
 from .limits import check_share_quotas
 
@@ -38,9 +38,9 @@ def _apply(run: Run) -> Object:
         nonlocal state
         state = fetch(cloud, objects, project)
         steps = _plan_removal(objects, state) if absent else _plan(objects, state, params["recreate"])
-        if not run.check_mode and project != cloud.authorize():
-            check_writable(steps, params["project"])
-        check_share_quotas(steps, cloud, project, params["project"] or project)
+        if not run.check_mode and not project.own:
+            check_writable(steps, project.name)
+        check_share_quotas(steps, cloud, project.id, project.name)
         return [(steps, ShareWriter(cloud, state, params["wait_timeout"]))]
 
     def details() -> Object:
@@ -50,13 +50,15 @@ def _apply(run: Run) -> Object:
     return apply_plans(run, make_plans, FAMILIES, None if absent else details)
 
 
-def _project(run: Run) -> str | None:
-    """Return the id of the project; None when the shares of a missing project are to be removed."""
+def _project(run: Run) -> Project | None:
+    """Return the project of the shares; None when the shares of a missing project are to be removed."""
     name, own = run.params["project"], run.transport.authorize()
     id = project_id(run.transport, name) if name else own
-    if id is None and run.params["state"] == "present":
-        raise TaskError(missing_project(name))
-    return id
+    if id is None:
+        if run.params["state"] == "present":
+            raise TaskError(missing_project(name))
+        return None
+    return Project(id, name or id, id == own)
 
 
 def _plan_removal(objects: dict[str, list[Object]], state: ShareState) -> list[Step]:

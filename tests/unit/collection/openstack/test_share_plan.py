@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.openipu.pod.plugins.module_utils.openstack.common import writer
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.common.client import RejectedError
 from ansible_collections.openipu.pod.plugins.module_utils.openstack.share.task import OPENSTACK_POD_SHARE
 from ansible_collections.openipu.pod.plugins.module_utils.reconcile import UserError
 from ansible_collections.openipu.pod.plugins.module_utils.runner import Run, TaskError
@@ -15,7 +16,16 @@ from ansible_collections.openipu.pod.plugins.module_utils.runner import Run, Tas
 from tests.unit.collection.openstack.fake_cloud import FakeCloud
 
 PROJECT = "p1"  # of the credentials of the fake cloud
-SHARE = {"id": "s1", "name": "data", "share_proto": "NFS", "share_type_name": "t", "size": 1, "description": ""}
+OTHER = "0" * 32
+SHARE = {
+    "id": "s1",
+    "name": "data",
+    "project_id": PROJECT,
+    "share_proto": "NFS",
+    "share_type_name": "t",
+    "size": 1,
+    "description": "",
+}
 DESIRED = {"name": "data", "protocol": "NFS", "size": 1, "access": [{"to": "10.1.6.0/24"}]}
 
 
@@ -122,14 +132,41 @@ def test_only_shares_that_need_more_are_checked() -> None:
 
 
 def test_shares_of_another_project_are_only_checked_and_removed() -> None:
-    other = "0" * 32
-    fake = cloud("available", "active", **{"GET /shares/detail": {"shares": []}})
-    assert run(fake, True, project=other)["shares"]["created"] == ["data"]
-    assert ("GET /shares/detail", {"name": "data", "all_tenants": "1", "project_id": other}) in fake.reads
-    with pytest.raises(UserError, match=f"share 'data': the credentials are not for project '{other}'"):
-        run(fake, project=other)
+    quotas = {f"GET /quota-sets/{OTHER}": {"quota_set": {}}}
+    fake = cloud("available", "active", **{"GET /shares/detail": {"shares": []}}, **quotas)
+    assert run(fake, True, project=OTHER)["shares"]["created"] == ["data"]
+    assert ("GET /shares/detail", {"name": "data", "all_tenants": "1", "project_id": OTHER}) in fake.reads
+    with pytest.raises(UserError, match=f"share 'data': the credentials are not for project '{OTHER}'"):
+        run(fake, project=OTHER)
     assert fake.writes == []
     fake.responses["GET /projects"] = {"projects": []}
     assert run(fake, project="missing", state="absent")["changed"] is False
     with pytest.raises(TaskError, match="Cannot find project 'missing'"):
         run(fake, project="missing")
+    fake.responses["GET /shares/detail"] = {"shares": [{**SHARE, "project_id": OTHER, "status": "available"}]}
+    assert run(fake, True, project=OTHER, state="absent")["shares"]["removed"] == ["data"]
+
+
+# Manila ignores all_tenants and project_id without rights, and returns the shares of the credentials.
+@pytest.mark.parametrize("own", [[], [{**SHARE, "status": "available"}]])
+@pytest.mark.parametrize("state", ["present", "absent"])
+def test_shares_of_another_project_need_an_administrator(own: list[dict[str, Any]], state: str) -> None:
+    rejection = RejectedError("Manila returned an error: Forbidden.", 403)
+    responses = {"GET /shares/detail": {"shares": own}, f"GET /quota-sets/{OTHER}": rejection}
+    fake = cloud("available", "active", **responses)
+    for check_mode in (True, False):
+        with pytest.raises(UserError) as failure:
+            run(fake, check_mode, project=OTHER, state=state)
+        assert failure.value.message == (
+            f"Cannot read the shares of project '{OTHER}': the credentials are for another project, and not for an "
+            "administrator. Use those of an administrator, or of this project."
+        )
+    assert fake.writes == []
+
+
+def test_shares_of_the_wrong_project_are_rejected() -> None:
+    """A policy may permit the quotas of other projects, but not their shares."""
+    fake = cloud("available", "active", **{f"GET /quota-sets/{OTHER}": {"quota_set": {}}})
+    with pytest.raises(UserError, match=f"Cannot read the shares of project '{OTHER}'"):
+        run(fake, project=OTHER, state="absent")
+    assert fake.writes == []
