@@ -63,6 +63,21 @@ def test_a_share_is_mounted_and_kept_or_deleted(
     play("vpod_create.yml", check=False, vpod_flavor="none-such")
     play("vpod_rollback.yml", check=False, vpod_is_new=True, vpod_share_is_new=False)
     assert [kept.id for kept in shares()] == [share.id]
+    # Without a record, the share may be one of the tenant.
+    assert changed(play("vpod_destroy.yml", vpod_share_delete=True)) == 0
+    assert [kept.id for kept in shares()] == [share.id]
+    play("vpod_create.yml")
+    assert [kept.id for kept in shares()] == [share.id]
     play("vpod_destroy.yml", vpod_share_delete=True)
     assert shares() == []
     assert changed(play("vpod_destroy.yml", vpod_share_delete=True)) == 0
+
+
+def test_an_orphaned_share_is_deleted(with_share: dict[str, Any], play: Callable[..., Any]) -> None:
+    name = with_share["vpod_name"]
+    share = {"name": name, "protocol": "NFS", "type": with_share["vpod_share_type"], "size": 1}
+    made = run(task=OPENSTACK_POD_SHARE, cloud="tenant-a", shares=[share])
+    assert made["shares"]["created"] == [name], made
+    play("vpod_destroy.yml", vpod_share_delete=True, vpod_orphaned=True)
+    remaining = run(task=OPENSTACK_POD_SHARE, cloud="tenant-a", state="absent", check=True, shares=[{"name": name}])
+    assert not remaining["changed"]
