@@ -14,7 +14,8 @@ description:
   - Creates, changes and removes share types, shares and their access rules in one task, and waits until the shares are available. It also waits for
     shares of an earlier run.
   - Omitted settings stay unchanged. A share that failed is recreated, and so is an access rule that its backend rejected.
-  - Quotas are checked before anything is created or extended.
+  - Quotas are checked before anything is created or extended. The quotas of a share type are checked for shares with O(shares[].type), and for
+    existing shares.
   - Only backends without share servers are supported for shares, since the module creates no share networks.
 extends_documentation_fragment:
   - openipu.pod.openstack

@@ -59,7 +59,7 @@ QUOTAS = [
     ("admin", "instances", 0, "Cannot start server '{vpod}-controller': it needs 1 server, the quota"),
     ("tenant-a", "ports", 0, "Cannot create 3 more ports: the quota of the project is 0, and 0 are used."),
     ("admin", "rbac_policies", 0, "more shares (RBAC policies): the quota of the project is "),
-    ("tenant-a", "gigabytes", 1, "Cannot provide share '{vpod}': 2 GB more needed, the quota of the project is 1"),
+    ("tenant-a", "gigabytes", 1, "Cannot provide share '{vpod}': it needs 2 GB more; the quota of the project is 1"),
 ]
 
 

@@ -91,46 +91,6 @@ def test_a_rule_that_the_backend_rejected_is_recreated() -> None:
     assert [list(body) for _key, body in fake.writes] == [["deny_access"], ["allow_access"]]
 
 
-@pytest.mark.parametrize(
-    ("quota", "actual", "message"),
-    [
-        (
-            {"shares": {"limit": 2, "in_use": 1, "reserved": 1}},
-            [],
-            "Cannot provide share 'data': 1 more needed, the quota of the project is 2, and 2 are used. Raise it to at "
-            "least 3 (openstack share quota set p1 --shares 3).",
-        ),
-        (
-            {"gigabytes": {"limit": 9, "in_use": 5, "reserved": 0}},
-            [{**SHARE, "status": "available"}],
-            "Cannot provide share 'data': 7 GB more needed, the quota of the project is 9, and 5 are used. Raise it to "
-            "at least 12 (openstack share quota set p1 --gigabytes 12).",
-        ),
-    ],
-)
-def test_quotas_of_manila_are_checked_before_the_first_write(
-    quota: dict[str, Any], actual: list[dict[str, Any]], message: str
-) -> None:
-    responses = {"GET /shares/detail": {"shares": actual}, f"GET /quota-sets/{PROJECT}/detail": {"quota_set": quota}}
-    fake = cloud("available", "active", **responses)
-    for check_mode in (True, False):
-        with pytest.raises(UserError) as failure:
-            run(fake, check_mode, shares=[{**DESIRED, "size": 8}])
-        assert failure.value.message == message
-    assert fake.writes == []
-
-
-def test_only_shares_that_need_more_are_checked() -> None:
-    full = {"quota_set": {name: {"limit": 1, "in_use": 1, "reserved": 0} for name in ("shares", "gigabytes")}}
-    fake = cloud("available", "active", **{f"GET /quota-sets/{PROJECT}/detail": full})
-    assert run(fake)["changed"] is False
-    assert not [key for key, _query in fake.reads if "quota" in key]
-    unlimited = {"quota_set": {name: {"limit": -1, "in_use": 9} for name in ("shares", "gigabytes")}}
-    fake = cloud("available", "active", **{f"GET /quota-sets/{PROJECT}/detail": unlimited})
-    fake.responses["GET /shares/detail"] = {"shares": []}
-    assert run(fake, True)["shares"]["created"] == ["data"]
-
-
 def test_shares_of_another_project_are_only_checked_and_removed() -> None:
     quotas = {f"GET /quota-sets/{OTHER}": {"quota_set": {}}}
     fake = cloud("available", "active", **{"GET /shares/detail": {"shares": []}}, **quotas)
