@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import typing as t
+from dataclasses import dataclass, field
 from functools import partial
 
 from ...reconcile import Action, Family, ItemError, Object, Report, Step, UserError, build_report, empty_result
@@ -31,14 +32,14 @@ def apply_plans(
     ``details`` returns further fields of the result and is called after all plans succeeded. Raises TaskError, which
     contains the result so far.
     """
-    created: dict[tuple[str, str], str] = {}
+    ids = _Ids()
 
     def attempt() -> Attempt:
         plans = make_plans()
-        return Attempt([step for steps, _writer in plans for step in steps], partial(_apply, run, plans, created))
+        return Attempt([step for steps, _writer in plans for step in steps], partial(_apply, run, plans, ids))
 
     steps, report = converge_with_others(attempt, run.diff)
-    result = {**{family.plural: empty_result() for family in families}, **report.result(), "ids": _ids(steps, created)}
+    result = {**{family.plural: empty_result() for family in families}, **report.result(), "ids": ids.result(steps)}
     if result.pop("failed", False):
         raise TaskError(result.pop("msg"), **result)
     if details:
@@ -49,19 +50,32 @@ def apply_plans(
     return result
 
 
-def _ids(steps: list[Step], created: dict[tuple[str, str], str]) -> dict[str, dict[str, str]]:
-    """Return the ids of the objects of all steps by plural of the kind and key. Removed objects have none."""
-    found: dict[str, dict[str, str]] = {}
-    for step in steps:
-        kept = (step.before or {}).get("uuid") if step.action not in REMOVALS else None
-        id = created.get(step_id(step), kept)
-        if id:
-            found.setdefault(step.family.plural, {})[step.key] = id
-    return found
+@dataclass
+class _Ids:
+    """Ids of new objects of all attempts, and the objects that the last attempt could not remove."""
+
+    created: dict[tuple[str, str], str] = field(default_factory=dict)
+    not_removed: set[tuple[str, str]] = field(default_factory=set)
+
+    def add(self, writer: StepWriter) -> None:
+        """Add the objects of a writer after its steps."""
+        self.created.update(writer.created_ids)
+        self.not_removed |= writer.failed.keys() - writer.removed
+
+    def result(self, steps: list[Step]) -> dict[str, dict[str, str]]:
+        """Return the ids of the objects of all steps by plural of the kind and key. Removed objects have none."""
+        found: dict[str, dict[str, str]] = {}
+        for step in steps:
+            exists = step.action not in REMOVALS or step_id(step) in self.not_removed
+            id = self.created.get(step_id(step), (step.before or {}).get("uuid") if exists else None)
+            if id:
+                found.setdefault(step.family.plural, {})[step.key] = id
+        return found
 
 
-def _apply(run: Run, plans: t.Sequence[Plan], created: dict[tuple[str, str], str]) -> tuple[list[Step], Report]:
-    """Apply plans, and add the ids of new objects to ``created``."""
+def _apply(run: Run, plans: t.Sequence[Plan], ids: _Ids) -> tuple[list[Step], Report]:
+    """Apply plans, and add the objects to ``ids``."""
+    ids.not_removed.clear()
     steps: list[Step] = []
     errors: list[ItemError] = []
     wrote = False
@@ -69,7 +83,7 @@ def _apply(run: Run, plans: t.Sequence[Plan], created: dict[tuple[str, str], str
         steps += part
         if not run.check_mode:
             _write(part, writer)
-            created.update(writer.created_ids)
+            ids.add(writer)
             errors = writer.errors
             wrote = wrote or writer.wrote
         if errors:

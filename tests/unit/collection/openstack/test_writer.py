@@ -125,3 +125,37 @@ def test_an_error_after_the_plans_keeps_their_result() -> None:
     message, result = failure(steps(None), details=details)
     assert (message, result["changed"], result["networks"]["created"]) == ("Cannot connect to Nova.", True, ["n0"])
     assert apply(steps(None), details=lambda: {"details": 1})["details"] == 1
+
+
+class RemovingWriter(Writer):
+    """Writer whose objects are removed first, unless they have an error ``before``."""
+
+    def work(self, step: Step) -> None:
+        error = (step.before or {}).get("error")
+        if error:
+            raise error
+        self.removed.add(("network", step.key))
+        super().work(step)
+        if step.action is Action.RECREATE:
+            self.created_ids["network", step.key] = "new"
+
+
+@pytest.mark.parametrize("action", [Action.RECREATE, Action.DELETE])
+@pytest.mark.parametrize("error", [UserError("in use."), CloudError("Cannot connect to Neutron.")])
+def test_an_object_that_could_not_be_removed_keeps_its_id(action: Action, error: UserError) -> None:
+    plan = [Step(NETWORK, "kept", action, before={"uuid": "old", "error": error}, desired={})]
+    with pytest.raises(TaskError) as raised:
+        apply_plans(Run({}, False, False, Cloud({}, 1)), lambda: [(plan, RemovingWriter())], [NETWORK])
+    assert raised.value.result["ids"] == {"networks": {"kept": "old"}}
+
+
+def test_a_removed_object_has_no_id() -> None:
+    gone = {"uuid": "gone"}
+    plan = [
+        Step(NETWORK, "half-done", Action.RECREATE, before=gone, desired={"error": UserError("no.")}),
+        Step(NETWORK, "recreated", Action.RECREATE, before=gone, desired={}),
+        Step(NETWORK, "deleted", Action.DELETE, before=gone),
+    ]
+    with pytest.raises(TaskError) as raised:
+        apply_plans(Run({}, False, False, Cloud({}, 1)), lambda: [(plan, RemovingWriter())], [NETWORK])
+    assert raised.value.result["ids"] == {"networks": {"recreated": "new"}}
