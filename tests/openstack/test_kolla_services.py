@@ -6,11 +6,13 @@ from __future__ import annotations
 import re
 import stat
 from pathlib import Path
+from typing import Any
 
+import pytest
 import yaml
 
 from tests import ROOT
-from tests.openstack.test_kolla_config import run_openstack_python, write_config
+from tests.openstack.test_kolla_config import kolla_play, run_openstack_python, write_config
 
 LDAP = {
     "url": "ldaps://ldap.example.com",
@@ -51,3 +53,42 @@ print(json.dumps([cfg.CONF.identity.driver, ldap.url, ldap.user, ldap.password, 
 """
     assert run_openstack_python(program, file) == ["ldap", *LDAP.values()]
     assert "changed=0" in write_config(tmp_path, **domains)
+
+
+@pytest.mark.parametrize(("layout", "renderings"), [("kolla", 1), ("kayobe", 2)])
+def test_values_of_domains_are_literal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, layout: str, renderings: int
+) -> None:
+    password = "pa$w{{x}}\\$y$$z{% endraw %}{#"
+    monkeypatch.setenv("LDAP_PASSWORD", password)
+    options = {
+        "password": "{{ lookup('env', 'LDAP_PASSWORD') }}",
+        "user": ' "in quotes" ',
+        "user_attribute_ignore": ["default_project_id", "tenants"],
+        "use_tls": True,
+    }
+    write_config(tmp_path, kolla_config_layout=layout, kolla_config_ldap_domains={"research": options})
+    (file,) = (tmp_path / "etc").rglob("keystone.research.conf")
+    for number in range(renderings):
+        rendered = tmp_path / f"{number}.conf"
+        kolla_play(tmp_path, "server1", {"template": {"src": str(file), "dest": str(rendered)}})
+        file = rendered
+    program = """
+import json, sys
+from oslo_config import cfg
+import keystone.conf
+keystone.conf.configure()
+cfg.CONF(["--config-file", sys.argv[1]], project="keystone")
+ldap = cfg.CONF.ldap
+print(json.dumps([ldap.password, ldap.user, ldap.user_attribute_ignore, ldap.use_tls]))
+"""
+    assert run_openstack_python(program, file) == [password, *list(options.values())[1:]]
+
+
+@pytest.mark.parametrize("value", ["a\nb", ["a", "b\r"]])
+def test_line_breaks_in_domains_are_rejected(tmp_path: Path, value: Any) -> None:
+    output = write_config(
+        tmp_path, fails=True, kolla_config_ldap_domains={"research": {"password": value, "url": "ldap://a"}}
+    )
+    assert "domain 'research' in kolla_config_ldap_domains: password has a line break. Remove the line break." in output
+    assert not (tmp_path / "etc").exists()
