@@ -53,6 +53,17 @@ def tags(admin: Cloud, project: str) -> list[str]:
     return list(admin.identity.find_project(project, ignore_missing=False).tags)
 
 
+@pytest.fixture
+def private_flavor(admin: Cloud, order: dict[str, Any]) -> Iterator[str]:
+    """Flavor for tenant-a only, as in the documentation of the role openstack_flavors."""
+    flavor = admin.compute.create_flavor(
+        name=f"{order['vpod_name']}-private", vcpus=1, ram=64, disk=1, **{"os-flavor-access:is_public": False}
+    )
+    admin.compute.flavor_add_tenant_access(flavor, admin.identity.find_project("tenant-a", ignore_missing=False).id)
+    yield flavor.name
+    admin.compute.delete_flavor(flavor)
+
+
 # Project, quota, its limit in other services than Neutron, and the message.
 QUOTAS = [
     ("tenant-a", "cores", 0, "Cannot start server '{vpod}-poplar': it needs 1 vCPU, the quota of the project is 0"),
@@ -64,12 +75,18 @@ QUOTAS = [
 
 
 def test_an_order_beyond_a_quota_writes_nothing(
-    admin: Cloud, twin: OwnTwin, order: dict[str, Any], play: Callable[..., Any], log: AccessLog
+    admin: Cloud,
+    twin: OwnTwin,
+    order: dict[str, Any],
+    play: Callable[..., Any],
+    log: AccessLog,
+    private_flavor: str,
 ) -> None:
     before = tags(admin, "tenant-a")
-    for project, name, limit, message in QUOTAS:  # one order, since its networks take time
+    cases = [(order["vpod_flavor"], *case) for case in QUOTAS] + [(private_flavor, *QUOTAS[0])]
+    for flavor, project, name, limit, message in cases:  # one order, since its networks take time
         with quota(admin, project, name, limit), log.no_writes():
-            rejected = play("vpod_create.yml", check=False, vpod_share_size=2)
+            rejected = play("vpod_create.yml", check=False, vpod_share_size=2, vpod_flavor=flavor)
         output = " ".join(rejected.stdout.split())
         assert message.format(vpod=order["vpod_name"]) in output
         assert output.count("Task failed: ") == 1

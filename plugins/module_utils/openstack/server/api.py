@@ -22,11 +22,13 @@ _UNDER_WAY = ("BUILD", "REBUILD", "REBOOT", "HARD_REBOOT", "MIGRATING")
 
 
 class Names:
-    """Ids of images and flavors by name, each read once."""
+    """Ids of images and flavors by name for the servers of one project, each read once."""
 
-    def __init__(self, cloud: Cloud) -> None:
+    def __init__(self, cloud: Cloud, project: str) -> None:
         self._cloud = cloud
+        self._project = project
         self._flavors: dict[str, Object] | None = None
+        self._accessible: dict[str, bool] = {}
         self._images: dict[str, str] = {}
 
     def image(self, name: str, server: str) -> str:
@@ -54,10 +56,25 @@ class Names:
 
     def known_flavor(self, name: str) -> Object | None:
         """Return a flavor, None if it does not exist for this project."""
+        # By default, Nova lists the public flavors and those of the project of the credentials.
+        other_project = self._project != self._cloud.authorize()
         if self._flavors is None:
-            found = self._cloud.list("compute", "/flavors/detail", "flavors")
+            query = {"is_public": "None"} if other_project else {}
+            found = self._cloud.list("compute", "/flavors/detail", "flavors", **query)
             self._flavors = {raw["name"]: raw for raw in found}
-        return self._flavors.get(name)
+        flavor = self._flavors.get(name)
+        if flavor and other_project and not self._has_access(flavor):
+            return None
+        return flavor
+
+    def _has_access(self, flavor: Object) -> bool:
+        if flavor["os-flavor-access:is_public"]:
+            return True
+        id = str(flavor["id"])
+        if id not in self._accessible:
+            found = self._cloud.request("compute", "GET", "/flavors/%s/os-flavor-access" % id)["flavor_access"]
+            self._accessible[id] = self._project in [raw["tenant_id"] for raw in found]
+        return self._accessible[id]
 
     def ids(self, item: Object) -> tuple[str, str]:
         """Return the ids of image and flavor of a new server. Raises UserError."""

@@ -44,7 +44,7 @@ def _apply(run: Run) -> Object:
     project = _project(run)
     if project is None:
         return {"changed": False, "ids": {}, **{family.plural: empty_result() for family in _FAMILIES}}
-    names = Names(cloud)
+    names = Names(cloud, project)
     actual: list[Object] = []
 
     def make_plans() -> list[Plan]:
