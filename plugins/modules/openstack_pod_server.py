@@ -13,7 +13,7 @@ author: openipu.pod contributors (@openipu)
 description:
   - Creates a port for each network of a server, then the server with these ports, and waits until the server is active. It also waits for a server that
     an earlier run started. Servers are removed before their ports.
-  - Image and flavor are checked before any port is created.
+  - Image and flavor are checked before any port is created. In check mode, see O(predict_missing).
   - A server that failed to start is recreated. An existing server of another O(pod) is rejected.
 extends_documentation_fragment:
   - openipu.pod.openstack
@@ -109,6 +109,12 @@ options:
     description: Whether to recreate a server with another image, flavor or host. The data on its disks is lost.
     type: bool
     default: false
+  predict_missing:
+    description:
+      - Whether check mode accepts new servers whose image or flavor does not exist yet, such as those that an earlier task of the run creates.
+      - Set V(false) for tasks that have C(check_mode=true) in a run without check mode. Ignored without check mode.
+    type: bool
+    default: true
   wait_timeout:
     description: Timeout in seconds for the start or the removal of a server.
     type: float

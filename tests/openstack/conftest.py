@@ -17,7 +17,7 @@ from openstack.connection import Connection
 
 from tests.openstack.network_namespace import NetworkNamespace
 from tests.openstack.neutron_pod import AccessLog, Plan, run
-from tests.openstack.vpod_order import order, play, twin  # noqa: F401 - fixtures
+from tests.openstack.vpod_order import flavor_without_host, order, play, twin  # noqa: F401 - fixtures
 from tools.openstack.site import ADMIN_CLOUD, CACHE, CHECKOUT
 
 STATE = CACHE / "cloud"

@@ -101,11 +101,11 @@ def test_create_read_and_destroy(
 
 
 def test_a_failed_order_is_completed_or_released(
-    admin: Cloud, twin: OwnTwin, order: dict[str, Any], play: Callable[..., Any]
+    admin: Cloud, twin: OwnTwin, order: dict[str, Any], play: Callable[..., Any], flavor_without_host: str
 ) -> None:
-    failed = play("vpod_create.yml", check=False, vpod_flavor="none-such")
+    failed = play("vpod_create.yml", check=False, vpod_flavor=flavor_without_host)
     assert failed.returncode != 0
-    assert "Cannot use flavor 'none-such' for server" in " ".join(failed.stdout.split())
+    assert f"Cannot create server '{order['vpod_name']}-poplar': it failed to start" in " ".join(failed.stdout.split())
     assert list(partitions(twin)) == [order["vpod_name"]]
     play("vpod_create.yml")
     assert len(servers(admin, order)) == 2
@@ -158,7 +158,12 @@ def secure_cli(twin: OwnTwin, tmp_path: Path) -> Iterator[Cli]:
 
 
 def test_a_user_of_a_secure_controller(
-    admin: Cloud, order: dict[str, Any], play: Callable[..., Any], secure_cli: Cli, monkeypatch: pytest.MonkeyPatch
+    admin: Cloud,
+    order: dict[str, Any],
+    play: Callable[..., Any],
+    flavor_without_host: str,
+    secure_cli: Cli,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     key = re.findall('api-access-key="(.+)"', (secure_cli.home / "admin.vipu-cli.hcl").read_text())[0]
     for name, value in {
@@ -180,7 +185,7 @@ def test_a_user_of_a_secure_controller(
 
     # A new user. Destruction releases everything of a failed order.
     order["vpod_user"] = "bob"
-    failed = play("vpod_create.yml", check=False, vpod_flavor="none-such")
+    failed = play("vpod_create.yml", check=False, vpod_flavor=flavor_without_host)
     assert failed.returncode != 0
     assert users() == {"bob": [name]}
     file = folder / "bob.vipu-cli.hcl"

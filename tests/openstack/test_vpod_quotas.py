@@ -92,3 +92,22 @@ def test_an_order_beyond_a_quota_writes_nothing(
         assert output.count("Task failed: ") == 1
         assert "Error while evaluating" not in output
         assert (partitions(twin), servers(admin, order), tags(admin, "tenant-a")) == ({}, {}, before)
+
+
+def test_an_order_with_a_missing_image_or_flavor_writes_nothing(
+    admin: Cloud, twin: OwnTwin, order: dict[str, Any], play: Callable[..., Any], log: AccessLog
+) -> None:
+    before = tags(admin, "tenant-a")
+    for variable, kind, server in (
+        ("vpod_flavor", "flavor", "poplar"),
+        ("vpod_image", "image", "poplar"),
+        ("vpod_controller_flavor", "flavor", "controller"),
+        ("vpod_controller_image", "image", "controller"),
+    ):
+        with log.no_writes():
+            rejected = play("vpod_create.yml", check=False, **{variable: "none-such"})
+        message = f"Cannot use {kind} 'none-such' for server '{order['vpod_name']}-{server}': "
+        assert message in " ".join(rejected.stdout.split())
+        assert (partitions(twin), servers(admin, order), tags(admin, "tenant-a")) == ({}, {}, before)
+    # In check mode, an earlier playbook of the same run may create them.
+    play("vpod_create.yml", "--check", vpod_image="none-such", vpod_flavor="none-such")

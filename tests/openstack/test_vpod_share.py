@@ -35,7 +35,11 @@ def with_share(plan: Plan, order: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def test_a_share_is_mounted_and_kept_or_deleted(
-    admin: Cloud, with_share: dict[str, Any], play: Callable[..., Any], connect: Callable[[str], Cloud]
+    admin: Cloud,
+    with_share: dict[str, Any],
+    play: Callable[..., Any],
+    connect: Callable[[str], Cloud],
+    flavor_without_host: str,
 ) -> None:
     name, manila = with_share["vpod_name"], connect("tenant-a").shared_file_system
 
@@ -60,7 +64,7 @@ def test_a_share_is_mounted_and_kept_or_deleted(
     play("vpod_destroy.yml")
     assert [kept.id for kept in shares()] == [share.id]
     # Another order uses the share with its data. Its rollback keeps it.
-    play("vpod_create.yml", check=False, vpod_flavor="none-such")
+    play("vpod_create.yml", check=False, vpod_flavor=flavor_without_host)
     play("vpod_rollback.yml", check=False, vpod_is_new=True, vpod_share_is_new=False)
     assert [kept.id for kept in shares()] == [share.id]
     # Without a record, the share may be one of the tenant.

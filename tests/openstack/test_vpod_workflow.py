@@ -37,14 +37,24 @@ def answers(order: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.fixture
-def jobs(cloud: Path, twin: OwnTwin, order: dict[str, Any], answers: dict[str, Any], tmp_path: Path) -> HostJobs:
+def jobs(
+    cloud: Path,
+    twin: OwnTwin,
+    order: dict[str, Any],
+    answers: dict[str, Any],
+    flavor_without_host: str,
+    tmp_path: Path,
+) -> HostJobs:
     """Runs of the workflow with a credential of the provider."""
     settings = yaml.safe_load((cloud / "clouds.yaml").read_text())["clouds"][ADMIN_CLOUD]
     credential = tmp_path / "clouds.yaml"
     credential.write_text(yaml.safe_dump({"clouds": {CLOUD: settings}}))
     environment = {"TWIN_STATE_DIR": str(twin.state), "OS_CLIENT_CONFIG_FILE": str(credential), "OS_CLOUD": CLOUD}
     variables = {name: order[name] for name in order if name not in answers and name != "openstack_connection"}
-    choices = {"awx_vpod_images": [order["vpod_image"]], "awx_vpod_flavors": [order["vpod_flavor"], "none-such"]}
+    choices = {
+        "awx_vpod_images": [order["vpod_image"]],
+        "awx_vpod_flavors": [order["vpod_flavor"], flavor_without_host, "none-such"],
+    }
     return HostJobs(tmp_path, twin.inventory, variables, environment, load(**choices))
 
 
@@ -63,12 +73,17 @@ def test_an_order_is_created_rolled_back_or_denied(
     play: Callable[..., Any],
     jobs: HostJobs,
     answers: dict[str, Any],
+    flavor_without_host: str,
 ) -> None:
-
     denied = jobs.run_workflow("Order a vPOD", answers, approved=False)
     assert (list(denied.jobs), denied.status) == ([], "failed")
 
-    failed = jobs.run_workflow("Order a vPOD", {**answers, "vpod_flavor": "none-such"})
+    mistyped = jobs.run_workflow("Order a vPOD", {**answers, "vpod_flavor": "none-such"})
+    assert statuses(mistyped) == {"create": "failed", "rollback": "failed"}
+    assert "vpod_is_new" not in mistyped.jobs["create"].artifacts
+    assert "Nothing was deleted, because the order created nothing" in output(mistyped, "rollback")
+
+    failed = jobs.run_workflow("Order a vPOD", {**answers, "vpod_flavor": flavor_without_host})
     assert statuses(failed) == {"create": "failed", "rollback": "failed"}
     assert failed.status == "failed"
     assert failed.jobs["create"].artifacts["vpod_is_new"] is True

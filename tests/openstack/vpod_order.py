@@ -75,6 +75,15 @@ def order(admin: Cloud, plan: Plan, tmp_path: Path) -> Iterator[dict[str, Any]]:
 
 
 @pytest.fixture
+def flavor_without_host(admin: Cloud, order: dict[str, Any]) -> Iterator[str]:
+    """Flavor that no host can serve. An order with it fails at its last step, the start of the Poplar VM."""
+    flavor = admin.compute.create_flavor(name=f"{order['vpod_name']}-sgx", vcpus=1, ram=64, disk=1)
+    admin.compute.create_flavor_extra_specs(flavor, {"trait:HW_CPU_X86_SGX": "required"})
+    yield flavor.name
+    admin.compute.delete_flavor(flavor)
+
+
+@pytest.fixture
 def play(twin: OwnTwin, order: dict[str, Any], tmp_path: Path) -> Iterator[Callable[..., Any]]:
     """Return a function that runs a playbook for the order. The vPOD is destroyed afterwards."""
 

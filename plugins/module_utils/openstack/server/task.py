@@ -55,9 +55,9 @@ def _apply(run: Run) -> Object:
         state = _network_state(run, items, project)
         limits = CloudLimits(cloud, project)
         port_steps = plan_port_removal(servers, state) if absent else plan_ports(servers, state, limits)
-        if not run.check_mode:
-            if project != cloud.authorize():
-                check_writable([*port_steps, *server_steps], params["project"])
+        if not run.check_mode and project != cloud.authorize():
+            check_writable([*port_steps, *server_steps], params["project"])
+        if not (run.check_mode and params["predict_missing"]):
             check_startable(server_steps, names.ids)
         if not absent:
             check_server_quotas(server_steps, cloud, names.known_flavor, project, params["project"] or project)
@@ -111,6 +111,7 @@ OPENSTACK_POD_SERVER = Task(
         **OPTIONS,
         "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
         "recreate": {"type": "bool", "default": False},
+        "predict_missing": {"type": "bool", "default": True},
         "wait_timeout": {"type": "float", "default": 300.0},
     },
     _apply,

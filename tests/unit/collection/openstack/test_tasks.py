@@ -272,10 +272,23 @@ def test_unlimited_quotas_of_nova_reject_nothing() -> None:
     assert result["servers"]["created"] == ["vm"]
 
 
-def test_check_mode_accepts_a_flavor_that_does_not_exist_yet() -> None:
-    read = {"GET /servers/detail": {"servers": []}, "GET /flavors/detail": {"flavors": []}}
-    result = run(OPENSTACK_POD_SERVER, FakeCloud({**NETWORKS, **NOVA, **read}), True, **OPTIONS)
-    assert result["servers"]["created"] == ["vm"]
+@pytest.mark.parametrize(
+    ("missing", "message"),
+    [
+        ({"GET /flavors/detail": {"flavors": []}}, "Cannot use flavor 'small' for server 'vm': it does not exist"),
+        ({"GET /images": {"images": []}}, "Cannot use image 'ubuntu' for server 'vm': 0 active images"),
+    ],
+)
+def test_check_mode_accepts_or_rejects_a_missing_image_or_flavor(missing: dict[str, Any], message: str) -> None:
+    cloud = FakeCloud({**NETWORKS, **NOVA, "GET /servers/detail": {"servers": []}, **missing})
+    assert run(OPENSTACK_POD_SERVER, cloud, True, **OPTIONS)["servers"]["created"] == ["vm"]
+    for check_mode in (True, False):
+        with pytest.raises(UserError) as failure:
+            run(OPENSTACK_POD_SERVER, cloud, check_mode, predict_missing=False, **OPTIONS)
+        assert failure.value.message.startswith(message)
+    # Existing servers are not started.
+    cloud.responses["GET /servers/detail"] = {"servers": [{**SERVER, "image": None}]}
+    assert run(OPENSTACK_POD_SERVER, cloud, True, predict_missing=False, **OPTIONS)["servers"]["unchanged"] == ["vm"]
 
 
 def test_catalog_recreates_a_flavor_with_its_projects() -> None:
