@@ -67,7 +67,7 @@ def private_flavor(admin: Cloud, order: dict[str, Any]) -> Iterator[str]:
 # Project, quota, its limit in other services than Neutron, and the message.
 QUOTAS = [
     ("tenant-a", "cores", 0, "Cannot start server '{vpod}-poplar': it needs 1 vCPU, the quota of the project is 0"),
-    ("admin", "instances", 0, "Cannot start server '{vpod}-controller': it needs 1 server, the quota"),
+    ("admin", "instances", 0, "Cannot start server '{vpod}-controller': the quota of the project is 0 servers"),
     ("tenant-a", "ports", 0, "Cannot create 3 more ports: the quota of the project is 0, and 0 are used."),
     ("admin", "rbac_policies", 0, "more shares (RBAC policies): the quota of the project is "),
     ("tenant-a", "gigabytes", 1, "Cannot provide share '{vpod}': it needs 2 GB more; the quota of the project is 1"),

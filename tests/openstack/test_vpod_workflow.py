@@ -116,7 +116,7 @@ def test_an_order_is_created_rolled_back_or_denied(
     finally:
         admin.compute.update_quota_set(project, instances=10)
     assert statuses(beyond) == {"create": "failed", "rollback": "failed"}
-    assert "it needs 1 server, the quota of the project is 1, and 1 are used." in output(beyond, "create")
+    assert "the quota of the project is 1 server, and 1 is used." in output(beyond, "create")
     assert "vpod_is_new" not in beyond.jobs["create"].artifacts
     assert "Nothing was deleted, because the order created nothing" in output(beyond, "rollback")
     assert (admin.identity.get_project(project.id).tags, servers(admin, order).keys()) == before

@@ -54,24 +54,36 @@ def check_server_quotas(
         limit, used = limits.get(quota.limit, _UNLIMITED), limits.get(quota.used, 0)
         more = sum(quota.demand(each) for each in flavors)
         if more and limit != _UNLIMITED and used + more > limit:
-            several = len(new) > 1
             raise UserError(
-                "Cannot start server%s %s: %s %d %s, the quota of the project is %d, and %d are used. Raise it to at "
-                "least %d (openstack quota set %s %d %s)."
+                "Cannot start %s: %s, and %d %s used. Raise it to at least %d (openstack quota set %s %d %s)."
                 % (
-                    "s" if several else "",
-                    " and ".join("'%s'" % item["name"] for item in new),
-                    "they need" if several else "it needs",
-                    more,
-                    quota.unit if more == 1 else quota.units,
-                    limit,
+                    _list_servers([item["name"] for item in new]),
+                    _compare(quota, limit, more, len(new)),
                     used,
+                    "is" if used == 1 else "are",
                     used + more,
                     quota.flag,
                     used + more,
                     name,
                 )
             )
+
+
+def _list_servers(names: list[str]) -> str:
+    """Return servers for a message: at most three names, and the number of the others."""
+    if len(names) == 1:
+        return "server '%s'" % names[0]
+    shown = ["'%s'" % name for name in names[:3]]
+    last = "%d more" % (len(names) - 3) if len(names) > 3 else shown.pop()
+    return "servers %s and %s" % (", ".join(shown), last)
+
+
+def _compare(quota: _Quota, limit: int, more: int, count: int) -> str:
+    """Return the demand of new servers, and the quota. The message names the servers, so it states no number."""
+    if quota.flag == "--instances":
+        return "the quota of the project is %d %s" % (limit, quota.unit if limit == 1 else quota.units)
+    pronoun = "it needs" if count == 1 else "they need"
+    return "%s %d %s, the quota of the project is %d" % (pronoun, more, quota.unit if more == 1 else quota.units, limit)
 
 
 def _limits(cloud: Cloud, project: str) -> Object:

@@ -215,64 +215,6 @@ def test_server_checks(server: Any, responses: Any, options: Any, message: str) 
 
 
 @pytest.mark.parametrize(
-    ("limits", "message"),
-    [
-        (
-            {"maxTotalInstances": 9, "totalInstancesUsed": 9},
-            "it needs 1 server, the quota of the project is 9, and 9",
-        ),
-        ({"maxTotalCores": 40, "totalCoresUsed": 38}, "at least 42 (openstack quota set --cores 42 p1)."),
-        ({"maxTotalRAMSize": 2000, "totalRAMUsed": 0}, "it needs 2048 MB of memory, the quota of the project is 2000"),
-    ],
-)
-def test_quotas_of_nova_are_checked_before_the_first_write(limits: dict[str, int], message: str) -> None:
-    read = {"GET /servers/detail": {"servers": []}, "GET /limits": {"limits": {"absolute": limits}}}
-    cloud = FakeCloud({**NETWORKS, **NOVA, **read})
-    for check_mode in (True, False):
-        with pytest.raises(UserError) as failure:
-            run(OPENSTACK_POD_SERVER, cloud, check_mode, **OPTIONS)
-        assert failure.value.message.startswith("Cannot start server 'vm': it needs ")
-        assert message in failure.value.message
-    assert cloud.writes == []
-    # Existing servers need no quota.
-    cloud.responses["GET /servers/detail"] = {"servers": [SERVER]}
-    assert run(OPENSTACK_POD_SERVER, cloud, True, **OPTIONS)["servers"]["unchanged"] == ["vm"]
-
-
-@pytest.mark.parametrize("allowed", [True, False])
-def test_quotas_of_another_project_include_its_private_flavors(allowed: bool) -> None:
-    """Without ``is_public``, Nova lists only the public flavors and those of the project of the credentials."""
-    team = "0" * 32
-    flavor = {"name": "small", "id": "f1", "vcpus": 4, "ram": 2048, "os-flavor-access:is_public": False}
-    access = [{"flavor_id": "f1", "tenant_id": team if allowed else "other"}]
-    cloud = FakeCloud(
-        {
-            **NETWORKS,
-            **NOVA,
-            "GET /networks": {"networks": [network("data", project_id=team)]},
-            "GET /projects": {"projects": [{"id": team, "name": "team"}]},
-            "GET /servers/detail": {"servers": []},
-            "GET /flavors/detail": {"flavors": [flavor]},
-            "GET /flavors/f1/os-flavor-access": {"flavor_access": access},
-            "GET /limits": {"limits": {"absolute": {"maxTotalCores": 3, "totalCoresUsed": 0}}},
-        }
-    )
-    if allowed:
-        with pytest.raises(UserError, match="it needs 4 vCPUs, the quota of the project is 3"):
-            run(OPENSTACK_POD_SERVER, cloud, True, project="team", **OPTIONS)
-    else:
-        assert run(OPENSTACK_POD_SERVER, cloud, True, project="team", **OPTIONS)["servers"]["created"] == ["vm"]
-    assert ("GET /flavors/detail", {"is_public": "None"}) in cloud.reads
-
-
-def test_unlimited_quotas_of_nova_reject_nothing() -> None:
-    absolute = {"maxTotalInstances": -1, "totalInstancesUsed": 9, "maxTotalCores": 4, "totalCoresUsed": 0}
-    read = {"GET /servers/detail": {"servers": []}, "GET /limits": {"limits": {"absolute": absolute}}}
-    result = run(OPENSTACK_POD_SERVER, FakeCloud({**NETWORKS, **NOVA, **read}), True, **OPTIONS)
-    assert result["servers"]["created"] == ["vm"]
-
-
-@pytest.mark.parametrize(
     ("missing", "message"),
     [
         ({"GET /flavors/detail": {"flavors": []}}, "Cannot use flavor 'small' for server 'vm': it does not exist"),
