@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Orders of vPODs with mistakes that the role finds without a cloud."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests import ROOT
+from tests.integration.bringup.own_twin import BIN
+
+ORDER = {
+    "vpod_name": "v1",
+    "vpod_tenant": "research",
+    "vpod_ipus": 4,
+    "vpod_poplar_server": "server2",
+    "vpod_image": "poplar",
+    "vpod_flavor": "poplar.1of2",
+}
+# Variables that the inventory plugin sets for a POD with OpenStack.
+POD = {
+    "pod_name": "pod",
+    "pod_openstack_config": {"networks": [], "subnets": []},
+    "vipu_connection": {"api_host": "127.0.0.1", "api_port": 1},
+    "openstack_connection": {"cloud": "none"},
+}
+
+
+def play(folder: Path, playbook: str, inventory: dict[str, Any], **variables: Any) -> str:
+    """Run a playbook that must fail, and return its output in one line."""
+    hosts = {"all": {"vars": inventory, "children": {"controllers": {"hosts": {"localhost": {}}}}}}
+    file = folder / "hosts.yml"
+    file.write_text(yaml.safe_dump(hosts))
+    done = subprocess.run(
+        [BIN / "ansible-playbook", ROOT / "playbooks" / playbook, "-i", file, "-e", json.dumps(variables)],
+        env={"PATH": f"{BIN}:/usr/bin:/bin", "HOME": str(folder), "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode != 0, done.stdout
+    return " ".join((done.stdout + done.stderr).split())
+
+
+@pytest.mark.parametrize(
+    ("playbook", "names"),
+    [
+        ("vpod_create.yml", sorted(ORDER)),
+        ("vpod_info.yml", ["vpod_name", "vpod_tenant"]),
+        ("vpod_destroy.yml", ["vpod_name", "vpod_tenant"]),
+    ],
+)
+def test_all_missing_variables_are_listed(tmp_path: Path, playbook: str, names: list[str]) -> None:
+    for inventory in ({}, POD):
+        output = play(tmp_path, playbook, inventory)
+        assert f"missing required arguments: {', '.join(names)}" in output
+        assert "is undefined" not in output
