@@ -55,7 +55,7 @@ def jobs(
         "awx_vpod_images": [order["vpod_image"]],
         "awx_vpod_flavors": [order["vpod_flavor"], flavor_without_host, "none-such"],
     }
-    return HostJobs(tmp_path, twin.inventory, variables, environment, load(**choices))
+    return HostJobs(tmp_path, twin.inventory, variables, environment, load(**choices, awx_vpod_controller_vm=True))
 
 
 def statuses(workflow: Workflow) -> dict[str, str]:

@@ -60,3 +60,25 @@ def test_all_missing_variables_are_listed(tmp_path: Path, playbook: str, names: 
         output = play(tmp_path, playbook, inventory)
         assert f"missing required arguments: {', '.join(names)}" in output
         assert "is undefined" not in output
+
+
+@pytest.mark.parametrize("empty", [{}, {"vpod_controller_vm": True, "vpod_controller_public_keys": " \n"}])
+def test_a_controller_vm_without_a_login_is_rejected(tmp_path: Path, empty: dict[str, Any]) -> None:
+    output = play(tmp_path, "vpod_create.yml", POD, **ORDER, **empty)
+    assert "Cannot create controller VM 'v1-controller': no user could log in to it" in output
+    assert "TASK [openipu.pod.vpod : Read the tenants of the data network]" not in output
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"vpod_controller_vm": False},
+        {"vpod_controller_public_keys": "ssh-ed25519 AAAA operator"},
+        {"vpod_controller_public_keys": ["ssh-ed25519 AAAA operator"]},
+        {"vpod_controller_cloud_init": {"packages": ["vipu-server"]}},
+    ],
+)
+def test_a_controller_vm_with_a_login_or_none_is_accepted(tmp_path: Path, settings: dict[str, Any]) -> None:
+    output = play(tmp_path, "vpod_create.yml", POD, **ORDER, **settings)
+    assert "Cannot create controller VM" not in output
+    assert "Read the tenants of the data network" in output  # fails without a cloud
