@@ -345,7 +345,14 @@ def test_kayobe_files_keep_other_settings(tmp_path: Path) -> None:
         ),
         ({"kolla_config_check": "/nonexistent"}, "Cannot use Kolla Ansible in '/nonexistent': it has no variables"),
         ({"kolla_config_variables": {"enable_horses": True}}, "it has no variables enable_horses. Use a release"),
-        ({"kolla_config_variables": {"neutron_bridge_name": "br"}}, "Cannot set neutron_bridge_name for all hosts"),
+        (
+            {"kolla_config_variables": {"neutron_bridge_name": "br"}},
+            "Cannot set neutron_bridge_name in kolla_config_variables: other options of kolla_config set it.",
+        ),
+        (
+            {"kolla_config_variables": {"neutron_dns_domain": "b.example.", "enable_letsencrypt": False}},
+            "Cannot set neutron_dns_domain, enable_letsencrypt in kolla_config_variables",
+        ),
         ({"kolla_config_log_servers": ["10.1.3.101"]}, "fluentd sends every line to the first matching output"),
     ],
 )
