@@ -36,9 +36,9 @@ class Project:
     own: bool
 
     @property
-    def unreadable(self) -> UserError:
-        """Error for credentials that cannot read the shares of another project."""
-        return UserError(
+    def unreadable(self) -> str:
+        """Message about credentials that cannot read the shares of another project."""
+        return (
             "Cannot read the shares of project '%s': the credentials are for another project, and not for an "
             "administrator. Use those of an administrator, or of this project." % self.name
         )
@@ -88,14 +88,14 @@ def _check_administrator(cloud: Cloud, project: Project) -> None:
     except CloudError as error:
         if error.status != 403:
             raise
-        raise project.unreadable from error
+        raise UserError(project.unreadable) from None
 
 
 def _find(cloud: Cloud, name: str, project: Project) -> Object | None:
     query = {"name": name} if project.own else {"name": name, "all_tenants": "1", "project_id": project.id}
     found = cloud.request(SERVICE, "GET", "/shares/detail", params=query)["shares"]
     if any(raw["project_id"] != project.id for raw in found):
-        raise project.unreadable  # Manila ignored the query
+        raise UserError(project.unreadable)  # Manila ignored the query
     found = [raw for raw in found if raw["name"] == name]
     if len(found) > 1:
         raise ambiguous(FILE_SHARE, name, found)
