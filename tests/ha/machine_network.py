@@ -22,26 +22,19 @@ from tests.ha.relay_process import Gate, RelayProcess, serve
 from tests.integration.faults.relay import Address, Copy, relay
 
 
-class MachineNetwork:
+class MachineNetwork(RelayProcess):
     """Process of the relays."""
 
     def __init__(self, agents: Sequence[Agent]) -> None:
-        self._relays = RelayProcess("tests.ha.machine_network", [f"{each.host}:{each.port}" for each in agents])
+        super().__init__("tests.ha.machine_network", [f"{each.host}:{each.port}" for each in agents])
         self.agents = [
-            replace(agent, host="127.0.0.1", port=port) for agent, port in zip(agents, self._relays.ports, strict=True)
+            replace(agent, host="127.0.0.1", port=port) for agent, port in zip(agents, self.ports, strict=True)
         ]
         """The agents, with the addresses of their relays."""
 
     def separate(self, pid: int, machine: int) -> None:
         """Lose all packets between the process of a controller and a machine, with open connections."""
-        self._relays.run(f"separate {pid} {machine}")
-
-    def join(self) -> None:
-        """End all separations."""
-        self._relays.run("join")
-
-    def close(self) -> None:
-        self._relays.close()
+        self.run(f"separate {pid} {machine}")
 
 
 class _Relays:

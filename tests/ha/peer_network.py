@@ -22,28 +22,20 @@ from tests.integration.faults.relay import relay
 _SENDER = re.compile(rb"X-Server-From: ([0-9a-f]+)\r\n")
 
 
-class PeerNetwork:
+class PeerNetwork(RelayProcess):
     """Process of the relays."""
 
     def __init__(self, targets: Sequence[str]) -> None:
         """``targets``: peer addresses of the nodes, in the order of their numbers."""
-        self._relays = RelayProcess("tests.ha.peer_network", targets)
-        self.ports = self._relays.ports
+        super().__init__("tests.ha.peer_network", targets)
 
     def name(self, member: int, number: int) -> None:
         """Set the member id of a node."""
-        self._relays.run(f"member {member:x} {number}")
+        self.run(f"member {member:x} {number}")
 
     def separate(self, first: int, second: int) -> None:
         """Lose all packets between two nodes, with open connections."""
-        self._relays.run(f"separate {first} {second}")
-
-    def join(self) -> None:
-        """End all separations."""
-        self._relays.run("join")
-
-    def close(self) -> None:
-        self._relays.close()
+        self.run(f"separate {first} {second}")
 
 
 class _Relays:

@@ -27,6 +27,10 @@ class RelayProcess:
         print(command, file=self._process.stdin, flush=True)
         assert self._process.stdout.readline() == "done\n", command
 
+    def join(self) -> None:
+        """End all separations."""
+        self.run("join")
+
     def close(self) -> None:
         self._process.kill()
         self._process.wait()

@@ -15,6 +15,7 @@ from aiohttp import web
 from kubernetes_asyncio.client import Configuration
 
 from openipu.kubernetes.cluster.client import IPUJOBS, NODES, ApiError, Client, open_client
+from tests.unit.kubernetes.cluster.http_server import serving
 
 STATUS = {"kind": "Status", "status": "Failure", "message": "not found", "reason": "NotFound", "code": 404}
 
@@ -30,17 +31,8 @@ async def client(*, is_starting: bool) -> AsyncIterator[Client]:
             else web.json_response(STATUS, status=404)
         )
 
-    app = web.Application()
-    app.router.add_route("*", "/{path:.*}", answer)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        host, port = runner.addresses[0][:2]
-        async with Client(Configuration(host=f"http://{host}:{port}")) as found:
-            yield found
-    finally:
-        await runner.cleanup()
+    async with serving(answer) as url, Client(Configuration(host=url)) as found:
+        yield found
 
 
 def test_an_object_is_missing_after_a_status_with_reason_not_found() -> None:

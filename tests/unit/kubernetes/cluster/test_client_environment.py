@@ -14,6 +14,7 @@ from aiohttp import web
 from kubernetes_asyncio.client import Configuration
 
 from openipu.kubernetes.cluster.client import NODES, Client
+from tests.unit.kubernetes.cluster.http_server import serving
 
 
 @contextlib.asynccontextmanager
@@ -25,16 +26,8 @@ async def server() -> AsyncIterator[tuple[str, list[web.Request]]]:
         requests.append(request)
         return web.json_response({"items": [], "metadata": {"resourceVersion": "1"}})
 
-    app = web.Application()
-    app.router.add_route("*", "/{path:.*}", answer)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        host, port = runner.addresses[0][:2]
-        yield f"http://{host}:{port}", requests
-    finally:
-        await runner.cleanup()
+    async with serving(answer) as url:
+        yield url, requests
 
 
 def configuration(host: str) -> Configuration:
