@@ -28,6 +28,15 @@ def step_name(step: Step) -> str:
     return "%s '%s'" % (step.family.title, step.key)
 
 
+def list_objects(noun: str, names: t.Sequence[str]) -> str:
+    """Return objects for a message: at most three names, and the number of the others."""
+    if len(names) == 1:
+        return "%s '%s'" % (noun, names[0])
+    shown = ["'%s'" % name for name in names[:3]]
+    last = "%d more" % (len(names) - 3) if len(names) > 3 else shown.pop()
+    return "%ss %s and %s" % (noun, ", ".join(shown), last)
+
+
 def check_writable(steps: t.Iterable[Step], project: str) -> None:
     """Reject changes in a project that is not the one of the credentials: only removals are possible there."""
     for step in steps:

@@ -9,6 +9,7 @@ import typing as t
 
 from ...reconcile import Action, Object, Step, UserError
 from ..common.client import Cloud, CloudError
+from ..common.steps import list_objects
 from .families import SERVER
 
 _UNLIMITED = -1
@@ -57,7 +58,7 @@ def check_server_quotas(
             raise UserError(
                 "Cannot start %s: %s, and %d %s used. Raise it to at least %d (openstack quota set %s %d %s)."
                 % (
-                    _list_servers([item["name"] for item in new]),
+                    list_objects("server", [item["name"] for item in new]),
                     _compare(quota, limit, more, len(new)),
                     used,
                     "is" if used == 1 else "are",
@@ -67,15 +68,6 @@ def check_server_quotas(
                     name,
                 )
             )
-
-
-def _list_servers(names: list[str]) -> str:
-    """Return servers for a message: at most three names, and the number of the others."""
-    if len(names) == 1:
-        return "server '%s'" % names[0]
-    shown = ["'%s'" % name for name in names[:3]]
-    last = "%d more" % (len(names) - 3) if len(names) > 3 else shown.pop()
-    return "servers %s and %s" % (", ".join(shown), last)
 
 
 def _compare(quota: _Quota, limit: int, more: int, count: int) -> str:

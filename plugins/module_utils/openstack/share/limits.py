@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from ...reconcile import Action, Object, Step, UserError
 from ..common.client import Cloud, CloudError
+from ..common.steps import list_objects
 from .families import FILE_SHARE, SERVICE
 
 _UNLIMITED = -1
@@ -83,11 +84,10 @@ def _check_total(steps: list[Step], limits: dict[str, Object], owner: str, targe
         used = limit["in_use"] + limit.get("reserved", 0)
         if used + more > limit["limit"]:
             raise UserError(
-                "Cannot provide share%s %s: %s %d %s; the quota of %s is %d, and %d are used. Raise it to at least %d "
+                "Cannot provide %s: %s %d %s; the quota of %s is %d, and %d are used. Raise it to at least %d "
                 "(openstack share quota set %s %s %d)."
                 % (
-                    "s" if len(demands) > 1 else "",
-                    " and ".join("'%s'" % key for key in demands),
+                    list_objects("share", list(demands)),
                     "they need" if len(demands) > 1 else "it needs",
                     more,
                     quota.unit if more == 1 else quota.units,
