@@ -41,14 +41,18 @@ _TEMPORARY = frozenset({"ServerTimeout", "Timeout", "TooManyRequests"})  # reaso
 
 
 class ApiError(Exception):
-    """Raised when the API server rejects a request, or cannot be reached (``code`` 0)."""
+    """Raised when the API server rejects a request, or cannot be reached (``code`` 0).
+
+    ``retry_seconds``: pause before the next attempt that it asks for, 0 if it asks for none.
+    """
 
     error_code = "OPU900"
 
-    def __init__(self, message: str, code: int = 0, reason: str = "") -> None:
+    def __init__(self, message: str, code: int = 0, reason: str = "", retry_seconds: float = 0.0) -> None:
         super().__init__(message)
         self.code = code
         self.reason = reason
+        self.retry_seconds = retry_seconds
 
     @property
     def is_missing(self) -> bool:
@@ -312,7 +316,7 @@ class Client:
             self._observed(method, response.status)
             if response.status < http.HTTPStatus.BAD_REQUEST:
                 return response  # type: ignore[no-any-return]
-            raise _error(response.status, await response.read())
+            raise _error(response, await response.read())
         except (aiohttp.ClientError, TimeoutError, asyncio.IncompleteReadError, OSError) as error:
             self._observed(method, 0)
             raise ApiError(f"The API server does not respond: {error or type(error).__name__}") from None
@@ -339,9 +343,11 @@ def _ignore_environment(api: ApiClient) -> None:
     api.rest_client.pool_manager = aiohttp.ClientSession(connector=connector, read_bufsize=_READ_BYTES)
 
 
-def _error(code: int, body: bytes) -> ApiError:
+def _error(response: aiohttp.ClientResponse, body: bytes) -> ApiError:
+    code, pause = response.status, response.headers.get("Retry-After", "")
+    seconds = float(pause) if pause.isdecimal() else 0.0  # a date, as HTTP permits it, is never sent
     try:
         status = json.loads(body)
-        return ApiError(status.get("message", ""), code, status.get("reason", ""))
+        return ApiError(status.get("message", ""), code, status.get("reason", ""), seconds)
     except (ValueError, AttributeError):
-        return ApiError(body.decode(errors="replace")[:200], code)
+        return ApiError(body.decode(errors="replace")[:200], code, retry_seconds=seconds)

@@ -18,9 +18,16 @@ _FIRST_RETRY, _LAST_RETRY = 0.1, 60.0  # seconds
 
 
 class RetryLaterError(Exception):
-    """Raised by a handler whose key must be handled again after a pause, although nothing has failed."""
+    """Raised by a handler whose key must be handled again after a pause, although nothing has failed.
+
+    ``seconds``: shortest pause.
+    """
 
     error_code = "OPU900"
+
+    def __init__(self, message: str, seconds: float = 0.0) -> None:
+        super().__init__(message)
+        self.seconds = seconds
 
 
 class WorkQueue(Generic[_Key]):
@@ -98,7 +105,9 @@ class WorkQueue(Generic[_Key]):
             except Exception as error:  # noqa: BLE001 - one key must not stop the others
                 failures = self._failures[key] = self._failures.get(key, 0) + 1
                 due = min(_FIRST_RETRY * 2 ** min(failures - 1, 16), _LAST_RETRY)
-                if not isinstance(error, RetryLaterError):
+                if isinstance(error, RetryLaterError):
+                    due = max(due, min(error.seconds, _LAST_RETRY))
+                else:
                     name = "/".join(key) if isinstance(key, tuple) else str(key)
                     text = str(error) or type(error).__name__
                     _log.warning("handler failed", key=name, error=text, retry_seconds=due)

@@ -78,7 +78,7 @@ class Reconciler:
                 return _RETRY_SECONDS
             if error.is_temporary:
                 _log.info("API server requests to try again", job="/".join(name), reason=str(error))
-                raise RetryLaterError(str(error)) from None
+                raise RetryLaterError(str(error), error.retry_seconds) from None
             raise
 
     async def removed(self, name: Key, uid: str) -> None:

@@ -55,6 +55,22 @@ def test_no_object_is_missing_while_the_api_server_starts() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.parametrize(("header", "seconds"), [("2", 2.0), ("", 0.0), ("Wed, 21 Oct 2026 07:28:00 GMT", 0.0)])
+@pytest.mark.parametrize("body", ['{"message": "later", "reason": "ServerTimeout"}', "Too many requests."])
+def test_an_error_says_for_how_long_the_server_asks_to_pause(header: str, seconds: float, body: str) -> None:
+    async def answer(request: web.Request) -> web.Response:
+        return web.Response(status=429, text=body, headers={"Retry-After": header} if header else {})
+
+    async def run() -> None:
+        async with serving(answer) as url, Client(Configuration(host=url)) as found:
+            with pytest.raises(ApiError) as raised:
+                await found.list(NODES)
+        assert raised.value.is_temporary
+        assert raised.value.retry_seconds == seconds
+
+    asyncio.run(run())
+
+
 def test_a_long_list_is_in_memory_page_by_page_only(monkeypatch: pytest.MonkeyPatch) -> None:
     class Node(dict[str, Any]):
         """A dictionary that can be observed."""
