@@ -67,8 +67,9 @@ class JobController:
         self.admission = Admission(proxy, self.queue.add, retry_seconds)
         self.partitions = PartitionWatch(proxy, self.admission, self._partition_changed, watch_seconds)
         self._children = Children(client, self.pods, options, check_seconds)
+        self._store = JobStore(client, self.jobs)
         self._reconciler = Reconciler(
-            JobStore(client, self.jobs),
+            self._store,
             self._children,
             self.admission,
             self.partitions,
@@ -113,7 +114,8 @@ class JobController:
             uid = job["metadata"]["uid"]
             self._names[uid] = name
             self._uids[name].add(uid)
-        self.queue.add(name)
+        if not exists or self._store.receive(name, job):
+            self.queue.add(name)
 
     def _pod_changed(self, pod: Object) -> None:
         self._children.seen(pod)

@@ -39,11 +39,23 @@ class JobStore:
         if cached is None or written is None:
             self._newest.pop(name, None)
             return cached
-        is_newer = int(written["metadata"]["resourceVersion"]) > int(cached["metadata"]["resourceVersion"])
-        if is_newer and written["metadata"]["uid"] == cached["metadata"]["uid"]:
+        if _revision(written) > _revision(cached) and written["metadata"]["uid"] == cached["metadata"]["uid"]:
             return written
         del self._newest[name]
         return cached
+
+    def receive(self, name: Key, job: Object) -> bool:
+        """Note that the cache has a version of a job. Return whether others have written it.
+
+        Each own write demands that nothing else has changed since the job was read. So an own version, or one before
+        it, is no news.
+        """
+        written = self._newest.get(name)
+        if written is None or written["metadata"]["uid"] != job["metadata"]["uid"]:
+            return True
+        if _revision(job) >= _revision(written):
+            del self._newest[name]
+        return _revision(job) > _revision(written)
 
     def discard(self, name: Key) -> None:
         """Discard the written version of a job that no longer exists."""
@@ -78,3 +90,7 @@ class JobStore:
     def _written(self, name: Key, job: Object) -> Object:
         self._newest[name] = kept = needed(job)
         return kept
+
+
+def _revision(job: Object) -> int:
+    return int(job["metadata"]["resourceVersion"])

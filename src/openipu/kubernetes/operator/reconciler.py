@@ -101,13 +101,11 @@ class Reconciler:
         if problems:
             return await self._reject(name, thing, status, pods, problems)
         view = JobView(thing, ipujob.read(thing), status, pods)
-        due = await self._step(view)
+        due = None if statuses.is_finished(view.status) else await self._step(view)
         await self._write_status(view)
-        return due
+        return await self._finish(view) if statuses.is_finished(view.status) else due
 
     async def _step(self, view: JobView) -> float | None:
-        if statuses.is_finished(view.status):
-            return await self._finish(view)
         if view.job.suspended:
             return await self._suspend(view)
         state = statuses.state(view.status)
@@ -131,7 +129,7 @@ class Reconciler:
             view.restart_or_end(ended)
             await self._write_status(view)  # counted before anything is deleted
             if statuses.is_finished(view.status):
-                return await self._finish(view)
+                return None
             for each in found.instances:
                 if self._partitions.is_lost(job.uid, each.number):
                     await self._release(job.name, job.uid, each.number)
