@@ -30,6 +30,8 @@ from .measure import Table, Target
 
 _FEW, _MANY = 500, 2000
 _IPUS_OF_A_RACK = 64
+# The twins of the racks share the cores. So all measurements with IPUs for all jobs have the same racks.
+_RACKS = math.ceil(_MANY / _IPUS_OF_A_RACK)
 _PODS_OF_A_JOB = 2  # launcher and worker
 _CHANGES, _CHANGES_PER_SECOND = 200, 20
 _QUEUES = tuple(f"queue-{number}" for number in range(5))  # namespaces
@@ -105,7 +107,7 @@ async def measure_reaction(lab: KubernetesLab) -> list[float]:
 
 async def bench_few(lab: KubernetesLab, table: Table) -> Run:
     """Measure 500 jobs on IPUs for all, their reaction to changes, and their deletion."""
-    with open_operator(lab, math.ceil(_FEW / _IPUS_OF_A_RACK)) as operator:
+    with open_operator(lab, _RACKS) as operator:
         run = await start_jobs(lab, operator, _FEW)
         before = cpu(pid(operator))
         await asyncio.sleep(10)
@@ -213,7 +215,7 @@ def _check_order(created: dict[Key, str], served: dict[str, int]) -> None:
 
 async def bench_many(lab: KubernetesLab, table: Table, few: Run) -> None:
     """Measure 2,000 jobs on IPUs for all."""
-    with open_operator(lab, math.ceil(_MANY / _IPUS_OF_A_RACK)) as operator:
+    with open_operator(lab, _RACKS) as operator:
         run = await start_jobs(lab, operator, _MANY)
         await lab.delete_jobs()
     growth = run.cpu / few.cpu
