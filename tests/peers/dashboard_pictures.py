@@ -2,8 +2,9 @@
 """Pictures of the dashboards for the documentation: ``make dashboards``.
 
 A Prometheus with the rules of the role `monitoring` scrapes a rack twin for four minutes, in a network namespace of its
-own. Meanwhile, partitions are created, a machine stops, and others have faults. ``tools.dashboards`` draws the panels
-from the models that Grafana imports. Needs the Debian packages prometheus and prometheus-snmp-exporter.
+own. Meanwhile, a partition is created, a machine stops, a cable is unplugged, and others have faults.
+``tools.dashboards`` draws the panels from the models that Grafana imports. Needs the Debian packages prometheus and
+prometheus-snmp-exporter.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import Any
 import yaml
 from ansible_collections.openipu.pod.plugins.plugin_utils import grafana
 
+from openipu.twin.devices import logins
 from tests import ROOT
 from tests.peers.exporters import HOST, fetch, responds, running
 from tests.peers.monitoring_files import ROLE, write_files
@@ -31,6 +33,12 @@ from tools.dashboards.drawing import picture
 
 BIN = Path(sys.executable).parent
 PORT, SNMP_PORT = 9090, 9116
+READER = {
+    "port": logins.SNMP_PORT,
+    "username": logins.READER,
+    "auth_key": logins.AUTH_KEY,
+    "priv_key": logins.PRIV_KEY,
+}
 STEP = 3  # seconds between two scrapes, and between two points of a line
 END = 240.0  # seconds of the recording
 INSIDE = "OPENIPU_DASHBOARDS"  # set in the network namespace
@@ -40,12 +48,19 @@ EVENTS: tuple[tuple[float, Sequence[str]], ...] = (
     (30, ("vipu", *CONTROLLER, "create", "partition", "trial", "--size", "4", "--allocation", "team-a")),
     (60, ("twin", "fault", "hot", "ag03", "45")),
     (90, ("twin", "fault", "errors", "ag03:7", "40000")),
+    (105, ("twin", "fault", "unplug", "tor1:Ethernet11/1")),
     (120, ("twin", "stop-machine", "ag05")),
     (150, ("twin", "fault", "ipu", "ag03", "2")),
 )
 # Values of the variables of each dashboard. Others select everything.
-DASHBOARDS: dict[str, dict[str, str]] = {"rack": {}, "machine": {"host": "ag03"}, "partition": {}, "power": {}}
-JOBS = ("ipu-machine", "vipu-controller", "prometheus", "pdu")
+DASHBOARDS: dict[str, dict[str, str]] = {
+    "rack": {},
+    "machine": {"host": "ag03"},
+    "partition": {},
+    "network": {},
+    "power": {},
+}
+JOBS = ("ipu-machine", "vipu-controller", "prometheus", "pdu", "switch")
 
 
 def run(state: Path, *command: str | Path) -> None:
@@ -99,8 +114,9 @@ def main() -> None:
             Path(folder),
             monitoring_parts=["prometheus", "snmp_exporter"],
             monitoring_scrape_interval=f"{STEP}s",
-            monitoring_slow_interval=f"{STEP}s",
+            monitoring_slow_interval=f"{2 * STEP}s",
             monitoring_snmp_exporter_port=SNMP_PORT,
+            monitoring_snmp=dict.fromkeys(("pdu", "switch"), READER),
             monitoring_prometheus_port=PORT,
         )
         targets = json.loads((files / "targets.json").read_text())

@@ -16,6 +16,7 @@ from pysnmp.hlapi.v3arch import asyncio as snmp
 from openipu.shared.pdu import mib
 from openipu.shared.pdu.smi import Column, Oid
 from openipu.twin.devices.pdu import legacy_mib
+from openipu.twin.devices.snmp import if_mib
 from tests.integration.pdu_agents import (
     AUTH_KEY,
     HOST,
@@ -106,14 +107,14 @@ def test_a_walk_of_the_whole_tree_ends(served: ServedPdu, command: str, version:
     assert version == "v1" or any(end in result.stdout for end in ENDS)
     kinds = {kind for kind, _value in found.values()}
     assert {"Counter32", "Gauge32", "IpAddress", "OID", "Timeticks"} <= kinds
-    wide = {dotted(legacy_mib.INTERFACES_X[name].at(1)) for name in COUNTERS64}
+    wide = {dotted(if_mib.INTERFACES_X[name].at(1)) for name in COUNTERS64}
     # SNMPv1 has no Counter64 (RFC 3584, 4.2.2.1).
     assert wide & found.keys() == (set() if version == "v1" else wide)
     assert ("Counter64" in kinds) == (version != "v1")
 
 
 def test_snmpv1_has_no_name_for_a_counter64(metered: ServedPdu) -> None:
-    oid = dotted(legacy_mib.INTERFACES_X["HCInOctets"].at(1))
+    oid = dotted(if_mib.INTERFACES_X["HCInOctets"].at(1))
     result = run_command(metered, LOGINS["v1"], "snmpget", oid)
     assert "(noSuchName)" in result.stderr
     assert variables(run_command(metered, LOGINS["v2c"], "snmpget", oid))[oid][0] == "Counter64"
@@ -185,7 +186,7 @@ def test_a_metered_pdu_rejects_outlet_commands(metered: ServedPdu) -> None:
 
 
 def test_counters_of_the_interface_move(metered: ServedPdu) -> None:
-    octets, packets = (legacy_mib.INTERFACES_X[name] for name in ("HCInOctets", "HCOutUcastPkts"))
+    octets, packets = (if_mib.INTERFACES_X[name] for name in ("HCInOctets", "HCOutUcastPkts"))
     before = [int(value(metered, LOGINS["v2c"], column, 1)) for column in (octets, packets)]
     after = [int(value(metered, LOGINS["v2c"], column, 1)) for column in (octets, packets)]
     assert after[0] >= before[0] + 2 * 64

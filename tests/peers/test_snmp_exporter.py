@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""SNMP exporter with the modules of the role `monitoring`, against PDUs and a switch."""
+"""SNMP exporter with the modules of the role `monitoring`, against PDUs, switches of the twin, and Net-SNMP."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from ansible_collections.openipu.pod.plugins.plugin_utils import snmp_exporter
 from ansible_collections.openipu.pod.plugins.plugin_utils.snmp_exporter import Rows, configuration
 from ansible_collections.openipu.pod.plugins.plugin_utils.snmp_exporter import metrics as metric_names
 
+from openipu.twin.devices import logins
 from openipu.twin.devices.pdu import legacy_mib
+from tests.integration.bringup.rack_with_devices import MACHINES, RackWithDevices
 from tests.integration.pdu_agents import (
     AUTH_KEY,
     PRIV_KEY,
@@ -31,7 +33,9 @@ from tests.integration.pdu_agents import (
 )
 from tests.peers.exporters import HOST, fetch, metrics, responds, running
 from tests.ports import free_port
+from tests.waiting import until
 
+SWITCH = "tor1"
 EXPORTER, SNMPD = "prometheus-snmp-exporter", "/usr/sbin/snmpd"
 pytestmark = [
     pytest.mark.peers,
@@ -123,6 +127,40 @@ def test_invalid_credentials_return_no_metrics(pdu: ServedPdu, tmp_path: Path) -
 
 
 @pytest.fixture
+def rack(tmp_path: Path) -> Iterator[RackWithDevices]:
+    made = RackWithDevices(tmp_path / "rack", "AP8886")
+    assert made.configure(SWITCH)
+    yield made
+    made.close()
+
+
+def test_a_switch_of_the_twin(rack: RackWithDevices, tmp_path: Path) -> None:
+    reader = {"username": logins.READER, "auth_key": logins.AUTH_KEY, "priv_key": logins.PRIV_KEY}
+
+    def ports() -> dict[str, dict[str, float]]:
+        """Return the values of each port with a cable, by the name of the metric."""
+        found = scrape(tmp_path, "switch", reader, f"{rack.address(SWITCH)}:{logins.SNMP_PORT}")
+        assert set(metric_names("switch")) <= set(found)
+        each: dict[str, dict[str, float]] = {}
+        for name, samples in found.items():
+            for labels, value in samples:
+                if labels.get("ifAlias", "").startswith("ag0"):
+                    each.setdefault(labels["ifName"], {})[name] = value
+        return each
+
+    before = ports()
+    assert len(before) == MACHINES
+    assert {values["ifOperStatus"] for values in before.values()} == {1.0}
+    assert {values["ifHighSpeed"] for values in before.values()} == {100_000.0}
+    rack.fault(f"unplug {SWITCH}:Ethernet9/1")
+    rack.fault("stop ag02")
+    until(lambda: ports()["Ethernet9/1"]["ifHCOutOctets"] > before["Ethernet9/1"]["ifHCOutOctets"])
+    after = {name: values["ifOperStatus"] for name, values in ports().items()}
+    assert (after.pop("Ethernet9/1"), after.pop("Ethernet10/1")) == (6.0, 2.0)  # notPresent, down
+    assert set(after.values()) == {1.0}
+
+
+@pytest.fixture
 def switch(tmp_path: Path) -> Iterator[str]:
     """Run the agent of Net-SNMP with the interfaces of this machine, and yield its address."""
     port = free_port(kind=socket.SOCK_DGRAM)
@@ -139,7 +177,7 @@ def switch(tmp_path: Path) -> Iterator[str]:
         yield f"{HOST}:{port}"
 
 
-def test_a_switch(switch: str, tmp_path: Path) -> None:
+def test_a_switch_with_net_snmp(switch: str, tmp_path: Path) -> None:
     found = scrape(tmp_path, "switch", {"version": "v2c", "community": READS}, switch)
     # Net-SNMP reports the processor load only after one minute.
     assert set(metric_names("switch")) - set(found) <= {"hrProcessorLoad"}

@@ -131,6 +131,7 @@ SUITES = (
             "tests/peers/*",
             *OWN_TWIN,
             "tests/integration/agents/*",
+            "tests/integration/bringup/rack_with_devices.py",
             "tests/integration/bringup/two_pods.py",
             "tests/integration/cli/__init__.py",
             "tests/integration/cli/cli_support.py",

@@ -45,7 +45,8 @@ def community(name: str, version: int = 1) -> Any:
 class Manager:
     """Manager of one agent with its own engine. It waits ``timeout`` s for a response and does not retry."""
 
-    def __init__(self, port: int, credentials: Any, timeout: float = 5.0, context: str = "") -> None:
+    def __init__(self, port: int, credentials: Any, timeout: float = 5.0, context: str = "", host: str = HOST) -> None:
+        self._host = host
         self._port = port
         self._credentials = credentials
         self._timeout = timeout
@@ -88,7 +89,7 @@ class Manager:
 
     def _request(self, command: Any, options: list[int], values: Iterable[tuple[Oid, Any]]) -> Response:
         async def send() -> Any:
-            target = await snmp.UdpTransportTarget.create((HOST, self._port), timeout=self._timeout, retries=0)
+            target = await snmp.UdpTransportTarget.create((self._host, self._port), timeout=self._timeout, retries=0)
             variables = [(snmp.ObjectIdentifier(oid), value) for oid, value in values]
             return await command(
                 self._engine, self._credentials, target, self._context, *options, *variables, lookupMib=False

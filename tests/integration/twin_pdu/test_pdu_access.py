@@ -9,7 +9,7 @@ import pytest
 from pysnmp.proto.rfc1902 import OctetString
 
 from openipu.shared.pdu import mib
-from openipu.twin.devices.pdu.errors import Status
+from openipu.twin.devices.snmp.errors import Status
 from tests.integration.pdu_agents import AUTH_KEY, PRIV_KEY, READER, READS, WITH_V2C, WRITER, WRITES, Agents
 from tests.integration.twin_pdu.snmp_manager import AES256, SHA256, Manager, community, user
 

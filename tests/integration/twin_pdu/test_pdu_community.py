@@ -12,8 +12,8 @@ import pytest
 from pysnmp.proto.rfc1902 import OctetString
 
 from openipu.shared.pdu import mib
-from openipu.twin.devices.pdu.errors import Status
 from openipu.twin.devices.rack_pdu import PduDevice
+from openipu.twin.devices.snmp.errors import Status
 from tests.event_loop import LoopThread
 from tests.integration.pdu_agents import HOST, READS
 from tests.integration.twin_pdu.snmp_manager import Manager, community

@@ -15,7 +15,7 @@ from pysnmp.proto.rfc1905 import NoSuchInstance, NoSuchObject
 
 from openipu.shared.pdu import mib
 from openipu.shared.pdu.smi import Oid
-from openipu.twin.devices.pdu.errors import Status
+from openipu.twin.devices.snmp.errors import Status
 from tests.integration.pdu_agents import HOST, READS, WITH_V2C, WRITES, Agents, ServedPdu, agents_of_pdus
 from tests.integration.twin_pdu.snmp_manager import Manager, community, user
 

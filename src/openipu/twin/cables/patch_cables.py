@@ -7,7 +7,7 @@ A port is written ``tor1:Ethernet9/1``. Only the end in the switch moves; the ot
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from openipu.twin.cables.switch_cabling import Neighbour
 from openipu.twin.cables.wiring import Defect, WiringError
@@ -55,9 +55,14 @@ class PatchCables:
             self._plug_in(cable, cable.home)
 
     def neighbour(self, port: str) -> Neighbour | None:
-        """Return the device that a switch detects at a port; None for an empty port or a device without power."""
+        """Return the device at the other end of the cable of a port; None for an empty port.
+
+        The link of a device without power is down.
+        """
         cable = self._at.get(port)
-        return cable.neighbour if cable and self._powered(cable.device) else None
+        if cable is None:
+            return None
+        return cable.neighbour if self._powered(cable.device) else replace(cable.neighbour, up=False)
 
     # Changes by hand
 

@@ -105,7 +105,7 @@ def main() -> None:
 @click.option(
     "--snmp-community",
     default="",
-    help="Community that may read PDUs over SNMPv1 and v2c. Omit it to accept SNMPv3 only.",
+    help="Community that may read switches and PDUs over SNMPv1 and v2c. Omit it to accept SNMPv3 only.",
 )
 @click.option(
     "--discovery",

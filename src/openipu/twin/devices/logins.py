@@ -13,6 +13,7 @@ EAPI_PORT = 8443
 SNMP_PORT = 1161
 
 USER = "admin"
+READER = "reader"  # of SNMP, without write access
 PASSWORD = "loopback-only"  # noqa: S105  for devices on loopback only
 AUTH_KEY = "twin-authentication"  # SHA
 PRIV_KEY = "twin-encryption"  # AES

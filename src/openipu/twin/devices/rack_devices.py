@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from openipu.twin.machine.machine import Machine
 
 Device = SwitchDevice | PduDevice
+_SWITCH_KEYS = ("name", "model", "host", "prefix", "port", "snmp_port")
 
 
 class RackDevices:
@@ -54,7 +55,8 @@ class RackDevices:
         switches = config["switches"]
         self.switches = {
             switch["name"]: SwitchDevice(
-                **{key: switch[key] for key in ("name", "model", "host", "prefix", "port")},
+                **{key: switch[key] for key in _SWITCH_KEYS},
+                community=switch.get("community", ""),
                 cabling=RackSwitchCabling(switch["name"], self),
                 folder=folder / switch["name"],
             )

@@ -11,10 +11,9 @@ from typing import Any, Protocol
 from openipu.process.failures import EndpointError
 from openipu.twin.cables.wiring import Defect
 from openipu.twin.devices.defects import device_defects
-from openipu.twin.devices.logins import AUTH_KEY, PRIV_KEY, USER
+from openipu.twin.devices.logins import AUTH_KEY, PRIV_KEY, READER, USER
 from openipu.twin.devices.pdu import Community, Credentials, Pdu, PduFaults, Server, User, find_model, serve
 
-READER = "reader"
 _USERS = (User(USER, AUTH_KEY, PRIV_KEY, write=True), User(READER, AUTH_KEY, PRIV_KEY))
 # Fault verb -> settings of PduFaults, and the description of the defect.
 FAULTS: Mapping[str, tuple[dict[str, Any], str]] = {

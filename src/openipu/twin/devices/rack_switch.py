@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import socket
 import ssl
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -14,9 +15,15 @@ from openipu.twin.cables.switch_cabling import SwitchCabling
 from openipu.twin.cables.wiring import Defect
 from openipu.twin.devices.defects import device_defects
 from openipu.twin.devices.eos.config.startup import startup_config
+from openipu.twin.devices.eos.managed import ManagedSwitch
 from openipu.twin.devices.eos.server import SwitchServer, serve
 from openipu.twin.devices.eos.switch import Credentials, Switch, SwitchFaults
-from openipu.twin.devices.logins import PASSWORD, USER
+from openipu.twin.devices.logins import AUTH_KEY, PASSWORD, PRIV_KEY, READER, USER
+from openipu.twin.devices.snmp import users as snmp
+from openipu.twin.devices.snmp.server import Server as SnmpServer
+from openipu.twin.devices.snmp.server import bind
+
+_USERS = (snmp.User(READER, AUTH_KEY, PRIV_KEY),)
 
 # Fault verb -> settings of SwitchFaults, and the description of the defect.
 FAULTS: Mapping[str, tuple[dict[str, Any], str]] = {
@@ -27,7 +34,7 @@ FAULTS: Mapping[str, tuple[dict[str, Any], str]] = {
 
 
 class SwitchDevice:
-    """A switch with its eAPI endpoint.
+    """A switch with its eAPI and SNMP endpoints.
 
     Args:
         name: its name.
@@ -35,24 +42,39 @@ class SwitchDevice:
         host: its management address.
         prefix: prefix length of its management network.
         port: TCP port of its eAPI.
+        snmp_port: UDP port of its SNMP agent.
         cabling: cables in its ports.
         folder: folder of its persistent state.
+        community: community of SNMPv1 and v2c in its initial configuration; only SNMPv3 if empty.
 
     Raises:
         ValueError: for a product that the twin does not support.
     """
 
     def __init__(
-        self, name: str, model: str, host: str, prefix: int, port: int, cabling: SwitchCabling, folder: Path
+        self,
+        name: str,
+        model: str,
+        host: str,
+        prefix: int,
+        port: int,
+        snmp_port: int,
+        *,
+        cabling: SwitchCabling,
+        folder: Path,
+        community: str = "",
     ) -> None:
         self.name = name
         self._model = model
         self.host = host
         self._port = port
-        self._startup = startup_config(name, f"{host}/{prefix}")
+        self._snmp_port = snmp_port
+        snmp_logins = snmp.Credentials(_USERS, [snmp.Community(community)] if community else [])
+        self._startup = startup_config(name, f"{host}/{prefix}", snmp=snmp_logins)
         self._cabling = cabling
         self._folder = folder
         self._served: SwitchServer | None = None
+        self._agent: SnmpServer | None = None
         self._tls: ssl.SSLContext | None = None
         self.switch = self._boot()
 
@@ -79,17 +101,21 @@ class SwitchDevice:
         """Boot it with its startup configuration. Raises EndpointError with a one-line message."""
         if self._served is None:
             self.switch = self._boot()
+            agent = SnmpServer(ManagedSwitch(self.switch), self._bind_snmp())
             try:
                 self._served = await serve(self.switch, self.host, self._port, self._tls)
             except OSError as error:
-                message = f"Switch {self.name!r} cannot listen on {self.host}:{self._port}: {error.strerror}."
-                raise EndpointError(message) from None
+                await agent.close()
+                raise self._occupied(self._port, error) from None
+            await agent.start()
+            self._agent = agent
 
     async def stop(self) -> None:
         """Cut its power: unsaved configuration is lost."""
-        if self._served is not None:
+        if self._served is not None and self._agent is not None:
+            await self._agent.close()
             await self._served.close()
-            self._served = None
+            self._served = self._agent = None
 
     def slow(self, seconds: float) -> None:
         """Delay every response by ``seconds``."""
@@ -117,3 +143,12 @@ class SwitchDevice:
 
     def _set_faults(self, **settings: Any) -> None:
         self.switch.set_faults(replace(self.switch.faults, **settings))
+
+    def _bind_snmp(self) -> socket.socket:
+        try:
+            return bind(self.host, self._snmp_port)
+        except OSError as error:
+            raise self._occupied(self._snmp_port, error) from None
+
+    def _occupied(self, port: int, error: OSError) -> EndpointError:
+        return EndpointError(f"Switch {self.name!r} cannot listen on {self.host}:{port}: {error.strerror or error}.")

@@ -22,7 +22,7 @@ Config = dict[str, Any]
 class Options:
     """Options of a twin that the POD does not define."""
 
-    snmp_community: str = ""  # with read access to PDUs over SNMPv1 and v2c; empty: SNMPv3 only
+    snmp_community: str = ""  # with read access to switches and PDUs over SNMPv1 and v2c; empty: SNMPv3 only
     discovery: bool = False  # agents announce themselves, and the controller discovers them
 
 
@@ -46,7 +46,7 @@ def rack(pod: model.Pod, options: Options = _DEFAULT) -> Config:
     if _switches(pod) or _pdus(pod):
         config["devices"] = {
             "agents": {machine.name: machine.agent for machine in pod.machines},
-            "switches": [_switch(switch, pod) for switch in _switches(pod)],
+            "switches": [_switch(switch, pod, options.snmp_community) for switch in _switches(pod)],
             "pdus": [_pdu(pdu, options.snmp_community) for pdu in _pdus(pod)],
             "feeds": [feed for each in pod.racks for feed in _feeds(each)],
         }
@@ -64,6 +64,7 @@ def endpoints(pod: model.Pod) -> list[Endpoint]:
         *(agent_endpoint(machine, pod) for machine in pod.machines),
         *(Endpoint(machine.addresses["gw"], METRICS_PORT) for machine in pod.machines),
         *(Endpoint(switch.addresses["management"], EAPI_PORT) for switch in _switches(pod)),
+        *(Endpoint(switch.addresses["management"], SNMP_PORT, udp=True) for switch in _switches(pod)),
         *(Endpoint(pdu.addresses["management"], SNMP_PORT, udp=True) for pdu in _pdus(pod)),
     ]
 
@@ -108,15 +109,17 @@ def _machine(machine: model.Machine, pod: model.Pod) -> Config:
     return {**settings, "rnic_address": machine.addresses.get("rnic", "")}
 
 
-def _switch(switch: model.Switch, pod: model.Pod) -> Config:
+def _switch(switch: model.Switch, pod: model.Pod, community: str) -> Config:
     devices = {device.name: device for device in pod.devices}
     subnet = pod.networks[model.MANAGEMENT].subnet
     return {
         "name": switch.name,
         "model": switch.model,
         "host": switch.addresses["management"],
+        **({"community": community} if community else {}),
         "prefix": int(subnet.partition("/")[2]) if subnet else 24,
         "port": EAPI_PORT,
+        "snmp_port": SNMP_PORT,
         "plugs": [
             {
                 "port": cable.port,

@@ -39,10 +39,12 @@ def test_neighbours_of_a_healthy_rack() -> None:
     assert Bench().neighbours() == HEALTHY
 
 
-def test_a_device_without_power_is_not_detected() -> None:
+def test_the_link_of_a_device_without_power_is_down() -> None:
     bench = Bench()
     bench.unpowered.add("m1")
-    assert bench.neighbours() == {"tor1:Ethernet2/1": "1"}
+    assert bench.neighbours() == HEALTHY
+    links = {place: each.up for place in PLACES if (each := bench.patch_cables.neighbour(place))}
+    assert links == {"tor1:Ethernet1/1": False, "tor1:Ethernet2/1": True, "mgmt1:Ethernet1": False}
 
 
 def test_swapped_and_moved_cables() -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from openipu.shared.pod import model
@@ -27,11 +28,10 @@ def test_a_rack_has_two_switches_and_two_pdus_on_ports_that_need_no_root(tmp_pat
     one = pod(tmp_path)
     assert rack_config.contents(one) == "16 IPU-Machines, 2 switches, 2 PDUs"
     endpoints = rack_config.endpoints(one)
-    assert len(endpoints) == len(set(endpoints)) == 16 * 2 + 2 + 2  # agents and their metrics, switches, PDUs
+    assert len(endpoints) == len(set(endpoints)) == 16 * 2 + 2 * 2 + 2  # agents, their metrics, switches, PDUs
     assert min(endpoint.port for endpoint in endpoints) > 1024
     assert [endpoint for endpoint in endpoints if endpoint.udp] == [
-        ("127.3.1.131", logins.SNMP_PORT, True),
-        ("127.3.1.132", logins.SNMP_PORT, True),
+        (f"127.3.1.{number}", logins.SNMP_PORT, True) for number in (111, 121, 131, 132)
     ]
     assert {endpoint.host for endpoint in endpoints} <= set(rack_config.hosts(one))
 
@@ -72,9 +72,10 @@ def test_the_inventory_of_the_twin_has_the_credentials_of_its_devices() -> None:
         assert {variable: actual.get(variable) for variable in expected} == expected
 
 
-def test_a_community_of_the_pdus_is_optional(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["switches", "pdus"])
+def test_a_community_of_the_devices_is_optional(tmp_path: Path, kind: str) -> None:
     one = pod(tmp_path)
     options = (rack_config.Options(), rack_config.Options(snmp_community="monitoring"))
-    without, with_one = (rack_config.rack(one, each)["devices"]["pdus"] for each in options)
-    assert [pdu.pop("community") for pdu in with_one] == ["monitoring"] * len(without)
+    without, with_one = (rack_config.rack(one, each)["devices"][kind] for each in options)
+    assert [device.pop("community") for device in with_one] == ["monitoring"] * len(without)
     assert with_one == without

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reachability of eAPI under a configuration."""
+"""Reachability of eAPI and SNMP under a configuration."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 from openipu.twin.devices.eos.config.tree import Block, Config
 
@@ -30,11 +32,19 @@ def is_reachable(config: Config, address: str, secure: bool) -> bool:
         return False
     if not secure and "http" not in protocols:
         return False
-    return any(
-        _up(block, address) and _served(service, block.value("vrf"))
-        for name, block in config.interfaces().items()
-        if name.startswith(("Management", "Vlan", "Loopback")) or block.get("switchport")
-    )
+    return any(_served(service, block.value("vrf")) for block in _interfaces_at(config, address))
+
+
+def has_address(config: Config, address: str) -> bool:
+    """Return whether an enabled interface has this address; empty to accept any interface."""
+    return any(True for _ in _interfaces_at(config, address))
+
+
+def _interfaces_at(config: Config, address: str) -> Iterator[Block]:
+    for name, block in config.interfaces().items():
+        routed = name.startswith(("Management", "Vlan", "Loopback")) or block.get("switchport")
+        if routed and _up(block, address):
+            yield block
 
 
 def _up(interface: Block, address: str) -> bool:

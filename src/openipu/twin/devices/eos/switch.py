@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import time
 import uuid
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -130,6 +131,7 @@ class Switch:
         self.counters = Counters(lambda: self.forwarding, clock)
         self.sessions.on_change = self.counters.settle
         self.flash = Flash(state / "flash" if state else None)
+        self.snmp_requests: Counter[str] = Counter()  # since the start, by kind
         self.write_state()
 
     @property
@@ -169,6 +171,21 @@ class Switch:
                 new.write_text(text, "utf-8")
                 new.replace(self._state / file)
                 self._written[file] = text
+
+    def count_boot(self) -> int:
+        """Count a start, for SNMPv3, and return the number of starts. Raises OSError.
+
+        Without a state folder, it is a time: managers reject messages with a number that they have seen before.
+        """
+        if self._state is None:
+            return int(self.clock())
+        self._state.mkdir(parents=True, exist_ok=True)
+        file = self._state / "snmp-boots"
+        boots = int(file.read_text("utf-8")) + 1 if file.exists() else 1
+        new = self._state / ".snmp-boots"
+        new.write_text(f"{boots}\n", "utf-8")
+        new.replace(file)
+        return boots
 
     def add_fault_listener(self, listener: Callable[[], None]) -> None:
         """Call this after every change of the faults."""

@@ -11,6 +11,6 @@ await server.close()
 from openipu.twin.devices.pdu.models import MODELS, Model, find_model
 from openipu.twin.devices.pdu.pdu import Pdu, PduFaults
 from openipu.twin.devices.pdu.server import Server, serve
-from openipu.twin.devices.pdu.users import Community, Credentials, User
+from openipu.twin.devices.snmp.users import Community, Credentials, User
 
 __all__ = ["MODELS", "Community", "Credentials", "Model", "Pdu", "PduFaults", "Server", "User", "find_model", "serve"]

@@ -8,18 +8,19 @@ from typing import Any
 
 from openipu.shared.pdu import mib
 from openipu.shared.pdu.smi import Column, Table
-from openipu.twin.devices.pdu.errors import SnmpError, Status
 from openipu.twin.devices.pdu.identity import BOOT_MONITOR, DATE, FIRMWARE, HARDWARE
 from openipu.twin.devices.pdu.interface_objects import interfaces
 from openipu.twin.devices.pdu.legacy_mib import EMPTY_TABLE_SIZES
 from openipu.twin.devices.pdu.legacy_objects import legacy
 from openipu.twin.devices.pdu.load import POWER_FACTOR, hundredths_of_kilo, tenths_of_amps
 from openipu.twin.devices.pdu.models import VOLTAGE
-from openipu.twin.devices.pdu.objects import Variable, fixed, shared_variables
 from openipu.twin.devices.pdu.outlet_objects import switched
 from openipu.twin.devices.pdu.pdu import Draft, Pdu
 from openipu.twin.devices.pdu.setting_objects import setting, thresholds
 from openipu.twin.devices.pdu.settings import Peak, Receiver, Settings
+from openipu.twin.devices.pdu.shared_objects import shared_variables
+from openipu.twin.devices.snmp.errors import SnmpError, Status
+from openipu.twin.devices.snmp.objects import Variable, fixed
 
 MODULES = 4  # maximum number of PDUs behind one agent, so the highest module number
 

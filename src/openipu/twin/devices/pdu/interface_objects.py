@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from operator import attrgetter
 
 from openipu.shared.pdu.smi import Column
-from openipu.twin.devices.pdu.legacy_mib import INTERFACE_COUNT, INTERFACES, INTERFACES_X
-from openipu.twin.devices.pdu.objects import Variable, fixed
 from openipu.twin.devices.pdu.pdu import Pdu
+from openipu.twin.devices.snmp.if_mib import INTERFACE_COUNT, INTERFACES, INTERFACES_X
+from openipu.twin.devices.snmp.objects import Variable, fixed
 
 _ROW = 1
 _NAME = "eth0"
@@ -46,6 +46,8 @@ def interfaces(pdu: Pdu) -> Iterator[Variable]:
         (low["OutDiscards"], 0),
         (low["OutErrors"], 0),
         (high["Name"], _NAME),
+        (high["HCInMulticastPkts"], 0),
+        (high["HCOutMulticastPkts"], 0),
         (high["HighSpeed"], _MEGABITS),
         (high["ConnectorPresent"], high["ConnectorPresent"].names["true"]),
         (high["Alias"], ""),

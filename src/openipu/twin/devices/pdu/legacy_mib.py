@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""SNMP objects that only the twin serves: the legacy rPDU tree, sizes of empty rPDU2 tables, and IF-MIB.
+"""SNMP objects that only the twin serves: the legacy rPDU tree, and sizes of empty rPDU2 tables.
 
 The legacy tree 1.3.6.1.4.1.318.1.1.12 is that of first-generation PDUs. Second-generation PDUs serve it too, and many
 monitoring systems discover phases, banks and outlets there. Names, numbers, types, access and enumerations are those of
@@ -12,7 +12,6 @@ from openipu.shared.pdu import mib
 from openipu.shared.pdu.smi import Column, Oid, Syntax, Table, choice, integer, text, writable
 
 RPDU: Oid = (*mib.APC, 1, 1, 12)
-_IF_MIB: Oid = (1, 3, 6, 1, 2, 1)
 
 _LOAD_STATES = ("LoadNormal", "LoadLow", "LoadNearOverload", "LoadOverload")
 _ALARMS = ("noLoadAlarm", "underCurrentAlarm", "nearOverCurrentAlarm", "overCurrentAlarm")
@@ -53,10 +52,6 @@ _OUTLET_COMMANDS = (
 
 def _gauge(name: str, number: int, unit: str = "", per_unit: int = 1) -> Column:
     return Column(name, (number,), Syntax.GAUGE, unit, per_unit)
-
-
-def _counter(name: str, number: int, syntax: Syntax = Syntax.COUNTER) -> Column:
-    return Column(name, (number,), syntax)
 
 
 def _like(column: Column, desired: Column) -> Column:
@@ -240,41 +235,4 @@ EMPTY_TABLE_SIZES = Table(
     Column("SensorTempHumidityTableSize", (10, 1), Syntax.INTEGER),
     Column("SensorDiscreteTableSize", (10, 3), Syntax.INTEGER),
     integer("PhaseToPhaseStatusTableSize", 12),
-)
-
-INTERFACE_COUNT = Column("ifNumber", (*_IF_MIB, 2, 1), Syntax.INTEGER)
-
-INTERFACES = Table(
-    "if",
-    (*_IF_MIB, 2, 2, 1),
-    integer("Index", 1),
-    text("Descr", 2),
-    integer("Type", 3),
-    integer("Mtu", 4),
-    _gauge("Speed", 5),
-    text("PhysAddress", 6),
-    choice("AdminStatus", 7, "up", "down", "testing"),
-    choice("OperStatus", 8, "up", "down", "testing"),
-    Column("LastChange", (9,), Syntax.TIME_TICKS, "s", 100),
-    _counter("InOctets", 10),
-    _counter("InUcastPkts", 11),
-    _counter("InDiscards", 13),
-    _counter("InErrors", 14),
-    _counter("OutOctets", 16),
-    _counter("OutUcastPkts", 17),
-    _counter("OutDiscards", 19),
-    _counter("OutErrors", 20),
-)
-
-INTERFACES_X = Table(
-    "if",
-    (*_IF_MIB, 31, 1, 1, 1),
-    text("Name", 1),
-    _counter("HCInOctets", 6, Syntax.COUNTER64),
-    _counter("HCInUcastPkts", 7, Syntax.COUNTER64),
-    _counter("HCOutOctets", 10, Syntax.COUNTER64),
-    _counter("HCOutUcastPkts", 11, Syntax.COUNTER64),
-    _gauge("HighSpeed", 15),
-    choice("ConnectorPresent", 17, "true", "false"),
-    text("Alias", 18),
 )

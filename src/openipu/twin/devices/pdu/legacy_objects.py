@@ -10,9 +10,9 @@ from openipu.twin.devices.pdu import legacy_mib as mib
 from openipu.twin.devices.pdu.identity import DATE, FIRMWARE, HARDWARE
 from openipu.twin.devices.pdu.legacy_outlet_objects import outlet_counts, switched
 from openipu.twin.devices.pdu.load import POWER_FACTOR, LoadState, tenths_of_amps
-from openipu.twin.devices.pdu.objects import Variable, fixed
 from openipu.twin.devices.pdu.pdu import Pdu
 from openipu.twin.devices.pdu.setting_objects import setting, thresholds
+from openipu.twin.devices.snmp.objects import Variable, fixed
 
 _NOT_SUPPORTED = -1  # rPDUIdentDeviceLinetoLineVoltage is for first-generation PDUs only
 

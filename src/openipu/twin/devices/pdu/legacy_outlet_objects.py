@@ -10,11 +10,11 @@ from openipu.shared.pdu.smi import Table
 from openipu.twin.devices.pdu import legacy_mib as mib
 from openipu.twin.devices.pdu.load import Thresholds
 from openipu.twin.devices.pdu.models import Outlet
-from openipu.twin.devices.pdu.objects import Variable, fixed
 from openipu.twin.devices.pdu.outlet_objects import device_command, outlet_command, outlet_setting
 from openipu.twin.devices.pdu.pdu import Pdu
 from openipu.twin.devices.pdu.setting_objects import restriction, setting
 from openipu.twin.devices.pdu.settings import Settings
+from openipu.twin.devices.snmp.objects import Variable, fixed
 
 _SETTINGS = (
     ("OutletName", "name"),

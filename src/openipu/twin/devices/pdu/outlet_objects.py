@@ -8,10 +8,11 @@ from typing import Any
 
 from openipu.shared.pdu import mib
 from openipu.shared.pdu.smi import Column
-from openipu.twin.devices.pdu.errors import SnmpError, Status
 from openipu.twin.devices.pdu.models import Outlet
-from openipu.twin.devices.pdu.objects import Variable, fixed, shared_variables
 from openipu.twin.devices.pdu.pdu import Draft, Pdu
+from openipu.twin.devices.pdu.shared_objects import shared_variables
+from openipu.twin.devices.snmp.errors import SnmpError, Status
+from openipu.twin.devices.snmp.objects import Variable, fixed
 
 _FIELDS = {
     "Name": "name",

@@ -24,8 +24,8 @@ from openipu.twin.devices.pdu.models import find_model
 from openipu.twin.devices.pdu.outlet_timing import Clock, LoopClock
 from openipu.twin.devices.pdu.outlets import Outlets
 from openipu.twin.devices.pdu.settings import Peak, Record, Settings, Store
-from openipu.twin.devices.pdu.traffic import Traffic
-from openipu.twin.devices.pdu.users import Credentials
+from openipu.twin.devices.snmp.traffic import Traffic
+from openipu.twin.devices.snmp.users import Credentials
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger("twin.pdu")
 

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from openipu.shared.pdu.smi import Column, Table
-from openipu.twin.devices.pdu.errors import SnmpError, Status
 from openipu.twin.devices.pdu.load import LoadState, Thresholds
-from openipu.twin.devices.pdu.objects import Variable, fixed
 from openipu.twin.devices.pdu.pdu import Draft, Pdu
 from openipu.twin.devices.pdu.settings import Settings
+from openipu.twin.devices.snmp.errors import SnmpError, Status
+from openipu.twin.devices.snmp.objects import Variable, fixed
 
 
 def setting(pdu: Pdu, column: Column, name: str, row: int = 0, high: int | None = None) -> Variable:

@@ -13,9 +13,11 @@ import pytest
 from openipu.shared.pdu import mib
 from openipu.shared.pdu.smi import Column, Oid, Syntax
 from openipu.twin.devices.pdu import MODELS, Model, legacy_mib
-from openipu.twin.devices.pdu.agent import AbsentValue, Agent, Binding
-from openipu.twin.devices.pdu.errors import SnmpError, Status
+from openipu.twin.devices.pdu.managed import ManagedPdu
 from openipu.twin.devices.pdu.models import VOLTAGE
+from openipu.twin.devices.snmp import if_mib
+from openipu.twin.devices.snmp.agent import AbsentValue, Agent, Binding
+from openipu.twin.devices.snmp.errors import SnmpError, Status
 from tests.unit.twin.devices.pdu.pdu_clock import Rack
 
 SWITCHED = [name for name, model in MODELS.items() if model.switched]
@@ -56,7 +58,7 @@ def walk(agent: Agent) -> Mapping[Oid, Any]:
 @pytest.mark.parametrize("model", MODELS)
 def test_the_load_table_has_the_phases_and_then_the_banks(model: str) -> None:
     rack = Rack(model, outlet1=1000.0, outlet8=3900.0, outlet15=230.0)
-    agent, status = Agent(rack.pdu), legacy_mib.LOAD_STATUS
+    agent, status = Agent(ManagedPdu(rack.pdu)), legacy_mib.LOAD_STATUS
     phases, banks = MODELS[model].phases, len(MODELS[model].bank_phases)
     places = [(number, 0) for number in range(1, phases + 1)] + [(0, number) for number in range(1, banks + 1)]
     for row, (phase, bank) in enumerate(places, 1):
@@ -78,7 +80,7 @@ def test_the_load_table_has_the_phases_and_then_the_banks(model: str) -> None:
 def test_load_states_have_the_bounds_of_the_legacy_mib() -> None:
     """`greater than or equal to the rPDULoadConfigNearOverloadThreshold`, says rPDULoadStatusLoadState."""
     rack = Rack("AP8886", outlet1=13 * 230 * 0.98)
-    agent = Agent(rack.pdu)
+    agent = Agent(ManagedPdu(rack.pdu))
     row = 1 + MODELS["AP8886"].phases
     assert read(agent, legacy_mib.LOAD_STATUS["Load"], row) == 130
     assert read(agent, legacy_mib.LOAD_STATUS["LoadState"], row) == "phaseLoadNearOverload"
@@ -116,7 +118,7 @@ def test_load_states_have_the_bounds_of_the_legacy_mib() -> None:
 )
 def test_a_setting_is_the_same_in_both_trees(legacy: tuple[Column, int, int | str], current: tuple[Any, int]) -> None:
     rack = Rack("AP8953")
-    agent, (column, row, value) = Agent(rack.pdu), legacy
+    agent, (column, row, value) = Agent(ManagedPdu(rack.pdu)), legacy
     other, number = current
     if not isinstance(other, Column):  # the thresholds have a longer name in rPDU2
         other = other[f"{column.name.split('Config')[1].removesuffix('Threshold')}CurrentThreshold"]
@@ -140,7 +142,7 @@ def switched_by(model: str, column: Column, row: int, command: str, off: bool) -
     if off:
         rack.pdu.outlets.command_all("immediateAllOff")
         rack.switched.clear()
-    write(Agent(rack.pdu), (column, row, command))
+    write(Agent(ManagedPdu(rack.pdu)), (column, row, command))
     rack.clock.advance(1000)
     return rack.switched
 
@@ -163,7 +165,7 @@ def test_commands_have_the_effect_and_delays_of_the_rpdu2_tables(model: str, off
 def test_a_pending_command_is_visible_and_can_be_cancelled_in_the_other_tree() -> None:
     rack = Rack("AP8953")
     rack.pdu.settings.outlets[0].off_delay = 10
-    agent, status = Agent(rack.pdu), legacy_mib.OUTLET_STATUS
+    agent, status = Agent(ManagedPdu(rack.pdu)), legacy_mib.OUTLET_STATUS
     write(agent, (mib.OUTLET_CONTROL["Command"], 1, "delayedOff"))
     assert read(agent, status["CommandPending"], 1) == "outletStatusCommandPending"
     assert read(agent, status["OutletState"], 1) == "outletStatusOn"
@@ -183,7 +185,7 @@ def test_a_pending_command_is_visible_and_can_be_cancelled_in_the_other_tree() -
         (legacy_mib.OUTLET_STATUS["OutletState"], 1, 2, Status.NOT_WRITABLE),
         (legacy_mib.LOAD_BANK_CONFIG["NearOverloadThreshold"], 1, 17, Status.WRONG_VALUE),
         (legacy_mib.LOAD_BANK_CONFIG["LowLoadThreshold"], 1, 16, Status.INCONSISTENT_VALUE),
-        (legacy_mib.INTERFACES["AdminStatus"], 1, 2, Status.NOT_WRITABLE),
+        (if_mib.INTERFACES["AdminStatus"], 1, 2, Status.NOT_WRITABLE),
     ],
     ids=lambda value: value.name if isinstance(value, Column) else "",
 )
@@ -191,13 +193,13 @@ def test_a_rejected_write_changes_nothing(column: Column, row: int, value: int, 
     rack = Rack("AP8953")
     before = asdict(rack.pdu.settings)
     with pytest.raises(SnmpError) as rejected:
-        write(Agent(rack.pdu), (legacy_mib.IDENT["Name"], 0, "other"), (column, row, value))
+        write(Agent(ManagedPdu(rack.pdu)), (legacy_mib.IDENT["Name"], 0, "other"), (column, row, value))
     assert (rejected.value.status, rejected.value.index) == (status, 2)
     assert (asdict(rack.pdu.settings), rack.switched) == (before, [])
 
 
 def test_a_metered_pdu_has_no_switched_outlets() -> None:
-    agent = Agent(Rack("AP8886").pdu)
+    agent = Agent(ManagedPdu(Rack("AP8886").pdu))
     counts = [read(agent, legacy_mib.OUTLET_DEVICE[name]) for name in ("NumCntrlOutlets", "NumTotalOutlets")]
     assert counts == [0, 42]
     for table in (legacy_mib.OUTLET_CONTROL, legacy_mib.OUTLET_STATUS, legacy_mib.OUTLET_CONFIG):
@@ -209,7 +211,7 @@ def test_a_metered_pdu_has_no_switched_outlets() -> None:
 
 def test_the_outlets_of_an_ap8886() -> None:
     """Fourteen outlets per phase, 10 C13 and 4 C19, behind two breakers of 16 A each."""
-    agent, model = Agent(Rack("AP8886").pdu), MODELS["AP8886"]
+    agent, model = Agent(ManagedPdu(Rack("AP8886").pdu)), MODELS["AP8886"]
     for phase in (1, 2, 3):
         outlets = [outlet for outlet in model.outlets if outlet.phase == phase]
         assert [outlet.number for outlet in outlets] == list(range(14 * phase - 13, 14 * phase + 1))
@@ -230,7 +232,7 @@ def test_the_breakers_of_a_phase_carry_its_rated_current(model: Model) -> None:
 
 
 def test_tables_without_rows_have_the_size_zero() -> None:
-    found = walk(Agent(Rack("AP8953").pdu))
+    found = walk(Agent(ManagedPdu(Rack("AP8953").pdu)))
     for column in legacy_mib.EMPTY_TABLE_SIZES.values():
         assert found[column.at()] == 0
         table = (*column.oid[:-1], column.oid[-1] + 1)
@@ -239,16 +241,16 @@ def test_tables_without_rows_have_the_size_zero() -> None:
 
 def test_snmpv1_has_the_same_objects_without_counter64() -> None:
     pdu = Rack("AP8953").pdu
-    wide = {column.at(1) for column in legacy_mib.INTERFACES_X.values() if column.syntax is Syntax.COUNTER64}
-    found, of_v1 = walk(Agent(pdu)), walk(Agent(pdu, counter64=False))
-    assert len(wide) == 4
+    wide = {column.at(1) for column in if_mib.INTERFACES_X.values() if column.syntax is Syntax.COUNTER64}
+    found, of_v1 = walk(Agent(ManagedPdu(pdu))), walk(Agent(ManagedPdu(pdu), counter64=False))
+    assert len(wide) == 6
     assert found.keys() - of_v1.keys() == wide
     assert of_v1 == {oid: value for oid, value in found.items() if oid not in wide}
 
 
 def test_interface_counters_count_frames() -> None:
     pdu = Rack("AP8886").pdu
-    agent, low, high = Agent(pdu), legacy_mib.INTERFACES, legacy_mib.INTERFACES_X
+    agent, low, high = Agent(ManagedPdu(pdu)), if_mib.INTERFACES, if_mib.INTERFACES_X
     pdu.traffic.received(100)
     pdu.traffic.received(1)  # a frame has at least 64 bytes
     pdu.traffic.sent(1472)
@@ -261,7 +263,7 @@ def test_interface_counters_count_frames() -> None:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_tables_without_rows_have_the_size_0(model: str) -> None:
-    agent = Agent(Rack(model).pdu)
+    agent = Agent(ManagedPdu(Rack(model).pdu))
     sizes = legacy_mib.EMPTY_TABLE_SIZES
     assert [read(agent, size) for size in sizes.values()] == [0, 0, 0, 0]
     sensors = [oid for oid in walk(agent) if oid[: len(mib.RPDU2) + 1] == (*mib.RPDU2, 10)]

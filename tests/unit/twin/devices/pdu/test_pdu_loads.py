@@ -168,7 +168,7 @@ def test_an_unknown_model_is_rejected() -> None:
     [
         ({"name": ""}, "Cannot create SNMPv3 user '': invalid length"),
         ({"name": "x" * 33}, "Cannot create SNMPv3 user 'xxx"),
-        ({"auth": "sha1"}, "authentication 'sha1' is unknown. Choose from md5, sha, sha256, sha384, sha512"),
+        ({"auth": "sha1"}, "authentication 'sha1' is unknown. Choose from md5, sha, sha224, sha256, sha384, sha512"),
         ({"priv": "rot13"}, "encryption 'rot13' is unknown. Choose from des, aes, aes192, aes256"),
         ({"priv_key": "1234567"}, "a key is too short. Use at least 8 characters."),
     ],

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 from openipu.shared.pdu import mib
 from openipu.shared.pdu.smi import Oid, Syntax
-from openipu.twin.devices.pdu.agent import AbsentValue, Agent, Binding
-from openipu.twin.devices.pdu.errors import SnmpError, Status
+from openipu.twin.devices.pdu.managed import ManagedPdu
+from openipu.twin.devices.snmp.agent import AbsentValue, Agent, Binding
+from openipu.twin.devices.snmp.errors import SnmpError, Status
 from tests.unit.twin.devices.pdu.pdu_clock import Rack
 
-METERED = Agent(Rack("AP8886").pdu)
+METERED = Agent(ManagedPdu(Rack("AP8886").pdu))
 FIRST: Oid = (0,)
 THRESHOLDS = [mib.BANK_CONFIG[f"{name}CurrentThreshold"].at(1) for name in ("LowLoad", "NearOverload", "Overload")]
 
@@ -73,7 +74,7 @@ def test_get_bulk_equals_repeated_get_next(oids: list[Oid], non_repeaters: int, 
 @given(st.lists(st.tuples(st.sampled_from(THRESHOLDS), st.integers(-1, 18)), min_size=1, max_size=6))
 def test_thresholds_stay_in_ascending_order(values: list[tuple[Oid, int]]) -> None:
     pdu = Rack("AP8886").pdu
-    agent = Agent(pdu)
+    agent = Agent(ManagedPdu(pdu))
     before = asdict(pdu.settings)
     desired = {oid: binding.value for oid, binding in zip(THRESHOLDS, agent.get(THRESHOLDS), strict=True)}
     desired |= dict(values)
@@ -98,7 +99,7 @@ def test_missing_objects() -> None:
 def test_a_command_with_a_rejected_one_is_not_run() -> None:
     pdu = Rack("AP8953").pdu
     with pytest.raises(SnmpError) as rejected:
-        Agent(pdu).set(
+        Agent(ManagedPdu(pdu)).set(
             [
                 Binding(mib.OUTLET_CONTROL["Command"].at(1), Syntax.INTEGER, 2),
                 Binding(mib.DEVICE_CONTROL["Command"].at(1), Syntax.INTEGER, 9),
@@ -110,7 +111,7 @@ def test_a_command_with_a_rejected_one_is_not_run() -> None:
 
 def test_a_restricted_outlet_rejects_on() -> None:
     rack = Rack("AP8953", outlet2=4000.0)
-    agent, command = Agent(rack.pdu), mib.OUTLET_CONTROL["Command"].at(1)
+    agent, command = Agent(ManagedPdu(rack.pdu)), mib.OUTLET_CONTROL["Command"].at(1)
     agent.set(
         [
             Binding(mib.BANK_CONFIG["OverloadRestriction"].at(1), Syntax.INTEGER, 3),

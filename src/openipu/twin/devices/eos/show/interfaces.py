@@ -128,7 +128,8 @@ def status_word(interface: Interface) -> str:
     return "up" if interface.up else "admin down" if interface.link == "disabled" else "down"
 
 
-def _mac(context: ShowContext, interface: Interface) -> str:
+def hardware_address(context: ShowContext, interface: Interface) -> str:
+    """Return the MAC address of an interface; virtual ones have that of the switch."""
     ports = context.switch.ports.physical
     offset = ports.index(interface.name) + 1 if interface.name in ports else 0
     return mac(context.switch.hardware.mac, offset)
@@ -162,7 +163,7 @@ def _tree(context: ShowContext, forwarding: Forwarding, one: Interface) -> dict[
         "lastStatusChangeTimestamp": context.switch.counters.of(one.name).changed,
     }
     if kind != "Loopback":
-        tree["physicalAddress"] = tree["burnedInAddress"] = _mac(context, one)
+        tree["physicalAddress"] = tree["burnedInAddress"] = hardware_address(context, one)
     if _physical(one):
         tree |= {"duplex": "duplexFull", "autoNegotiate": "off", "loopbackMode": "loopbackNone", "lanes": 0}
     if _physical(one) or kind == "Port-Channel":
@@ -181,7 +182,7 @@ def _printed(context: ShowContext, forwarding: Forwarding, one: Interface) -> It
     kind = kind_of(one.name)
     state = {"connected": "up", "notconnect": "down", "disabled": "administratively down"}[one.link]
     yield f"{one.name} is {state}, line protocol is {protocol(one).lower()} ({one.link})"
-    address = dotted(_mac(context, one))
+    address = dotted(hardware_address(context, one))
     named = {"Ethernet": "Ethernet", "Management": "Ethernet"}.get(kind, kind)
     yield f"  Hardware is {named}" + ("" if kind == "Loopback" else f", address is {address} (bia {address})")
     if one.description:

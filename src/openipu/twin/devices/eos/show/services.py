@@ -110,8 +110,7 @@ def _snmp(context: ShowContext, _: tuple[str, ...]) -> Output:
         text,
         {
             "enabled": enabled,
-            # The twin serves no SNMP on switches, so nothing is counted.
-            "counters": dict.fromkeys(_SNMP_COUNTERS, 0),
+            "counters": _snmp_counters(context.switch),
             "logging": {"loggingEnabled": bool(hosts), "hosts": hosts},
             "srcIntf": {"sourceInterfaces": sources},
             "vrfs": {"snmpVrfs": ["default"] if enabled else []},
@@ -120,6 +119,17 @@ def _snmp(context: ShowContext, _: tuple[str, ...]) -> Output:
             "contact": {"contact": contact},
         },
     )
+
+
+def _snmp_counters(switch: Switch) -> dict[str, int]:
+    """Return the counters of the agent. The twin counts accepted requests; EOS has no counter of GetBulk."""
+    requests = switch.snmp_requests
+    return dict.fromkeys(_SNMP_COUNTERS, 0) | {
+        "inGetPdus": requests["get"],
+        "inGetNextPdus": requests["get_next"],
+        "inSetPdus": requests["set"],
+        "outGetResponsePdus": requests.total(),
+    }
 
 
 def _trap_host(options: list[str]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ COMMANDS = Commands[ShowContext]()
 # Load of the processor: a switch that has nothing to do. Shares of time in percent, by the names of `top`.
 _LOAD = [0.10, 0.12, 0.09]
 _CPU = {"us": 4.2, "sy": 0.9, "ni": 0.0, "id": 94.7, "wa": 0.0, "hi": 0.1, "si": 0.1, "st": 0.0}
+BUSY_PERCENT = 100.0 - _CPU["id"]
 
 
 def _uptime(switch: Switch) -> str:

@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Users and communities of a PDU. No I/O."""
+"""Users and communities of an SNMP agent. No I/O."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-AUTHENTICATION = ("md5", "sha", "sha256", "sha384", "sha512")
+AUTHENTICATION = ("md5", "sha", "sha224", "sha256", "sha384", "sha512")
 ENCRYPTION = ("des", "aes", "aes192", "aes256")
 SHORTEST_KEY = 8  # characters (RFC 3414, 11.2)
 
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """An SNMPv3 user at security level authPriv: both keys are required. Without ``write``, read-only."""
+    """An SNMPv3 user at security level authPriv: both keys are required. Without ``write``, read-only.
+
+    ``localized`` keys are the hexadecimal keys for the engine of the device (RFC 3414, 2.6), not passwords.
+    """
 
     name: str
     auth_key: str = field(repr=False)
@@ -21,6 +24,7 @@ class User:
     auth: str = "sha"
     priv: str = "aes"
     write: bool = False
+    localized: bool = False
 
     def __post_init__(self) -> None:
         """Validate the user. Raises ValueError with a one-line message."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Traffic of the management interface of a PDU. No I/O."""
+"""Traffic of an SNMP agent at the management interface. No I/O."""
 
 from __future__ import annotations
 

@@ -10,9 +10,7 @@ the wrong variable in errors.
 from __future__ import annotations
 
 import contextlib
-from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Any
 
 from pysnmp.proto import error, rfc1902, rfc1905
@@ -20,9 +18,9 @@ from pysnmp.proto.api import v2c
 from pysnmp.proto.proxy import rfc2576
 
 from openipu.shared.pdu.smi import Oid, Syntax
-from openipu.twin.devices.pdu.agent import AbsentValue, Agent, Binding
-from openipu.twin.devices.pdu.errors import SnmpError, Status
-from openipu.twin.devices.pdu.pdu import Pdu
+from openipu.twin.devices.snmp.agent import AbsentValue, Agent, Binding
+from openipu.twin.devices.snmp.device import ManagedDevice
+from openipu.twin.devices.snmp.errors import SnmpError, Status
 
 # Longest message, in bytes: the payload of one Ethernet frame. The envelope is part of it: engine, user, keys and
 # padding of SNMPv3.
@@ -61,17 +59,13 @@ class Responder:
     ``may_write`` takes the version of the security model (1, 2, 3) and the security name of the sender.
     """
 
-    def __init__(self, engine: Any, pdu: Pdu, may_write: Callable[[int, str], bool]) -> None:
+    def __init__(self, engine: Any, device: ManagedDevice, may_write: Callable[[int, str], bool]) -> None:
         """Register with the engine."""
-        self._pdu = pdu
-        self._agent = Agent(pdu)
+        self._requests = device.requests
+        self._agent = Agent(device)
+        self._agent_of_v1 = Agent(device, counter64=False)
         self._may_write = may_write
-        self.requests: Counter[str] = Counter()  # by kind: get, get_next, get_bulk, set
         engine.message_dispatcher.register_context_engine_id(engine.snmpEngineID, tuple(_SERVED), self.process)
-
-    @cached_property
-    def _agent_of_v1(self) -> Agent:
-        return Agent(self._pdu, counter64=False)
 
     def process(
         self,
@@ -89,7 +83,7 @@ class Responder:
     ) -> None:
         """Respond to one request; pysnmp calls this."""
         request = rfc2576.v1_to_v2(pdu) if processing_model == 0 else pdu
-        self.requests[_SERVED[request.tagSet]] += 1
+        self._requests[_SERVED[request.tagSet]] += 1
         response = v2c.apiPDU.get_response(request)
         bindings = v2c.apiPDU.get_varbinds(request)
         status, index = 0, 0

@@ -12,12 +12,11 @@ from typing import Any
 import structlog
 
 from openipu.shared.pdu.smi import Oid, Syntax
-from openipu.twin.devices.pdu.device_objects import variables
-from openipu.twin.devices.pdu.errors import SnmpError, Status
-from openipu.twin.devices.pdu.objects import Objects, Variable
-from openipu.twin.devices.pdu.pdu import Draft, Pdu
+from openipu.twin.devices.snmp.device import ManagedObjects
+from openipu.twin.devices.snmp.errors import SnmpError, Status
+from openipu.twin.devices.snmp.objects import Objects, Variable
 
-_log: structlog.stdlib.BoundLogger = structlog.get_logger("twin.pdu")
+_log: structlog.stdlib.BoundLogger = structlog.get_logger("twin.snmp")
 
 LONGEST_TEXT = 255  # DisplayString (RFC 2579)
 
@@ -40,26 +39,24 @@ class Binding:
 
 
 class Agent:
-    """SNMP agent of a PDU. Each method takes a sample of the loads first.
+    """SNMP agent of a device.
 
     Without ``counter64``, it has no objects of this type, which SNMPv1 does not have (RFC 3584, 4.2.2.1).
     """
 
-    def __init__(self, pdu: Pdu, *, counter64: bool = True) -> None:
-        self._pdu = pdu
-        self._objects = Objects(
-            variable for variable in variables(pdu) if counter64 or variable.column.syntax is not Syntax.COUNTER64
-        )
+    def __init__(self, device: ManagedObjects, *, counter64: bool = True) -> None:
+        self._device = device
+        self._counter64 = counter64
 
     def get(self, oids: Sequence[Oid]) -> list[Binding]:
         """Return the values of these names."""
-        self._pdu.sample()
-        return [self._read(oid) for oid in oids]
+        objects = self._objects()
+        return [_read(objects, oid) for oid in oids]
 
     def get_next(self, oids: Sequence[Oid]) -> list[Binding]:
         """Return the objects after these names."""
-        self._pdu.sample()
-        return [self._read_after(oid) for oid in oids]
+        objects = self._objects()
+        return [_read_after(objects, oid) for oid in oids]
 
     def get_bulk(
         self, oids: Sequence[Oid], non_repeaters: int, repetitions: int, fits: Callable[[Binding], bool]
@@ -69,16 +66,16 @@ class Agent:
         ``fits`` returns whether a binding still fits into the response. The first that does not fit ends the
         response, and so does the end of the MIB.
         """
-        self._pdu.sample()
+        objects = self._objects()
         found: list[Binding] = []
         for oid in oids[:non_repeaters]:
-            binding = self._read_after(oid)
+            binding = _read_after(objects, oid)
             if not fits(binding):
                 return found
             found.append(binding)
         row = list(oids[non_repeaters:])
         for _ in range(repetitions if row else 0):
-            bindings = [self._read_after(oid) for oid in row]
+            bindings = [_read_after(objects, oid) for oid in row]
             for binding in bindings:
                 if not fits(binding):
                     return found
@@ -90,38 +87,44 @@ class Agent:
 
     def set(self, bindings: Sequence[Binding]) -> None:
         """Write all of these variables, or none. Raises SnmpError."""
-        draft = self._pdu.draft()
-        found = [self._write(draft, binding, index) for index, binding in enumerate(bindings, 1)]
+        objects, draft = self._objects(), self._device.draft()
+        found = [_write(objects, draft, binding, index) for index, binding in enumerate(bindings, 1)]
         for index, variable in enumerate(found, 1):
             if variable.check is not None:
                 with _at(index):
                     variable.check(draft)
         try:
-            self._pdu.commit(draft)
+            self._device.commit(draft)
         except OSError as error:
-            _log.warning("settings not saved", pdu=self._pdu.name, error=str(error))
+            _log.warning("settings not saved", device=self._device.name, error=str(error))
             raise SnmpError(Status.COMMIT_FAILED, 1) from error
 
-    def _read(self, oid: Oid) -> Binding:
-        variable = self._objects.at(oid)
-        if variable is not None:
-            return _binding(variable)
-        return Binding(oid, None, AbsentValue.OBJECT if self._objects.column(oid) is None else AbsentValue.INSTANCE)
+    def _objects(self) -> Objects:
+        return self._device.objects(counter64=self._counter64)
 
-    def _read_after(self, oid: Oid) -> Binding:
-        variable = self._objects.after(oid)
-        return Binding(oid, None, AbsentValue.END) if variable is None else _binding(variable)
 
-    def _write(self, draft: Draft, binding: Binding, index: int) -> Variable:
-        with _at(index):
-            variable = self._objects.at(binding.oid)
-            if variable is None:
-                column = self._objects.column(binding.oid)
-                raise SnmpError(Status.NO_CREATION if column is not None and column.writable else Status.NOT_WRITABLE)
-            if variable.write is None:
-                raise SnmpError(Status.NOT_WRITABLE)
-            variable.write(draft, _checked_value(variable, binding))
-        return variable
+def _read(objects: Objects, oid: Oid) -> Binding:
+    variable = objects.at(oid)
+    if variable is not None:
+        return _binding(variable)
+    return Binding(oid, None, AbsentValue.OBJECT if objects.column(oid) is None else AbsentValue.INSTANCE)
+
+
+def _read_after(objects: Objects, oid: Oid) -> Binding:
+    variable = objects.after(oid)
+    return Binding(oid, None, AbsentValue.END) if variable is None else _binding(variable)
+
+
+def _write(objects: Objects, draft: Any, binding: Binding, index: int) -> Variable:
+    with _at(index):
+        variable = objects.at(binding.oid)
+        if variable is None:
+            column = objects.column(binding.oid)
+            raise SnmpError(Status.NO_CREATION if column is not None and column.writable else Status.NOT_WRITABLE)
+        if variable.write is None:
+            raise SnmpError(Status.NOT_WRITABLE)
+        variable.write(draft, _checked_value(variable, binding))
+    return variable
 
 
 @contextmanager

@@ -1,19 +1,18 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""SNMP objects of a PDU, in the order of their names."""
+"""SNMP objects of a device, in the order of their names."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from openipu.shared.pdu.smi import Column, Oid, Table
-from openipu.twin.devices.pdu.pdu import Draft, Pdu
+from openipu.shared.pdu.smi import Column, Oid, Syntax
 
 Value = int | str | bytes | tuple[int, ...]
-Write = Callable[[Draft, Any], None]
-Check = Callable[[Draft], None]
+Write = Callable[[Any, Any], None]  # draft of the device, value
+Check = Callable[[Any], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +35,14 @@ class Variable:
 
 
 class Objects:
-    """All objects of a PDU, in the order of their names."""
+    """All objects of a device, in the order of their names. Without ``counter64``, those of this type are omitted."""
 
-    def __init__(self, variables: Iterable[Variable]) -> None:
-        self._variables = {variable.oid: variable for variable in variables}
+    def __init__(self, variables: Iterable[Variable], *, counter64: bool = True) -> None:
+        self._variables = {
+            variable.oid: variable
+            for variable in variables
+            if counter64 or variable.column.syntax is not Syntax.COUNTER64
+        }
         self._oids = sorted(self._variables)
         self._columns = {variable.column.oid: variable.column for variable in self._variables.values()}
         self._lengths = {len(oid) for oid in self._columns}
@@ -54,7 +57,7 @@ class Objects:
         return self._variables[self._oids[place]] if place < len(self._oids) else None
 
     def column(self, oid: Oid) -> Column | None:
-        """Return the column of a name, whether or not its row exists; None if the PDU does not have the column."""
+        """Return the column of a name, whether or not its row exists; None if the device does not have the column."""
         for length in self._lengths:
             if length < len(oid) and oid[:length] in self._columns:
                 return self._columns[oid[:length]]
@@ -64,12 +67,3 @@ class Objects:
 def fixed(column: Column, value: Value, row: int = 0) -> Variable:
     """Return an object with a constant value."""
     return Variable(column, row, lambda: value)
-
-
-def shared_variables(pdu: Pdu, table: Table, row: int = 1) -> Iterator[Variable]:
-    """Yield the objects of the columns that all tables share."""
-    yield fixed(table["Index"], row, row)
-    if not table["Module"].writable:
-        yield Variable(table["Module"], row, lambda: pdu.settings.module)
-    if "Number" in table:
-        yield fixed(table["Number"], row, row)
