@@ -74,7 +74,7 @@ def test_generated_pages_are_current() -> None:
 @pytest.mark.parametrize(
     ("source", "call", "name"),
     [
-        ("roles/monitoring/templates/rules/alerts.yml.j2", r"\[\[ alert\(", "monitoring.md"),
+        ("roles/monitoring/templates/rules/alerts.yml.j2", r"\[\[ alert\(", "monitoring-alerts.md"),
         (
             "charts/ipu-operator/templates/monitoring/prometheusrule.yaml",
             r"include \"ipu-operator\.alert\"",

@@ -46,6 +46,7 @@ def test_the_package_has_the_published_files(tmp_path: Path, images: Path) -> No
         "CRDs/graphcore.ai_ipujobs.yaml",
         "docs/chart.md",
         "docs/ipujob.md",
+        "docs/kubernetes-operator.md",
         "docs/kubernetes.md",
         CHART,
         "gc-operator-images.tar.gz",

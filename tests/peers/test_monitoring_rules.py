@@ -108,11 +108,11 @@ def test_every_alert_is_tested(alerts: dict[str, dict[str, Any]]) -> None:
 
 
 def test_every_alert_has_a_runbook_section(alerts: dict[str, dict[str, Any]]) -> None:
-    page = (ROOT / "docs/how-to/monitoring.md").read_text()
+    page = (ROOT / "docs/how-to/monitoring-alerts.md").read_text()
     headings = [line.lstrip("# ") for line in page.splitlines() if line.startswith("### ")]
     assert sorted(headings) == sorted(alerts)
     for name, rule in alerts.items():
-        assert rule["annotations"]["runbook_url"].endswith(f"docs/how-to/monitoring.md#{name.lower()}")
+        assert rule["annotations"]["runbook_url"].endswith(f"docs/how-to/monitoring-alerts.md#{name.lower()}")
 
 
 def test_every_alert_fires_and_resolves(files: Path, alerts: dict[str, dict[str, Any]], tmp_path: Path) -> None:

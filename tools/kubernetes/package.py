@@ -26,7 +26,11 @@ from .site import CHECKOUT
 
 DIST = CHECKOUT / "dist"
 IMAGES = DIST / "gc-operator-images.tar"  # used if it exists
-_DOCUMENTS = {"kubernetes.md": CHECKOUT / "docs/reference/kubernetes.md", "chart.md": helm.CHART / "README.md"}
+_DOCUMENTS = {
+    "kubernetes.md": CHECKOUT / "docs/reference/kubernetes.md",
+    "kubernetes-operator.md": CHECKOUT / "docs/reference/kubernetes-operator.md",
+    "chart.md": helm.CHART / "README.md",
+}
 _CHART_SUMS, _OPERATOR_SUMS = "gc-ipu-operator-helm-chart.cksm", "gc-operator.cksm"
 _IMAGES = "gc-operator-images.tar.gz"
 _CHUNK = 1 << 20

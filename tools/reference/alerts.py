@@ -35,7 +35,7 @@ def pages() -> dict[str, str]:
     parts = [
         "## Alerts of a POD",
         paragraph("The role [`monitoring`](../../roles/monitoring/README.md) installs these rules."),
-        _table(_ROLE, _ROLE_ALERT, "monitoring.md"),
+        _table(_ROLE, _ROLE_ALERT, "monitoring-alerts.md"),
         "## Alerts of the IPU operator",
         paragraph("The [Helm chart](../../charts/ipu-operator/README.md) installs these rules."),
         _table(_CHART, _CHART_ALERT, "kubernetes-alerts.md"),

@@ -15,7 +15,9 @@ from .markdown import page, paragraph, table
 _LITERAL = "\b"
 _OVERVIEW = "See [command lines](../command-lines.md) for configuration, output and examples."
 _CONTROLLER = "See [controller and agent](../controller.md) for configuration and troubleshooting."
-_OPERATOR = "This page is for administrators. See [IPUJobs on Kubernetes](../kubernetes.md) for its use."
+_OPERATOR = (
+    "This page is for administrators. See [programs of the IPU operator](../kubernetes-operator.md) for its use."
+)
 
 
 class Program(NamedTuple):

@@ -15,7 +15,7 @@ _INTRODUCTION = """
 This page is for authors of programs that ask the V-IPU proxy for partitions or free IPUs. The IPU operator uses the
 same API. A running proxy serves the description as JSON at `/openapi.json`.
 
-Requests and responses are JSON. See [V-IPU proxy](kubernetes.md#v-ipu-proxy) for addresses and credentials.
+Requests and responses are JSON. See [V-IPU proxy](kubernetes-operator.md#v-ipu-proxy) for addresses and credentials.
 """
 
 

@@ -145,7 +145,7 @@ SUITES = (
             "roles/monitoring/*",
             "roles/virm_agent/*",
             "extensions/molecule/monitoring/*",
-            "docs/how-to/monitoring.md",
+            "docs/how-to/monitoring-alerts.md",
         ),
         100,
         packages=(
@@ -284,6 +284,7 @@ SUITES = (
             "tests/integration/faults/relay.py",
             "tests/integration/vipu_servers.py",
             "docs/reference/kubernetes.md",  # part of the package
+            "docs/reference/kubernetes-operator.md",
             "docs/how-to/kubernetes-alerts.md",
             "roles/ipu_operator/*",
             "tests/kubernetes/*",

@@ -2,7 +2,7 @@
 """Counters and histograms of the events of a replica. ``metrics`` adds the values that are read at a scrape.
 
 Names and labels are an interface for dashboards and alerts. Do not rename them. The table in
-docs/reference/kubernetes.md has the same texts; a unit test compares them.
+docs/reference/kubernetes-operator.md has the same texts; a unit test compares them.
 """
 
 from __future__ import annotations

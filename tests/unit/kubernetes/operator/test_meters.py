@@ -19,7 +19,7 @@ from openipu.kubernetes.operator.meters import Meters, RestartCounter
 from openipu.kubernetes.operator.pod_queue import PodQueue, WaitingPod
 from openipu.kubernetes.operator.replica import Replica
 
-PAGE = Path(__file__).parents[4] / "docs/reference/kubernetes.md"
+PAGE = Path(__file__).parents[4] / "docs/reference/kubernetes-operator.md"
 
 
 def registry(meters: Meters) -> CollectorRegistry:
