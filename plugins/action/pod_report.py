@@ -18,6 +18,7 @@ from ansible_collections.openipu.pod.plugins.module_utils.pod import model
 from ansible_collections.openipu.pod.plugins.module_utils.pod.load import PodError, load
 from ansible_collections.openipu.pod.plugins.module_utils.report import actions, pdus, runs, vipu_info
 from ansible_collections.openipu.pod.plugins.module_utils.report.pods import Source
+from ansible_collections.openipu.pod.plugins.module_utils.report.view import last_runs
 from ansible_collections.openipu.pod.plugins.plugin_utils.rack_report import render_pods
 from ansible_collections.openipu.pod.plugins.plugin_utils.action import check_options, check_pods, plain_args
 from ansible_collections.openipu.pod.plugins.plugin_utils.builtin import run_builtin
@@ -89,16 +90,16 @@ class ActionModule(ActionBase):
         return Source(
             self._pod(content["pod"]),
             self._info(content["info"], place),
-            self._test_run(content["test_run"], place),
+            self._test_runs(content["test_run"], place),
             self._pdus(content["pdus"], place),
             content.get("name"),
             content.get("failure"),
         )
 
-    def _test_run(self, value: t.Any, place: str) -> dict[str, t.Any] | None:
-        """Return the run, given as a value or as the path of a JSON file; None without a run."""
+    def _test_runs(self, value: t.Any, place: str) -> list[dict[str, t.Any]]:
+        """Return the runs, given as one value or a list, or as the path of a JSON file."""
         if not value:
-            return None
+            return []
         where = "test_run%s" % place
         if isinstance(value, str):
             path = Path(self._loader.path_dwim(value))
@@ -109,13 +110,13 @@ class ActionModule(ActionBase):
                 raise AnsibleActionFail("Cannot read file '%s': %s." % (path, (error.strerror or "").lower())) from None
             except (ValueError, RecursionError):
                 raise AnsibleActionFail("Cannot read file '%s': it is not JSON." % path) from None
-        if isinstance(value, dict) and isinstance(value.get("run"), dict):
-            value = value["run"]  # the result of a task
+        if isinstance(value, dict):  # the result of a task has several runs, or one
+            value = next((value[key] for key in ("runs", "run") if isinstance(value.get(key), list | dict)), value)
         try:
-            return t.cast("dict[str, t.Any]", runs.checked(value))
+            return [runs.checked(each) for each in (value if isinstance(value, list) else [value])]
         except ValueError as error:
             raise AnsibleActionFail(
-                "Cannot read the run of cluster tests in %s: %s. Use the value run of vipu_cluster_test_info, or a file "
+                "Cannot read the run of cluster tests in %s: %s. Use the value runs of vipu_cluster_test_info, or a file "
                 "with the output of 'vipu-admin --output json test cluster'." % (where, error)
             ) from None
 
@@ -151,4 +152,4 @@ def _actions(source: Source, *, several: bool) -> list[str]:
     """Return the actions of a POD, with its name among several PODs."""
     name = source.name or (source.pod.name if source.pod else "")
     prefix = f"{name}: " if several and name else ""
-    return [prefix + action.text for action in actions.actions(source.run)]
+    return [prefix + action.text for action in actions.of_runs(last_runs(source.run))]

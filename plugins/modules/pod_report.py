@@ -34,7 +34,7 @@ options:
     type: dict
   test_run:
     description:
-      - Value C(run) of the result of M(openipu.pod.vipu_cluster_test_info).
+      - Value C(runs) or C(run) of the result of M(openipu.pod.vipu_cluster_test_info). Of several runs of a cluster, the last one counts.
       - Alternatively, the path of a JSON file on the control node with that value or with the output of C(vipu-admin --output json test cluster).
       - Omit to draw no test results. At least one of O(pod), O(info), O(test_run) and O(pods) is required.
     type: raw
@@ -110,7 +110,7 @@ EXAMPLES = r"""
     dest: /srv/www/rack.html
     pod: inventory/pod64/pod.yml
     info: "{{ controller }}"
-    test_run: "{{ tests.run }}"
+    test_run: "{{ tests.runs }}"
 
 - name: Write one report of two PODs
   openipu.pod.pod_report:
@@ -118,7 +118,7 @@ EXAMPLES = r"""
     pods:
       - pod: pods/north/pod.yml
         info: "{{ north }}"
-        test_run: "{{ north_tests.run }}"
+        test_run: "{{ north_tests.runs }}"
       - pod: pods/south/pod.yml
         failure: "Cannot get the version: the V-IPU controller at 10.2.3.101:8090 does not respond."
 

@@ -13,7 +13,8 @@ version_added: 0.1.0
 author: openipu.pod contributors (@openipu)
 description:
   - Returns the last run of cluster tests of the controller, of any cluster, running or finished.
-  - A controller keeps only its last run, until it is restarted.
+  - RV(runs) has the last run of each cluster. A controller keeps them until it is restarted.
+  - The controller of the vendor keeps only its last run of all clusters.
 extends_documentation_fragment:
   - openipu.pod.vipu
   - openipu.pod.attributes.info
@@ -141,8 +142,16 @@ run:
           description: Versions by component and agent from the version test; empty with O(transport=cli).
           type: dict
           sample: {Virm: {ag01: 1.18.0, ag02: 1.18.0}}
+runs:
+  description:
+    - The last run of each cluster, in the form of RV(run), by cluster. RV(run) is one of them.
+    - With O(transport=cli), RV(run) only.
+  type: list
+  elements: dict
+  returned: success
+  sample: []
 failures:
-  description: Failures of all tests.
+  description: Failures of all tests in RV(run).
   type: list
   elements: dict
   returned: success

@@ -64,7 +64,7 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
     ({"test_run": "deep.json"}, "deep.json': it is not JSON."),
     (
         {"test_run": "late.json"},
-        "late.json: 'ended' of the run is invalid. Use the value run of vipu_cluster_test_info, or",
+        "late.json: 'ended' of the run is invalid. Use the value runs of vipu_cluster_test_info, or",
     ),
     (
         {"test_run": "versions.json"},

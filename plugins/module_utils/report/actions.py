@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Actions for a technician, derived from the failures of a run of cluster tests, without duplicates. No I/O.
+"""Actions for a technician, derived from the failures of runs of cluster tests, without duplicates. No I/O.
 
 One cabling error causes several failures, so the actions address causes. Two exchanged cables are one action, and so
 is a cable that fails three tests. Every failure has an action; unknown failures are passed on as reported.
@@ -32,9 +32,14 @@ class Action(t.NamedTuple):
     cables: tuple[Pair, ...] = ()
 
 
-def actions(run: t.Mapping[str, t.Any] | None) -> list[Action]:
-    """Return the actions in the recommended order."""
-    results = (run or {}).get("results", ())
+def of_runs(runs: t.Iterable[t.Mapping[str, t.Any]]) -> list[Action]:
+    """Return the actions of several runs, each once."""
+    return list(dict.fromkeys(action for run in runs for action in actions(run)))
+
+
+def actions(run: t.Mapping[str, t.Any]) -> list[Action]:
+    """Return the actions of one run in the recommended order."""
+    results = run["results"]
     failures = [failure for result in results for failure in result["failures"]]
     silent = _silent(failures)
     found = [

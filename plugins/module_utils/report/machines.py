@@ -17,11 +17,11 @@ _TEMPERATURE = "average die temp"  # attribute of IPUs
 _ATTRIBUTES = {"IPU firmware": "firmware version", "Driver": "driver version"}
 
 
-def table(info: Reported, run: Reported | None) -> dict[str, t.Any]:
+def table(info: Reported, runs: t.Sequence[Reported]) -> dict[str, t.Any]:
     """Return the versions of every machine as tested, else the current ones; minority versions are marked as odd."""
     agents = {agent["id"]: agent for agent in info.get("agents") or ()}
-    columns = _versions(info, run)
-    ids = list(agents) or (list((run or {}).get("agents") or ()) if columns else [])
+    columns = _versions(info, runs)
+    ids = list(agents) or ([agent for run in runs for agent in run.get("agents") or ()] if columns else [])
     ids += sorted({agent for versions in columns.values() for agent in versions}.difference(ids))
     # On a tie, the version of the first machine counts as usual.
     usual = {
@@ -63,7 +63,7 @@ def celsius(info: Reported) -> dict[str, float]:
     return found
 
 
-def _versions(info: Reported, run: Reported | None) -> dict[str, dict[str, str]]:
+def _versions(info: Reported, runs: t.Iterable[Reported]) -> dict[str, dict[str, str]]:
     """Return the version on each agent by component."""
     found: dict[str, dict[str, str]] = {}
     for title, name in _ATTRIBUTES.items():
@@ -73,7 +73,7 @@ def _versions(info: Reported, run: Reported | None) -> dict[str, dict[str, str]]
     for agent in info.get("agents") or ():
         for component, version in (agent.get("versions") or {}).items():
             found.setdefault(component, {})[agent["id"]] = version
-    for result in (run or {}).get("results", ()):
+    for result in (result for run in runs for result in run["results"]):
         for component, versions in result["versions"].items():
             found.setdefault(component, {}).update(versions)
         for failure in result["failures"]:

@@ -10,7 +10,7 @@ import typing as t
 from ..pod import model
 from .findings import FAILED, PASSED, UNTESTED
 from .pdus import Readings
-from .view import view
+from .view import Runs, view
 
 View = dict[str, t.Any]
 
@@ -23,7 +23,7 @@ class Source(t.NamedTuple):
 
     pod: model.Pod | None = None
     info: t.Mapping[str, t.Any] | None = None
-    run: t.Mapping[str, t.Any] | None = None
+    run: Runs = None
     pdus: Readings | None = None
     name: str | None = None
     failure: str | None = None

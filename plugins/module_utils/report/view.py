@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import datetime
 import typing as t
+from collections.abc import Mapping
 
 from ..pod import model, topology
 from ..vipu.object_rules import IPUS_PER_MACHINE
@@ -21,6 +22,8 @@ from .clusters import Cluster
 from .findings import FAILED, PASSED, SKIPPED, UNKNOWN, UNTESTED, WORDS, Findings, summary
 from .owners import FILLS, Owners, fill
 
+Run = t.Mapping[str, t.Any]
+Runs = Run | t.Sequence[Run] | None
 _LINES = 8  # of the summary of a test that are visible at once
 _CLUSTERS = 4  # names in the badge
 _NOT_TESTED = "(not tested)"  # end of the summary's lines about connections of a machine that does not respond
@@ -29,36 +32,39 @@ _NOT_TESTED = "(not tested)"  # end of the summary's lines about connections of 
 def view(
     pod: model.Pod | None,
     info: t.Mapping[str, t.Any] | None,
-    run: t.Mapping[str, t.Any] | None,
+    tests: Runs,
     readings: pdus.Readings | None = None,
     suffix: str = "",
 ) -> dict[str, t.Any]:
     """Return the page of a POD. Each argument may be None. ``readings`` are those of its PDUs.
 
+    ``tests`` are one run of tests, or several. Only the last one of each cluster counts.
     ``suffix`` is the end of all ids, for pages with several PODs.
     """
     info, readings = info or {}, readings or {}
     agents = {agent["id"]: agent for agent in info.get("agents") or ()}
-    clusters = _clusters(pod, info, run)
+    runs = last_runs(tests)
+    clusters = _clusters(pod, info, runs)
     racks = drawn.racks(pod, clusters, agents)
     anchors: dict[Pair, str] = {}
     for cluster in clusters:
-        drawn.add_cables(
-            racks, cluster, Findings(run if run and (run["cluster"] or "") == cluster.id else None), anchors, suffix
-        )
-    present = _clusters(None, info, None)
+        run = next((each for each in runs if (each["cluster"] or "") == cluster.id), None)
+        drawn.add_cables(racks, cluster, Findings(run), anchors, suffix)
+    present = _clusters(None, info, ())
     owners = Owners(info, present)
     return {
         "suffix": suffix,
         "title": pod.name if pod else ", ".join(cluster.id for cluster in clusters) or "Cluster test",
-        "verdict": _verdict(run, [each.id for each in clusters]),
-        "run": _run(run),
+        "verdict": _verdict(runs, [each.id for each in clusters]),
+        "run": _run(runs),
         "figures": _figures("rack" if pod else "drawing", racks, info),
         "actions": [
             {"text": each.text, "targets": [anchors[cable] for cable in each.cables if cable in anchors]}
-            for each in actions.actions(run)
+            for each in actions.of_runs(runs)
         ],
-        "tests": [_test(result) for result in (run or {}).get("results", ())],
+        "tests": [
+            _test(result, run["cluster"] if len(runs) > 1 else None) for run in runs for result in run["results"]
+        ],
         "problems": [*machines.problems(info), *_problems(readings)],
         "racks": drawn.page(racks, agents, owners, machines.celsius(info), readings),
         "maps": [owners.map(cluster) for cluster in present] if owners.reported else [],
@@ -73,7 +79,7 @@ def view(
             for each in owners.partitions
         ],
         "fills": [fill(number) for number in range(min(FILLS, len(owners.partitions)))],
-        "machines": machines.table(info, run),
+        "machines": machines.table(info, runs),
         "pdus": pdus.table(readings),
         "states": {state: WORDS.get(state, state) for state in (PASSED, FAILED, SKIPPED, UNKNOWN, UNTESTED)},
         "ports": drawing.ports(),
@@ -92,9 +98,16 @@ def view(
     }
 
 
-def _clusters(pod: model.Pod | None, info: t.Mapping[str, t.Any], run: t.Any) -> list[Cluster]:
+def last_runs(tests: Runs) -> list[Run]:
+    """Return the last run of each cluster, in the order of the clusters."""
+    runs = [tests] if isinstance(tests, Mapping) else list(tests or ())
+    last = {run["cluster"] or "": run for run in sorted(runs, key=lambda run: run["ended"] or 0)}
+    return [last[cluster] for cluster in sorted(last)]
+
+
+def _clusters(pod: model.Pod | None, info: t.Mapping[str, t.Any], runs: t.Iterable[Run]) -> list[Cluster]:
     """Return the clusters as tested, else as reported by the controller, else as desired in the POD."""
-    candidates = [{**run, "id": run["cluster"] or ""}] if run else []
+    candidates: list[t.Mapping[str, t.Any]] = [{**run, "id": run["cluster"] or ""} for run in runs]
     candidates += info.get("clusters") or ()
     if pod:
         candidates += pod.desired()["clusters"]
@@ -135,40 +148,50 @@ def _problems(readings: pdus.Readings) -> list[str]:
     return ["PDU %s: %s" % (name, text) for name, reading in readings.items() for text in pdus.problems(reading)]
 
 
-def _test(result: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+def _test(result: t.Mapping[str, t.Any], cluster: str | None) -> dict[str, t.Any]:
+    """Return a row of the table of tests; ``cluster`` is its cluster, where the table has several."""
     state = SKIPPED if result["skipped"] else (PASSED if result["ok"] else FAILED)
     # One dead machine has many connections that were not tested, so they are not among the visible lines.
     untested = [line for line in result["summary"] if line.endswith(_NOT_TESTED)]
     others = [line for line in result["summary"] if not line.endswith(_NOT_TESTED)]
     lines = {"lines": others[:_LINES], "more": others[_LINES:], "untested": untested}
-    return {**result, **lines, "state": state, "duration": "%.2f s" % result["duration"]}
+    name = "%s of %s" % (result["test"], cluster) if cluster else result["test"]
+    return {**result, **lines, "test": name, "state": state, "duration": "%.2f s" % result["duration"]}
 
 
-def _verdict(run: t.Mapping[str, t.Any] | None, clusters: t.Iterable[str]) -> dict[str, str]:
+def _verdict(tested: t.Sequence[Run], clusters: t.Iterable[str]) -> dict[str, str]:
     """Return the state and text of the badge. A run tests one of the ``clusters``, so it does not pass the others."""
-    if not run or run["state"] == "none":
+    runs = [run for run in tested if run["state"] != "none"]
+    if not runs:
         return {"state": UNTESTED, "text": "Not tested"}
-    failed = sum(1 for result in run["results"] if not result["ok"] and not result["skipped"])
+    failed = sum(not result["ok"] and not result["skipped"] for run in runs for result in run["results"])
     if failed:
         return {"state": FAILED, "text": "%d test%s failed" % (failed, "" if failed == 1 else "s")}
-    if run["state"] != "finished":
-        text = "The last test %s %s" % ("is" if run["state"] == "running" else "was", run["state"])
-        return {"state": UNTESTED, "text": "%s: %s" % (text, run["error"]) if run["error"] else text}
-    if not run["ok"]:
+    for run in runs:
+        if run["state"] != "finished":
+            text = "The last test %s %s" % ("is" if run["state"] == "running" else "was", run["state"])
+            return {"state": UNTESTED, "text": "%s: %s" % (text, run["error"]) if run["error"] else text}
+    if not all(run["ok"] for run in runs):
         return {"state": FAILED, "text": "The cluster did not pass its tests"}
-    if others := [id for id in clusters if run["cluster"] and id != run["cluster"]]:
-        names = [*others[:_CLUSTERS], *(["%d more" % (len(others) - _CLUSTERS)] if len(others) > _CLUSTERS else [])]
-        text = "Cluster %s passed. The report has no test of %s" % (run["cluster"], ", ".join(names))
-        return {"state": UNTESTED, "text": text}
-    skipped = any(result["disturbs"] for result in run["results"])
+    passed = [run["cluster"] for run in runs]
+    if all(passed) and (others := [id for id in clusters if id not in passed]):
+        text = "Cluster%s %s passed. The report has no test of %s"
+        return {"state": UNTESTED, "text": text % ("" if len(passed) == 1 else "s", _names(passed), _names(others))}
+    skipped = any(result["disturbs"] for run in runs for result in run["results"])
     return {"state": PASSED, "text": "All tests that ran passed" if skipped else "All tests passed"}
 
 
-def _run(run: t.Mapping[str, t.Any] | None) -> str:
-    """Return cluster and time of the test. The page has no other time, so equal input gives an equal page."""
-    if not run or not run.get("cluster"):
-        return ""
-    if not run.get("ended"):
-        return "Cluster %s" % run["cluster"]
-    ended = datetime.datetime.fromtimestamp(run["ended"], datetime.UTC)
-    return "Cluster %s, tested on %s UTC" % (run["cluster"], ended.strftime("%Y-%m-%d %H:%M:%S"))
+def _names(ids: t.Sequence[str]) -> str:
+    return ", ".join([*ids[:_CLUSTERS], *(["%d more" % (len(ids) - _CLUSTERS)] if len(ids) > _CLUSTERS else [])])
+
+
+def _run(runs: t.Iterable[Run]) -> str:
+    """Return clusters and times of the tests. The page has no other time, so equal input gives an equal page."""
+    found = []
+    for run in runs:
+        if run.get("cluster") and run.get("ended"):
+            ended = datetime.datetime.fromtimestamp(run["ended"], datetime.UTC)
+            found.append("Cluster %s, tested on %s UTC" % (run["cluster"], ended.strftime("%Y-%m-%d %H:%M:%S")))
+        elif run.get("cluster"):
+            found.append("Cluster %s" % run["cluster"])
+    return ". ".join(found)

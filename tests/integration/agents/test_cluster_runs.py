@@ -56,9 +56,11 @@ def apply(server: InProcess | Process, rack: RackProcess) -> None:
     assert server.admin.Apply(request, timeout=10).applied
 
 
-def start(server: Any, *tests: str) -> Any:
+def start(server: Any, *tests: str, cluster: str = "cl0") -> Any:
     numbers = [admin.ClusterTest.Value(f"CLUSTER_TEST_{test}") for test in tests]
-    return server.admin.StartClusterTest(admin.StartClusterTestRequest(cluster_id="cl0", tests=numbers), timeout=10).run
+    return server.admin.StartClusterTest(
+        admin.StartClusterTestRequest(cluster_id=cluster, tests=numbers), timeout=10
+    ).run
 
 
 def last(server: Any, **request: Any) -> dict[str, Any]:
@@ -102,6 +104,32 @@ def test_a_healthy_rack_passes_directly_after_registration(make_server: Any) -> 
     }
     listed = server.admin.ListAgents(admin.ListAgentsRequest(), timeout=10).agents
     assert [objects.agent(each)["versions"] for each in listed] == [VERSIONS] * 8
+
+
+def test_the_last_run_of_each_cluster_is_kept_until_its_removal(make_server: Any, rack: RackProcess) -> None:
+    server = make_server(QUICK)
+    server.admin.RemoveAllocation(admin.RemoveRequest(id="a0", force=True), timeout=10)
+    server.admin.RemoveCluster(admin.RemoveRequest(id="cl0"), timeout=10)
+    halves = {"cl0": rack.agents[:4], "cl1": rack.agents[4:]}
+    for id, agents in halves.items():
+        spec = admin.ClusterSpec(id=id, agent_ids=[agent.id for agent in agents], ipu_link_topology=1)
+        assert server.admin.Apply(admin.ApplyRequest(clusters=[spec]), timeout=10).applied
+
+    def clusters(**request: Any) -> tuple[str, list[str]]:
+        reply = server.admin.GetClusterTest(admin.GetClusterTestRequest(**request), timeout=10)
+        return reply.run.cluster.id, [run.cluster.id for run in reply.others]
+
+    assert clusters(every_cluster=True) == ("", [])
+    for id in halves:
+        assert start(server, "VERSION", cluster=id).cluster.id == id
+        assert outcome(server)["ok"]
+    assert clusters(every_cluster=True) == ("cl1", ["cl0"])
+    assert clusters() == ("cl1", [])
+    assert start(server, "VERSION").cluster.id == "cl0"
+    assert outcome(server)["ok"]
+    assert clusters(every_cluster=True) == ("cl0", ["cl1"])
+    server.admin.RemoveCluster(admin.RemoveRequest(id="cl1"), timeout=10)
+    until(lambda: clusters(every_cluster=True) == ("cl0", []), 10, "results of a removed cluster are dropped")
 
 
 def test_operations_that_a_running_test_blocks(make_server: Any, rack: RackProcess) -> None:

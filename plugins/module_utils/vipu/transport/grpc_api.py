@@ -180,6 +180,11 @@ class GrpcTransport:
         call = self._client.admin.GetClusterTest
         return objects.test_run(self._client.call(call, request, "get the last cluster test", timeout).run)
 
+    def test_runs(self) -> list[Object]:
+        request = admin.GetClusterTestRequest(every_cluster=True)
+        reply = self._client.call(self._client.admin.GetClusterTest, request, "get the last cluster tests")
+        return [objects.test_run(run) for run in (reply.run, *reply.others)]
+
     def stop_test(self, run: Object) -> None:
         request = admin.StopClusterTestRequest(run_id=run["run_id"])
         self._client.call(self._client.admin.StopClusterTest, request, "stop the cluster test")

@@ -103,5 +103,8 @@ class Transport(t.Protocol):
         Values that this transport cannot read are None.
         """
 
+    def test_runs(self) -> list[Object]:
+        """Return the last run, and the last run of each other cluster, if the controller keeps them."""
+
     def stop_test(self, run: Object) -> None:
         """Stop this run. The command lines cannot name a run and stop the current one."""

@@ -339,7 +339,10 @@ class AdminService:
         cluster_test_messages.check_last(request.run_id, self._lifecycle.cluster_test())
         run = self._lifecycle.wait_cluster_test(request.known_results, seconds)
         cluster_test_messages.check_last(request.run_id, run)
-        return admin.GetClusterTestReply(run=cluster_test_messages.run(run))
+        results = self._lifecycle.cluster_test_results() if request.every_cluster else {}
+        return admin.GetClusterTestReply(
+            run=cluster_test_messages.run(run), others=cluster_test_messages.others(results, run)
+        )
 
     @waits_for_agents
     def StopClusterTest(self, request: Message, caller: Caller) -> Message:

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from openipu.shared.vipu.contract import admin
 from openipu.shared.vipu.names import CABLE_KIND, CLUSTER_TEST, TEST_FAILURE
 from openipu.vipu.api import convert as messages
 from openipu.vipu.api.convert import Message
 from openipu.vipu.cluster_test.model import End, Failure, Test, Verdict
-from openipu.vipu.cluster_test.results import Run
+from openipu.vipu.cluster_test.results import Results, Run
 from openipu.vipu.cluster_test.selection import select_tests
 from openipu.vipu.domain.errors import Code, RuleError, quoted
 
@@ -50,6 +52,12 @@ def run(item: Run | None) -> Message:
         started_unix=int(item.started),
         ended_unix=int(item.ended),
     )
+
+
+def others(results: Mapping[str, Results], last: Run | None) -> list[Message]:
+    """Return the last run of each cluster, except that of the last run of all, by cluster id."""
+    tested = last.cluster.id if last else ""
+    return [run(each.last) for id, each in sorted(results.items()) if id != tested]
 
 
 def _number(test: Test | None) -> int:

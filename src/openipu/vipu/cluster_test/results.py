@@ -48,6 +48,7 @@ class Results:
 
     cluster: Cluster
     ended: float = 0.0  # end of the last run; seconds since 1970
+    last: Run | None = None  # the last run that ended
     verdicts: Mapping[Test, Verdict] = field(default_factory=dict)  # the last verdict of each test
     outcomes: Mapping[str, int] = field(default_factory=dict)  # outcome -> number of runs
 
@@ -56,4 +57,4 @@ class Results:
         outcome = run.state.name if run.state is not RunState.FINISHED else "PASSED" if run.ok else "FAILED"
         verdicts = {verdict.test: verdict for verdict in run.verdicts if not verdict.skipped}
         counted = self.outcomes.get(outcome, 0) + 1
-        return Results(run.cluster, run.ended, {**self.verdicts, **verdicts}, {**self.outcomes, outcome: counted})
+        return Results(run.cluster, run.ended, run, {**self.verdicts, **verdicts}, {**self.outcomes, outcome: counted})

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import html.parser
 import re
@@ -71,6 +72,41 @@ def test_a_run_does_not_pass_the_other_clusters() -> None:
     assert "All tests passed" not in page.text
     page = Reader(render(pod(), {**found, "clusters": [*info()["clusters"], *more]}, passing()))
     assert "no test of cl1, cl2, cl3, cl4, 2 more" in page.text
+
+
+def test_the_last_run_of_each_cluster_counts() -> None:
+    first, second = passing(), failing()
+    second["cluster"] = "cl1"
+    for run in (first, second):
+        run["agents"] = [f"{run['cluster']}-{agent}" for agent in run["agents"]]
+    for result in second["results"]:
+        result["failures"] = []
+    broken = {**copy.deepcopy(first), "ok": False, "ended": first["ended"] - 100}
+    broken["results"][0]["ok"] = False
+    found = view(None, None, [second, first, broken])
+    assert [(rack["title"], rack["failed"]) for rack in found["racks"]] == [("Cluster cl0", 0), ("Cluster cl1", 0)]
+    states = [{cable["state"] for cable in rack["cables"]} for rack in found["racks"]]
+    assert states[0] == {"passed"} and "untested" not in states[1]
+    assert found["verdict"] == {"state": "failed", "text": "2 tests failed"}
+    assert found["run"].startswith("Cluster cl0, tested on ") and ". Cluster cl1, tested on " in found["run"]
+    names = [test["test"] for test in found["tests"]]
+    assert names[0] == f"{first['results'][0]['test']} of cl0" and len(names) == len(set(names))
+
+
+def test_clusters_that_all_passed_are_named_beside_one_without_a_test() -> None:
+    second = passing()
+    second["cluster"] = "cl1"
+    second["agents"] = [f"other-{agent}" for agent in second["agents"]]
+    runs = [passing(), second]
+    assert view(None, None, runs)["verdict"]["text"] == "All tests passed"
+    third = {"id": "cl2", "agents": ["ag99"], "num_ilds": 1}
+    found = view(None, {**info(), "clusters": [third]}, runs)["verdict"]
+    assert found == {"state": "untested", "text": "Clusters cl0, cl1 passed. The report has no test of cl2"}
+    stopped = {**second, "state": "stopped", "ok": False}
+    assert view(None, None, [passing(), stopped])["verdict"] == {
+        "state": "untested",
+        "text": "The last test was stopped",
+    }
 
 
 def test_failed_rack_names_cable_and_remedy() -> None:
