@@ -26,6 +26,7 @@ networks:
   gw: {{vlan: 13, subnet: 10.2.0.0/16}}
   management: {{vlan: 99, subnet: 10.3.0.0/16}}
   data: {{vlan: 11, subnet: 10.5.0.0/16}}
+  storage: {{vlan: 12}}
 
 racks:
 """

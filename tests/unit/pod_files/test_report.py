@@ -45,6 +45,15 @@ def report():
     return create
 
 
+def test_changes_are_in_the_order_of_tasks_racks_and_units(report):
+    names = ["pdu2", "tor1", "pdu1"]
+    machines = [machine.name for machine in load(str(RACK / "pod.yml")).machines]
+    finished = [result(name, changed=True, task=task) for task in ("b", "a") for name in (*reversed(machines), *names)]
+    found = [(change.task, change.host) for change in report(*finished).changes()]
+    devices = ["pdu1", "pdu2", "tor1", *machines]
+    assert found == [(task, name) for task in ("b", "a") for name in devices]
+
+
 def test_values_have_paths_and_addresses_of_the_user(report):
     after = {"trap_receivers": {"127.16.3.101": {"address": "127.16.3.101"}}, "name": "pdu1"}
     [change] = report(result("pdu1", changed=True, diff=[{"before": {"name": "x"}, "after": after}])).changes()

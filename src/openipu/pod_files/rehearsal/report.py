@@ -6,7 +6,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,9 +101,19 @@ class Report:
                 each["host"] in skipped,
             )
             for phase in self.site.phases
-            for each in phase.changes
+            for each in self._in_order(phase.changes)
             if each["action"] != _DRAWING
         ]
+
+    def _in_order(self, results: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """Return the results of a phase by task, and then by rack, unit and name, because hosts finish in any order."""
+        tasks = {task: number for number, task in enumerate(dict.fromkeys(each["task"] for each in results))}
+        racks = {rack.name: number for number, rack in enumerate(self.pod.racks)}
+        places = {
+            device.name: (racks[device.rack], getattr(device, "unit", 0), device.name) for device in self.pod.devices
+        }
+        last = len(racks), 0, ""
+        return sorted(results, key=lambda each: (tasks[each["task"]], places.get(each["host"], last)))
 
     def messages(self) -> list[dict[str, Any]]:
         """Return what the tasks of the real run print."""

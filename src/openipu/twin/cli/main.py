@@ -192,8 +192,15 @@ def status(twin: Twin, as_json: bool) -> None:
         f"\nInspect it:   {hints.program('vipu')} {options} list partitions"
         f"\n              {hints.program('vipu-admin')} {options} list agents"
         f"\nBreak it:     {twin.command('fault', 'unplug', port)}"
-        f"\nStop it:      {'make twin-down' if twin.folder == hints.STATE.absolute() else twin.command('down')}"
+        f"\nStop it:      {'make twin-down' if _started_by_make(twin) else twin.command('down')}"
     )
+
+
+def _started_by_make(twin: Twin) -> bool:
+    """Return whether the twin is that of ``make bring-up``: with the default folder and POD, in a checkout."""
+    identity = twin.identity()
+    default = identity is not None and Path(identity.inventory) == _INVENTORY.absolute()
+    return default and twin.folder == hints.STATE.absolute() and Path("Makefile").exists()
 
 
 @main.command("stop-machine")

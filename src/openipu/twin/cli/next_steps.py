@@ -31,7 +31,24 @@ def after(twin: Twin, words: Sequence[str]) -> list[str]:
     if words[0] in _REMOVALS:
         return []
     targets = list(dict.fromkeys(faults.targets(words)))
-    return [f"Find it:  {_find(twin, words, targets)}", f"Undo it:  {twin.command('heal', *targets)}"]
+    found = [f"Find it:  {_find(twin, words, targets)}"]
+    if reverse := reversal(words):
+        return [*found, f"Undo it:  {twin.command('fault', *reverse)}"]
+    return [*found, f"Undo it:  {twin.command('heal', *targets)}", f"This removes all faults of {', '.join(targets)}."]
+
+
+def reversal(words: Sequence[str]) -> list[str]:
+    """Return the fault that undoes another one, and nothing else; empty if only ``heal`` undoes it."""
+    match words:
+        case ["unplug", port]:
+            return ["plug", port]
+        case ["move", port, to]:
+            return ["move", to, port]
+        case ["swap", port, other]:
+            return ["swap", port, other]
+        case ["stop", *names]:
+            return ["start", *names]
+    return []
 
 
 def options(connection: Connection) -> str:

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 from collections.abc import Iterator
 
 import pytest
 
+from openipu.twin.cli.next_steps import reversal
 from openipu.twin.machine.machine import MachineSpec
 from openipu.twin.rack.faults import VERBS, FaultError, parse
 from openipu.twin.rack.rack import Rack
@@ -44,6 +46,19 @@ def running(rack: Rack) -> Iterator[Running]:
     made = Running(rack)
     yield made
     made.close()
+
+
+@pytest.mark.parametrize(
+    "line", ["unplug ag01:5", "move ag01:6 ag01:gw1", "swap ag02:sync6 ag02:sync7", "stop ag03", "stop ag01 ag03"]
+)
+def test_the_printed_reversal_undoes_this_fault_only(running: Running, line: str) -> None:
+    before = running.apply("unplug ag01:7", "hot ag02 40")
+    assert running.apply(line) != before
+    assert running.apply(shlex.join(reversal(parse(line)))) == before
+
+
+def test_other_faults_have_no_reversal() -> None:
+    assert [line for line in ("hot ag02 40", "break ag03:8", "heal") if reversal(parse(line))] == []
 
 
 def test_every_fault_is_reported_and_healed(running: Running) -> None:
