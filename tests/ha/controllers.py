@@ -116,7 +116,13 @@ class Controller:
         return status
 
     def health(self) -> int | None:
-        """Return the status of the health service, None without a response."""
+        """Return the status of the health service, None without a response.
+
+        Raises AssertionError when the process has ended: then another program may listen on the port.
+        """
+        if self.process is None:
+            return None
+        assert self.process.poll() is None, f"{self.name} has ended: {self.log.read_text()}"
         with grpc.insecure_channel(self.address) as channel:
             try:
                 reply = health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=1)

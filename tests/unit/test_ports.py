@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Ports of test servers: no other test process gets a port that this one has chosen."""
+
+from __future__ import annotations
+
+import multiprocessing
+import socket
+from pathlib import Path
+
+import pytest
+
+from tests.ports import RANGE, Ports, free_port
+
+HOST, STREAM = "127.0.0.1", socket.SOCK_STREAM
+
+
+def _take(folder: Path, ports: range, count: int) -> list[int]:
+    chooser = Ports(ports, folder)
+    return [chooser.take(HOST, STREAM) for _ in range(count)]
+
+
+def test_processes_get_different_ports_that_nobody_listens_on_yet(tmp_path: Path) -> None:
+    ports = range(RANGE.stop, RANGE.stop + 100)  # not those of other tests
+    first = Ports(ports, tmp_path)
+    own = [first.take(HOST, STREAM) for _ in range(30)]
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        others = pool.apply(_take, (tmp_path, ports, 30))
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        forked = pool.apply(_take, (tmp_path, ports, 30))
+    assert len({*own}) == len({*others}) == len({*forked}) == 30
+    assert set(own).isdisjoint(others) and set(own).isdisjoint(forked)
+
+
+def test_an_occupied_port_is_not_chosen(tmp_path: Path) -> None:
+    with socket.socket() as listener:
+        port = free_port()
+        listener.bind((HOST, port))
+        assert Ports(range(port, port + 1), tmp_path).take("127.0.0.2", STREAM) == port
+        with pytest.raises(OSError, match=r"Cannot find a free port of 127\.0\.0\.1"):
+            Ports(range(port, port + 1), tmp_path).take(HOST, STREAM)
+
+
+def test_ports_are_not_those_that_the_kernel_assigns() -> None:
+    lowest = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    assert free_port() < lowest
