@@ -17,9 +17,9 @@ from ansible.plugins.action import ActionBase
 from ansible_collections.openipu.pod.plugins.module_utils.pod import model
 from ansible_collections.openipu.pod.plugins.module_utils.pod.load import PodError, load
 from ansible_collections.openipu.pod.plugins.module_utils.report import actions, pdus, runs, vipu_info
+from ansible_collections.openipu.pod.plugins.module_utils.report.page import render_pods
 from ansible_collections.openipu.pod.plugins.module_utils.report.pods import Source
 from ansible_collections.openipu.pod.plugins.module_utils.report.view import last_runs
-from ansible_collections.openipu.pod.plugins.plugin_utils.rack_report import render_pods
 from ansible_collections.openipu.pod.plugins.plugin_utils.action import check_options, check_pods, plain_args
 from ansible_collections.openipu.pod.plugins.plugin_utils.builtin import run_builtin
 

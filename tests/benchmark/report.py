@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from ansible_collections.openipu.pod.plugins.plugin_utils.rack_report import render
+from ansible_collections.openipu.pod.plugins.module_utils.report.page import render
 
 from openipu.shared.pod.load import load
 from openipu.twin.launch.generate import PodSize

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.openipu.pod.plugins.plugin_utils.rack_report import render
+from ansible_collections.openipu.pod.plugins.module_utils.report.page import render
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from openipu.shared.pod.load import load

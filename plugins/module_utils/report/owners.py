@@ -70,15 +70,18 @@ class Owners:
             for id, same in groupby(agents, self._allocation.get)
         ]
 
-    def map(self, cluster: Cluster) -> dict[str, t.Any]:
-        """Return the IPUs of all machines from the top down; neighbours in one partition are one cell."""
+    def map(self, cluster: Cluster, shown: t.Collection[str] | None = None) -> dict[str, t.Any]:
+        """Return the IPUs of all machines, or of ``shown``, from the top down.
+
+        Neighbours in one partition are one cell.
+        """
         # Partitions without reported IPUs may have any IPUs of their allocation.
         unlocated = [each for each in self._partitions_of(cluster) if not each.get("ipus")]
         where = {each.get("allocation") for each in unlocated}
         size = cluster.layout.machines_per_ild
         last = set(cluster.agents[size - 1 :: size])  # the top machine of each domain
         rows = []
-        for band in self.bands(reversed(cluster.agents)):
+        for band in self.bands(agent for agent in reversed(cluster.agents) if shown is None or agent in shown):
             free = "unknown" if None in where or band["allocation"] in where else "free"
             for number, agent in enumerate(band["agents"]):
                 cells = [

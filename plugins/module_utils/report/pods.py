@@ -19,6 +19,7 @@ class Source(t.NamedTuple):
     """Content of the report of one POD; each part may be missing.
 
     ``info``, ``run`` and ``pdus`` are validated. ``failure`` is the message of a controller that was not read.
+    ``machines`` are the agents to show; None shows all.
     """
 
     pod: model.Pod | None = None
@@ -27,6 +28,7 @@ class Source(t.NamedTuple):
     pdus: Readings | None = None
     name: str | None = None
     failure: str | None = None
+    machines: t.Collection[str] | None = None
 
 
 def views(sources: t.Sequence[Source]) -> list[View]:
@@ -34,7 +36,8 @@ def views(sources: t.Sequence[Source]) -> list[View]:
     several = len(sources) > 1
     found = []
     for number, source in enumerate(sources, 1):
-        each = view(source.pod, source.info, source.run, source.pdus, "-%d" % number if several else "")
+        suffix = "-%d" % number if several else ""
+        each = view(source.pod, source.info, source.run, source.pdus, suffix, source.machines)
         if source.name:
             each["title"] = source.name
         if source.failure:

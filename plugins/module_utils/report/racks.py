@@ -44,15 +44,24 @@ def _shelves(rack: model.Rack) -> list[str]:
     return switches + ["%s · server (%s)" % (each.name, ", ".join(each.roles)) for each in rack.servers]
 
 
-def racks(pod: model.Pod | None, clusters: t.Sequence[Cluster], others: t.Iterable[str] = ()) -> list[Rack]:
-    """Return the racks of the POD, one rack per domain of other machines, and one rack with ``others``."""
+def racks(
+    pod: model.Pod | None,
+    clusters: t.Sequence[Cluster],
+    others: t.Iterable[str] = (),
+    shown: t.Collection[str] | None = None,
+) -> list[Rack]:
+    """Return the racks of the POD, one rack per domain of other machines, and one rack with ``others``.
+
+    With ``shown``, all other machines are omitted.
+    """
     known = pod.racks if pod else ()
     found = [Rack(rack.name, [machine.agent for machine in rack.machines], rack) for rack in known]
     placed = {agent for rack in found for agent in rack.agents}
     for cluster in clusters:
         size = cluster.layout.machines_per_ild
         for ild in range(cluster.num_ilds):
-            agents = [agent for agent in cluster.agents[ild * size : (ild + 1) * size] if agent not in placed]
+            domain = cluster.agents[ild * size : (ild + 1) * size]
+            agents = [agent for agent in domain if agent not in placed and (shown is None or agent in shown)]
             if agents:
                 name = "Cluster %s" % cluster.id
                 found.append(Rack(name if cluster.num_ilds == 1 else "%s, domain %d" % (name, ild + 1), agents))
@@ -66,11 +75,14 @@ def add_cables(
 ) -> None:
     """Add the cables of a cluster to the racks, and their ids in the page to ``anchors``, each with ``suffix``.
 
-    A cable between racks is drawn in both. Misplaced cables are also drawn at their actual ports.
+    A cable between racks is drawn in both. Misplaced cables are also drawn at their actual ports. Cables of machines
+    in no rack are omitted.
     """
     where = {agent: rack for rack in racks for agent in rack.agents}
     for cable in cluster.layout.cables():
         a, b = (ChassisPort(cluster.agents[end.position], cable.kind.value, end.port) for end in (cable.a, cable.b))
+        if a.agent not in where or b.agent not in where:
+            continue
         rack, far_rack = where[a.agent], where[b.agent]
         key = pair(a, b)
         id = anchors[key] = "cable-%d%s" % (len(anchors) + 1, suffix)

@@ -35,17 +35,19 @@ def view(
     tests: Runs,
     readings: pdus.Readings | None = None,
     suffix: str = "",
+    machines_shown: t.Collection[str] | None = None,
 ) -> dict[str, t.Any]:
     """Return the page of a POD. Each argument may be None. ``readings`` are those of its PDUs.
 
     ``tests`` are one run of tests, or several. Only the last one of each cluster counts.
-    ``suffix`` is the end of all ids, for pages with several PODs.
+    ``suffix`` is the end of all ids, for pages with several PODs. ``machines_shown`` limits racks, cables and IPUs to
+    these agents; the other content must not have more.
     """
     info, readings = info or {}, readings or {}
     agents = {agent["id"]: agent for agent in info.get("agents") or ()}
     runs = last_runs(tests)
     clusters = _clusters(pod, info, runs)
-    racks = drawn.racks(pod, clusters, agents)
+    racks = drawn.racks(pod, clusters, agents, machines_shown)
     anchors: dict[Pair, str] = {}
     for cluster in clusters:
         run = next((each for each in runs if (each["cluster"] or "") == cluster.id), None)
@@ -67,7 +69,7 @@ def view(
         ],
         "problems": [*machines.problems(info), *_problems(readings)],
         "racks": drawn.page(racks, agents, owners, machines.celsius(info), readings),
-        "maps": [owners.map(cluster) for cluster in present] if owners.reported else [],
+        "maps": [owners.map(cluster, machines_shown) for cluster in present] if owners.reported else [],
         "partitions": [
             {
                 "id": each["id"],

@@ -82,7 +82,7 @@ def test_all_pages_of_the_root_are_measured() -> None:
 
 def test_files_without_a_known_suffix_are_read() -> None:
     names = {path.relative_to(prose.ROOT).as_posix() for path in prose.files([])}
-    assert {"Makefile", ".ci/run", "plugins/plugin_utils/rack_report.html.j2"} <= names
+    assert {"Makefile", ".ci/run", "plugins/module_utils/report/page.html.j2"} <= names
 
 
 @pytest.mark.parametrize(

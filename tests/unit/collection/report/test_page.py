@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.pod.load import load
 from ansible_collections.openipu.pod.plugins.module_utils.report.owners import FILLS, fill
+from ansible_collections.openipu.pod.plugins.module_utils.report.page import render
 from ansible_collections.openipu.pod.plugins.module_utils.report.view import view
-from ansible_collections.openipu.pod.plugins.plugin_utils.rack_report import render
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -8,8 +8,8 @@ import re
 from typing import Any
 
 from ansible_collections.openipu.pod.plugins.module_utils.pod.load import load
+from ansible_collections.openipu.pod.plugins.module_utils.report.page import render, render_pods
 from ansible_collections.openipu.pod.plugins.module_utils.report.pods import Source, overview, views
-from ansible_collections.openipu.pod.plugins.plugin_utils.rack_report import render, render_pods
 
 from tests import ROOT
 from tests.unit.collection.report.report_support import failing, info, passing

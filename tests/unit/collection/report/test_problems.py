@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.pod.load import load
 from ansible_collections.openipu.pod.plugins.module_utils.report import drawing, pdus
+from ansible_collections.openipu.pod.plugins.module_utils.report.page import render
 from ansible_collections.openipu.pod.plugins.module_utils.report.view import view
-from ansible_collections.openipu.pod.plugins.plugin_utils.rack_report import render
 
 from tests import ROOT
 from tests.unit.collection.report.report_support import info, passing, readings

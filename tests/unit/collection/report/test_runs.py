@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.report import vipu_info
+from ansible_collections.openipu.pod.plugins.module_utils.report.page import render
 from ansible_collections.openipu.pod.plugins.module_utils.report.runs import checked
-from ansible_collections.openipu.pod.plugins.plugin_utils.rack_report import render
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -1,23 +1,26 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""HTML page of a rack report. Runs on the control node, where Jinja2 is installed."""
+"""HTML page of a rack report. It needs Jinja2, which hosts of modules may lack: only the control node renders it."""
 
 from __future__ import annotations
 
 import base64
+import contextlib
 import functools
 import hashlib
 import typing as t
 from pathlib import Path
 
-from ansible_collections.openipu.pod.plugins.module_utils.pod import model
-from ansible_collections.openipu.pod.plugins.module_utils.report.pods import Source, overview, views
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
-from markupsafe import Markup
+from ..pod import model
+from .pods import Source, overview, views
+
+with contextlib.suppress(ImportError):
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+    from markupsafe import Markup
 
 _FOLDER = Path(__file__).parent
-_NAME = "rack_report"
+_NAME = "page"
 
 
 def render(pod: model.Pod | None, info: t.Any, run: t.Any, pdus: t.Any = None) -> str:
