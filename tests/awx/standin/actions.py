@@ -279,18 +279,19 @@ def _launch(store: Store, item: Object, method: str, body: Any) -> Response:
     ignored = {"extra_vars": {key: answers[key] for key in surveys.rejected_variables(item, answers)}}
     ignored |= {key: body[key] for key, ask in surveys.PROMPTS.items() if key in body and not item.get(ask)}
     kept = {key: value for key, value in ignored.items() if value != {}}
-    if item["_resource"] == "workflow_job_templates":
-        accepted = {key: value for key, value in answers.items() if key not in ignored["extra_vars"]}
-        job = _workflow_job(store, item, accepted)
-        return JSONResponse({"workflow_job": job["id"], "ignored_fields": kept, **views.show(store, job)}, 201)
-    return JSONResponse({"id": store.new_id(), "type": "job", "status": "pending", "ignored_fields": kept}, 201)
+    accepted = {key: value for key, value in answers.items() if key not in ignored["extra_vars"]}
+    job = _job(store, item, accepted)
+    kind = RESOURCES[job["_resource"]].type
+    return JSONResponse({kind: job["id"], "ignored_fields": kept, **views.show(store, job)}, 201)
 
 
-def _workflow_job(store: Store, template: Object, variables: Object) -> Object:
-    """Add a workflow that runs until its approval, because the stand-in runs no jobs."""
-    values = {"name": template["name"], "workflow_job_template": template["id"], "status": "running"}
+def _job(store: Store, template: Object, variables: Object) -> Object:
+    """Add a job that waits, or a workflow that runs until its approval, because the stand-in runs no jobs."""
+    workflow = template["_resource"] == "workflow_job_templates"
+    kind, field = ("workflow_jobs", "workflow_job_template") if workflow else ("jobs", "job_template")
+    values = {"name": template["name"], field: template["id"], "status": "running" if workflow else "pending"}
     created = datetime.datetime.now(datetime.UTC).isoformat()
-    return store.add(RESOURCES["workflow_jobs"], {**values, "created": created, "extra_vars": json.dumps(variables)})
+    return store.add(RESOURCES[kind], {**values, "created": created, "extra_vars": json.dumps(variables)})
 
 
 def _approval(store: Store, node: Object, method: str, body: Any) -> Response:

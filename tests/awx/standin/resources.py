@@ -11,11 +11,8 @@ from tests.awx.standin.resource import Resource
 
 VERBOSITIES = (0, 1, 2, 3, 4, 5)
 NAME = text(required=True)
-_WORKFLOW_JOB = {
-    **{name: text() for name in ("name", "created", "status")},
-    "workflow_job_template": reference("workflow_job_templates", deletes=True),
-    "extra_vars": variables(),
-}
+_JOB = {**{name: text() for name in ("name", "created", "status")}, "extra_vars": variables()}
+_WORKFLOW_JOB = {**_JOB, "workflow_job_template": reference("workflow_job_templates", deletes=True)}
 NOTIFICATIONS = {
     f"notification_templates_{event}": "notification_templates" for event in ("started", "success", "error")
 }
@@ -385,6 +382,7 @@ RESOURCES = {
             named_url=("project",),
         ),
         Resource("workflow_jobs", "workflow_job", _WORKFLOW_JOB, unique=()),
+        Resource("jobs", "job", {**_JOB, "job_template": reference("job_templates", deletes=True)}, unique=()),
         Resource(
             "tokens",
             "o_auth2_access_token",
