@@ -8,7 +8,7 @@ Sources in order of precedence: flag, environment variable (``VIPU_CLI_<FLAG>``)
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -88,17 +88,7 @@ class Settings:
 
     def connection(self, **more: Any) -> Connection:
         """Return address and credentials of the connection. Raises ConfigError."""
-        from openipu.shared.vipu.client import Connection
-
-        found = {}
-        sources = list(self._sources())
-        for name, _, type, _ in _CONNECTION:
-            for path, values in sources:
-                if values.get(name) is not None:
-                    found[name] = _checked(path, name, values[name], type)
-                    break
-        fields = {_field(name): value.lower() if name in _FIELDS else value for name, value in found.items()}
-        return Connection(**fields, **more)
+        return _connection(list(self._sources()), **more)
 
     def _sources(self) -> Iterator[tuple[Path | None, dict[str, Any]]]:
         yield None, self._given
@@ -109,6 +99,25 @@ class Settings:
             config_file.SYSTEM_FILE,
             _known(config_file.SYSTEM_FILE, config_file.read(config_file.SYSTEM_FILE, optional=True)),
         )
+
+
+def read_connection(path: Path, **more: Any) -> Connection:
+    """Return address and credentials in a configuration file, for other programs. Raises ConfigError."""
+    return _connection([(path, config_file.read(path))], **more)
+
+
+def _connection(sources: Sequence[tuple[Path | None, dict[str, Any]]], **more: Any) -> Connection:
+    """Return the connection with each setting of the first source that has it."""
+    from openipu.shared.vipu.client import Connection
+
+    found = {}
+    for name, _, type, _ in _CONNECTION:
+        for path, values in sources:
+            if values.get(name) is not None:
+                found[name] = _checked(path, name, values[name], type)
+                break
+    fields = {_field(name): value.lower() if name in _FIELDS else value for name, value in found.items()}
+    return Connection(**fields, **more)
 
 
 def check(path: Path) -> None:

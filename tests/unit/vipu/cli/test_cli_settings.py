@@ -17,7 +17,7 @@ from openipu.shared.vipu.client import Connection
 from openipu.shared.vipu.userfile import write_config
 from openipu.vipu.cli import check_config, config_file, ipuof_files
 from openipu.vipu.cli.config_file import ConfigError
-from openipu.vipu.cli.settings import Settings
+from openipu.vipu.cli.settings import Settings, read_connection
 from openipu.vipu.cli.user import vipu
 
 
@@ -225,3 +225,16 @@ def test_check_config(text: str, message: str | None, tmp_path: Path) -> None:
     with pytest.raises(SystemExit) as rejected:
         check_config.main(str(file))
     assert str(rejected.value).startswith(message.format(file))
+
+
+def test_other_programs_read_one_file_only(system: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server reads the files of several users, so its environment must not replace their settings."""
+    system.write_text('api-user-id="system"\nca-path="system"\n')
+    monkeypatch.setenv("VIPU_CLI_API_USER_ID", "environment")
+    file = tmp_path / "alice.vipu-cli.hcl"
+    write_config(file, Connection("10.1.3.101", 8091), "alice", "secret")
+    found = read_connection(file, timeout=3.0)
+    assert (found.host, found.port, found.user_id, found.access_key) == ("10.1.3.101", 8091, "alice", "secret")
+    assert (found.ca_path, found.timeout) == (None, 3.0)
+    with pytest.raises(ConfigError, match="it does not exist"):
+        read_connection(tmp_path / "none")
