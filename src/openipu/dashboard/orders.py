@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Orders of vPODs: choices of the survey, checks against quotas, and orders of one tenant. No I/O."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from openipu.shared.reconcile import UserError
+from openipu.shared.vipu.object_rules import ID_RULE, is_valid_id
+
+PORTS = 2  # a Poplar VM has ports on the data network and on the management network; a storage network adds one
+
+# Words for the status of a job of AWX.
+_WORDS = {
+    "new": "Waiting",
+    "pending": "Waiting",
+    "waiting": "Waiting",
+    "running": "In progress or waiting for approval",
+    "successful": "Done",
+    "failed": "Failed",
+    "error": "Failed",
+    "canceled": "Cancelled",
+}
+_ENDED = ("Done", "Failed", "Cancelled")
+
+
+class OrderError(UserError):
+    """Raised when an order or a release cannot be launched."""
+
+
+@dataclass(frozen=True)
+class Survey:
+    """Choices of the survey of the workflow."""
+
+    ipus: Sequence[str]
+    images: Sequence[str]
+    flavors: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Order:
+    """Job of AWX that creates or destroys a vPOD."""
+
+    id: int
+    action: str
+    vpod: str
+    ipus: str
+    status: str
+    created: str
+
+    @property
+    def ended(self) -> bool:
+        """Return whether the job has ended."""
+        return self.status in _ENDED
+
+
+@dataclass(frozen=True)
+class Flavor:
+    """Flavor of Nova; ``ram`` is in MB."""
+
+    vcpus: int
+    ram: int
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Quota of a project and its use; ``limit`` is None without a limit."""
+
+    limit: int | None
+    used: int
+
+
+def survey(spec: Mapping[str, Any]) -> Survey:
+    """Return the choices of a survey of AWX. Raises OrderError."""
+    questions = {question.get("variable"): question for question in spec.get("spec", ())}
+    found = []
+    for variable in ("vpod_ipus", "vpod_image", "vpod_flavor"):
+        choices = questions.get(variable, {}).get("choices") or ()
+        found.append(tuple(choices.splitlines() if isinstance(choices, str) else choices))
+        if not found[-1]:
+            raise OrderError(
+                f"Cannot order a vPOD: the survey of AWX has no choices for {variable}. Run the playbook awx.yml again."
+            )
+    return Survey(*found)
+
+
+def name_error(name: str, used: Iterable[str]) -> str | None:
+    """Return why a vPOD cannot have a name, as a message; None if it can."""
+    if not is_valid_id(name):
+        return f"Cannot order a vPOD with this name: it must have {ID_RULE}."
+    if name in used:
+        return f"Cannot order vPOD '{name}': this project has one of this name. Choose another name."
+    return None
+
+
+def quota_errors(flavor: Flavor, usages: Mapping[str, Usage]) -> list[str]:
+    """Return the quotas that one more Poplar VM of a flavor exceeds, each as a clause.
+
+    ``usages``: by name of the quota. Quotas that a service does not report are not compared.
+    """
+    needed = {
+        "instances": (1, "VM"),
+        "cores": (flavor.vcpus, "vCPU"),
+        "ram": (flavor.ram, "MB of memory"),
+        "port": (PORTS, "port"),
+    }
+    return [
+        f"it needs {_count(*needed[name])} more (quota {usages[name].limit}, used {usages[name].used})"
+        for name in needed
+        if name in usages and _exceeds(usages[name], needed[name][0])
+    ]
+
+
+def _count(number: int, unit: str) -> str:
+    return f"{number} {unit}" if number == 1 or " " in unit else f"{number} {unit}s"
+
+
+def _exceeds(usage: Usage, number: int) -> bool:
+    return usage.limit is not None and usage.used + number > usage.limit
+
+
+def of_project(jobs: Iterable[tuple[str, Mapping[str, Any]]], project: str) -> list[Order]:
+    """Return the orders of a project, newest first. ``jobs``: their action, and the jobs as AWX returns them."""
+    found = []
+    for action, job in jobs:
+        variables = _variables(job.get("extra_vars"))
+        if variables.get("vpod_tenant") != project:
+            continue
+        status = _WORDS.get(str(job.get("status")), str(job.get("status")))
+        name, ipus = (str(variables.get(variable, "")) for variable in ("vpod_name", "vpod_ipus"))
+        found.append(Order(int(job["id"]), action, name, ipus, status, str(job.get("created") or "")))
+    return sorted(found, key=lambda order: order.id, reverse=True)
+
+
+def _variables(text: Any) -> Mapping[str, Any]:
+    """Return the variables of a job, which AWX returns as JSON."""
+    try:
+        value = json.loads(text) if isinstance(text, str) else text
+    except ValueError:
+        return {}
+    return value if isinstance(value, Mapping) else {}

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The setting ``OPENIPU_POD`` of Horizon. No I/O."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields
+from pathlib import Path
+from typing import Any, TypeVar
+
+from openipu.shared.reconcile import UserError
+
+NAME = "OPENIPU_POD"
+OPERATOR = "operator"  # name of the credentials of operators
+SUFFIX = ".vipu-cli.hcl"
+_PROJECT = re.compile(r"[0-9a-zA-Z-]{1,64}")  # id of a project; "." and "/" would leave the folder
+
+_T = TypeVar("_T")
+
+
+class SettingsError(UserError):
+    """Raised when the setting is invalid."""
+
+
+@dataclass(frozen=True)
+class Awx:
+    """AWX that creates and destroys vPODs.
+
+    ``domain``: id of the domain of the projects that may order. Playbooks find projects by name, and names are unique
+    in one domain only. ``poplar_servers``: host names in Nova to choose from.
+    """
+
+    url: str
+    token_file: str
+    poplar_servers: list[str]
+    ca_path: str = ""
+    domain: str = "default"
+    order: str = "Order a vPOD"
+    release: str = "Destroy a vPOD"
+    timeout: int = 10
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of the panel. ``credentials``: folder with one file for operators and one per project."""
+
+    credentials: str = ""
+    awx: Awx | None = None
+
+    def project_file(self, project: str) -> Path | None:
+        """Return the file with the credentials of a project, which may not exist. None without a folder."""
+        if not self.credentials or not _PROJECT.fullmatch(project):
+            return None
+        return Path(self.credentials) / f"{project}{SUFFIX}"
+
+    @property
+    def operator_file(self) -> Path | None:
+        """File with the credentials of operators, which may not exist. None without a folder."""
+        return Path(self.credentials) / f"{OPERATOR}{SUFFIX}" if self.credentials else None
+
+
+def parse(value: Any) -> Settings:
+    """Return the settings. Raises SettingsError."""
+    content = dict(_mapping(value, NAME))
+    awx = content.pop("awx", None)
+    found = _parsed(Settings, content, NAME)
+    if awx is None:
+        return found
+    parsed = _parsed(Awx, _mapping(awx, f"{NAME}['awx']"), f"{NAME}['awx']")
+    if not re.fullmatch(r"https?://[^/]+(/.*)?", parsed.url):
+        raise SettingsError(f"Cannot use {NAME}['awx']['url']: it is not an address. Write it as https://HOST.")
+    if not parsed.poplar_servers:
+        raise SettingsError(f"Cannot use {NAME}['awx']['poplar_servers']: it is empty. Add host names of Nova.")
+    return Settings(found.credentials, parsed)
+
+
+def _mapping(value: Any, place: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise SettingsError(f"Cannot use {place}: it is not a mapping. Write it as {{'name': value}}.")
+    return value
+
+
+def _parsed(kind: type[_T], content: Mapping[str, Any], place: str) -> _T:
+    """Return an instance of a class, whose fields have the types of their default values, or are texts or lists."""
+    known = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]
+    for name, value in content.items():
+        if name not in known:
+            raise SettingsError(f"Cannot use {place}[{name!r}]: it is unknown. Use one of {', '.join(known)}.")
+        field = known[name]
+        expected = list if name == "poplar_servers" else str if field.default is MISSING else type(field.default)
+        texts = not isinstance(value, list) or all(isinstance(item, str) for item in value)
+        if not isinstance(value, expected) or isinstance(value, bool) or not texts:
+            words = {list: "a list of texts", str: "a text", int: "a number"}
+            raise SettingsError(f"Cannot use {place}[{name!r}]: it is not {words[expected]}. Correct it.")
+    missing = [name for name, field in known.items() if field.default is MISSING and name not in content]
+    if missing:
+        raise SettingsError(f"Cannot use {place}: {', '.join(missing)} is missing. Add it.")
+    return kind(**content)

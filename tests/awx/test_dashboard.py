@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The panel of Horizon launches templates of an AWX, and lists their jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from openipu.dashboard.awx import Client
+from openipu.dashboard.orders import OrderError, of_project
+from openipu.dashboard.settings import Awx
+from tests.awx import vpod_templates
+from tests.awx.standin.server import Server
+from tests.unit.collection.awx.content import load
+
+ANSWERS = {
+    "vpod_name": "red",
+    "vpod_tenant": "research",
+    "vpod_ipus": "16",
+    "vpod_poplar_server": "server1",
+    "vpod_image": "poplar",
+    "vpod_flavor": "vpod.poplar",
+    "vpod_public_keys": "ssh-ed25519 AAAA alice@example",
+}
+
+
+@pytest.fixture
+def server(start: Callable[[], Server]) -> Server:
+    """Stand-in with the workflow and the job template of vPODs."""
+    started = start()
+    vpod_templates.add(started, load())
+    started.awx.requests.clear()
+    return started
+
+
+@pytest.fixture
+def settings(server: Server, tmp_path: Path) -> Awx:
+    return Awx(server.url, str(vpod_templates.token_file(server, tmp_path)), ["server1"], str(server.ca))
+
+
+def test_order_and_release(server: Server, settings: Awx) -> None:
+    client = Client(settings)
+    assert client.survey().flavors == ("vpod.poplar",)
+    client.order(ANSWERS)
+    client.release({"vpod_name": "red", "vpod_tenant": "research"})
+    client.release({"vpod_name": "red", "vpod_tenant": "other"})
+    found = of_project(client.jobs(), "research")
+    assert [(each.action, each.vpod, each.ipus, each.status) for each in found] == [
+        ("Release", "red", "", "Waiting"),
+        ("Order", "red", "16", "In progress or waiting for approval"),
+    ]
+    assert all(each.created for each in found)
+    [order] = server.awx.store.objects["workflow_jobs"].values()
+    server.awx.store.objects["workflow_jobs"][order["id"]]["status"] = "successful"
+    assert of_project(client.jobs(), "research")[1].status == "Done"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"vpod_ipus": "3"}, "Value 3 for 'vpod_ipus' expected to be one of"),
+        ({"vpod_name": ""}, "'vpod_name' value  is too small"),
+        ({"vpod_share_size": 1}, "its survey does not ask for vpod_share_size"),
+    ],
+)
+def test_awx_rejects_other_answers(settings: Awx, changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(OrderError) as raised:
+        Client(settings).order({**ANSWERS, **changes})
+    assert message in raised.value.message
+
+
+def test_errors_have_no_token(server: Server, settings: Awx, tmp_path: Path) -> None:
+    token = Path(settings.token_file).read_text().strip()
+    empty = tmp_path / "empty"
+    empty.write_text("wrong")
+    for changed, message in (
+        (replace(settings, order="Other"), "Cannot find 'Other' in AWX: 0 templates"),
+        (replace(settings, token_file=str(empty)), "status 401, Authentication credentials were not provided."),
+        (replace(settings, token_file=str(tmp_path / "none")), "No such file"),
+        (replace(settings, ca_path=""), "certificate verify failed"),
+        (replace(settings, url="https://localhost:1"), "Cannot reach AWX at https://localhost:1"),
+        (replace(settings, url=f"{settings.url}/other"), "status 404"),
+    ):
+        with pytest.raises(OrderError) as raised:
+            Client(changed).survey()
+        assert message in raised.value.message
+        assert token not in raised.value.message
+    server.awx.failing["launch"] = 500
+    with pytest.raises(OrderError) as raised:
+        Client(settings).release({"vpod_name": "red", "vpod_tenant": "research"})
+    assert "status 500, A server error has occurred." in raised.value.message

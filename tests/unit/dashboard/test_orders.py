@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Rules of orders: choices, names, quotas, and the orders of one project."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from openipu.dashboard.orders import Flavor, OrderError, Survey, Usage, name_error, of_project, quota_errors, survey
+from tests.unit.collection.awx.content import load, named
+
+USAGES = {
+    "instances": Usage(2, 1),
+    "cores": Usage(8, 4),
+    "ram": Usage(None, 100_000),
+    "port": Usage(3, 1),
+}
+
+
+def test_choices_are_those_of_the_workflow() -> None:
+    workflow = named(load().workflows)["Order a vPOD"]
+    found = survey(workflow["survey_spec"])
+    assert found == Survey(("1", "2", "4", "8", "16", "32", "64"), ("poplar",), ("vpod.poplar",))
+
+
+def test_awx_may_return_choices_as_lines() -> None:
+    spec = [
+        {"variable": name, "choices": choices}
+        for name, choices in (("vpod_ipus", "4\n8"), ("vpod_image", ["poplar"]), ("vpod_flavor", "small"))
+    ]
+    assert survey({"spec": spec}) == Survey(("4", "8"), ("poplar",), ("small",))
+    with pytest.raises(OrderError) as raised:
+        survey({"spec": spec[:2]})
+    assert "no choices for vpod_flavor" in raised.value.message
+
+
+@pytest.mark.parametrize("name", ["", "-a", "a b", "a/b", "ä", "x" * 64, "a\n", "{{ lookup('file', '/etc/passwd') }}"])
+def test_invalid_names(name: str) -> None:
+    assert "it must have 1 to 63 letters" in str(name_error(name, []))
+
+
+def test_names_are_used_once() -> None:
+    assert name_error("research1", ["research"]) is None
+    assert "this project has one of this name" in str(name_error("research1", ["research1"]))
+
+
+@pytest.mark.parametrize(
+    ("flavor", "changes", "messages"),
+    [
+        (Flavor(4, 10), {}, []),
+        (Flavor(5, 10), {}, ["it needs 5 vCPUs more (quota 8, used 4)"]),
+        (Flavor(1, 10), {"instances": Usage(1, 1)}, ["it needs 1 VM more (quota 1, used 1)"]),
+        (Flavor(1, 10), {"port": Usage(2, 1)}, ["it needs 2 ports more (quota 2, used 1)"]),
+        (Flavor(1, 10), {"ram": Usage(9, 0)}, ["it needs 10 MB of memory more (quota 9, used 0)"]),
+        (Flavor(9, 10), {"instances": Usage(0, 0)}, ["1 VM more", "9 vCPUs more"]),
+    ],
+)
+def test_quotas(flavor: Flavor, changes: dict[str, Usage], messages: list[str]) -> None:
+    found = quota_errors(flavor, USAGES | changes)
+    assert len(found) == len(messages)
+    assert all(message in text for message, text in zip(messages, found, strict=True))
+
+
+def test_quotas_of_missing_services_are_not_compared() -> None:
+    assert quota_errors(Flavor(100, 100), {}) == []
+
+
+def job(id: int, variables: Any, status: str = "running") -> tuple[str, dict[str, Any]]:
+    return "Order", {"id": id, "extra_vars": variables, "status": status, "created": "2026-11-28T00:00:00.5Z"}
+
+
+def test_a_project_sees_its_own_orders_only() -> None:
+    mine = json.dumps({"vpod_name": "red", "vpod_tenant": "research", "vpod_ipus": "16"})
+    theirs = json.dumps({"vpod_name": "research", "vpod_tenant": "research2"})
+    found = of_project([job(1, mine, "failed"), job(2, theirs), job(3, mine)], "research")
+    assert [(order.id, order.vpod, order.ipus, order.status, order.ended) for order in found] == [
+        (3, "red", "16", "In progress or waiting for approval", False),
+        (1, "red", "16", "Failed", True),
+    ]
+
+
+@pytest.mark.parametrize("variables", [None, "", "{", "[]", "1", {"vpod_tenant": None}, []])
+def test_jobs_without_a_project_are_of_nobody(variables: Any) -> None:
+    assert of_project([job(1, variables)], "research") == []

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The setting OPENIPU_POD."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from openipu.dashboard.settings import Settings, SettingsError, parse
+
+AWX = {"url": "https://awx.example.com", "token_file": "/etc/token", "poplar_servers": ["server1"]}
+
+
+def test_ordering_is_off_by_default() -> None:
+    assert parse({}) == Settings()
+    found = parse({"credentials": "/etc/pod"})
+    assert found.awx is None
+    assert found.operator_file == Path("/etc/pod/operator.vipu-cli.hcl")
+    assert (Settings().operator_file, Settings().project_file("a1")) == (None, None)
+
+
+def test_awx_has_the_names_of_its_content() -> None:
+    found = parse({"awx": AWX}).awx
+    assert found
+    assert (found.order, found.release, found.domain) == ("Order a vPOD", "Destroy a vPOD", "default")
+
+
+@pytest.mark.parametrize("project", ["", ".", "..", "../operator", "a/b", "a\0b", "a\nb", "x" * 65, "operator.x"])
+def test_other_projects_have_no_file(project: str) -> None:
+    assert Settings("/etc/pod").project_file(project) is None
+
+
+def test_a_project_has_a_file() -> None:
+    assert Settings("/etc/pod").project_file("0a1b") == Path("/etc/pod/0a1b.vipu-cli.hcl")
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ([], "Cannot use OPENIPU_POD: it is not a mapping."),
+        ({"credential": "/etc"}, "OPENIPU_POD['credential']: it is unknown. Use one of credentials, awx."),
+        ({"credentials": 1}, "OPENIPU_POD['credentials']: it is not a text."),
+        ({"awx": 1}, "OPENIPU_POD['awx']: it is not a mapping."),
+        ({"awx": {"url": "https://awx"}}, "OPENIPU_POD['awx']: token_file, poplar_servers is missing."),
+        ({"awx": {**AWX, "timeout": "5"}}, "OPENIPU_POD['awx']['timeout']: it is not a number."),
+        ({"awx": {**AWX, "timeout": True}}, "OPENIPU_POD['awx']['timeout']: it is not a number."),
+        ({"awx": {**AWX, "poplar_servers": []}}, "OPENIPU_POD['awx']['poplar_servers']: it is empty."),
+        ({"awx": {**AWX, "poplar_servers": [1]}}, "OPENIPU_POD['awx']['poplar_servers']: it is not a list of texts."),
+        ({"awx": {**AWX, "url": "awx"}}, "OPENIPU_POD['awx']['url']: it is not an address."),
+    ],
+)
+def test_mistakes_are_named(value: Any, message: str) -> None:
+    with pytest.raises(SettingsError) as raised:
+        parse(value)
+    assert message in raised.value.message
