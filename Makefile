@@ -8,7 +8,7 @@ export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv bring-up twin-up twin-down test test-all test-newcomer static test-core coverage mutation test-playbooks test-docs test-rehearsal test-oldest lint types sanity unit integration attack ansible-lint docs pictures dashboards test-browser test-peers test-events test-ha test-awx ee test-ee openstack-up openstack-down test-openstack kube-up kube-down test-kubernetes test-pods soak-kubernetes bench-kubernetes operator-package test-roles test-poplar-server test-bare-hosts bench bench-ha bench-openstack soak soak-ha proto format lock build clean
+.PHONY: help venv bring-up twin-up twin-down test test-all test-newcomer static test-core coverage mutation test-playbooks test-docs test-rehearsal test-oldest lint types sanity unit integration attack ansible-lint docs pictures dashboards test-browser test-peers test-events test-ha test-awx ee test-ee openstack-up openstack-down test-openstack test-dashboard kube-up kube-down test-kubernetes test-pods soak-kubernetes bench-kubernetes operator-package test-roles test-poplar-server test-bare-hosts bench bench-ha bench-openstack soak soak-ha proto format lock build clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' Makefile
@@ -103,8 +103,9 @@ $(BROWSER)/.ready: requirements/browser.txt | .venv/.ready
 	@uv pip install --quiet --no-deps --require-hashes --target $(BROWSER) -r requirements/browser.txt
 	@touch $@
 
+NEEDS_CHROMIUM = command -v chromium >/dev/null || { echo "Cannot run $@: Chromium is not installed. Run: apt install --no-install-recommends chromium fonts-dejavu-core" >&2; exit 1; }
 test-browser: venv $(BROWSER)/.ready ## tests of the rack report in a browser (needs chromium)
-	@command -v chromium >/dev/null || { echo "Cannot test the rack report: Chromium is not installed. Run: apt install --no-install-recommends chromium fonts-dejavu-core" >&2; exit 1; }
+	@$(NEEDS_CHROMIUM)
 	pytest tests/browser -n 0
 
 PEERS := .cache/peers
@@ -151,8 +152,21 @@ $(OPENSTACK)/.ready: requirements/openstack.txt | .venv/.ready
 	@uv pip sync --quiet --compile-bytecode --python $(OPENSTACK)/bin/python --require-hashes requirements/openstack.txt
 	@touch $@
 
-openstack-up: venv $(OPENSTACK)/.ready ## start an OpenStack on loopback (needs mariadb-server and rabbitmq-server)
-	@python -m tools.openstack up
+# Horizon finds panels in files of its own package. Its static files are the same for all clouds.
+DASHBOARD := .cache/openstack/horizon
+$(DASHBOARD)/.ready: requirements/horizon.txt pyproject.toml | .venv/.ready
+	@echo "Installing Horizon in $(DASHBOARD) …"
+	@uv venv --quiet --clear --python $(BIN)/python $(DASHBOARD)
+	@uv pip sync --quiet --compile-bytecode --python $(DASHBOARD)/bin/python --require-hashes requirements/horizon.txt
+	@uv pip install --quiet --python $(DASHBOARD)/bin/python --no-deps --no-build-isolation --editable .
+	@ln -sf $(CURDIR)/src/openipu/dashboard/enabled/_*.py $$($(DASHBOARD)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/openstack_dashboard/local/enabled/
+	@cd $(DASHBOARD) && for command in "collectstatic --noinput" "compress --force"; do \
+	  PYTHONPATH=$(CURDIR)/tools/openstack/inside/dashboard DJANGO_SETTINGS_MODULE=openstack_dashboard.settings \
+	  bin/python -W ignore -m django $$command --verbosity 0 >$(CURDIR)/$(DASHBOARD)/static.log 2>&1 || { cat $(CURDIR)/$(DASHBOARD)/static.log; exit 1; }; done
+	@touch $@
+
+openstack-up: venv $(OPENSTACK)/.ready $(if $(HORIZON),$(DASHBOARD)/.ready) ## start an OpenStack on loopback (needs mariadb-server and rabbitmq-server); HORIZON=1: with Horizon and its panel of IPUs
+	@python -m tools.openstack up $(if $(HORIZON),--horizon)
 
 openstack-down: venv ## stop the OpenStack and remove its files
 	@python -m tools.openstack down
@@ -172,6 +186,11 @@ $(PEERS_OPENSTACK)/.ready: requirements/peers-openstack.txt | .venv/.ready
 test-openstack: venv $(OPENSTACK)/.ready $(KOLLA)/.ready $(PEERS)/.ready $(PEERS_OPENSTACK)/.ready ## tests with the OpenStack on loopback; starts it if it is not running
 	@python -m tools.openstack prepare
 	pytest tests/openstack -n 0
+
+test-dashboard: venv $(OPENSTACK)/.ready $(DASHBOARD)/.ready $(BROWSER)/.ready ## the panel of Horizon in a browser, with the OpenStack on loopback, a twin and a stand-in of AWX (needs chromium)
+	@$(NEEDS_CHROMIUM)
+	@python -m tools.openstack prepare
+	pytest tests/dashboard -n 0
 
 bench-openstack: venv $(OPENSTACK)/.ready $(PEERS)/.ready $(PEERS_OPENSTACK)/.ready ## benchmark of Neutron, compared with openstack.cloud
 	python -m tests.benchmark.neutron
@@ -288,6 +307,8 @@ lock: ## upgrade the locked requirements
 	  --custom-compile-command "make lock" requirements/openstack.in -o requirements/openstack.txt
 	.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 	  --custom-compile-command "make lock" requirements/peers-openstack.in -o requirements/peers-openstack.txt
+	.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+	  --custom-compile-command "make lock" --extra dashboard --constraint requirements/openstack.txt pyproject.toml requirements/horizon.in -o requirements/horizon.txt
 	.venv/bin/uv pip compile --quiet --upgrade --no-deps --python-version 3.11 --generate-hashes \
 	  --custom-compile-command "make lock" requirements/kolla.in -o requirements/kolla.txt
 	.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from ..commandline import Group, state_dir
-from . import cloud
+from . import cloud, dashboard
 from .daemons import Daemons
 from .network_node import NAMESPACES
 from .site import ADMIN_CLOUD, CACHE, TENANTS
@@ -28,10 +28,18 @@ def main() -> None:
 @click.option(
     "--network-node", is_flag=True, help="Also start Open vSwitch and Neutron's DHCP and L3 agents; needs root."
 )
-def up(state_dir: Path, network_only: bool, network_node: bool) -> None:
+@click.option("--horizon", is_flag=True, help="Also start Horizon with the panel of IPUs.")
+@click.option(
+    "--pod",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="JSON file with Horizon's setting OPENIPU_POD. Omit to keep the current one.",
+)
+def up(state_dir: Path, network_only: bool, network_node: bool, horizon: bool, pod: Path | None) -> None:
     """Start the cloud. Running processes are not changed."""
+    if network_only and horizon:
+        raise click.UsageError("Horizon needs a complete cloud. Omit --network-only.")
     begun = time.monotonic()
-    site = cloud.up(state_dir, network_only, network_node)
+    site = cloud.up(state_dir, network_only, network_node, horizon, pod)
     seconds = time.monotonic() - begun
     click.echo(
         f"OpenStack is ready at {site.url('keystone', '/v3')} (after {seconds:.0f} s). To use it:\n"
@@ -39,6 +47,8 @@ def up(state_dir: Path, network_only: bool, network_node: bool) -> None:
         f"  {site.program('openstack')} network agent list\n"
         f"As a tenant: OS_CLOUD={TENANTS[0]} or {TENANTS[1]}. Logs: {site.log}. To stop it: make openstack-down"
     )
+    if horizon:
+        click.echo(f"Horizon: {dashboard.url(site)} (domain Default; passwords are in {site.clouds})")
     if network_node:
         holder = Daemons(site).pid(NAMESPACES)
         click.echo(f"Namespaces of its networks and routers: nsenter --mount --target {holder} ip netns")

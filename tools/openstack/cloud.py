@@ -11,7 +11,7 @@ import yaml
 from openipu.process.background import ProcessError, private_folder
 
 from ..locks import folder_lock
-from . import infrastructure, network_node
+from . import dashboard, infrastructure, network_node
 from .components import declare
 from .daemons import Daemons
 from .prepare import copy_databases, fingerprint, prepared_databases
@@ -34,9 +34,17 @@ def _check_installed() -> None:
         raise ProcessError("Cannot start OpenStack: it is not installed. Install and start it with make openstack-up.")
 
 
-def up(state: Path, network_only: bool = False, with_network_node: bool = False) -> Site:
-    """Start missing processes and wait until all are ready. Raises ProcessError."""
+def up(
+    state: Path,
+    network_only: bool = False,
+    with_network_node: bool = False,
+    with_horizon: bool = False,
+    pod: Path | None = None,
+) -> Site:
+    """Start missing processes and wait until all are ready. ``pod``: see ``dashboard``. Raises ProcessError."""
     _check_installed()
+    if with_horizon:
+        dashboard.check_requirements()
     if with_network_node:
         network_node.check_requirements()
     with folder_lock(CACHE):
@@ -59,6 +67,8 @@ def up(state: Path, network_only: bool = False, with_network_node: bool = False)
             daemons.start([process for component in wave for process in component.processes])
         if with_network_node:
             network_node.start(site, daemons)
+        if with_horizon:
+            dashboard.start(site, daemons, pod)
     return site
 
 

@@ -264,6 +264,31 @@ SUITES = (
         excluded=OPERATOR,
     ),
     Suite(
+        "test-dashboard",
+        "the panel of Horizon in Chromium, with a real OpenStack and a secure V-IPU controller",
+        (
+            *PRODUCT,
+            *JOBS,
+            *OWN_TWIN,
+            "requirements/browser.txt",
+            "requirements/horizon.txt",
+            "requirements/openstack.txt",
+            "tests/awx/*",
+            "tests/dashboard/*",
+            "tests/integration/cli/__init__.py",
+            "tests/integration/cli/cli_support.py",
+            "tests/integration/vipu_servers.py",
+            "tests/openstack/*",
+            "tools/openstack/*",
+            "roles/vpod/*",
+        ),
+        400,
+        root=True,
+        packages=(*CLOUD, "chromium", "fonts-dejavu-core"),
+        before="openstack-down",  # the tests use a running cloud
+        excluded=OPERATOR,
+    ),
+    Suite(
         "test-kubernetes",
         "the IPU operator with a real Kubernetes API server",
         (
