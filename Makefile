@@ -165,8 +165,15 @@ $(DASHBOARD)/.ready: requirements/horizon.txt pyproject.toml | .venv/.ready
 	  bin/python -W ignore -m django $$command --verbosity 0 >$(CURDIR)/$(DASHBOARD)/static.log 2>&1 || { cat $(CURDIR)/$(DASHBOARD)/static.log; exit 1; }; done
 	@touch $@
 
-openstack-up: venv $(OPENSTACK)/.ready $(if $(HORIZON),$(DASHBOARD)/.ready) ## start an OpenStack on loopback (needs mariadb-server and rabbitmq-server); HORIZON=1: with Horizon and its panel of IPUs
-	@python -m tools.openstack up $(if $(HORIZON),--horizon)
+IRONIC_VENV := .cache/openstack/ironic
+$(IRONIC_VENV)/.ready: requirements/ironic.txt | .venv/.ready
+	@echo "Installing Ironic in $(IRONIC_VENV) …"
+	@uv venv --quiet --clear --python $(BIN)/python $(IRONIC_VENV)
+	@uv pip sync --quiet --compile-bytecode --python $(IRONIC_VENV)/bin/python --require-hashes requirements/ironic.txt
+	@touch $@
+
+openstack-up: venv $(OPENSTACK)/.ready $(if $(HORIZON),$(DASHBOARD)/.ready) $(if $(IRONIC),$(IRONIC_VENV)/.ready $(REDFISH)/.ready) ## start an OpenStack on loopback (needs mariadb-server and rabbitmq-server); HORIZON=1: with Horizon and its panel of IPUs; IRONIC=1: with Ironic and BMCs
+	@python -m tools.openstack up $(if $(HORIZON),--horizon) $(if $(IRONIC),--bare-metal)
 
 openstack-down: venv ## stop the OpenStack and remove its files
 	@python -m tools.openstack down
@@ -183,7 +190,7 @@ $(PEERS_OPENSTACK)/.ready: requirements/peers-openstack.txt | .venv/.ready
 	@uv pip sync --quiet --python $(PEERS_OPENSTACK)/bin/python --require-hashes requirements/peers-openstack.txt
 	@touch $@
 
-test-openstack: venv $(OPENSTACK)/.ready $(KOLLA)/.ready $(PEERS)/.ready $(PEERS_OPENSTACK)/.ready ## tests with the OpenStack on loopback; starts it if it is not running
+test-openstack: venv $(OPENSTACK)/.ready $(KOLLA)/.ready $(PEERS)/.ready $(PEERS_OPENSTACK)/.ready $(IRONIC_VENV)/.ready $(REDFISH)/.ready ## tests with the OpenStack on loopback; starts it if it is not running
 	@python -m tools.openstack prepare
 	pytest tests/openstack -n 0
 
@@ -305,6 +312,8 @@ lock: ## upgrade the locked requirements
 	  --custom-compile-command "make lock" requirements/network-clients.in -o requirements/network-clients.txt
 	.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 	  --custom-compile-command "make lock" requirements/openstack.in -o requirements/openstack.txt
+	.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+	  --custom-compile-command "make lock" --constraint requirements/openstack.txt requirements/ironic.in -o requirements/ironic.txt
 	.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 	  --custom-compile-command "make lock" requirements/peers-openstack.in -o requirements/peers-openstack.txt
 	.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \

@@ -10,6 +10,7 @@ import click
 
 from ..commandline import Group, state_dir
 from . import cloud, dashboard
+from .bare_metal import bmc_variables
 from .daemons import Daemons
 from .network_node import NAMESPACES
 from .site import ADMIN_CLOUD, CACHE, TENANTS
@@ -34,12 +35,15 @@ def main() -> None:
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
     help="JSON file with Horizon's setting OPENIPU_POD. Omit to keep the current one.",
 )
-def up(state_dir: Path, network_only: bool, network_node: bool, horizon: bool, pod: Path | None) -> None:
+@click.option("--bare-metal", is_flag=True, help="Also start Ironic and emulated BMCs.")
+def up(
+    state_dir: Path, network_only: bool, network_node: bool, horizon: bool, pod: Path | None, bare_metal: bool
+) -> None:
     """Start the cloud. Running processes are not changed."""
     if network_only and horizon:
         raise click.UsageError("Horizon needs a complete cloud. Omit --network-only.")
     begun = time.monotonic()
-    site = cloud.up(state_dir, network_only, network_node, horizon, pod)
+    site = cloud.up(state_dir, network_only, network_node, horizon, pod, bare_metal)
     seconds = time.monotonic() - begun
     click.echo(
         f"OpenStack is ready at {site.url('keystone', '/v3')} (after {seconds:.0f} s). To use it:\n"
@@ -52,6 +56,8 @@ def up(state_dir: Path, network_only: bool, network_node: bool, horizon: bool, p
     if network_node:
         holder = Daemons(site).pid(NAMESPACES)
         click.echo(f"Namespaces of its networks and routers: nsenter --mount --target {holder} ip netns")
+    if bare_metal:
+        click.echo(f"BMCs, as variables of playbooks: {bmc_variables(site)}")
 
 
 @main.command()

@@ -11,11 +11,11 @@ import yaml
 from openipu.process.background import ProcessError, private_folder
 
 from ..locks import folder_lock
-from . import dashboard, infrastructure, network_node
+from . import bare_metal, dashboard, infrastructure, network_node
 from .components import declare
 from .daemons import Daemons
 from .prepare import copy_databases, fingerprint, prepared_databases
-from .site import ADMIN_CLOUD, CACHE, REGION, TENANTS, Secrets, Site
+from .site import ADMIN_CLOUD, CACHE, REGION, SYSTEM_CLOUD, TENANTS, Secrets, Site
 
 MARKER = "made-of"  # file in the folder of a cloud: name of the prepared databases that it was created from
 NO_SECRETS = Secrets("", "", "", "", "")  # before the secrets of a cloud exist
@@ -40,6 +40,7 @@ def up(
     with_network_node: bool = False,
     with_horizon: bool = False,
     pod: Path | None = None,
+    with_bare_metal: bool = False,
 ) -> Site:
     """Start missing processes and wait until all are ready. ``pod``: see ``dashboard``. Raises ProcessError."""
     _check_installed()
@@ -47,6 +48,8 @@ def up(
         dashboard.check_requirements()
     if with_network_node:
         network_node.check_requirements()
+    if with_bare_metal:
+        bare_metal.check_installed()
     with folder_lock(CACHE):
         secrets = state / "secrets.json"
         if not secrets.exists():
@@ -69,6 +72,8 @@ def up(
             network_node.start(site, daemons)
         if with_horizon:
             dashboard.start(site, daemons, pod)
+        if with_bare_metal:
+            bare_metal.start(site, daemons)
     return site
 
 
@@ -100,20 +105,21 @@ def _create(state: Path) -> None:
 
 
 def _write_clouds(site: Site) -> None:
-    """Write the clouds.yaml with the administrator and the tenants."""
+    """Write the clouds.yaml with the administrator, also of the whole system, and the tenants."""
 
     def cloud(user: str, project: str, password: str) -> dict[str, object]:
+        scope = {"project_name": project, "project_domain_id": "default"} if project else {"system_scope": "all"}
         auth = {
             "auth_url": site.url("keystone", "/v3"),
             "username": user,
             "password": password,
-            "project_name": project,
             "user_domain_id": "default",
-            "project_domain_id": "default",
+            **scope,
         }
         return {"auth": auth, "region_name": REGION, "identity_api_version": "3"}
 
     clouds = {ADMIN_CLOUD: cloud("admin", "admin", site.secrets.admin)}
+    clouds[SYSTEM_CLOUD] = cloud("admin", "", site.secrets.admin)
     clouds.update({tenant: cloud(tenant, tenant, site.secrets.tenant) for tenant in TENANTS})
     site.clouds.touch(mode=0o600)
     site.clouds.write_text(yaml.safe_dump({"clouds": clouds}, sort_keys=False))

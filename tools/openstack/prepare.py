@@ -77,7 +77,7 @@ def _prepare(folder: Path) -> None:
         databases = [name for component in components for name in component.databases]
         daemons.start([infrastructure.create_databases(site, databases)])
         with ThreadPoolExecutor(max_workers=len(components)) as pool:
-            list(pool.map(lambda component: _migrate(component, site), components))
+            list(pool.map(lambda component: migrate(component, site), components))
         keystone = next(component for component in components if component.name == "keystone")
         daemons.start(keystone.processes)
         _create_identities(Admin(site), components)
@@ -88,7 +88,8 @@ def _prepare(folder: Path) -> None:
     shutil.rmtree(site.state)
 
 
-def _migrate(component: Component, site: Site) -> None:
+def migrate(component: Component, site: Site) -> None:
+    """Create the tables of the databases of a component. Raises ProcessError."""
     for command in component.migrations:
         log = site.log / f"{component.name}-migration.log"
         with log.open("ab") as output:
@@ -99,32 +100,38 @@ def _migrate(component: Component, site: Site) -> None:
 
 def _create_identities(admin: Admin, components: Iterable[Component]) -> None:
     """Create the service catalogue, a user for every service, and the tenants."""
-    roles = {role["name"]: role["id"] for role in admin.get("keystone", "/v3/roles")["roles"]}
-
-    def project(name: str) -> str:
-        body = {"project": {"name": name, "domain_id": "default"}}
-        return str(admin.post("keystone", "/v3/projects", body)["project"]["id"])
-
-    def user(name: str, password: str, project_id: str, *role_names: str) -> None:
-        body = {"user": {"name": name, "password": password, "domain_id": "default", "default_project_id": project_id}}
-        user_id = admin.post("keystone", "/v3/users", body)["user"]["id"]
-        for role in role_names:
-            admin.put("keystone", f"/v3/projects/{project_id}/users/{user_id}/roles/{roles[role]}")
-
-    service_project = project("service")
+    _create_project(admin, "service")
     for component in components:
-        if component.name == "keystone":
-            continue  # created by its bootstrap command
-        user(component.name, admin.site.secrets.service, service_project, "admin", "service")
-        service = {"service": {"name": component.name, "type": component.type}}
-        service_id = admin.post("keystone", "/v3/services", service)["service"]["id"]
-        for interface in ("public", "internal", "admin"):
-            endpoint = {
-                "service_id": service_id,
-                "interface": interface,
-                "url": admin.site.url(component.name, component.path),
-                "region_id": REGION,
-            }
-            admin.post("keystone", "/v3/endpoints", {"endpoint": endpoint})
+        if component.name != "keystone":  # created by its bootstrap command
+            register(admin, component)
     for tenant in TENANTS:
-        user(tenant, admin.site.secrets.tenant, project(tenant), "member")
+        _create_user(admin, tenant, admin.site.secrets.tenant, _create_project(admin, tenant), "member")
+
+
+def register(admin: Admin, component: Component) -> None:
+    """Create the user of a service, and its entry in the service catalogue. Raises ProcessError."""
+    project_id = admin.get("keystone", "/v3/projects?name=service")["projects"][0]["id"]
+    _create_user(admin, component.name, admin.site.secrets.service, project_id, "admin", "service")
+    service = {"service": {"name": component.name, "type": component.type}}
+    service_id = admin.post("keystone", "/v3/services", service)["service"]["id"]
+    for interface in ("public", "internal", "admin"):
+        endpoint = {
+            "service_id": service_id,
+            "interface": interface,
+            "url": admin.site.url(component.name, component.path),
+            "region_id": REGION,
+        }
+        admin.post("keystone", "/v3/endpoints", {"endpoint": endpoint})
+
+
+def _create_project(admin: Admin, name: str) -> str:
+    body = {"project": {"name": name, "domain_id": "default"}}
+    return str(admin.post("keystone", "/v3/projects", body)["project"]["id"])
+
+
+def _create_user(admin: Admin, name: str, password: str, project_id: str, *role_names: str) -> None:
+    roles = {role["name"]: role["id"] for role in admin.get("keystone", "/v3/roles")["roles"]}
+    body = {"user": {"name": name, "password": password, "domain_id": "default", "default_project_id": project_id}}
+    user_id = admin.post("keystone", "/v3/users", body)["user"]["id"]
+    for role in role_names:
+        admin.put("keystone", f"/v3/projects/{project_id}/users/{user_id}/roles/{roles[role]}")

@@ -23,14 +23,16 @@ _VERSION = {"X-OpenStack-Manila-API-Version": "2.60"}  # the first version witho
 class Admin:
     """Session of the administrator. Every request raises ProcessError when it fails."""
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: Site, system: bool = False) -> None:
+        """Log in for the project `admin`, or for the whole system, which some requests of Ironic need."""
         self.site = site
         self.token = ""
         user = {"name": "admin", "domain": {"id": "default"}, "password": site.secrets.admin}
+        project = {"project": {"name": "admin", "domain": {"id": "default"}}}
         body = {
             "auth": {
                 "identity": {"methods": ["password"], "password": {"user": user}},
-                "scope": {"project": {"name": "admin", "domain": {"id": "default"}}},
+                "scope": {"system": {"all": True}} if system else project,
             }
         }
         headers, _ = self._send("POST", "keystone", "/v3/auth/tokens", body)

@@ -15,6 +15,7 @@ REGION = "RegionOne"
 TENANTS = ("tenant-a", "tenant-b")  # projects, each with a user of the same name
 HOSTS = ("poplar1", "poplar2")  # Poplar servers: fake hypervisors of Nova, hosts of Neutron agents
 ADMIN_CLOUD = "openipu"  # name of the administrator in clouds.yaml
+SYSTEM_CLOUD = "openipu-system"  # the same, for the whole system instead of a project
 
 # The cloud has its own loopback address, so it can use the default ports.
 PORTS = {
@@ -29,6 +30,8 @@ PORTS = {
     "nova": 8774,
     "cinder": 8776,
     "manila": 8786,
+    "ironic": 6385,
+    "redfish": 8443,  # of the emulated BMCs
 }
 
 

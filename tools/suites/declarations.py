@@ -243,6 +243,8 @@ SUITES = (
             *PAGES,
             "docs/tutorials/openstack.md",
             "requirements/openstack.txt",
+            "requirements/ironic.txt",
+            "requirements/redfish.txt",
             "requirements/kolla.txt",
             "requirements/peers.txt",
             "requirements/peers-openstack.txt",
