@@ -33,12 +33,13 @@ description:
   - With O(openstack), all hosts also have C(pod_openstack_config) for the option O(openipu.pod.openstack_pod_network#module:config).
     C(pod_openstack_networks) are the names of the networks in OpenStack. C(pod_openstack_tenants) are the resources for tenants, by
     project. The key V(*) is for all other projects. C(pod_openstack_projects) are the projects of O(teams), for
-    O(openipu.pod.openstack_pod_project#module:projects).
+    O(openipu.pod.openstack_pod_project#module:projects). C(pod_openstack_nodes) are by name, for
+    O(openipu.pod.openstack_pod_bare_metal#module:nodes).
   - With O(kubernetes), all hosts also have C(pod_kubernetes_controllers) and C(pod_kubernetes_quotas) for the role
     P(openipu.pod.ipu_operator#role).
   - Variables that grow with the POD are templates with the lookup P(openipu.pod.pod#lookup), which reads C(pod_file) on the control node. They
     are C(pod_services), C(pod_teams), C(pod_openstack_config), C(pod_openstack_tenants), C(pod_openstack_projects),
-    C(pod_kubernetes_controllers), C(pod_kubernetes_quotas), and all variables C(vipu_pod_*).
+    C(pod_openstack_nodes), C(pod_kubernetes_controllers), C(pod_kubernetes_quotas), and all variables C(vipu_pod_*).
   - Errors are reported with file, line and remedy. No device is contacted.
 requirements:
   - PyYAML

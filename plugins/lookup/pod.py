@@ -24,7 +24,8 @@ options:
       - V(services) are names, addresses and MACs for the role P(openipu.pod.management_server#role).
       - V(openstack_config) is the option O(openipu.pod.openstack_pod_network#module:config), and V(openstack_tenants) are the resources for
         tenants, by project. The key V(*) is for all other projects. V(openstack_projects) is the option
-        O(openipu.pod.openstack_pod_project#module:projects) for the projects of teams. They exist only for PODs with OpenStack.
+        O(openipu.pod.openstack_pod_project#module:projects) for the projects of teams. V(openstack_nodes) are by name, for the option
+        O(openipu.pod.openstack_pod_bare_metal#module:nodes). They exist only for PODs with OpenStack.
       - V(kubernetes_controllers) and V(kubernetes_quotas) are variables of the role P(openipu.pod.ipu_operator#role). They exist only for
         PODs with Kubernetes.
       - V(teams) are the quotas of teams by name.
@@ -42,6 +43,7 @@ options:
       - openstack_config
       - openstack_tenants
       - openstack_projects
+      - openstack_nodes
       - kubernetes_controllers
       - kubernetes_quotas
   file:

@@ -15,6 +15,7 @@ import copy
 import typing as t
 
 from ansible_collections.openipu.pod.plugins.module_utils.pod import model
+from ansible_collections.openipu.pod.plugins.module_utils.pod.bare_metal import nodes
 from ansible_collections.openipu.pod.plugins.module_utils.pod.kubernetes_nodes import controllers
 from ansible_collections.openipu.pod.plugins.module_utils.pod.load import load
 from ansible_collections.openipu.pod.plugins.module_utils.pod.network_services import network_services
@@ -35,6 +36,7 @@ VARIABLES = {
     "pod_openstack_config": "openstack_config",
     "pod_openstack_tenants": "openstack_tenants",
     "pod_openstack_projects": "openstack_projects",
+    "pod_openstack_nodes": "openstack_nodes",
     "pod_kubernetes_controllers": "kubernetes_controllers",
     "pod_kubernetes_quotas": "kubernetes_quotas",
 }
@@ -52,6 +54,7 @@ def describe(pod: model.Pod) -> Data:
         data["openstack_config"] = network_config(pod, pod.cloud)
         data["openstack_tenants"] = tenants(pod, pod.cloud)
         data["openstack_projects"] = projects(pod.teams)
+        data["openstack_nodes"] = nodes(pod, pod.cloud)
     if pod.kubernetes:
         data["kubernetes_controllers"] = controllers(pod, pod.kubernetes)
         data["kubernetes_quotas"] = namespace_quotas(pod.teams)

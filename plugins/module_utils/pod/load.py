@@ -223,7 +223,11 @@ class _Loader:
             )
             for key, (names, number) in networks.items()
         )
-        return model.Server(name, rack["name"], interfaces, tuple(row["roles"]), row["managed"])
+        server = model.Server(name, rack["name"], interfaces, tuple(row["roles"]), row["managed"], row["bare_metal"])
+        if server.bare_metal and "idrac" not in server.addresses:
+            message = "server '%s' is a bare-metal node without a BMC: set 'idrac' in 'addresses'"
+            raise row.error(message % name, "bare_metal")
+        return server
 
     def _controller(self, racks: tuple[model.Rack, ...]) -> tuple[str, int]:
         """Return address and port of the controller: as given, or those of a server on the management network."""

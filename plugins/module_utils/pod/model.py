@@ -97,6 +97,7 @@ class Server(Device):
     reached_by = "p2"
     roles: tuple[str, ...] = ()
     managed: bool = True  # false: the playbooks leave the device alone
+    bare_metal: bool = False  # whether it is a node of Ironic
 
 
 @dataclass(frozen=True)

@@ -115,6 +115,7 @@ SERVER = MappingSchema(
         "name": _NAME,
         "roles": {**_NAMES, "choices": list(ROLES), "default": ["poplar"]},
         "managed": _MANAGED,
+        "bare_metal": {"type": "bool", "default": False},
         "addresses": _mapping(SERVER_VALUES),
         "macs": _mapping(SERVER_VALUES),
     },

@@ -10,6 +10,7 @@ dictionaries.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import stat
 import typing as t
@@ -32,7 +33,8 @@ _R = t.TypeVar("_R")
 _UNAVAILABLE = (502, 503, 504)
 OVER_QUOTA = "OverQuota"  # type of an error of Neutron, with status 409
 _NOT_PERMITTED = "PolicyNotAuthorized"  # type of an error of Neutron, with status 403
-_POLICY_MESSAGES = ("not authorized", "policy doesn't allow")  # of Keystone and Nova, whose errors have no type
+# Parts of errors of Keystone, Nova and Ironic, whose errors have no type.
+_POLICY_MESSAGES = ("not authorized", "policy doesn't allow", "access was denied")
 
 
 class CloudError(UserError):
@@ -226,6 +228,7 @@ _PRODUCTS = {
     "image": "Glance",
     "block_storage": "Cinder",
     "shared_file_system": "Manila",
+    "baremetal": "Ironic",
 }
 
 
@@ -242,9 +245,9 @@ def _rejection(service: str, response: t.Any) -> CloudError:
     except ValueError:
         body = None
     if isinstance(body, dict):
-        part = next((value for value in body.values() if isinstance(value, (dict, str))), {})
+        part = _decoded(next((value for value in body.values() if isinstance(value, (dict, str))), {}))
         if isinstance(part, dict):
-            kind, message = str(part.get("type", "")), str(part.get("message", ""))
+            kind, message = str(part.get("type", "")), str(part.get("message") or part.get("faultstring", ""))
         else:
             message = part
     message = " ".join(message.split()).rstrip(".") or response.reason or "status %d" % response.status_code
@@ -263,3 +266,11 @@ def _rejection(service: str, response: t.Any) -> CloudError:
             _NOT_PERMITTED,
         )
     return RejectedError("%s returned an error: %s." % (service, message), response.status_code, kind)
+
+
+def _decoded(part: Object | str) -> Object | str:
+    """Return the error in a response of Ironic, whose body has JSON as a string. Return others unchanged."""
+    if isinstance(part, str) and part.startswith("{"):
+        with contextlib.suppress(ValueError):
+            return t.cast("Object", json.loads(part))
+    return part

@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Bare-metal nodes in a real Ironic, whose BMCs are served by sushy-tools' emulator with TLS and a password."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.bare_metal.task import OPENSTACK_POD_BARE_METAL
+from ansible_collections.openipu.pod.plugins.module_utils.redfish import REDFISH_INFO
+
+from tests import ROOT
+from tests.openstack.conftest import STATE, command
+from tests.openstack.neutron_pod import AccessLog, run
+from tests.waiting import until
+from tools.openstack.bare_metal import PROCESSES, VENV, bmc_variables, system
+from tools.openstack.daemons import Daemons
+from tools.openstack.site import SYSTEM_CLOUD, Secrets, Site
+
+pytestmark = [
+    pytest.mark.timeout(900),
+    pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),  # about future releases of the SDK
+]
+
+
+class Rack:
+    """Two IPU-Machines with BMCs, as nodes of a POD that no other test uses."""
+
+    def __init__(self, cloud: Path, bmc: dict[str, Any]) -> None:
+        self.log = AccessLog(cloud / "log" / "ironic-access.log")
+        self.bmc = bmc
+        self.pod = f"t{uuid.uuid4().hex[:6]}"
+        self.names = [f"{self.pod}-{number}" for number in (1, 2)]
+
+    def mac(self, number: int) -> str:
+        return f"02:{self.pod[1:3]}:{self.pod[3:5]}:{self.pod[5:7]}:00:{number:02x}"
+
+    def nodes(self, **settings: Any) -> list[dict[str, Any]]:
+        """Return the option of the module."""
+        return [
+            {
+                "name": name,
+                "resource_class": "ipu-machine",
+                "properties": {"serial": f"s-{number}", "rack_unit": number},
+                "traits": ["CUSTOM_IPU_MACHINE"],
+                "bmc": {**self.bmc, "system_id": f"/redfish/v1/Systems/{system(f'ipum{number:02}')}"},
+                "ports": [{"mac": self.mac(number), "physical_network": "physnet100g", "pxe_enabled": False}],
+                "state": "manageable",
+                **settings,
+            }
+            for number, name in enumerate(self.names, 1)
+        ]
+
+    def run(self, **options: Any) -> dict[str, Any]:
+        return run(task=OPENSTACK_POD_BARE_METAL, **{"cloud": SYSTEM_CLOUD, "pod": self.pod, **options})
+
+    def register(self, **settings: Any) -> None:
+        result = self.run(nodes=self.nodes(**settings))
+        assert result["nodes"]["created"] == self.names, result
+
+    def power(self, number: int) -> str:
+        """Return the power state at the BMC, read with Redfish."""
+        address, _, port = self.bmc["address"].removeprefix("https://").partition(":")
+        connection = {name: self.bmc[name] for name in ("username", "password", "ca_path")}
+        found = run(task=REDFISH_INFO, host=address, port=int(port), **connection)
+        (state,) = (each["power"] for each in found["systems"] if each["id"] == system(f"ipum{number:02}"))
+        return str(state)
+
+
+def client(*arguments: str, fails: bool = False) -> Any:
+    """Run the command line of Ironic, and return its output, parsed if it is JSON."""
+    environment = {**os.environ, "OS_CLOUD": SYSTEM_CLOUD, "OS_AUTH_TYPE": "password"}
+    line = [VENV / "bin" / "baremetal", *arguments]
+    result = subprocess.run(line, env=environment, capture_output=True, text=True, check=False)
+    assert (result.returncode != 0) == fails, result.stdout + result.stderr
+    return json.loads(result.stdout) if "json" in arguments else result.stdout + result.stderr
+
+
+def show(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = client("node", "show", name, "-f", "json")
+    return found
+
+
+@pytest.fixture(scope="module")
+def ironic(cloud: Path) -> Iterator[Path]:
+    """Folder of a cloud with Ironic. It is stopped afterwards, unless it was running."""
+    daemons = Daemons(Site(STATE, Secrets.read(STATE / "secrets.json")))
+    was_running = set(PROCESSES) <= set(daemons.running())
+    result = command("up", "--bare-metal")
+    assert result.returncode == 0, result.stderr
+    yield cloud
+    if not was_running:
+        daemons.stop(PROCESSES)
+
+
+@pytest.fixture
+def rack(ironic: Path) -> Iterator[Rack]:
+    """Rack whose nodes are removed afterwards."""
+    site = Site(STATE, Secrets.read(STATE / "secrets.json"))
+    bmc = yaml.safe_load(bmc_variables(site).read_text())["openstack_bmc"]
+    created = Rack(ironic, bmc)
+    yield created
+    removed = created.run(state="absent")
+    assert not removed.get("failed"), removed
+
+
+def test_nodes_are_registered_once_and_removed(rack: Rack) -> None:
+    with rack.log.no_writes():
+        predicted = rack.run(check=True, diff=True, nodes=rack.nodes())
+    assert predicted["nodes"]["created"] == rack.names
+    created = rack.run(diff=True, nodes=rack.nodes())
+    assert created["diff"] == predicted["diff"], created
+    assert rack.bmc["password"] not in json.dumps(created)
+    for number, name in enumerate(rack.names, 1):
+        found = show(name)
+        assert (found["provision_state"], found["power_state"], found["driver"]) == (
+            "manageable",
+            "power on",
+            "redfish",
+        )
+        assert (found["extra"], found["properties"]["serial"]) == ({"openipu.pod": rack.pod}, f"s-{number}")
+        assert found["uuid"] == created["details"][name]["id"]
+        (port,) = client("port", "list", "--node", name, "--long", "-f", "json")
+        assert (port["address"], port["physical_network"]) == (rack.mac(number), "physnet100g")
+    for check in (False, True):
+        with rack.log.no_writes():
+            assert not rack.run(check=check, nodes=rack.nodes())["changed"]
+    foreign = f"{rack.pod}-foreign"
+    client("node", "create", "--driver", "redfish", "--name", foreign)
+    try:
+        assert rack.run(nodes=rack.nodes()[:1], prune="yes")["nodes"]["removed"] == rack.names[1:]
+        assert rack.run(state="absent")["nodes"]["removed"] == rack.names[:1]
+        with rack.log.no_writes():
+            assert not rack.run(state="absent")["changed"]
+            rejected = rack.run(nodes=[{"name": foreign}])
+        assert rejected["msg"].startswith(f"Cannot manage node '{foreign}': no task of this collection created it.")
+        names = [found["name"] for found in client("node", "list", "-f", "json")]
+        assert [name for name in names if name and name.startswith(rack.pod)] == [foreign]
+    finally:
+        client("node", "delete", foreign)
+
+
+def test_ironic_switches_the_power_unless_a_node_is_protected(rack: Rack) -> None:
+    rack.register()
+    name = rack.names[0]
+    assert rack.power(1) == "On"
+    client("node", "power", "off", name)
+    until(lambda: rack.power(1) == "Off", 60)
+    until(lambda: show(name)["power_state"] == "power off", 60)
+    # The task shows the power state and does not change it.
+    with rack.log.no_writes():
+        result = rack.run(nodes=rack.nodes())
+    assert not result["changed"]
+    assert result["details"][name]["power_state"] == "power off"
+    client("node", "power", "on", name)
+    until(lambda: rack.power(1) == "On", 60)
+    until(lambda: show(name)["power_state"] == "power on", 60)
+    protected = rack.nodes(disable_power_off=True)
+    assert rack.run(nodes=protected)["nodes"]["updated"] == rack.names
+    assert "Failed to set node power state to power off" in client("node", "power", "off", name, fails=True)
+    assert rack.power(1) == "On"
+    assert not rack.run(nodes=protected)["changed"]
+
+
+def test_drift_is_repaired(rack: Rack) -> None:
+    rack.register(automated_clean=False)
+    nodes = rack.nodes(automated_clean=False)
+    first, second = rack.names
+    client("node", "set", first, "--resource-class", "other", "--property", "serial=x", "--property", "note=kept")
+    client("node", "remove", "trait", first, "CUSTOM_IPU_MACHINE")
+    client("node", "add", "trait", first, "CUSTOM_OTHER")
+    (port,) = client("port", "list", "--node", second, "-f", "json")
+    client("port", "set", port["uuid"], "--physical-network", "physnet1g")
+    client("node", "provide", second, "--wait", "120")  # Ironic rejects changes of its ports now
+    with rack.log.no_writes():
+        predicted = rack.run(check=True, diff=True, nodes=nodes)
+    repaired = rack.run(diff=True, nodes=nodes)
+    assert repaired["diff"] == predicted["diff"], repaired
+    assert repaired["nodes"]["updated"] == rack.names
+    assert repaired["ports"]["updated"] == [rack.mac(2)]
+    found = show(first)
+    assert (found["resource_class"], found["traits"]) == ("ipu-machine", ["CUSTOM_IPU_MACHINE"])
+    assert (found["properties"]["serial"], found["properties"]["note"]) == ("s-1", "kept")
+    assert show(second)["provision_state"] == "manageable"
+    with rack.log.no_writes():
+        assert not rack.run(nodes=nodes)["changed"]
+    # Exchanged RNICs.
+    nodes[0]["ports"], nodes[1]["ports"] = nodes[1]["ports"], nodes[0]["ports"]
+    assert sorted(rack.run(nodes=nodes)["ports"]["recreated"]) == [rack.mac(1), rack.mac(2)]
+    (port,) = client("port", "list", "--node", first, "-f", "json")
+    assert port["address"] == rack.mac(2)
+    assert rack.run(nodes=[{**node, "state": "available"} for node in nodes])["nodes"]["updated"] == rack.names
+    assert show(first)["provision_state"] == "available"
+
+
+@pytest.mark.parametrize(
+    ("settings", "cause"),
+    [
+        ({"password": "wrong"}, "the BMC rejects user name or password. Correct username and password in bmc."),
+        ({"address": "https://127.6.0.1:9"}, "it does not respond. Check its power and network, and address in bmc."),
+        ({"ca_path": None}, "its certificate is not trusted. Set ca_path in bmc to its CA on the conductors."),
+    ],
+)
+def test_an_unusable_bmc_has_one_message(rack: Rack, settings: dict[str, Any], cause: str) -> None:
+    node = rack.nodes()[0]
+    failed = rack.run(nodes=[{**node, "bmc": {**node["bmc"], **settings}}])
+    address = settings.get("address", rack.bmc["address"])
+    assert failed["msg"] == (
+        f"Cannot create node '{node['name']}': Ironic cannot use its BMC at {address}: {cause} Then run the task again."
+    )
+    assert show(node["name"])["provision_state"] == "enroll"
+    # A corrected run continues.
+    assert rack.run(nodes=[node])["nodes"]["updated"] == [node["name"]]
+    assert show(node["name"])["provision_state"] == "manageable"
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_the_playbook_registers_the_machines_of_a_pod(rack: Rack, tmp_path: Path, fast: bool) -> None:
+    switch = {"name": "tor1", "kind": "data", "mac": "44:4c:a8:00:00:01"}
+    pod = {
+        "plugin": "openipu.pod.pod",
+        "name": rack.pod,
+        "controller": {"host": "127.0.0.1"},
+        "racks": [{"name": "rack1", "number": 1, "switches": [switch]}],
+        "openstack": {},
+    }
+    (tmp_path / "pod.yml").write_text(yaml.safe_dump(pod))
+    rows = [f"{name},{n},02:00:00:00:01:0{n},02:00:00:00:02:0{n},{rack.mac(n)}" for n, name in enumerate(rack.names, 1)]
+    (tmp_path / "machines.csv").write_text("name,unit,bmc_mac,gw_mac,rnic_mac\n" + "\n".join(rows) + "\n")
+    systems = {node["name"]: node["bmc"]["system_id"] for node in rack.nodes()}
+    variables = {
+        "openstack_connection": {"cloud": SYSTEM_CLOUD},
+        "openstack_bmc": {**rack.bmc, "system_id": f"{{{{ {systems!r}[pod_device] }}}}"},
+        "openipu_fast_path": fast,
+    }
+
+    def play(*options: str, fails: bool = False, **more: Any) -> str:
+        program = Path(sys.executable).with_name("ansible-playbook")
+        playbook = ROOT / "playbooks/openstack_bare_metal.yml"
+        line = [program, "-i", tmp_path / "pod.yml", playbook, "-e", json.dumps({**variables, **more}), *options]
+        environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")}
+        result = subprocess.run(line, env=environment, capture_output=True, text=True, check=False)
+        assert (result.returncode != 0) == fails, result.stdout + result.stderr
+        assert rack.bmc["password"] not in result.stdout + result.stderr
+        return result.stdout
+
+    with rack.log.no_writes():
+        assert "changed=1" in play("--check")
+    assert "changed=1" in play()
+    with rack.log.no_writes():
+        assert "changed=0" in play()
+        assert "changed=0" in play("--check")
+    assert show(rack.names[0])["disable_power_off"] is True
+    ports = client("port", "list", "--node", rack.names[0], "--long", "-f", "json")
+    links = {port["address"]: port["local_link_connection"] for port in ports}
+    assert links[rack.mac(1)] == {"switch_id": "44:4c:a8:00:00:01", "port_id": "Ethernet9/1", "switch_info": "tor1"}
+    assert "changed=1" in play(openstack_node_state="absent")
