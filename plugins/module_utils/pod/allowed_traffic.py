@@ -24,6 +24,7 @@ SERVED = ((SSH, "shell"), (NODE_EXPORTER, "node exporter"), (GRAFANA, "Grafana")
 
 def security_groups(pod: model.Pod, cloud: model.Cloud) -> list[dict[str, t.Any]]:
     """Return the groups of controller VMs (BMC, GW, management) and of Poplar VMs (management, storage)."""
+    servers = management_servers(pod, cloud)
     poplars, controllers = ({"remote_group": _name(pod, "%s-management" % kind)} for kind in ("poplar", "controller"))
     groups = {
         "controller-bmc": (
@@ -32,18 +33,21 @@ def security_groups(pod: model.Pod, cloud: model.Cloud) -> list[dict[str, t.Any]
         ),
         "controller-gw": (
             "vPOD controller VM on the GW network",
-            controller_gw(_subnet(pod, model.GW), pod.agent_port, cloud.management_servers, cloud.dns_servers),
+            controller_gw(_subnet(pod, model.GW), pod.agent_port, servers, cloud.dns_servers),
         ),
         "controller-management": (
             "vPOD controller VM on the management network",
-            controller_management(pod.controller_port, poplars, cloud.management_servers),
+            controller_management(pod.controller_port, poplars, servers),
         ),
         "poplar-management": ("Poplar VM on the management network", poplar_management(controllers)),
-        "poplar-storage": ("Poplar VM on the storage network", poplar_storage(cloud.nfs_servers)),
+        "poplar-storage": (
+            "Poplar VM on the storage network",
+            poplar_storage(_nfs_servers(cloud.nfs_servers, _subnet(pod, model.STORAGE))),
+        ),
         **{
             "poplar-storage-%s" % tenant.project: (
                 "Poplar VM on the storage network of %s" % tenant.project,
-                poplar_storage(tenant.storage.nfs_servers),
+                poplar_storage(_nfs_servers(tenant.storage.nfs_servers, tenant.storage.subnet)),
             )
             for tenant in cloud.tenants
             if tenant.storage
@@ -53,6 +57,21 @@ def security_groups(pod: model.Pod, cloud: model.Cloud) -> list[dict[str, t.Any]
         {"name": _name(pod, name), "description": description, "rules": rules}
         for name, (description, rules) in groups.items()
     ]
+
+
+def management_servers(pod: model.Pod, cloud: model.Cloud) -> list[str]:
+    """Return the global management servers; by default, the controllers of the POD, which collect metrics and logs."""
+    if cloud.management_servers is not None:
+        return list(cloud.management_servers)
+    controllers = [server for rack in pod.racks for server in rack.servers if "controller" in server.roles]
+    return [server.addresses[name] for server in controllers for name in ("p1", "p2") if name in server.addresses]
+
+
+def _nfs_servers(given: tuple[str, ...] | None, subnet: str | None) -> list[str]:
+    """Return the NFS servers of a storage network; by default, all of its addresses."""
+    if given is None:
+        return [subnet] if subnet else []
+    return list(given)
 
 
 def controller_bmc(bmcs: str | None, dns_servers: t.Iterable[str]) -> list[Rule]:

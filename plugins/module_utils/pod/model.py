@@ -199,7 +199,7 @@ class TenantStorage:
 
     vlan: int
     subnet: str
-    nfs_servers: tuple[str, ...] = ()
+    nfs_servers: tuple[str, ...] | None = None  # None: all addresses of the subnet
 
 
 @dataclass(frozen=True)
@@ -220,8 +220,8 @@ class Cloud:
     mtu: int  # bytes, of the networks on the data switches
     dns_domain: str | None = None  # with a final dot
     dns_servers: tuple[str, ...] = ()
-    management_servers: tuple[str, ...] = ()  # with access to ssh and metrics of controllers
-    nfs_servers: tuple[str, ...] = ()
+    management_servers: tuple[str, ...] | None = None  # with access to controller VMs; None: controllers
+    nfs_servers: tuple[str, ...] | None = None  # None: all addresses of the storage network
     external_network: str | None = None
     address_scope: bool = False
     gateways: dict[str, str] = field(default_factory=dict)  # by network

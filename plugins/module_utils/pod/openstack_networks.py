@@ -177,8 +177,8 @@ def _pools(
         for interface in device.interfaces
         if interface.address
     }
-    storage = [server for tenant in cloud.tenants if tenant.storage for server in tenant.storage.nfs_servers]
-    given = (gateway, cloud.router_addresses.get(name), *cloud.dns_servers, *cloud.nfs_servers, *storage)
+    storage = [server for tenant in cloud.tenants if tenant.storage for server in tenant.storage.nfs_servers or ()]
+    given = (gateway, cloud.router_addresses.get(name), *cloud.dns_servers, *(cloud.nfs_servers or ()), *storage)
     taken |= {int(ipaddress.ip_address(text)) for text in given if text}
     last = int(cidr[-2])
     # The last /24 of a larger subnet belongs to no logical rack. A small subnet may have no such range.

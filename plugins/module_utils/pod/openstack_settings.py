@@ -83,8 +83,8 @@ class _Reader:
             mtu=self._mtu(),
             dns_domain=self._domain(),
             dns_servers=self._addresses(self.block, "dns_servers"),
-            management_servers=self._addresses(self.block, "management_servers"),
-            nfs_servers=self._addresses(self.block, "nfs_servers"),
+            management_servers=self._optional_addresses(self.block, "management_servers"),
+            nfs_servers=self._optional_addresses(self.block, "nfs_servers"),
             external_network=self.block.get("external_network"),
             address_scope=self.block["address_scope"],
             gateways=self._inside(details, "gateway"),
@@ -119,6 +119,10 @@ class _Reader:
             except ValueError:
                 raise block.error("'%s' of %s is not an address: correct it" % (text, key), key) from None
         return tuple(found)
+
+    def _optional_addresses(self, block: Block, key: str) -> tuple[str, ...] | None:
+        """Return the addresses under ``key``, None when the key is missing. An empty list means no addresses."""
+        return None if block.get(key) is None else self._addresses(block, key)
 
     def _inside(self, details: dict[str, Block], key: str) -> dict[str, str]:
         """Return the addresses under ``key`` by network, each inside the subnet of its network."""
@@ -226,7 +230,7 @@ class _Reader:
             message = "invalid VLAN %d of %s: use %d to %d"
             raise storage.error(message % (storage["vlan"], owner, *spec.VLAN_NUMBERS), "vlan")
         subnet = self._separate_subnet(storage, "subnet", owner)
-        return model.TenantStorage(storage["vlan"], subnet, self._addresses(storage, "nfs_servers"))
+        return model.TenantStorage(storage["vlan"], subnet, self._optional_addresses(storage, "nfs_servers"))
 
     @staticmethod
     def _compare_storage(storage: model.TenantStorage, tenants: t.Sequence[model.Tenant], place: PodError) -> None:

@@ -286,6 +286,31 @@ def test_rules_of_poplar_vms(pod):
     ]
 
 
+def test_the_pod_names_default_servers(pod):
+    controllers = SERVERS.replace("{name: s1,", "{name: s1, roles: [controller],")
+    content = {
+        "networks": FACTORY.replace("}}", "}, storage: {subnet: 10.1.6.0/24}}"),
+        "rack_tail": controllers,
+        "tail": HALVES,
+    }
+    storage = "storage: {vlan: 22, subnet: 10.1.7.0/24}"
+    tenants = f"tenants: [{{project: alpha}}, {{project: beta, vlan: 21, allocation: b, {storage}}}]"
+    found = config(pod, f"{{{tenants}}}", **content)
+    addresses = ("10.1.2.101/32", "10.1.3.101/32")
+    assert rules(found, "controller-gw")[-8:] == [
+        ("ingress", "tcp", port, address, None) for address in addresses for port in (22, 9100, 3000, 9090)
+    ]
+    assert [rule[2:4] for rule in rules(found, "controller-management")[-6:]] == [
+        (port, address) for address in addresses for port in (9100, 3000, 9090)
+    ]
+    for group, subnet in (("poplar-storage", "10.1.6.0/24"), ("poplar-storage-beta", "10.1.7.0/24")):
+        assert rules(found, group) == [("egress", "tcp", port, subnet, None) for port in (2049, 111)]
+    # An empty list replaces the default.
+    found = config(pod, f"{{management_servers: [], nfs_servers: [], {tenants}}}", **content)
+    assert [rule for rule in rules(found, "controller-gw") if rule[2] in (9100, 3000, 9090)] == []
+    assert rules(found, "poplar-storage") == []
+
+
 def test_an_address_scope_for_all_subnets(pod):
     found = config(pod, "{address_scope: true}")
     assert found["address_scopes"] == [{"name": "test"}]
