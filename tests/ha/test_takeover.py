@@ -104,6 +104,22 @@ def test_another_controller_takes_over(controllers: Controllers, end: str) -> No
     assert agents(leader.address) == {"before", "after"}
 
 
+def test_a_controller_with_the_address_of_the_leader_ends(url: str, tmp_path: Path) -> None:
+    made = Controllers(tmp_path, url, hosts=["127.0.0.1"], options=["--advertise", "127.0.0.1"])
+    try:
+        leader = made.wait_leader()
+        options = ("--host", "127.0.0.2", "--port", str(leader.port), "--store", url)
+        ended = run(*options, "--advertise", "127.0.0.1")
+        assert ended.returncode == 1
+        assert f"another controller leads with the address {leader.address}" in ended.stderr
+        assert "--advertise" in ended.stderr
+        leader.kill()  # its key remains until the lease ends
+        leader.start()
+        made.wait_leader()
+    finally:
+        made.close()
+
+
 def test_a_store_without_records_is_rejected(url: str) -> None:
     ended = run("--store", url, "--port", "0")
     assert ended.returncode == 1

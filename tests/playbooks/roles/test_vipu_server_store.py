@@ -114,6 +114,24 @@ def validated(folder: Path, change: dict[str, Any]) -> str:
     return play(folder, variables, [{"ansible.builtin.import_tasks": str(ROLE / "tasks/validate.yml")}])
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"vipu_server_advertise": "10.1.1.11"},
+        {"vipu_server_advertise": "{{ vipu_api_host }}", "vipu_api_host": "10.1.1.9"},
+    ],
+    ids=str,
+)
+def test_controllers_with_one_address_are_rejected_before_the_first_write(
+    tmp_path: Path, change: dict[str, Any]
+) -> None:
+    output = validated(tmp_path, change)
+    address = change.get("vipu_api_host", "10.1.1.11")
+    assert f"Cannot configure c1, c2: they have the addresses {address}:8090, {address}:8090" in " ".join(
+        output.split()
+    )
+
+
 def test_settings_of_two_controllers_are_accepted(tmp_path: Path) -> None:
     output = validated(tmp_path, {})
     assert "failed=0" in output

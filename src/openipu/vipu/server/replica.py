@@ -28,6 +28,7 @@ from openipu.vipu.storage.etcd.store import EtcdStore, check_version
 from openipu.vipu.storage.interface import NotLeaderError, StoreError
 
 _POLL_SECONDS = 0.1  # between two checks of the leader key of the mirror, and of the loss of leadership
+_LEASES = 3  # times of a lease after which the leader key cannot be that of an earlier run
 _START_SECONDS = 30.0  # for etcd to respond at the start
 
 _log = structlog.get_logger("vipu-server")
@@ -49,6 +50,7 @@ class Replica:
         self._keys = Keys(location.prefix)
         self._mirror = mirror.Mirror(self._client, self._keys)
         self._own: dict[str, str] = {}  # addresses for clients
+        self._namesake = 0, 0.0  # token of a leader with these addresses, 0 for none, and the time of its discovery
         self._stop = StopSignals()
         self._leading = threading.Event()
         self._metrics: Exporter | None = None
@@ -101,6 +103,7 @@ class Replica:
         """Return true when this controller leads, and false after a stop signal. Raises StoreError."""
         _log.info("following", leader=self._leader_address(0))
         while not self._stop.wait(_POLL_SECONDS):
+            self._check_addresses()
             if self._mirror.wait(lambda content: content.leader is None, 0):
                 try:
                     if leadership.campaign():
@@ -110,6 +113,31 @@ class Replica:
         self._mirror.stop()
         self._client.close()
         return False
+
+    def _check_addresses(self) -> None:
+        """Raise StoreError when another controller with the same addresses leads: no client could find it.
+
+        The leader key of an earlier run of this program has these addresses too, but only until its lease ends. When
+        nodes of etcd fail, leases last longer, but then the key cannot be read.
+        """
+        leader = self._mirror.content.leader
+        token = leader.token if leader is not None and leader.addresses == self._own else 0
+        if token != self._namesake[0]:
+            self._namesake = token, time.monotonic()
+        if not token or time.monotonic() < self._namesake[1] + _LEASES * self._ttl:
+            return
+        self._namesake = 0, 0.0
+        try:
+            present = mirror.read(self._client, self._keys).leader
+        except StoreError as error:
+            _log.warning("leader not read", reason=str(error))
+            return
+        if present is not None and present.token == token:
+            address = self._own["user"]
+            raise StoreError(
+                f"Cannot follow in the store {str(self._location)!r}: another controller leads with the address "
+                f"{address}, which is that of this one. Set --advertise or --host to an own address on each machine."
+            )
 
     def _lead(self, leadership: Leadership, endpoints: Endpoints, bound: list[ListenAddress]) -> None:
         """Serve on the endpoints of the follower, whose connections stay open."""
