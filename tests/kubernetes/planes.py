@@ -1,17 +1,30 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Control planes of the workers of pytest-xdist, which run at the same time."""
+"""Control planes of workers of pytest-xdist and of other sessions, which run at the same time."""
 
 from __future__ import annotations
 
-import os
+from functools import cache
 
+from tests.ports import Locks, is_free
 from tools.kubernetes.control_plane import ControlPlane
-from tools.kubernetes.site import STATE
+from tools.kubernetes.site import PORTS, STATE
 
 _ADDRESS = "127.12.1.{}"  # that of another control plane of this machine is 127.12.0.1
+_MOST = 250
+
+_planes = Locks("control-planes")
 
 
+@cache
 def own_plane() -> ControlPlane:
-    """Return the control plane of this worker, or of a session without workers."""
-    number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-    return ControlPlane(STATE.with_name(f"tests-{number}"), address=_ADDRESS.format(number + 1))
+    """Return the control plane of this process, which no other test process uses, also of another checkout.
+
+    The state folder of a killed session is used again, with its address.
+    """
+    for number in range(1, _MOST + 1):
+        state, address = STATE.with_name(f"tests-{number}"), _ADDRESS.format(number)
+        if _planes.take(number):
+            if state.exists() or all(is_free(address, port) for port in PORTS.values()):
+                return ControlPlane(state, address=address)
+            _planes.release(number)  # a killed session of another checkout left processes
+    raise OSError(f"Cannot start a control plane: {_MOST} test processes have one. Wait for their end.")

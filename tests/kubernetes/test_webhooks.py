@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -24,6 +25,7 @@ from tests.unit.kubernetes.domain.ipujobs import first_form, second_form, worker
 from tests.waiting import until
 
 MEBIBYTE = 1024 * 1024
+_numbers = itertools.count()
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,8 @@ def site(
     control_plane: Cluster, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Iterator[Site]:
     """Yield one operator for all tests, for current API servers and for those that know v1beta1 only."""
-    cluster = replace(control_plane, namespace=f"webhooks-{request.param[0]}")
+    # A worker of pytest-xdist can leave this module and return to it, so the fixture can run twice.
+    cluster = replace(control_plane, namespace=f"webhooks-{request.param[0]}-{next(_numbers)}")
     cluster.create_namespace()
     cluster.create_account(OPERATOR)
     folder = tmp_path_factory.mktemp("webhooks")

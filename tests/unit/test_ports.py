@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.ports import RANGE, Ports, free_port
+from tests.ports import RANGE, Locks, Ports, free_port
 
 HOST, STREAM = "127.0.0.1", socket.SOCK_STREAM
 
@@ -43,3 +43,17 @@ def test_an_occupied_port_is_not_chosen(tmp_path: Path) -> None:
 def test_ports_are_not_those_that_the_kernel_assigns() -> None:
     lowest = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
     assert free_port() < lowest
+
+
+def test_a_number_is_held_until_its_release(tmp_path: Path) -> None:
+    locks = Locks("numbers", tmp_path)
+    assert locks.take(7)
+    assert not locks.take(7)
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert not pool.apply(_take_number, (tmp_path,))
+        locks.release(7)
+        assert pool.apply(_take_number, (tmp_path,))
+
+
+def _take_number(folder: Path) -> bool:
+    return Locks("numbers", folder).take(7)
