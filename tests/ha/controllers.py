@@ -154,13 +154,15 @@ class Controllers:
         module: str = SERVER,
         options: Sequence[str] = (),
         hosts: Sequence[str] = (),
+        initialise: bool = True,
     ) -> None:
         """``hosts``: those of controllers on a common port. Without them, each has its own port of one host."""
         match = re.fullmatch(r"etcd://([^/]+)(/.*)?", store)
         assert match
         targets, prefix = match[1].split(","), match[2] or ""
-        created = run("--init", "--store", store)
-        assert created.returncode == 0, created.stderr
+        if initialise:
+            created = run("--init", "--store", store)
+            assert created.returncode == 0, created.stderr
         self.store = store
         port = free_port() if hosts else 0
         self.all = [

@@ -168,6 +168,7 @@ SUITES = (
         (
             *PRODUCT,
             "roles/etcd/*",
+            "tests/earlier_releases/*",
             "tests/ha/*",
             "tests/integration/*",
             "tests/unit/__init__.py",
