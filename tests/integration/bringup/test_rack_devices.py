@@ -11,7 +11,7 @@ import pytest
 
 from openipu.shared.reconcile import UserError
 from openipu.twin.cables.power import MACHINE_IDLE
-from openipu.twin.rack.faults import FaultError
+from openipu.twin.rack.fault_lines import FaultError
 from tests.integration.bringup.rack_with_devices import RackWithDevices
 from tests.waiting import until
 

@@ -19,8 +19,8 @@ from openipu.process.failures import ProgramError, program_error
 from openipu.process.signals import sigterm_exits
 from openipu.twin.launch import hints
 from openipu.twin.launch.errors import TwinError
+from openipu.twin.rack.fault_lines import FaultError
 from openipu.twin.rack.fault_script import Entry
-from openipu.twin.rack.faults import FaultError
 
 
 def run(path: Path, state: Path, faults: Sequence[str], keep: bool, output: str) -> int:

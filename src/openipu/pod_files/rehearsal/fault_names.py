@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Sequence
 
 from openipu.shared.pod import model
-from openipu.twin.rack.faults import FaultError, parse, targets
+from openipu.twin.rack.fault_lines import FaultError, parse, targets
 
 
 def parsed(lines: Sequence[str], pod: model.Pod) -> list[str]:

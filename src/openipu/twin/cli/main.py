@@ -24,8 +24,7 @@ from openipu.twin.launch.errors import TwinError
 from openipu.twin.launch.generate import PodSize
 from openipu.twin.launch.launcher import Twin
 from openipu.twin.launch.rack_config import Options
-from openipu.twin.rack import fault_script
-from openipu.twin.rack import faults as fault_lines
+from openipu.twin.rack import fault_lines, fault_script
 from openipu.twin.rack.contract import twin as api
 
 _INVENTORY = Path("inventory/twin/pod.yml")
@@ -254,9 +253,10 @@ _VERBS = "\n".join(f"  {f'{name} {verb.takes}':<38} {verb.does}" for name, verb 
 @_command
 def fault(twin: Twin, verb: str, words: tuple[str, ...]) -> None:
     """Apply one fault."""
-    line = shlex.join(fault_lines.parse(shlex.join((verb, *words))))
+    parsed = fault_lines.parse(shlex.join((verb, *words)))
+    line = shlex.join(parsed)
     twin.control("MakeFaults", api.MakeFaultsRequest(faults=[line]))
-    _report("\n".join((f"Done: {line}", *next_steps.after(twin, (verb, *words)))))
+    _report("\n".join((f"Done: {line}", *next_steps.after(twin, parsed))))
 
 
 @main.command()

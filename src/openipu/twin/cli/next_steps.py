@@ -11,7 +11,7 @@ from openipu.shared.vipu.ports import CONTROLLER_PORT
 from openipu.twin.launch import hints
 from openipu.twin.launch.errors import TwinError
 from openipu.twin.launch.launcher import Twin
-from openipu.twin.rack import faults
+from openipu.twin.rack import fault_lines
 
 _CABLES = ("unplug", "move", "swap")
 # Options of "test cluster" that find faults of machines. Faults without a test show in the status.
@@ -30,7 +30,7 @@ def after(twin: Twin, words: Sequence[str]) -> list[str]:
     """Return the lines that follow a fault; none after the removal of faults. ``words`` are those of a valid fault."""
     if words[0] in _REMOVALS:
         return []
-    targets = list(dict.fromkeys(faults.targets(words)))
+    targets = list(dict.fromkeys(fault_lines.targets(words)))
     found = [f"Find it:  {_find(twin, words, targets)}"]
     if reverse := reversal(words):
         return [*found, f"Undo it:  {twin.command('fault', *reverse)}"]

@@ -13,7 +13,7 @@ import grpc
 
 from openipu.process.failures import EndpointError
 from openipu.twin.rack.contract import twin
-from openipu.twin.rack.faults import FaultError
+from openipu.twin.rack.fault_lines import FaultError
 
 if TYPE_CHECKING:
     from openipu.twin.machine.machine import Machine

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import yaml
 
-from openipu.twin.rack.faults import FaultError, parse
+from openipu.twin.rack.fault_lines import FaultError, parse
 
 
 class Entry(NamedTuple):

@@ -1,23 +1,21 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Fault injection for a rack twin, with one grammar for the command line, for files and for programs.
+"""Fault injection for a rack twin, by the lines of ``fault_lines``.
 
-A fault is a line of a verb and its arguments: ``unplug ag03:7`` or ``version ag08 Virm 1.5.1``. It changes the
-state of a cable, a machine or a device, and nothing else. Diagnosis of the effects is up to the software under test.
+A fault changes the state of a cable, a machine or a device, and nothing else. Diagnosis of the effects is up to the
+software under test.
 """
 
 from __future__ import annotations
 
 import asyncio
-import difflib
-import shlex
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from openipu.shared.pod.topology import INTERNAL_LINKS, CableKind
 from openipu.twin.cables.wiring import Defect, Wiring, WiringError
 from openipu.twin.machine.hardware import HEALTHY_PFC, TwinHardware
 from openipu.twin.machine.reports import VERSIONS
+from openipu.twin.rack.fault_lines import FaultError, parse
 from openipu.vipu.domain.model import IPUS_PER_MACHINE
 
 if TYPE_CHECKING:
@@ -31,83 +29,6 @@ IPU_FAILURE = "uncorrectable memory error (fault of the twin)"
 SLOWEST = 3600.0  # seconds
 HOTTEST = 200.0  # degrees Celsius
 PFC_CLASSES = frozenset(map(str, range(16)))  # as many as the controller accepts
-
-
-class FaultError(ValueError):
-    """Raised for an invalid or impossible fault, with a one-line message."""
-
-    error_code = "OPU801"
-
-
-@dataclass(frozen=True)
-class Verb:
-    """Arguments and effect of one kind of fault."""
-
-    takes: str  # names of the arguments; [brackets]: optional; ellipsis: repeatable
-    does: str
-
-    def fits(self, count: int) -> bool:
-        """Return whether the verb accepts this number of arguments."""
-        words = self.takes.split()
-        needed = sum(not word.startswith("[") for word in words)
-        return count >= needed and ("…" in self.takes or count <= len(words))
-
-
-VERBS = {
-    "unplug": Verb("PORT", "pull the cable out of a port"),
-    "plug": Verb("PORT", "plug the loose cable end of a port back in"),
-    "move": Verb("PORT TO", "move the end of a cable to a free port"),
-    "swap": Verb("PORT PORT", "exchange the cables in two ports"),
-    "break": Verb("PORT|AGENT:internalN", "break the cable in a port, or a link inside a machine"),
-    "errors": Verb(
-        "PORT|AGENT:internalN COUNT", "make an IPU-Link correct COUNT errors, now and in every traffic test"
-    ),
-    "version": Verb("AGENT COMPONENT VERSION", "change the version of a component"),
-    "versions": Verb("AGENT COMPONENT=VERSION…", "replace all components of a machine by these"),
-    "pfc": Verb("AGENT INTERFACE CLASSES", "set the PFC classes of an interface, which may be a new one: 0,2 or none"),
-    "slow": Verb("AGENT|DEVICE SECONDS", "delay every response by SECONDS"),
-    "hot": Verb("AGENT DEGREES", "raise the temperature of a machine by DEGREES (°C)"),
-    "reject": Verb("AGENT|DEVICE", "make a machine reject the bring-up of IPUs, or a device reject requests"),
-    "hang": Verb("AGENT", "make a machine stop responding, with all connections open"),
-    "ipu": Verb("AGENT IPU", "make an IPU fail now, also while a partition uses it"),
-    "login": Verb("DEVICE", "make a switch or PDU reject all of its users"),
-    "sessions": Verb("SWITCH", "make a switch reject new configuration sessions, as if all were in use"),
-    "drop": Verb("SWITCH before|after", "drop the connection in the next commit, before or after it takes effect"),
-    "stop": Verb("AGENT|DEVICE…", "cut the power of machines and devices"),
-    "start": Verb("AGENT|DEVICE…", "start stopped machines and devices"),
-    "heal": Verb("[AGENT|DEVICE…]", "remove all faults, of the whole rack or of these"),
-}
-
-
-def _suggestion(word: str) -> str:
-    """Return the remedy for an unknown verb: the most similar one, or all of them."""
-    similar = difflib.get_close_matches(word, VERBS, 1)
-    return f"Did you mean {similar[0]!r}?" if similar else f"Choose from {', '.join(VERBS)}."
-
-
-def parse(line: str) -> list[str]:
-    """Return the words of a fault: a known verb and its arguments. Raises FaultError."""
-    try:
-        words = shlex.split(line, comments=True)
-    except ValueError:
-        raise FaultError(f"Cannot parse {line!r}: a quotation mark is missing. Add it.") from None
-    if not words:
-        raise FaultError(f"Cannot read a fault from {line!r}: it is empty. Write a verb and its arguments.")
-    verb = VERBS.get(words[0])
-    if verb is None:
-        raise FaultError(f"Cannot apply fault {words[0]!r}: it is unknown. {_suggestion(words[0])}")
-    if not verb.fits(len(words) - 1):
-        raise FaultError(f"Cannot apply {line.strip()!r}: its arguments do not fit. Write {words[0]} {verb.takes}.")
-    return words
-
-
-def targets(words: Sequence[str]) -> Iterator[str]:
-    """Yield the machines and devices in the words of a fault, as ``parse`` returns them."""
-    verb, *arguments = words
-    takes = VERBS[verb].takes.split()
-    for number, argument in enumerate(arguments):
-        if takes[min(number, len(takes) - 1)].lstrip("[").startswith(("AGENT", "DEVICE", "PORT", "SWITCH", "TO")):
-            yield argument.partition(":")[0]
 
 
 class RackFaults:

@@ -11,7 +11,7 @@ import pytest
 
 from openipu.twin.cli.next_steps import reversal
 from openipu.twin.machine.machine import MachineSpec
-from openipu.twin.rack.faults import VERBS, FaultError, parse
+from openipu.twin.rack.fault_lines import VERBS, FaultError, parse
 from openipu.twin.rack.rack import Rack
 from openipu.vipu.domain.model import Topology
 
@@ -55,6 +55,22 @@ def test_the_printed_reversal_undoes_this_fault_only(running: Running, line: str
     before = running.apply("unplug ag01:7", "hot ag02 40")
     assert running.apply(line) != before
     assert running.apply(shlex.join(reversal(parse(line)))) == before
+
+
+@pytest.mark.parametrize(
+    ("printed", "port"),
+    [
+        ("ag01:5 [IPU-Link]", "ag01:5"),
+        ("ag01:1 [GW-Link]", "ag01:gw1"),
+        ("ag01:6 [Sync-Link]", "ag01:sync6"),
+        ("ag01 IPU-Link port 5", "ag01:5"),
+        ("ag01 GW-Link port 2", "ag01:gw2"),
+        ("tor1:Ethernet9/1", "tor1:Ethernet9/1"),
+        ("ag01:5 [USB]", "ag01:5 [USB]"),
+    ],
+)
+def test_ports_are_accepted_as_tests_and_reports_print_them(printed: str, port: str) -> None:
+    assert parse(shlex.join(("unplug", printed))) == ["unplug", port]
 
 
 def test_other_faults_have_no_reversal() -> None:
