@@ -102,9 +102,9 @@ def kolla_variables(folder: Path, host: str) -> dict[str, Any]:
     return dict(json.loads(target.read_text()))
 
 
-def run_openstack_python(program: str, *arguments: object) -> Any:
+def run_openstack_python(program: str, *arguments: object, venv: Path = CACHE / "venv") -> Any:
     """Run a program with the Python of OpenStack and return its JSON output."""
-    python = CACHE / "venv" / "bin" / "python"
+    python = venv / "bin" / "python"
     line = [python, "-W", "ignore", "-c", program, *map(str, arguments)]
     return json.loads(subprocess.run(line, capture_output=True, text=True, check=True).stdout.splitlines()[-1])
 

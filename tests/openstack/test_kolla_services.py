@@ -12,7 +12,8 @@ import pytest
 import yaml
 
 from tests import ROOT
-from tests.openstack.test_kolla_config import kolla_play, run_openstack_python, write_config
+from tests.openstack.test_kolla_config import kolla_play, merged_file, run_openstack_python, write_config
+from tools.openstack.bare_metal import VENV as IRONIC
 
 LDAP = {
     "url": "ldaps://ldap.example.com",
@@ -30,10 +31,51 @@ def test_documented_variables_exist_in_kolla_ansible(tmp_path: Path) -> None:
     write_config(tmp_path, kolla_config_variables=dict.fromkeys(names, "own"))
     settings = yaml.safe_load((tmp_path / "etc/globals.d/openipu-pod.yml").read_text())
     assert {name: settings[name] for name in names} == dict.fromkeys(names, "own")
+    assert not (tmp_path / "etc/config/ironic").exists()
     (tmp_path / "kayobe").mkdir()
     write_config(tmp_path / "kayobe", kolla_config_layout="kayobe", kolla_config_variables={"enable_horizon": True})
     flags = yaml.safe_load((tmp_path / "kayobe/etc/kolla.yml").read_text())
     assert flags["kolla_enable_horizon"] is True
+
+
+IRONIC_OPTIONS = """
+import json, sys
+import ironic.conf
+CONF = ironic.conf.CONF
+CONF(["--config-file", sys.argv[1]], project="ironic")
+print(json.dumps([CONF.conductor.force_power_state_during_sync, CONF.enabled_network_interfaces]))
+"""
+
+
+@pytest.mark.parametrize("layout", ["kolla", "kayobe"])
+def test_ironic_accepts_the_files_for_bare_metal_nodes(tmp_path: Path, layout: str) -> None:
+    options = {"kolla_config_layout": layout, "kolla_config_bare_metal": True}
+    write_config(tmp_path, **options)
+    (file,) = (tmp_path / "etc").rglob("ironic/ironic-conductor.conf")
+    assert run_openstack_python(IRONIC_OPTIONS, file, venv=IRONIC) == [False, ["noop", "flat", "neutron"]]
+    assert "changed=0" in write_config(tmp_path, **options)
+
+
+def test_ironic_keeps_the_values_of_the_site(tmp_path: Path) -> None:
+    file = tmp_path / "etc/config/ironic/ironic-conductor.conf"
+    file.parent.mkdir(parents=True)
+    file.write_text("[conductor]\nforce_power_state_during_sync = true\n")
+    (tmp_path / "etc/config/ironic.conf").write_text("[DEFAULT]\nenabled_network_interfaces = noop,own\n")
+    write_config(tmp_path, kolla_config_bare_metal=True)
+    values = run_openstack_python(IRONIC_OPTIONS, file, venv=IRONIC)
+    assert values == [True, ["noop", "own", "flat", "neutron"]]
+
+
+def test_neutron_gets_the_mechanism_driver_of_bare_metal_nodes(tmp_path: Path) -> None:
+    write_config(tmp_path, kolla_config_bare_metal=True)
+    file = merged_file(
+        tmp_path,
+        "neutron/ml2_conf.ini",
+        template="neutron/templates/ml2_conf.ini.j2",
+        neutron_plugin_agent="openvswitch",
+    )
+    (drivers,) = re.findall("^mechanism_drivers = (.*)$", file.read_text(), re.MULTILINE)
+    assert drivers.split(",")[:2] == ["openvswitch", "baremetal"]
 
 
 def test_keystone_accepts_the_domains(tmp_path: Path) -> None:
