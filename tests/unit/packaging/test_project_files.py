@@ -148,7 +148,8 @@ def test_lock_files_of_a_suite_are_its_inputs() -> None:
 def test_only_the_bootstrap_changes_the_environment_of_all_suites() -> None:
     installs = re.findall(r"\buv pip (?:install|sync) .*", MAKEFILE)
     assert installs
-    separate = r"--require-hashes .*--target \$\((?!BIN)|--python \$\((?!BIN)\w+\)/bin/python --require-hashes"
+    locked = r"(?:--require-hashes|--no-deps --no-build-isolation --editable \.$)"
+    separate = rf"--require-hashes .*--target \$\((?!BIN)|--python \$\((?!BIN)\w+\)/bin/python {locked}"
     assert [line for line in installs if not re.search(separate, line)] == []
 
 
