@@ -23,15 +23,20 @@ Reported = t.Mapping[str, t.Any]
 
 
 def source(
-    name: str, info: Reported, run: Reported | None, allocations: t.Sequence[Object], partitions: t.Sequence[Object]
+    name: str,
+    info: Reported,
+    runs: t.Iterable[Reported],
+    allocations: t.Sequence[Object],
+    partitions: t.Sequence[Object],
 ) -> Source:
     """Return the content of the report of a tenant with these allocations and partitions.
 
-    ``info`` and ``run`` are the validated objects and the test of the whole controller. The report has no addresses of
+    ``info`` and ``runs`` are the validated objects and tests of the whole controller. The report has no addresses of
     machines, because tenants have no access to them.
     """
     machines = frozenset(agent for allocation in allocations for agent in allocation["agents"] or ())
     hidden = _Hidden(machines)
+    hidden.agents(each["id"] for each in info["agents"] or ())  # messages may name machines of other clusters
     clusters = [each for each in info["clusters"] or () if not machines.isdisjoint(each["agents"])]
     own_info = {
         "agents": [{**each, "host": None} for each in info["agents"] or () if each["id"] in machines],
@@ -40,8 +45,9 @@ def source(
         "partitions": list(partitions),
         "ipu_attributes": {agent: ipus for agent, ipus in (info["ipu_attributes"] or {}).items() if agent in machines},
     }
-    tested = run and any(each["id"] == run["cluster"] for each in clusters)
-    return Source(None, own_info, _run(run, hidden) if run and tested else None, None, name, None, machines)
+    own_clusters = [each["id"] for each in clusters]
+    own_runs = [_run(run, hidden) for run in runs if run["cluster"] in own_clusters]
+    return Source(None, own_info, own_runs, None, name, None, machines)
 
 
 class _Hidden:

@@ -45,8 +45,8 @@ def remove_partition(file: Path, id: str) -> None:
 
 def rack_report(file: Path) -> str:
     """Return the page of the rack report of all machines. ``file``: credentials of operators."""
-    info, run = _rack(file)
-    return render_pods([Source(None, info, run)])
+    info, tests = _rack(file)
+    return render_pods([Source(None, info, tests)])
 
 
 def tenant_report(file: Path, project: str, own: Objects) -> str:
@@ -55,20 +55,20 @@ def tenant_report(file: Path, project: str, own: Objects) -> str:
     ``file``: credentials of operators, which may read machines and tests. ``own``: the objects that the project may
     see with its own credentials.
     """
-    info, run = _rack(file)
-    return render_pods([tenant.source(project, info, run, own.allocations, own.partitions)])
+    info, tests = _rack(file)
+    return render_pods([tenant.source(project, info, tests, own.allocations, own.partitions)])
 
 
-def _rack(file: Path) -> tuple[Object, Object | None]:
-    """Return all objects and the last cluster test, validated."""
+def _rack(file: Path) -> tuple[Object, list[Object]]:
+    """Return all objects and the last test of each cluster, validated."""
     with _transport(file) as transport:
         found: dict[str, Any] = {name: transport.read(kind) for name, kind in _KINDS.items()}
         attributes = transport.ipu_attributes()
         found["ipu_attributes"] = {
             agent: {str(ipu): values for ipu, values in ipus.items()} for agent, ipus in attributes.items()
         }
-        run = transport.test_run()
-    return vipu_info.checked(found), runs.checked(run) if run["cluster"] else None
+        tests = transport.test_runs()
+    return vipu_info.checked(found), [runs.checked(run) for run in tests if run["cluster"]]
 
 
 @contextmanager

@@ -25,7 +25,11 @@ def tenant(
     allocation = {"id": "mine", "cluster": "cl0", "agents": machines}
     own = [each for each in checked["partitions"] if each["id"] in (partitions or [])]
     return source(
-        "research", checked, run and runs.checked(run), [allocation], [{**each, "allocation": "mine"} for each in own]
+        "research",
+        checked,
+        [runs.checked(run)] if run else [],
+        [allocation],
+        [{**each, "allocation": "mine"} for each in own],
     )
 
 
@@ -73,7 +77,7 @@ def test_failures_of_others_do_not_fail_the_report() -> None:
 
 def test_numbers_of_the_cluster_are_omitted() -> None:
     found = tenant(AGENTS[:2], failing())
-    assert {(result["passed"], result["total"]) for result in found.run["results"]} == {(None, None)}
+    assert {(result["passed"], result["total"]) for run in found.run for result in run["results"]} == {(None, None)}
     assert not re.search(r"\d+/\d+</td>", render_pods([found]))
 
 
@@ -81,5 +85,28 @@ def test_messages_with_names_of_others_are_withheld() -> None:
     """A cable of the tenant leads to a machine of another one."""
     run = five_faults()  # the cable in ag12 port 1 leads to ag13 gw1
     found = tenant(AGENTS[10:12], run)
-    reasons = [failure["reason"] for result in found.run["results"] for failure in result["failures"]]
+    reasons = [failure["reason"] for run in found.run for result in run["results"] for failure in result["failures"]]
     assert "A test found a fault that also concerns machines of others." in reasons
+
+
+def test_tests_of_all_clusters_of_a_tenant_are_shown() -> None:
+    """The cable is unplugged in the second cluster. A message of the first one names a machine of the second one."""
+    clusters = [
+        {"id": id, "agents": agents, "num_ilds": 1, "topology": "torus"}
+        for id, agents in (("cl0", AGENTS[8:]), ("cl1", AGENTS[:8]))
+    ]
+    data = vipu_info.checked({**info(), "clusters": clusters, "partitions": []})
+    run = failing()
+    tests = [runs.checked({**run, "cluster": each["id"], "agents": each["agents"]}) for each in clusters]
+    for result in tests[0]["results"]:
+        result["failures"] = [
+            {**each, "a": None, "b": None, "found": None, "found_b": None, "agent": "ag09", "reason": "ag09 and ag03."}
+            for each in result["failures"]
+        ]
+    for machines in (["ag09"], AGENTS[1:5], ["ag04", "ag09"]):
+        allocation = {"id": "mine", "cluster": None, "agents": machines}
+        found = source("research", data, tests, [allocation], [])
+        assert {each["cluster"] for each in found.run} == {"cl0" if int(agent[2:]) > 8 else "cl1" for agent in machines}
+        page = render_pods([found])
+        assert words(page) == set(machines)
+        assert len(Reader(page).cables("failed")) == (1 if "ag03" in machines else 0)
