@@ -17,6 +17,8 @@ from docutils import nodes
 from docutils.parsers.rst import Directive
 from sphinx.application import Sphinx
 
+_WIDE = 700  # pixels, from which on a drawing scrolls on narrow screens
+
 
 def drawing(source: str) -> str:
     """Return a diagram as SVG with identifiers of its own.
@@ -50,7 +52,14 @@ class Mermaid(Directive):  # type: ignore[misc]  # docutils has no types
             svg = drawing("\n".join(self.content))
         except Exception as error:
             raise self.error(f"Cannot draw the diagram: {error}") from error
-        return [nodes.raw("", f'<div class="diagram">{svg}</div>', format="html")]
+        kind = "diagram diagram-wide" if _width(svg) > _WIDE else "diagram"
+        return [nodes.raw("", f'<div class="{kind}">{svg}</div>', format="html")]
+
+
+def _width(svg: str) -> float:
+    """Return the width of a drawing in pixels; 0 if it has none."""
+    found = re.search(r'viewBox="\S+ \S+ (\S+) ', svg)
+    return float(found[1]) if found else 0.0
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
