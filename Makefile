@@ -8,7 +8,7 @@ export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv bring-up twin-up twin-down test test-all test-newcomer static test-core coverage mutation test-playbooks test-docs test-rehearsal test-oldest lint types sanity unit integration attack ansible-lint docs pictures dashboards test-browser test-peers test-events test-ha test-awx ee test-ee openstack-up openstack-down test-openstack test-dashboard kube-up kube-down test-kubernetes test-pods soak-kubernetes bench-kubernetes operator-package test-roles test-poplar-server test-bare-hosts bench bench-ha bench-openstack soak soak-ha proto format lock build clean
+.PHONY: help venv bring-up twin-up twin-down test test-all test-newcomer static test-core coverage mutation test-playbooks test-docs test-rehearsal test-oldest lint types sanity unit integration attack ansible-lint docs pictures dashboards test-browser test-peers test-events test-ha test-awx ee test-ee openstack-up openstack-down test-openstack test-dashboard kube-up kube-down test-kubernetes test-pods soak-kubernetes bench-kubernetes operator-package test-roles test-poplar-server test-control-instance test-bare-hosts bench bench-ha bench-openstack soak soak-ha proto format lock build clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' Makefile
@@ -250,6 +250,10 @@ test-roles: venv ## scenarios of the roles on systemd hosts, all or ROLE=… (ne
 
 test-poplar-server: ## the scenario of the role poplar_server in an emulated guest (needs root; installs as test-roles)
 	@$(MAKE) --no-print-directory test-roles ROLE=poplar_server ROLE_TESTS=tests/roles/test_scenarios.py
+
+test-control-instance: venv ## the control instance of a vPOD: its endpoint, and its VM with cloud-init in QEMU (needs root; installs them)
+	@python -m tools.guest install --cloud
+	pytest tests/control_instance -n 0
 
 test-bare-hosts: venv $(PEERS)/.ready ## site.yml from bare hosts to a monitored rack, then an unchanged second run (needs root; installs as test-roles)
 	@python -m tools.hosts install

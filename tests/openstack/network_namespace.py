@@ -14,9 +14,9 @@ TOOL = [sys.executable, "-m", "tools.openstack"]
 class NetworkNamespace:
     """Network namespace with a loopback interface only, and commands in it."""
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: int = 900) -> None:
         self.process = subprocess.Popen(
-            ["unshare", "-n", "sh", "-c", "ip link set lo up && echo ready && exec sleep 900"],
+            ["unshare", "-n", "sh", "-c", f"ip link set lo up && echo ready && exec sleep {seconds}"],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,

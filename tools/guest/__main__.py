@@ -11,7 +11,7 @@ import click
 
 from ..commandline import Group, state_dir
 from ..hosts.site import install_packages
-from . import guest
+from . import cloud, guest
 from .site import STATE, Site
 
 
@@ -21,9 +21,10 @@ def main() -> None:
 
 
 @main.command()
-def install() -> None:
+@click.option("--cloud", "for_cloud", is_flag=True, help="Install the programs for the VM of a cloud and its networks.")
+def install(for_cloud: bool) -> None:
     """Install missing programs from Debian packages. Does nothing without root or apt-get."""
-    install_packages(guest.missing(), click.echo)
+    install_packages(cloud.missing() if for_cloud else guest.missing(), click.echo)
 
 
 @main.command()

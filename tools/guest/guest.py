@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import base64
-import os
 import shutil
 import socket
 import subprocess
@@ -16,10 +15,10 @@ from ..hosts.site import run, system_environment
 from ..locks import folder_lock
 from . import qemu
 from .image import ensure_image
+from .poplar import poplar_image
 from .site import CACHE, NVME_DISKS, NVME_SIZE, USER, Site
 
 BOOT_SECONDS = 600.0  # ten times the duration on an idle machine
-_KVM_SECONDS = 20.0  # until the first output of the kernel with KVM, which takes one second
 _PROGRAMS = {
     qemu.PROGRAM: "qemu-system-x86",
     "qemu-img": "qemu-utils",
@@ -36,13 +35,13 @@ def up(site: Site, accelerator: str = "", outside: bool = False) -> str:
     """
     _check_requirements()
     with folder_lock(CACHE):
-        image = ensure_image()
+        image = ensure_image(poplar_image())
         service = _service(site)
         if service.running() and _is_ready(site):
             return accelerator_of(service)
         service.stop()
         _create_files(site, image)
-        candidates = [accelerator] if accelerator else (["kvm"] if _has_kvm() else []) + ["tcg"]
+        candidates = [accelerator] if accelerator else qemu.accelerators()
         for name in candidates:
             if _start(site, image, name, outside, last=name == candidates[-1]):
                 return name
@@ -76,7 +75,7 @@ def _start(site: Site, image: Path, accelerator: str, outside: bool, last: bool)
     service.start()
     try:
         if not last:
-            service.wait_ready(lambda: site.console.exists() and site.console.stat().st_size > 0, _KVM_SECONDS)
+            service.wait_ready(lambda: site.console.exists() and site.console.stat().st_size > 0, qemu.KVM_SECONDS)
         service.wait_ready(lambda: _is_ready(site), BOOT_SECONDS)
     except ProcessError as error:
         service.stop()
@@ -101,10 +100,6 @@ def _check_requirements() -> None:
         raise ProcessError(
             f"Cannot start the guest: not installed: {names}. Run: apt install --no-install-recommends {names}"
         )
-
-
-def _has_kvm() -> bool:
-    return os.access("/dev/kvm", os.R_OK | os.W_OK)
 
 
 def _is_ready(site: Site) -> bool:

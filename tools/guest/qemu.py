@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from .site import DATA, MANAGEMENT, NVME_DISKS, SRIOV_BUS, SRIOV_VFS, SWITCH, Site
 
 PROGRAM = "qemu-system-x86_64"
+KVM_SECONDS = 20.0  # until the first output of the kernel with KVM, which takes one second
 MEMORY = 1024  # MiB per NUMA node; there are two nodes with one processor each
 KERNEL = "root=/dev/vda rw console=ttyS0 quiet systemd.show_status=auto systemd.default_timeout_start_sec=600"
 # Only the features that Debian needs, and pages of 1 GiB: Linux benchmarks further features at boot, which is slow.
@@ -34,10 +36,19 @@ def _processors(accelerator: str) -> list[str]:
     for node in (0, 1):
         nodes += ["-object", f"memory-backend-ram,id=m{node},size={MEMORY}M"]
         nodes += ["-numa", f"node,nodeid={node},cpus={node},memdev=m{node}"]
-    model = (
-        ["-accel", "kvm", "-cpu", "host"] if accelerator == "kvm" else ["-accel", "tcg,thread=multi", "-cpu", EMULATED]
-    )
-    return [*model, "-smp", "2", "-m", f"{2 * MEMORY}M", *nodes]
+    return [*processor(accelerator), "-smp", "2", "-m", f"{2 * MEMORY}M", *nodes]
+
+
+def accelerators() -> list[str]:
+    """Return the accelerators to try, in order. KVM may not work although its device exists."""
+    return ["kvm", "tcg"] if os.access("/dev/kvm", os.R_OK | os.W_OK) else ["tcg"]
+
+
+def processor(accelerator: str) -> list[str]:
+    """Return the options of the accelerator, ``kvm`` or ``tcg``, and of the model of the processor."""
+    if accelerator == "kvm":
+        return ["-accel", "kvm", "-cpu", "host"]
+    return ["-accel", "tcg,thread=multi", "-cpu", EMULATED]
 
 
 def _network(ssh_port: int, outside: bool) -> list[str]:

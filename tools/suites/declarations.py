@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .inputs import ARCHIVE, AWX_CONTENT, CLOUD, CONTAINERS, HOSTS, JOBS, OPERATOR, OWN_TWIN, PAGES, PRODUCT
+from .inputs import ARCHIVE, AWX_CONTENT, CLOUD, CONTAINERS, GUEST, HOSTS, JOBS, OPERATOR, OWN_TWIN, PAGES, PRODUCT
 from .suite import Suite
 
 SUITES = (
@@ -398,6 +398,25 @@ SUITES = (
         packages=CONTAINERS,
         ignored=ARCHIVE,
         variables=("ROLE=poplar_server",),
+        excluded=OPERATOR,
+    ),
+    Suite(
+        "test-control-instance",
+        "the control instance of a vPOD: its endpoint, and its VM with cloud-init in QEMU",
+        (
+            *PRODUCT,
+            *GUEST,
+            "roles/*",
+            "tests/control_instance/*",
+            *OWN_TWIN,
+            "tests/openstack/__init__.py",
+            "tests/openstack/network_namespace.py",
+            "tools/openstack/__init__.py",
+            "tools/openstack/site.py",
+        ),
+        600,
+        root=True,
+        packages=("dnsmasq-base", "genisoimage", "haproxy", "iproute2", "mmdebstrap", "qemu-system-x86", "qemu-utils"),
         excluded=OPERATOR,
     ),
     Suite(

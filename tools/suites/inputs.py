@@ -59,10 +59,9 @@ JOBS = (
     "tools/kubernetes/*",
     "tools/locks.py",
 )
+GUEST = ("tools/hosts/*", "tools/guest/*", "tools/locks.py")
 HOSTS = (
-    "tools/hosts/*",
-    "tools/guest/*",
-    "tools/locks.py",
+    *GUEST,
     "extensions/molecule/*",
     "roles/*",
     "tests/roles/*",

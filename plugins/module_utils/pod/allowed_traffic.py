@@ -24,7 +24,7 @@ SERVED = ((SSH, "shell"), (NODE_EXPORTER, "node exporter"), (GRAFANA, "Grafana")
 
 def security_groups(pod: model.Pod, cloud: model.Cloud) -> list[dict[str, t.Any]]:
     """Return the groups of controller VMs (BMC, GW, management) and of Poplar VMs (management, storage)."""
-    servers = management_servers(pod, cloud)
+    servers, gateways = management_servers(pod, cloud), _subnet(pod, model.GW)
     poplars, controllers = ({"remote_group": _name(pod, "%s-management" % kind)} for kind in ("poplar", "controller"))
     groups = {
         "controller-bmc": (
@@ -33,11 +33,20 @@ def security_groups(pod: model.Pod, cloud: model.Cloud) -> list[dict[str, t.Any]
         ),
         "controller-gw": (
             "vPOD controller VM on the GW network",
-            controller_gw(_subnet(pod, model.GW), pod.agent_port, servers, cloud.dns_servers),
+            [
+                *controller_gw(gateways, pod.agent_port, servers, cloud.dns_servers),
+                *(
+                    rule("egress", "tcp", pod.controller_port, address, description="V-IPU controller of the POD")
+                    for address in _controllers(pod, "p1")
+                ),
+            ],
         ),
         "controller-management": (
             "vPOD controller VM on the management network",
-            controller_management(pod.controller_port, poplars, servers),
+            [
+                *controller_management(pod.controller_port, poplars, servers),
+                rule("ingress", "tcp", PROMETHEUS, **poplars, description="metrics of the vPOD"),
+            ],
         ),
         "poplar-management": ("Poplar VM on the management network", poplar_management(controllers)),
         "poplar-storage": (
@@ -63,8 +72,13 @@ def management_servers(pod: model.Pod, cloud: model.Cloud) -> list[str]:
     """Return the global management servers; by default, the controllers of the POD, which collect metrics and logs."""
     if cloud.management_servers is not None:
         return list(cloud.management_servers)
-    controllers = [server for rack in pod.racks for server in rack.servers if "controller" in server.roles]
-    return [server.addresses[name] for server in controllers for name in ("p1", "p2") if name in server.addresses]
+    return _controllers(pod, "p1", "p2")
+
+
+def _controllers(pod: model.Pod, *interfaces: str) -> list[str]:
+    """Return the addresses of the servers with the role controller, on these interfaces."""
+    servers = [server for rack in pod.racks for server in rack.servers if "controller" in server.roles]
+    return [server.addresses[name] for server in servers for name in interfaces if name in server.addresses]
 
 
 def _nfs_servers(given: tuple[str, ...] | None, subnet: str | None) -> list[str]:

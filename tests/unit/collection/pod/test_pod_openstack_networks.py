@@ -271,6 +271,7 @@ def test_rules_of_the_controller(pod):
         ("ingress", "tcp", 22, None, None),
         ("ingress", "tcp", 8090, None, "test-poplar-management"),
         *(("ingress", "tcp", port, "192.0.2.7/32", None) for port in (9100, 3000, 9090)),
+        ("ingress", "tcp", 9090, None, "test-poplar-management"),
     ]
 
 
@@ -297,17 +298,20 @@ def test_the_pod_names_default_servers(pod):
     tenants = f"tenants: [{{project: alpha}}, {{project: beta, vlan: 21, allocation: b, {storage}}}]"
     found = config(pod, f"{{{tenants}}}", **content)
     addresses = ("10.1.2.101/32", "10.1.3.101/32")
-    assert rules(found, "controller-gw")[-8:] == [
-        ("ingress", "tcp", port, address, None) for address in addresses for port in (22, 9100, 3000, 9090)
+    assert rules(found, "controller-gw")[-9:] == [
+        *(("ingress", "tcp", port, address, None) for address in addresses for port in (22, 9100, 3000, 9090)),
+        ("egress", "tcp", 8090, "10.1.2.101/32", None),
     ]
-    assert [rule[2:4] for rule in rules(found, "controller-management")[-6:]] == [
+    assert [rule[2:4] for rule in rules(found, "controller-management")[-7:-1]] == [
         (port, address) for address in addresses for port in (9100, 3000, 9090)
     ]
     for group, subnet in (("poplar-storage", "10.1.6.0/24"), ("poplar-storage-beta", "10.1.7.0/24")):
         assert rules(found, group) == [("egress", "tcp", port, subnet, None) for port in (2049, 111)]
     # An empty list replaces the default.
     found = config(pod, f"{{management_servers: [], nfs_servers: [], {tenants}}}", **content)
-    assert [rule for rule in rules(found, "controller-gw") if rule[2] in (9100, 3000, 9090)] == []
+    assert [rule for rule in rules(found, "controller-gw") if rule[0] == "ingress" and rule[1] == "tcp"] == [
+        ("ingress", "tcp", 514, "10.1.2.0/24", None)
+    ]
     assert rules(found, "poplar-storage") == []
 
 
