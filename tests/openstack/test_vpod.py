@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import base64
+import gzip
+import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -54,16 +56,15 @@ def test_create_read_and_destroy(
     poplar = found[f"{name}-poplar"]
     assert (poplar.project_id, poplar.hypervisor_hostname) == (admin.identity.find_project("tenant-a").id, HOSTS[0])
     user_data = yaml.safe_load(base64.b64decode(poplar.user_data))
-    (file,) = user_data["write_files"]
-    assert file["path"] == f"/etc/ipuof.conf.d/{name}.conf"
+    file = next(each for each in user_data["write_files"] if each["path"] == f"/etc/ipuof.conf.d/{name}.conf")
     assert name in base64.b64decode(file["content"]).decode()
     assert user_data["ssh_authorized_keys"] == ["ssh-ed25519 AAAA alice"]
     controller = found[f"{name}-controller"]
-    assert yaml.safe_load(base64.b64decode(controller.user_data)) == {
-        "ssh_authorized_keys": ["ssh-ed25519 AAAA operator"],
-        "hostname": "control",
-    }
     assert controller.has_config_drive
+    check_control_instance(admin, plan, name, controller)
+    control = plan.ports(admin)[f"{name}-controller-control"].fixed_ips[0]["ip_address"]
+    endpoint = next(file for file in user_data["write_files"] if file["path"] == "/etc/vipu/vipu-cli.hcl")
+    assert endpoint["content"] == f'api-host="{control}"\napi-port="8090"\n'
     tenant = connect("tenant-a")
     visible = {net.name for net in tenant.network.networks() if net.name.startswith(plan.name)}
     assert visible == {f"{plan.name}-{network}" for network in ("data", "control", "storage")}
@@ -98,6 +99,26 @@ def test_create_read_and_destroy(
     assert not [net for net in tenant.network.networks() if net.name.startswith(plan.name)]
     assert not [port for port in admin.network.ports() if port.name.startswith(name)]
     assert changed(play("vpod_destroy.yml")) == 0
+
+
+def check_control_instance(admin: Cloud, plan: Plan, name: str, controller: Any) -> None:
+    """Check that Nova has the services of the controller VM, with the addresses of its ports."""
+    stored = yaml.safe_load(base64.b64decode(controller.user_data))
+    assert (stored["ssh_authorized_keys"], stored["hostname"]) == (["ssh-ed25519 AAAA operator"], "control")
+    assert "haproxy" in stored["packages"]
+    files = {
+        each["path"]: gzip.decompress(base64.b64decode(each["content"])).decode() for each in stored["write_files"]
+    }
+    ports = plan.ports(admin)
+    (control,) = ports[f"{name}-controller-control"].fixed_ips
+    assert f"bind {control['ip_address']}:8090" in files["/etc/haproxy/haproxy.cfg"]
+    machines = ports[f"{name}-controller-{plan.name}-bmc-gw"]
+    for fixed in machines.fixed_ips:
+        assert f"add {machines.mac_address} {fixed['ip_address']}/" in files["/usr/local/sbin/openipu-addresses"]
+        assert f'address="{fixed["ip_address"]}" port="514"' in files["/etc/rsyslog.d/60-openipu.conf"]
+    assert f'"{name}-poplar.{plan.name}.example:9100"' in files["/etc/prometheus/targets/node.json"]
+    # Four of the sixteen machines are in the allocation.
+    assert len(json.loads(files["/etc/prometheus/targets/ipu-machine.json"])) == 4
 
 
 def test_a_failed_order_is_completed_or_released(
