@@ -43,7 +43,7 @@ _TEMPORARY = frozenset({"ServerTimeout", "Timeout", "TooManyRequests"})  # reaso
 class ApiError(Exception):
     """Raised when the API server rejects a request, or cannot be reached (``code`` 0).
 
-    ``retry_seconds``: pause before the next attempt that it asks for, 0 if it asks for none.
+    ``retry_seconds``: requested pause before the next attempt, 0 without one.
     """
 
     error_code = "OPU900"

@@ -20,7 +20,7 @@ _FIRST_RETRY, _LAST_RETRY = 0.1, 60.0  # seconds
 class RetryLaterError(Exception):
     """Raised by a handler whose key must be handled again after a pause, although nothing has failed.
 
-    ``seconds``: shortest pause.
+    ``seconds``: shortest pause, also for a key that is added meanwhile.
     """
 
     error_code = "OPU900"
@@ -44,6 +44,7 @@ class WorkQueue(Generic[_Key]):
         self._active: dict[_Key, float] = {}  # -> when its handler started
         self._again: set[_Key] = set()  # added while active
         self._timers: dict[_Key, asyncio.TimerHandle] = {}
+        self._paused: dict[_Key, float] = {}  # -> earliest time of its next turn, by the clock of the loop
         self._failures: dict[_Key, int] = {}
         self._moved = 0.0  # when a handler last started or ended, or the first key was added
 
@@ -62,6 +63,9 @@ class WorkQueue(Generic[_Key]):
 
     def add(self, key: _Key) -> None:
         """Handle a key soon. Call it in the event loop."""
+        if key in self._paused:
+            self.add_later(key, 0.0)
+            return
         timer = self._timers.pop(key, None)
         if timer is not None:
             timer.cancel()
@@ -76,12 +80,17 @@ class WorkQueue(Generic[_Key]):
     def add_later(self, key: _Key, seconds: float) -> None:
         """Handle a key after some time, unless it is handled earlier."""
         loop = asyncio.get_running_loop()
+        when = max(loop.time() + seconds, self._paused.get(key, 0.0))
         known = self._timers.get(key)
         if known is not None:
-            if known.when() <= loop.time() + seconds:
+            if known.when() <= when:
                 return
             known.cancel()
-        self._timers[key] = loop.call_later(seconds, self.add, key)
+        self._timers[key] = loop.call_at(when, self._end_pause, key)
+
+    def _end_pause(self, key: _Key) -> None:
+        self._paused.pop(key, None)
+        self.add(key)
 
     async def run(self) -> None:
         """Handle keys until cancelled."""
@@ -106,7 +115,10 @@ class WorkQueue(Generic[_Key]):
                 failures = self._failures[key] = self._failures.get(key, 0) + 1
                 due = min(_FIRST_RETRY * 2 ** min(failures - 1, 16), _LAST_RETRY)
                 if isinstance(error, RetryLaterError):
-                    due = max(due, min(error.seconds, _LAST_RETRY))
+                    pause = min(error.seconds, _LAST_RETRY)
+                    due = max(due, pause)
+                    if pause > 0:
+                        self._paused[key] = asyncio.get_running_loop().time() + pause
                 else:
                     name = "/".join(key) if isinstance(key, tuple) else str(key)
                     text = str(error) or type(error).__name__

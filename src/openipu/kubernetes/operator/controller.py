@@ -67,9 +67,9 @@ class JobController:
         self.admission = Admission(proxy, self.queue.add, retry_seconds)
         self.partitions = PartitionWatch(proxy, self.admission, self._partition_changed, watch_seconds)
         self._children = Children(client, self.pods, options, check_seconds)
-        self._store = JobStore(client, self.jobs)
+        self.store = JobStore(client, self.jobs)
         self._reconciler = Reconciler(
-            self._store,
+            self.store,
             self._children,
             self.admission,
             self.partitions,
@@ -114,7 +114,7 @@ class JobController:
             uid = job["metadata"]["uid"]
             self._names[uid] = name
             self._uids[name].add(uid)
-        if not exists or self._store.receive(name, job):
+        if not exists or self.store.receive(name, job):
             self.queue.add(name)
 
     def _pod_changed(self, pod: Object) -> None:

@@ -48,7 +48,7 @@ class JobStore:
         """Note that the cache has a version of a job. Return whether others have written it.
 
         Each own write demands that nothing else has changed since the job was read. So an own version, or one before
-        it, is no news.
+        it, has only changes that were handled.
         """
         written = self._newest.get(name)
         if written is None or written["metadata"]["uid"] != job["metadata"]["uid"]:

@@ -57,7 +57,7 @@ def test_no_object_is_missing_while_the_api_server_starts() -> None:
 
 @pytest.mark.parametrize(("header", "seconds"), [("2", 2.0), ("", 0.0), ("Wed, 21 Oct 2026 07:28:00 GMT", 0.0)])
 @pytest.mark.parametrize("body", ['{"message": "later", "reason": "ServerTimeout"}', "Too many requests."])
-def test_an_error_says_for_how_long_the_server_asks_to_pause(header: str, seconds: float, body: str) -> None:
+def test_an_error_has_the_pause_that_the_server_requests(header: str, seconds: float, body: str) -> None:
     async def answer(request: web.Request) -> web.Response:
         return web.Response(status=429, text=body, headers={"Retry-After": header} if header else {})
 

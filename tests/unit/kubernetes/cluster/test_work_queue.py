@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from openipu.kubernetes.cluster.work_queue import WorkQueue
+from openipu.kubernetes.cluster.work_queue import RetryLaterError, WorkQueue
 
 
 def run(body: Callable[[], Awaitable[None]]) -> None:
@@ -90,6 +90,31 @@ def test_a_failure_is_repeated_and_does_not_stop_others() -> None:
         await done.wait()
         task.cancel()
         assert attempts == 3
+
+    run(body)
+
+
+def test_a_key_that_is_added_during_a_requested_pause_waits_for_its_end() -> None:
+    async def body() -> None:
+        loop, turns = asyncio.get_running_loop(), list[float]()
+        done = asyncio.Event()
+
+        async def handle(key: str) -> None:
+            turns.append(loop.time())
+            if len(turns) == 1:
+                queue.add(key)  # as an event that arrives meanwhile
+                raise RetryLaterError("later", 0.5)
+            done.set()
+
+        queue = WorkQueue(handle)
+        task = asyncio.create_task(queue.run())
+        queue.add("a")
+        while not done.is_set():
+            await asyncio.sleep(0.01)
+            if len(turns) == 1:
+                queue.add("a")
+        task.cancel()
+        assert turns[1] - turns[0] >= 0.5
 
     run(body)
 

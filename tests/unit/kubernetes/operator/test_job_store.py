@@ -50,7 +50,7 @@ def stored(*revisions: str) -> JobStore:
 
 
 @pytest.mark.parametrize(
-    ("job", "is_news"),
+    ("job", "is_foreign"),
     [
         (version("9"), True),  # kubectl has changed it since
         (version("8"), False),  # the last own write
@@ -58,11 +58,11 @@ def stored(*revisions: str) -> JobStore:
         (version("8", uid="2"), True),  # another job with the same name
     ],
 )
-def test_own_writes_are_no_news(job: dict[str, Any], is_news: bool) -> None:
-    assert stored("5", "8").receive(NAME, job) is is_news
+def test_own_writes_are_told_apart_from_those_of_others(job: dict[str, Any], is_foreign: bool) -> None:
+    assert stored("5", "8").receive(NAME, job) is is_foreign
 
 
-def test_a_version_is_news_without_own_writes() -> None:
+def test_without_own_writes_others_have_written_a_version() -> None:
     assert stored().receive(NAME, version("4"))
 
 
