@@ -23,7 +23,7 @@ from .findings import FAILED, PASSED, SKIPPED, UNKNOWN, UNTESTED, WORDS, Finding
 from .owners import FILLS, Owners, fill
 
 Run = t.Mapping[str, t.Any]
-Runs = Run | t.Sequence[Run] | None
+Runs: t.TypeAlias = "Run | t.Sequence[Run] | None"  # text, as pylint does not know the types of the names
 _LINES = 8  # of the summary of a test that are visible at once
 _CLUSTERS = 4  # names in the badge
 _NOT_TESTED = "(not tested)"  # end of the summary's lines about connections of a machine that does not respond
