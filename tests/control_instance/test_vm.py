@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import time
 from collections.abc import Iterator
@@ -13,8 +14,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests import ROOT
 from tests.control_instance.lan import CONTROL, MACHINES, Host, Lan
-from tests.control_instance.rendering import ADDRESS, BMC_ADDRESS, CONTROLLER, GW_ADDRESS, MACS, render
+from tests.control_instance.rendering import ADDRESS, BMC_ADDRESS, CONTROLLER, GW_ADDRESS, MACS, SETTINGS, render
 from tests.integration.bringup.own_twin import BIN
 from tests.waiting import until
 from tools.guest import cloud, qemu
@@ -251,3 +253,32 @@ def test_services_start_again_after_a_reboot(vpod: Vpod) -> None:
         until(lambda: vpod.tenant.reaches(ADDRESS, port), 120, f"port {port}")  # noqa: B023
     assert not vpod.foreign.reaches(GW_ADDRESS, METRICS)
     assert vpod.foreign.reaches(BMC_ADDRESS, SYSLOG)
+
+
+def test_the_role_configures_the_vm_over_ssh(vpod: Vpod) -> None:
+    """The role manages the files that cloud-init wrote. A second run changes nothing."""
+    hosts = {"hosts": {"v1-controller": {"ansible_host": ADDRESS, "ansible_user": "debian"}}}
+    play = {"hosts": "v1-controller", "become": True, "gather_facts": False, "roles": ["openipu.pod.control_instance"]}
+    inventory, playbook = vpod.folder / "vm.yml", vpod.folder / "play.yml"
+    # The defaults are the name of the host, and a time for reconnection that an emulated processor exceeds.
+    settings = {name: value for name, value in SETTINGS.items() if name != "control_instance_name"}
+    settings["common_confirm_seconds"] = 600
+    inventory.write_text(yaml.safe_dump({"control_instances": hosts}))
+    playbook.write_text(yaml.safe_dump([{**play, "vars": settings}]))
+    options = f"-o UserKnownHostsFile={vpod.folder / 'known_hosts'} -o ConnectTimeout=30"
+
+    inventories = ("-i", str(ROOT / "inventory/pod64/pod.yml"), "-i", str(inventory))
+
+    def run() -> str:
+        return vpod.tenant.run(
+            *("env", f"ANSIBLE_CONFIG={ROOT / 'ansible.cfg'}", f"HOME={vpod.folder}"),
+            *(str(BIN / "ansible-playbook"), str(playbook), *inventories),
+            *("--private-key", str(vpod.folder / "key"), "--ssh-common-args", options),
+            seconds=BOOT_SECONDS,
+        )
+
+    first = run()
+    assert "Load and confirm the firewall rules" in first
+    assert re.search(r"v1-controller +: ok=\d+ +changed=0 ", run())
+    for port in (V_IPU, METRICS, SSH):
+        until(lambda: vpod.tenant.reaches(ADDRESS, port), 120, f"port {port}")  # noqa: B023
