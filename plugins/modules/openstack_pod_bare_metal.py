@@ -15,7 +15,8 @@ description:
   - Changes the provision state of idle nodes, and waits until Ironic has verified their BMCs. Nodes with an instance keep their state.
   - Nodes have the POD as C(openipu.pod) in C(extra). A node of another owner is rejected. A node with an instance is never removed.
   - The task never switches the power of a node.
-  - Omitted settings stay unchanged. So do other properties, and other settings of a BMC.
+  - Sets the maintenance of a node while its ports change, if Ironic requires that in its provision state.
+  - Omitted settings stay unchanged, except the verification of certificates. Other properties, and other settings of a BMC, stay too.
 extends_documentation_fragment:
   - openipu.pod.openstack
   - openipu.pod.attributes
@@ -105,10 +106,12 @@ options:
             description: Path of the system, such as C(/redfish/v1/Systems/1). Omit it for a BMC with one system.
             type: str
           ca_path:
-            description: Path of the CA certificates of the BMC, on the hosts of the conductors of Ironic.
+            description: >-
+              Path of the CA certificates of the BMC, on the hosts of the conductors of Ironic. Omit it to verify with the authorities of
+              their system.
             type: str
           validate_certs:
-            description: Whether Ironic verifies the certificate of the BMC. Omit to use the default of Ironic, which is V(true).
+            description: Whether Ironic verifies the certificate of the BMC. With any other setting of O(nodes[].bmc), the default is V(true).
             type: bool
       ports:
         description: All ports. Others of the node are removed.

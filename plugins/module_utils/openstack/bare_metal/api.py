@@ -13,7 +13,7 @@ from ..common.client import Cloud, CloudError, RejectedError
 from ..common.steps import CREATIONS, REMOVALS, select, step_id
 from ..common.writer import MissingError, StepWriter
 from .families import INTERFACES, NODE, OWNER_KEY, PORT, SERVICE, WHOLE
-from .plan import AVAILABLE, ENROLL, MANAGEABLE, VERIFYING, State, bmc_fault, parse_node, parse_port
+from .plan import AVAILABLE, ENROLL, MANAGEABLE, PORTS_OPEN, VERIFYING, State, bmc_fault, parse_node, parse_port
 
 _MINOR, _MINOR_WITH_POWER = 61, 95  # API versions: with all fields but disable_power_off, and with that one too
 _NODE_FIELDS = (
@@ -96,6 +96,11 @@ class NodeWriter(StepWriter):
         self._owner = owner
         self._timeout = timeout
         self._ids = {node["name"]: node["uuid"] for node in state.nodes}
+        self._closed = {  # names of nodes whose ports change only in maintenance
+            node["name"]
+            for node in state.nodes
+            if node["provision_state"] not in PORTS_OPEN and not node["maintenance"]
+        }
 
     def __call__(self, steps: list[Step]) -> list[ItemError]:
         """Write the steps and return the errors."""
@@ -105,9 +110,9 @@ class NodeWriter(StepWriter):
         self.for_each(select(steps, NODE, [Action.CHANGE]), self._change_node)
         changing = [step for step in select(steps, NODE, [*CREATIONS, Action.CHANGE]) if _needs_state(step)]
         self._verify([step for step in changing if _state(step) != MANAGEABLE])
-        # Ironic rejects changes of the ports of available nodes.
+        self._closed.difference_update(step.key for step in changing)
         self.for_each(select(steps, PORT, CREATIONS), self._create_port)
-        self.for_each(select(steps, PORT, [Action.CHANGE]), self._change_port)
+        self._change_ports(select(steps, PORT, [Action.CHANGE]))
         self._provide([step for step in changing if (step.desired or {})["state"] == AVAILABLE])
         return self.errors
 
@@ -169,6 +174,35 @@ class NodeWriter(StepWriter):
             raise MissingError(NODE, item["node"])
         body = {"address": step.key, "node_uuid": node, **_port_values(item)}
         self.created_ids[step_id(step)] = self._send("POST", "/ports", json=body)["uuid"]
+
+    def _change_ports(self, steps: list[Step]) -> None:
+        """Change ports. Those of one node follow each other, because the end of a maintenance concerns all of them."""
+        by_node: dict[str, list[Step]] = {}
+        for step in steps:
+            by_node.setdefault((step.desired or {})["node"], []).append(step)
+
+        def change(node: str) -> None:
+            for step in by_node[node]:
+                self.attempt(step, self._change_closed_port if node in self._closed else self._change_port)
+
+        self.cloud.map(change, list(by_node))
+
+    def _change_closed_port(self, step: Step) -> None:
+        """Change a port while its node is in maintenance. Ironic rejects the change otherwise."""
+        node = (step.desired or {})["node"]
+        path = "/nodes/%s/maintenance" % self._ids[node]
+        self._send("PUT", path, json={"reason": "openipu.pod changes port %s" % step.key})
+        try:
+            self._change_port(step)
+        finally:
+            try:
+                self._send("DELETE", path)
+            except CloudError as error:
+                raise CloudError(
+                    "node '%s' stays in maintenance: %s End it with: openstack baremetal node maintenance unset %s"
+                    % (node, error.message, node),
+                    error.status,
+                ) from error
 
     def _change_port(self, step: Step) -> None:
         changed = {f.name for f in step.changed_fields}

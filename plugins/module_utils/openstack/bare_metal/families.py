@@ -131,7 +131,7 @@ def _driver_info(bmc: Object, node: str) -> Object:
         if "ca_path" in bmc:
             raise UserError("Cannot use ca_path for node '%s': validate_certs is false. Omit one of them." % node)
         info["redfish_verify_ca"] = False
-    elif "ca_path" in bmc or "validate_certs" in bmc:
+    else:
         info["redfish_verify_ca"] = bmc.get("ca_path", True)
     return info
 

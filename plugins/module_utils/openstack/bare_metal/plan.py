@@ -15,6 +15,8 @@ from .families import DRIVER, NODE, OWNER_KEY, PORT, WHOLE
 ENROLL, VERIFYING, MANAGEABLE, AVAILABLE = "enroll", "verifying", "manageable", "available"
 # States that the task changes to the desired one. Nodes in other states are in use, or Ironic is changing them.
 IDLE = (ENROLL, VERIFYING, MANAGEABLE, AVAILABLE, "clean failed", "inspect failed", "adopt failed")
+# States in which Ironic accepts changes of ports. In others, it requires maintenance.
+PORTS_OPEN = (ENROLL, MANAGEABLE, "inspecting", "inspect wait")
 
 
 @dataclass
@@ -33,7 +35,7 @@ class State:
 
 def parse_node(raw: Object, desired: Object) -> Object:
     """Return a node of Ironic. It has only those properties, interfaces and BMC settings that the desired one sets."""
-    info, properties = raw["driver_info"], raw["properties"]
+    info, properties = {"redfish_verify_ca": True, **raw["driver_info"]}, raw["properties"]
     interfaces = {name: raw["%s_interface" % name] for name in desired.get("interfaces", ())}
     node = {
         "name": raw["name"] or raw["uuid"],

@@ -118,6 +118,7 @@ def test_a_new_node_is_created_with_its_ports_and_then_verified() -> None:
         "redfish_address": "https://10.1.1.1",
         "redfish_username": "root",
         "redfish_password": "hidden",
+        "redfish_verify_ca": True,
     }
     assert added == {
         "address": MAC,
@@ -164,6 +165,7 @@ def test_passwords_are_written_on_request() -> None:
         "/driver_info/redfish_address",
         "/driver_info/redfish_username",
         "/driver_info/redfish_password",
+        "/driver_info/redfish_verify_ca",
     }
 
 
@@ -273,3 +275,67 @@ def test_a_ca_file_without_verification_is_rejected() -> None:
     bmc = {"address": "10.1.1.1", "ca_path": "/etc/ca.pem", "validate_certs": False}
     with pytest.raises(UserError, match="Cannot use ca_path for node 'ipum01': validate_certs is false"):
         run(cloud([], []), nodes=[{**DESIRED, "bmc": bmc}])
+
+
+@pytest.mark.parametrize("setting", [{"validate_certs": False}, {"ca_path": "/etc/ca.pem"}], ids=str)
+def test_the_default_verification_returns_when_its_setting_is_removed(setting: dict[str, Any]) -> None:
+    bmc = {**DESIRED["bmc"], **setting}
+    value = setting.get("ca_path", False)
+    fake = cloud([node()], [port()])
+    assert run(fake, nodes=[{**DESIRED, "bmc": bmc}])["nodes"]["updated"] == ["ipum01"]
+    written = {"op": "add", "path": "/driver_info/redfish_verify_ca", "value": value}
+    assert written in fake.writes[0][1]
+    stored = node(driver_info={**node()["driver_info"], "redfish_verify_ca": value})
+    fake = cloud([stored], [port()])
+    assert not run(fake, nodes=[{**DESIRED, "bmc": bmc}])["changed"]
+    assert run(fake)["nodes"]["updated"] == ["ipum01"]
+    assert {**written, "value": True} in fake.writes[0][1]
+    # A task without settings of the BMC keeps it.
+    fake = cloud([stored], [port()])
+    assert not run(fake, nodes=[{name: value for name, value in DESIRED.items() if name != "bmc"}])["changed"]
+
+
+MAINTENANCE = "/nodes/u-ipum01/maintenance"
+
+
+@pytest.mark.parametrize(
+    ("found", "desired"),
+    [("available", "available"), ("active", "available"), ("active", "manageable")],
+)
+def test_ports_of_nodes_for_deployments_change_in_maintenance(found: str, desired: str) -> None:
+    ports = [port(physical_network="old"), port(mac="0c:42:a1:00:05:02", physical_network="old")]
+    item = {**DESIRED, "state": desired}
+    item["ports"] = [{"mac": each["address"], "physical_network": "physnet100g"} for each in ports]
+    fake = cloud([node(provision_state=found)], ports)
+    assert run(fake, nodes=[item])["ports"]["updated"] == [each["address"] for each in ports]
+    # One port after the other: the end of the maintenance for one would reject the change of the other.
+    change = [f"PUT {MAINTENANCE}", "PATCH", f"DELETE {MAINTENANCE}"]
+    paths = [path.partition(" /ports/")[0] for path, _ in fake.writes]
+    assert paths == change * 2
+    assert "openipu.pod" in fake.writes[0][1]["reason"]
+
+
+def test_the_maintenance_of_others_stays() -> None:
+    fake = cloud([node(provision_state="available", maintenance=True)], [port(physical_network="old")])
+    run(fake, nodes=[{**DESIRED, "state": "available"}])
+    assert [path for path, _ in fake.writes] == [f"PATCH /ports/p-{MAC}"]
+
+
+def test_the_maintenance_ends_after_an_error() -> None:
+    rejected = RejectedError("no such network", 400)
+    fake = cloud(
+        [node(provision_state="available")], [port(physical_network="old")], **{f"PATCH /ports/p-{MAC}": rejected}
+    )
+    with pytest.raises(TaskError, match=f"Cannot change port '{MAC}': no such network"):
+        run(fake, nodes=[{**DESIRED, "state": "available"}])
+    assert fake.writes[-1][0] == f"DELETE {MAINTENANCE}"
+
+
+def test_a_maintenance_that_cannot_end_is_reported() -> None:
+    fake = cloud(
+        [node(provision_state="available")],
+        [port(physical_network="old")],
+        **{f"DELETE {MAINTENANCE}": RejectedError("not now", 400)},
+    )
+    with pytest.raises(TaskError, match="node 'ipum01' stays in maintenance: not now"):
+        run(fake, nodes=[{**DESIRED, "state": "available"}])
