@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import re
 import typing as t
+from collections import Counter
 
 from .pods import Source
 
 _HIDDEN = "hidden-%d"  # agents of others; reports never show them
 _ENDS = ("a", "b", "found", "found_b")
+_OTHERS = "a test of other machines"  # in the place of a failed test that is not one of the tenant
 _WITHHELD = "A test found a fault that also concerns machines of others."
 
 Object = dict[str, t.Any]
@@ -76,14 +78,18 @@ class _Hidden:
 def _run(run: Reported, hidden: _Hidden) -> Object:
     agents = hidden.agents(run.get("agents") or ())
     results = [_result(result, hidden) for result in run["results"]]
-    passed = run["state"] == "finished" and all(result["ok"] for result in results)
-    return {**run, "agents": agents, "results": results, "ok": passed, "error": None}
+    passed = {result["test"] for result in results if result["ok"]}
+    for result in results:
+        if result["skipped_because"] in passed:
+            result.update(ok=True, skipped_because=_OTHERS)
+    ok = run["state"] == "finished" and all(result["ok"] for result in results)
+    return {**run, "agents": agents, "results": results, "ok": ok, "error": None}
 
 
 def _result(result: Reported, hidden: _Hidden) -> Object:
-    """Return a result with the failures of the tenant. The numbers of the whole cluster are omitted."""
+    """Return a result with the failures that concern the tenant. The numbers of the whole cluster are omitted."""
     failures = [_failure(each, hidden) for each in result["failures"] if _concerns(each, hidden.machines)]
-    # Without its failures, a failed test has no verdict on the machines of the tenant, unless others caused them all.
+    # A failed test without failures has no verdict on the machines of the tenant. One with failures of others only has.
     others = bool(result["failures"]) and not failures
     return {
         **result,
@@ -101,10 +107,22 @@ def _result(result: Reported, hidden: _Hidden) -> Object:
 
 
 def _concerns(failure: Reported, machines: frozenset[str]) -> bool:
-    """Return whether a failure is one of a machine or cable of the tenant. A cable has both ends at its machines."""
+    """Return whether a failure is one of a machine or cable of the tenant, or has no place.
+
+    A cable has both ends at its machines.
+    """
     if failure["a"]:
         return failure["a"]["agent"] in machines and failure["b"]["agent"] in machines
-    return failure["agent"] in machines or not machines.isdisjoint(failure["versions"])
+    if failure["agent"]:
+        return failure["agent"] in machines
+    return not failure["versions"] or _differs(failure["versions"], machines)
+
+
+def _differs(versions: t.Mapping[str, str], machines: frozenset[str]) -> bool:
+    """Return whether these machines have several versions, or one that fewer machines have than another."""
+    counts = Counter(versions.values())
+    own = {version for agent, version in versions.items() if agent in machines}
+    return len(own) > 1 or any(counts[version] < max(counts.values()) for version in own)
 
 
 def _failure(failure: Reported, hidden: _Hidden) -> Object:

@@ -179,7 +179,7 @@ def _verdict(tested: t.Sequence[Run], clusters: t.Iterable[str]) -> dict[str, st
     if all(passed) and (others := [id for id in clusters if id not in passed]):
         text = "Cluster%s %s passed. The report has no test of %s"
         return {"state": UNTESTED, "text": text % ("" if len(passed) == 1 else "s", _names(passed), _names(others))}
-    skipped = any(result["disturbs"] for run in runs for result in run["results"])
+    skipped = any(result["disturbs"] or result["skipped_because"] for run in runs for result in run["results"])
     return {"state": PASSED, "text": "All tests that ran passed" if skipped else "All tests passed"}
 
 

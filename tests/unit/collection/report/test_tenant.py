@@ -12,8 +12,19 @@ from ansible_collections.openipu.pod.plugins.module_utils.report.page import ren
 from ansible_collections.openipu.pod.plugins.module_utils.report.pods import views
 from ansible_collections.openipu.pod.plugins.module_utils.report.tenant import source
 
-from tests.unit.collection.report.report_support import AGENTS, failing, five_faults, four_domains, info, passing
+from openipu.vipu.cluster_test.model import Test
+from openipu.vipu.domain.model import Topology
+from tests.unit.collection.report.report_support import (
+    AGENTS,
+    failing,
+    five_faults,
+    four_domains,
+    info,
+    passing,
+    run_of,
+)
 from tests.unit.collection.report.test_page import Reader
+from tests.unit.vipu.cluster_test.rack_support import Bench
 
 RUNS = {"pass": passing(), "fail": failing(), "five": five_faults(), "none": None}
 
@@ -68,11 +79,76 @@ def test_ipus_keep_their_machines() -> None:
 
 def test_failures_of_others_do_not_fail_the_report() -> None:
     """The unplugged cable is at ag03, and the other version on ag08."""
-    others = Reader(render_pods([tenant(AGENTS[8:], failing())]))
-    assert others.cables("failed") == []
-    own = Reader(render_pods([tenant(AGENTS[:8], failing())]))
-    assert len(own.cables("failed")) == 1
-    assert "Connect ag03 IPU-Link port 7 and ag04 IPU-Link port 3 with a cable." in own.text
+    others = tenant(AGENTS[8:], failing())
+    page = Reader(render_pods([others]))
+    assert page.cables("failed") == []
+    assert "because Cabling failed" not in str(page.elements)
+    assert "IPU-Link was skipped, because a test of other machines failed." in str(page.elements)
+    [found] = views([others])
+    assert found["verdict"] == {"state": "passed", "text": "All tests that ran passed"}
+    assert found["actions"] == []
+    own = tenant(AGENTS[:8], failing())
+    page = Reader(render_pods([own]))
+    assert len(page.cables("failed")) == 1
+    assert "Connect ag03 IPU-Link port 7 and ag04 IPU-Link port 3 with a cable." in page.text
+    assert views([own])[0]["verdict"] == {"state": "failed", "text": "2 tests failed"}
+    skipped = {result["test"]: result["skipped_because"] for run in own.run for result in run["results"]}
+    assert (skipped["IPU-Link"], skipped["Traffic"]) == ("Cabling", "Cabling")
+
+
+@pytest.mark.parametrize(
+    ("machines", "failed"),
+    [
+        (AGENTS[6:9], True),  # they differ from each other
+        (["ag08"], True),  # alone with its version
+        (AGENTS[:6], False),  # in the majority
+        (AGENTS[8:], False),
+    ],
+)
+def test_another_version_fails_the_machines_that_have_it(machines: list[str], failed: bool) -> None:
+    """The other version is on ag08."""
+    run = failing()
+    run["results"] = [result for result in run["results"] if result["test"] == "Version"]
+    [found] = views([tenant(machines, run)])
+    assert found["verdict"]["state"] == ("failed" if failed else "passed")
+    assert bool(found["actions"]) == failed
+
+
+@pytest.mark.parametrize(
+    ("versions", "failed"), [({"ag01": "1", "ag16": "2"}, False), ({"ag01": "1", "ag02": "2"}, True)]
+)
+def test_without_a_majority_machines_that_agree_pass(versions: dict[str, str], failed: bool) -> None:
+    run = failing()
+    run["results"] = [result for result in run["results"] if result["test"] == "Version"]
+    run["results"][0]["failures"][0]["versions"] = versions
+    [found] = views([tenant(AGENTS[:8], run)])
+    assert found["verdict"]["state"] == ("failed" if failed else "passed")
+
+
+def test_failures_without_a_place_fail_the_report_of_each_tenant() -> None:
+    """The controller reports such a failure if no machine reports components."""
+    bench = Bench(16, 1, Topology.TORUS)
+    for agent in AGENTS:
+        bench.hardware(agent).versions.clear()
+    run = run_of(bench, (Test.VERSION,))
+    assert [each["reason"] for each in run["results"][0]["failures"]] == ["The agents report no components."]
+    [found] = views([tenant(AGENTS[:2], run)])
+    assert found["verdict"] == {"state": "failed", "text": "1 test failed"}
+    assert found["tests"][0]["lines"] == ["The agents report no components."]
+    run["results"][0]["failures"][0]["reason"] = "The test failed after ag16 restarted."
+    page = render_pods([tenant(AGENTS[:2], run)])
+    assert "A test found a fault that also concerns machines of others." in page
+    assert words(page) == {"ag01", "ag02"}
+
+
+def test_a_failure_of_others_does_not_hide_one_without_a_place() -> None:
+    run = failing()
+    run["results"] = [result for result in run["results"] if result["test"] == "Cabling"]
+    [result] = run["results"]
+    result["failures"].append({**result["failures"][0], "a": None, "b": None, "reason": "The test was incomplete."})
+    [found] = views([tenant(AGENTS[8:], run)])
+    assert found["verdict"] == {"state": "failed", "text": "1 test failed"}
+    assert found["tests"][0]["lines"] == ["The test was incomplete."]
 
 
 def test_numbers_of_the_cluster_are_omitted() -> None:
