@@ -10,6 +10,7 @@ checks.
 from __future__ import annotations
 
 import datetime
+import math
 import typing as t
 from collections.abc import Mapping
 
@@ -50,7 +51,7 @@ def view(
     racks = drawn.racks(pod, clusters, agents, machines_shown)
     anchors: dict[Pair, str] = {}
     for cluster in clusters:
-        run = next((each for each in runs if (each["cluster"] or "") == cluster.id), None)
+        run = next((each for each in runs if _is_of(each, cluster)), None)
         drawn.add_cables(racks, cluster, Findings(run), anchors, suffix)
     present = _clusters(None, info, ())
     owners = Owners(info, present)
@@ -101,10 +102,14 @@ def view(
 
 
 def last_runs(tests: Runs) -> list[Run]:
-    """Return the last run of each cluster, in the order of the clusters."""
+    """Return the runs without a cluster, newest first, then the last run of each cluster, in the order of the clusters.
+
+    A run without a time of its end counts as newer than all others: it still runs, or its source has no times.
+    """
     runs = [tests] if isinstance(tests, Mapping) else list(tests or ())
-    last = {run["cluster"] or "": run for run in sorted(runs, key=lambda run: run["ended"] or 0)}
-    return [last[cluster] for cluster in sorted(last)]
+    runs.sort(key=lambda run: math.inf if run["ended"] is None else run["ended"])
+    last = {run["cluster"]: run for run in runs if run["cluster"]}
+    return [run for run in reversed(runs) if not run["cluster"]] + [last[cluster] for cluster in sorted(last)]
 
 
 def _clusters(pod: model.Pod | None, info: t.Mapping[str, t.Any], runs: t.Iterable[Run]) -> list[Cluster]:
@@ -113,17 +118,24 @@ def _clusters(pod: model.Pod | None, info: t.Mapping[str, t.Any], runs: t.Iterab
     candidates += info.get("clusters") or ()
     if pod:
         candidates += pod.desired()["clusters"]
-    found: dict[str, Cluster] = {}
+    found: list[Cluster] = []
     taken: set[str] = set()
+    names: set[str] = set()
     for each in candidates:
         agents = tuple(each.get("agents") or ())
-        if each["id"] in found or not agents or not taken.isdisjoint(agents):
+        if each["id"] in names or not agents or not taken.isdisjoint(agents):
             continue
         taken.update(agents)
-        found[each["id"]] = Cluster(
-            each["id"], agents, each.get("num_ilds") or 1, each.get("topology") or topology.MESH
-        )
-    return list(found.values())
+        names.update([each["id"]] if each["id"] else [])  # several runs may have no name of a cluster
+        found.append(Cluster(each["id"], agents, each.get("num_ilds") or 1, each.get("topology") or topology.MESH))
+    return found
+
+
+def _is_of(run: Run, cluster: Cluster) -> bool:
+    """Return whether a run tested a cluster. Without a name of the cluster, its agents decide."""
+    if cluster.id:
+        return bool(run["cluster"] == cluster.id)
+    return not run["cluster"] and tuple(run.get("agents") or ()) == cluster.agents
 
 
 def _figures(place: str, racks: t.Sequence[drawn.Rack], info: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
@@ -166,21 +178,36 @@ def _verdict(tested: t.Sequence[Run], clusters: t.Iterable[str]) -> dict[str, st
     runs = [run for run in tested if run["state"] != "none"]
     if not runs:
         return {"state": UNTESTED, "text": "Not tested"}
-    failed = sum(not result["ok"] and not result["skipped"] for run in runs for result in run["results"])
-    if failed:
-        return {"state": FAILED, "text": "%d test%s failed" % (failed, "" if failed == 1 else "s")}
-    for run in runs:
-        if run["state"] != "finished":
-            text = "The last test %s %s" % ("is" if run["state"] == "running" else "was", run["state"])
-            return {"state": UNTESTED, "text": "%s: %s" % (text, run["error"]) if run["error"] else text}
-    if not all(run["ok"] for run in runs):
-        return {"state": FAILED, "text": "The cluster did not pass its tests"}
+    failed = [run for run in runs for result in run["results"] if not result["ok"] and not result["skipped"]]
+    rejected = [run for run in runs if run["state"] == "finished" and not run["ok"] and run not in failed]
+    unfinished = [run for run in runs if run["state"] != "finished"]
+    several = len(runs) > 1
+    of_failed = _of(run["cluster"] for run in (failed if several else ()))
+    texts = ["%d test%s%s failed" % (len(failed), "" if len(failed) == 1 else "s", of_failed)] if failed else []
+    texts += [
+        "%s did not pass its tests" % ("Cluster %s" % run["cluster"] if several and run["cluster"] else "The cluster")
+        for run in rejected
+    ]
+    texts += [_unfinished(run, _of([run["cluster"]] if several else ())) for run in unfinished]
+    if texts:
+        return {"state": FAILED if failed or rejected else UNTESTED, "text": ". ".join(texts)}
     passed = [run["cluster"] for run in runs]
     if all(passed) and (others := [id for id in clusters if id not in passed]):
         text = "Cluster%s %s passed. The report has no test of %s"
         return {"state": UNTESTED, "text": text % ("" if len(passed) == 1 else "s", _names(passed), _names(others))}
     skipped = any(result["disturbs"] or result["skipped_because"] for run in runs for result in run["results"])
     return {"state": PASSED, "text": "All tests that ran passed" if skipped else "All tests passed"}
+
+
+def _of(clusters: t.Iterable[str | None]) -> str:
+    """Return the end of a clause about tests of these clusters; none for those without a name."""
+    ids = [id for id in dict.fromkeys(clusters) if id]
+    return " of cluster%s %s" % ("" if len(ids) == 1 else "s", _names(ids)) if ids else ""
+
+
+def _unfinished(run: Run, of: str) -> str:
+    text = "The last test%s %s %s" % (of, "is" if run["state"] == "running" else "was", run["state"])
+    return "%s: %s" % (text, run["error"].rstrip(".")) if run["error"] else text
 
 
 def _names(ids: t.Sequence[str]) -> str:

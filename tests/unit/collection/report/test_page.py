@@ -87,7 +87,7 @@ def test_the_last_run_of_each_cluster_counts() -> None:
     assert [(rack["title"], rack["failed"]) for rack in found["racks"]] == [("Cluster cl0", 0), ("Cluster cl1", 0)]
     states = [{cable["state"] for cable in rack["cables"]} for rack in found["racks"]]
     assert states[0] == {"passed"} and "untested" not in states[1]
-    assert found["verdict"] == {"state": "failed", "text": "2 tests failed"}
+    assert found["verdict"] == {"state": "failed", "text": "2 tests of cluster cl1 failed"}
     assert found["run"].startswith("Cluster cl0, tested on ") and ". Cluster cl1, tested on " in found["run"]
     names = [test["test"] for test in found["tests"]]
     assert names[0] == f"{first['results'][0]['test']} of cl0" and len(names) == len(set(names))
@@ -105,8 +105,53 @@ def test_clusters_that_all_passed_are_named_beside_one_without_a_test() -> None:
     stopped = {**second, "state": "stopped", "ok": False}
     assert view(None, None, [passing(), stopped])["verdict"] == {
         "state": "untested",
-        "text": "The last test was stopped",
+        "text": "The last test of cluster cl1 was stopped",
     }
+    lost = {**passing(), "state": "interrupted", "ok": False, "error": "The controller restarted."}
+    assert view(None, None, [lost])["verdict"]["text"] == "The last test was interrupted: The controller restarted"
+    assert view(None, None, [lost, stopped])["verdict"]["text"] == (
+        "The last test of cluster cl0 was interrupted: The controller restarted. "
+        "The last test of cluster cl1 was stopped"
+    )
+
+
+def test_a_run_that_did_not_end_does_not_hide_failures_of_others() -> None:
+    stopped = {**passing(), "state": "stopped", "ok": False}
+    second = {**passing(), "cluster": "cl1", "agents": [f"other-{agent}" for agent in AGENTS], "ok": False}
+    assert view(None, None, [stopped, second])["verdict"] == {
+        "state": "failed",
+        "text": "Cluster cl1 did not pass its tests. The last test of cluster cl0 was stopped",
+    }
+    second["results"][0]["ok"] = False
+    assert view(None, None, [stopped, second])["verdict"] == {
+        "state": "failed",
+        "text": "1 test of cluster cl1 failed. The last test of cluster cl0 was stopped",
+    }
+
+
+def test_runs_without_a_cluster_are_never_merged() -> None:
+    failed = {**failing(), "cluster": None, "agents": [f"other-{agent}" for agent in AGENTS], "ended": 1}
+    for result in failed["results"]:
+        result["failures"] = []
+    passed = {**passing(), "cluster": None}
+    for runs in ([failed, passed], [passed, failed]):
+        found = view(None, None, runs)
+        assert found["verdict"] == {"state": "failed", "text": "2 tests failed"}
+        assert len(found["tests"]) == len(failed["results"]) + len(passed["results"])
+        states = [{cable["state"] for cable in rack["cables"]} for rack in found["racks"]]
+        assert states[0] == {"passed"} and "unknown" in states[1]
+
+
+def test_of_runs_of_the_same_machines_without_a_cluster_the_newest_is_drawn() -> None:
+    before = {**failing(), "cluster": None, "ended": 1}
+    found = view(None, None, [before, {**passing(), "cluster": None}])
+    assert {cable["state"] for rack in found["racks"] for cable in rack["cables"]} == {"passed"}
+    assert found["verdict"]["text"] == "2 tests failed"
+
+
+def test_a_run_without_an_end_is_the_last_one_of_its_cluster() -> None:
+    for runs in ([{**passing(), "ended": None}, failing()], [failing(), {**passing(), "ended": None}]):
+        assert view(None, None, runs)["verdict"]["text"] == "All tests passed"
 
 
 def test_failed_rack_names_cable_and_remedy() -> None:
