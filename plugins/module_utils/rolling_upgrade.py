@@ -14,9 +14,7 @@ import re
 import typing as t
 from dataclasses import dataclass, field
 
-from .vipu.object_rules import IPUS_PER_MACHINE
-
-Row = t.Mapping[str, t.Any]
+from .vipu.used_machines import Row, agents_of, machines_per_ild
 
 # "Virm version", "GWSW Version": lines of `vipu-admin get agent`, with the separators of all known releases.
 _VERSION_LINE = re.compile(r"^\W*(?P<component>[A-Za-z].*?) +[Vv]ersion\s*[:|]?\s+(?P<version>\S+)\W*$", re.MULTILINE)
@@ -91,7 +89,6 @@ class _Rack:
         self._seen = seen
         self._names = names
         self._clusters = {row["id"]: row for row in seen.get("clusters") or ()}
-        self._allocations = {row["id"]: row for row in seen.get("allocations") or ()}
         self._partitions: list[Row] = list(seen.get("partitions") or ())
         found = {row["id"]: row for row in seen["agents"]}
         # In cabling order of their clusters, then those without a cluster.
@@ -160,31 +157,21 @@ class _Rack:
     def _domain(self, agent: str, kind: str) -> str:
         for cluster in self._clusters.values():
             if kind == "ild" and agent in cluster["agents"]:
-                per_ild = _machines_per_ild(cluster)
+                per_ild = machines_per_ild(cluster)
                 return "%s, IPU-Link domain %d" % (cluster["id"], list(cluster["agents"]).index(agent) // per_ild)
         return self._names.get(agent, agent)
 
     def clusters_of(self, agents: t.Collection[str]) -> list[str]:
         return [id for id, row in self._clusters.items() if set(agents).intersection(row["agents"])]
 
-    def holders(self, partition: Row) -> list[str]:
-        """Return the agents of the machines of a partition; all possible ones when its IPUs are unknown."""
-        cluster = self._clusters.get(partition.get("cluster") or "")
-        if cluster and partition.get("ipus"):
-            per_ild = _machines_per_ild(cluster)
-            places = {ipu["ild"] * per_ild + ipu["topology_id"] // IPUS_PER_MACHINE for ipu in partition["ipus"]}
-            return [agent for place, agent in enumerate(cluster["agents"]) if place in places]
-        allocation = self._allocations.get(partition.get("allocation") or "") or cluster
-        return list(allocation["agents"]) if allocation else list(self.agents)
-
     def partitions_on(self, agents: t.Collection[str]) -> set[str]:
-        return {row["id"] for row in self._partitions if set(agents).intersection(self.holders(row))}
+        return {row["id"] for row in self._partitions if set(agents).intersection(agents_of(row, self._seen))}
 
     def blocking_partitions(self, agents: t.Collection[str]) -> list[str]:
         """Return a message for each partition that would be interrupted because it cannot move."""
         messages = []
         for row in self._partitions:
-            on = [self._names.get(agent, agent) for agent in self.holders(row) if agent in agents]
+            on = [self._names.get(agent, agent) for agent in agents_of(row, self._seen) if agent in agents]
             if on and not self._moves(row):
                 reason = "has no free place to move to" if row.get("relocatable") else "may not move"
                 messages.append(
@@ -205,10 +192,6 @@ class _Rack:
         """Return whether the controller moves the partition when its machine goes down."""
         fits = (self._seen.get("fits") or {}).get(partition.get("allocation"), {})
         return bool(partition.get("relocatable")) and bool(fits.get(str(partition["size"])))
-
-
-def _machines_per_ild(cluster: Row) -> int:
-    return max(1, len(cluster["agents"]) // (cluster.get("num_ilds") or 1))
 
 
 def _because(reason: str | None) -> str:

@@ -49,7 +49,7 @@ options:
         description: Description of the node.
         type: str
       disable_power_off:
-        description: Whether Ironic rejects requests to switch the node off. It requires Ironic 26.1 (2024.2) or later.
+        description: Whether Ironic rejects requests to switch the node off. It requires Ironic 28.0 (2025.1) or later.
         type: bool
       automated_clean:
         description: Whether Ironic cleans the node before it becomes available.

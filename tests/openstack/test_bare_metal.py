@@ -262,4 +262,37 @@ def test_the_playbook_registers_the_machines_of_a_pod(rack: Rack, tmp_path: Path
     ports = client("port", "list", "--node", rack.names[0], "--long", "-f", "json")
     links = {port["address"]: port["local_link_connection"] for port in ports}
     assert links[rack.mac(1)] == {"switch_id": "44:4c:a8:00:00:01", "port_id": "Ethernet9/1", "switch_info": "tor1"}
-    assert "changed=1" in play(openstack_node_state="absent")
+    removal = {"openstack_node_state": "absent"}
+    assert "changed=1" in play("--limit", rack.names[0], **removal)
+    assert [node for node in client("node", "list", "-f", "json") if node["Name"] == rack.names[0]] == []
+    assert show(rack.names[1])["provision_state"] == "manageable"
+    assert "changed=0" in play("--limit", rack.names[0], **removal)
+    assert "changed=1" in play(**removal)
+
+
+def test_ports_of_an_available_node_change_in_maintenance(rack: Rack) -> None:
+    nodes = rack.nodes(state="available", automated_clean=False)
+    rack.register(state="available", automated_clean=False)
+    for node in nodes:
+        node["ports"] = [{**node["ports"][0], "physical_network": "physnet1g", "pxe_enabled": True}]
+    with rack.log.no_writes():
+        assert rack.run(check=True, nodes=nodes)["ports"]["updated"] == [rack.mac(1), rack.mac(2)]
+    assert rack.run(nodes=nodes)["ports"]["updated"] == [rack.mac(1), rack.mac(2)]
+    with rack.log.no_writes():
+        assert not rack.run(nodes=nodes)["changed"]
+    for name in rack.names:
+        found = show(name)
+        assert (found["provision_state"], found["maintenance"]) == ("available", False)
+
+
+def test_verification_returns_with_its_default(rack: Rack) -> None:
+    without = {name: value for name, value in rack.bmc.items() if name != "ca_path"}
+    node = {**rack.nodes()[0], "bmc": {**rack.nodes()[0]["bmc"], "validate_certs": False}}
+    node["bmc"].pop("ca_path")
+    assert rack.run(nodes=[node])["nodes"]["created"] == [node["name"]]
+    assert show(node["name"])["driver_info"]["redfish_verify_ca"] is False
+    node["bmc"] = {**without, "system_id": node["bmc"]["system_id"]}
+    assert rack.run(nodes=[node])["nodes"]["updated"] == [node["name"]]
+    assert show(node["name"])["driver_info"]["redfish_verify_ca"] is True
+    with rack.log.no_writes():
+        assert not rack.run(nodes=[node])["changed"]

@@ -38,7 +38,8 @@ class Ironic:
         if protected and not self._with_power:
             raise UserError(
                 "Cannot set disable_power_off of node '%s': Ironic supports it since API version 1.%d, and this one "
-                "has 1.%d. Omit the option." % (protected[0], _MINOR_WITH_POWER, latest[1])
+                "has 1.%d. Upgrade Ironic to 28.0 (2025.1) or later, or omit the option."
+                % (protected[0], _MINOR_WITH_POWER, latest[1])
             )
 
     @property

@@ -246,7 +246,7 @@ def test_a_locked_node_is_tried_again() -> None:
 def test_an_ironic_without_protection_is_rejected() -> None:
     fake = cloud([], [])
     fake.microversion = (1, 90)
-    with pytest.raises(UserError, match=r"Cannot set disable_power_off of node 'ipum01': Ironic supports it since"):
+    with pytest.raises(UserError, match=r"of node 'ipum01': Ironic supports it since .* Upgrade Ironic to 28\.0"):
         run(fake, nodes=[{**DESIRED, "disable_power_off": True}])
     assert run(fake, check_mode=True)["nodes"]["created"] == ["ipum01"]
 
