@@ -133,7 +133,7 @@ def _component(site: Site) -> Component:
                 "oslo_concurrency": {"lock_path": str(data / "lock")},
             }
         },
-        migrations=[[ours.program("ironic-dbsync"), "--config-file", str(config), "create_schema"]],
+        migrations=[[ours.program("ironic-dbsync"), "--config-file", str(config), "upgrade"]],
         processes=[
             api_process(ours, "ironic", "ironic.wsgi.api", {}, "--config-file", str(config)),
             replace(conductor, ready=_has_driver(site)),

@@ -13,6 +13,7 @@ import subprocess
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from urllib.parse import urlencode
 
 from openipu.process.background import ProcessError
 
@@ -109,29 +110,30 @@ def _create_identities(admin: Admin, components: Iterable[Component]) -> None:
 
 
 def register(admin: Admin, component: Component) -> None:
-    """Create the user of a service, and its entry in the service catalogue. Raises ProcessError."""
+    """Create the user of a service, and its entry in the service catalogue, unless they exist. Raises ProcessError."""
     project_id = admin.get("keystone", "/v3/projects?name=service")["projects"][0]["id"]
     _create_user(admin, component.name, admin.site.secrets.service, project_id, "admin", "service")
-    service = {"service": {"name": component.name, "type": component.type}}
-    service_id = admin.post("keystone", "/v3/services", service)["service"]["id"]
+    service_id = _find_or_create(admin, "service", {"name": component.name, "type": component.type})
     for interface in ("public", "internal", "admin"):
-        endpoint = {
-            "service_id": service_id,
-            "interface": interface,
-            "url": admin.site.url(component.name, component.path),
-            "region_id": REGION,
-        }
-        admin.post("keystone", "/v3/endpoints", {"endpoint": endpoint})
+        key = {"service_id": service_id, "interface": interface, "region_id": REGION}
+        _find_or_create(admin, "endpoint", key, url=admin.site.url(component.name, component.path))
+
+
+def _find_or_create(admin: Admin, kind: str, key: dict[str, str], **values: str) -> str:
+    """Return the id of an object with these values of its key. An interrupted start may have created it."""
+    path = f"/v3/{kind}s"
+    found = admin.get("keystone", f"{path}?{urlencode(key)}")[f"{kind}s"]
+    created = found[0] if found else admin.post("keystone", path, {kind: {**key, **values}})[kind]
+    return str(created["id"])
 
 
 def _create_project(admin: Admin, name: str) -> str:
-    body = {"project": {"name": name, "domain_id": "default"}}
-    return str(admin.post("keystone", "/v3/projects", body)["project"]["id"])
+    return _find_or_create(admin, "project", {"name": name, "domain_id": "default"})
 
 
 def _create_user(admin: Admin, name: str, password: str, project_id: str, *role_names: str) -> None:
     roles = {role["name"]: role["id"] for role in admin.get("keystone", "/v3/roles")["roles"]}
-    body = {"user": {"name": name, "password": password, "domain_id": "default", "default_project_id": project_id}}
-    user_id = admin.post("keystone", "/v3/users", body)["user"]["id"]
+    key = {"name": name, "domain_id": "default"}
+    user_id = _find_or_create(admin, "user", key, password=password, default_project_id=project_id)
     for role in role_names:
         admin.put("keystone", f"/v3/projects/{project_id}/users/{user_id}/roles/{roles[role]}")
