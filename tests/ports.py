@@ -7,11 +7,20 @@ import fcntl
 import os
 import random
 import socket
-import tempfile
 from pathlib import Path
 
-# Below the ports that Linux assigns to connections and to servers with port 0 (net.ipv4.ip_local_port_range).
-RANGE = range(10_000, 30_000)
+# Not the folder for temporary files: sessions with different values of TMPDIR must exclude each other.
+FOLDER = Path("/var/tmp")
+_ENOUGH = 1000  # ports
+
+
+def unassigned(first: int, last: int) -> range:
+    """Return ports outside of ``first`` to ``last``, which Linux assigns to connections and to servers with port 0."""
+    below, above = range(10_000, min(30_000, first)), range(max(10_000, last + 1), 65_536)
+    return below if len(below) >= _ENOUGH else above if len(above) >= _ENOUGH else range(10_000, 30_000)
+
+
+RANGE = unassigned(*map(int, Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()))
 
 
 class Locks:
@@ -22,7 +31,7 @@ class Locks:
     """
 
     def __init__(self, name: str, folder: Path | None = None) -> None:
-        self._path = (folder or Path(tempfile.gettempdir())) / f"openipu-test-{name}-{os.getuid()}"
+        self._path = (folder or FOLDER) / f"openipu-test-{name}-{os.getuid()}"
         self._owner, self._file, self._held = 0, -1, set[int]()
 
     def take(self, number: int) -> bool:

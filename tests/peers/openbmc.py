@@ -23,6 +23,7 @@ from typing import Any
 
 from openipu.vipu.tls import issue, load
 from tests import ROOT
+from tests.ports import free_port
 from tests.waiting import until
 
 EMULATOR = Path(os.environ.get("OPENIPU_REDFISH", ROOT / ".cache/redfish")) / "bin" / "sushy-emulator"
@@ -126,8 +127,7 @@ def openbmc(folder: Path) -> Iterator[Bmc]:
     settings.write_text(
         f"SUSHY_EMULATOR_AUTH_FILE = {json.dumps(str(folder / 'htpasswd'))}\nSUSHY_EMULATOR_STATE_DIR = {state}\n"
     )
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
+    port = free_port()
     command = [EMULATOR, "--fake", "--interface", "127.0.0.1", "--port", str(port), "--config", settings]
     with (folder / "emulator.log").open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as emulator:
         try:

@@ -4,12 +4,16 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.ports import RANGE, Locks, Ports, free_port
+from tests import ROOT
+from tests.ports import RANGE, Locks, Ports, free_port, unassigned
 
 HOST, STREAM = "127.0.0.1", socket.SOCK_STREAM
 
@@ -20,7 +24,7 @@ def _take(folder: Path, ports: range, count: int) -> list[int]:
 
 
 def test_processes_get_different_ports_that_nobody_listens_on_yet(tmp_path: Path) -> None:
-    ports = range(RANGE.stop, RANGE.stop + 100)  # not those of other tests
+    ports = range(RANGE.start, RANGE.start + 100)
     first = Ports(ports, tmp_path)
     own = [first.take(HOST, STREAM) for _ in range(30)]
     with multiprocessing.get_context("spawn").Pool(1) as pool:
@@ -40,9 +44,36 @@ def test_an_occupied_port_is_not_chosen(tmp_path: Path) -> None:
             Ports(range(port, port + 1), tmp_path).take(HOST, STREAM)
 
 
-def test_ports_are_not_those_that_the_kernel_assigns() -> None:
-    lowest = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
-    assert free_port() < lowest
+@pytest.mark.parametrize(
+    ("first", "last", "expected"),
+    [
+        (32768, 60999, range(10_000, 30_000)),
+        (15_000, 60_999, range(10_000, 15_000)),
+        (1_024, 20_000, range(20_001, 65_536)),
+        (1_024, 65_535, range(10_000, 30_000)),  # no others are left
+    ],
+)
+def test_ports_are_not_those_that_the_kernel_assigns(first: int, last: int, expected: range) -> None:
+    assert unassigned(first, last) == expected
+
+
+def test_ports_of_this_machine_are_not_assigned() -> None:
+    first, last = map(int, Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split())
+    if RANGE.start > last or RANGE.stop <= first:
+        assert not first <= free_port() <= last
+    else:
+        assert len(unassigned(first, last)) == 20_000  # the kernel assigns almost all ports
+
+
+def test_sessions_with_other_temporary_folders_exclude_each_other(tmp_path: Path) -> None:
+    port = free_port()
+    program = f"from tests.ports import Locks; print(Locks('ports').take({port}))"
+    for folder in (tmp_path / "a", tmp_path / "b"):
+        folder.mkdir()
+        environment = {**os.environ, "TMPDIR": str(folder)}
+        line = [sys.executable, "-c", program]
+        done = subprocess.run(line, env=environment, cwd=ROOT, capture_output=True, text=True, check=True)
+        assert done.stdout == "False\n"
 
 
 def test_a_number_is_held_until_its_release(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from openipu.vipu.server.initialise import initialise
 from openipu.vipu.tls import issue
 from tests.integration.scraping import Scrape, check
 from tests.integration.vipu_servers import Client, InProcess, Machines, Process, partition, pod, run, wait_active
+from tests.ports import free_port
 from tests.waiting import until
 
 HOST = f"127.84.{os.getpid() % 250 + 1}.1"
@@ -26,8 +27,7 @@ USER, ADMIN = "virmgrpc.UserService", "openipu.vipu.admin.v1.AdminService"
 @pytest.fixture
 def port() -> int:
     """Return a free port."""
-    with socket.create_server((HOST, 0)) as probe:
-        return int(probe.getsockname()[1])
+    return free_port(HOST)
 
 
 def options(port: int) -> tuple[str, ...]:
