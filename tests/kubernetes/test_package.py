@@ -54,7 +54,7 @@ def test_the_package_has_the_published_files(tmp_path: Path, images: Path) -> No
         "gc-ipu-operator-helm-chart.cksm",
     }
     assert gzip.decompress((top / "gc-operator-images.tar.gz").read_bytes()) == images.read_bytes()
-    for name, count in (("gc-ipu-operator-helm-chart.cksm", 1), ("gc-operator.cksm", 5)):
+    for name, count in (("gc-ipu-operator-helm-chart.cksm", 1), ("gc-operator.cksm", 6)):
         done = subprocess.run(["sha256sum", "--check", "--strict", name], cwd=top, capture_output=True, text=True)
         assert (done.returncode, done.stdout.count(": OK")) == (0, count), done.stderr
     done = helm.run("template", "gc", top / CHART)
