@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from openipu.dashboard import awx
 from openipu.dashboard.awx import Client
 from openipu.dashboard.orders import OrderError, of_project
 from openipu.dashboard.settings import Awx
@@ -59,6 +60,26 @@ def test_order_and_release(server: Server, settings: Awx) -> None:
     assert of_project(client.jobs(), "research")[1].status == "Done"
 
 
+def test_many_orders_of_others_hide_no_unfinished_one(
+    server: Server, settings: Awx, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(awx, "_PAGE", 2)
+    client = Client(settings)
+    mine = {"vpod_tenant": "research"}
+    for number in range(3):
+        client.order({**ANSWERS, **mine, "vpod_name": f"red{number}"})
+    jobs = server.awx.store.objects["workflow_jobs"]
+    first, *_ = jobs
+    jobs[first]["status"] = "successful"
+    for _ in range(3):
+        client.order({**ANSWERS, "vpod_tenant": "other"})
+    assert [each.vpod for each in of_project(client.jobs(), "research")] == ["red2", "red1"]
+    for job in list(jobs.values())[3:]:
+        job["status"] = "failed"
+    assert [each.vpod for each in of_project(client.jobs(), "research")] == ["red2", "red1"]
+    assert len(of_project(client.jobs(), "other")) == 2
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -77,10 +98,15 @@ def test_errors_have_no_token(server: Server, settings: Awx, tmp_path: Path) -> 
     token = Path(settings.token_file).read_text().strip()
     empty = tmp_path / "empty"
     empty.write_text("wrong")
+    twice, binary, none = (tmp_path / name for name in ("twice", "binary", "blank"))
+    twice.write_text(f"{token}\n{token}\n")
+    binary.write_bytes(token.encode() + b"\xff\xfe")
+    none.write_text("\n")
     for changed, message in (
         (replace(settings, order="Other"), "Cannot find 'Other' in AWX: 0 templates"),
         (replace(settings, token_file=str(empty)), "status 401, Authentication credentials were not provided."),
         (replace(settings, token_file=str(tmp_path / "none")), "No such file"),
+        *((replace(settings, token_file=str(file)), "it is not one token of AWX.") for file in (twice, binary, none)),
         (replace(settings, ca_path=""), "certificate verify failed"),
         (replace(settings, url="https://localhost:1"), "Cannot reach AWX at https://localhost:1"),
         (replace(settings, url=f"{settings.url}/other"), "status 404"),

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,8 @@ from openipu.dashboard.settings import Awx
 ORDER, RELEASE = "Order", "Release"
 _WORKFLOWS, _TEMPLATES = "workflow_job_templates", "job_templates"
 _JOBS = {_WORKFLOWS: ("workflow_jobs", "workflow_job_template"), _TEMPLATES: ("jobs", "job_template")}
-_LAST = 200  # jobs of a template; AWX returns no larger pages
+_PAGE = 200  # jobs of a page; AWX returns no larger ones
+_TOKEN = re.compile(r"[!-~]+")
 
 
 class Client:
@@ -43,15 +46,28 @@ class Client:
         self._launch(_TEMPLATES, self._settings.release, variables)
 
     def jobs(self) -> list[tuple[str, dict[str, Any]]]:
-        """Return the last orders and releases of all projects, each with its action."""
+        """Return all unfinished orders and releases of all projects and the last ones that ended, with their action."""
         found = []
         for action, kind, name in (
             (ORDER, _WORKFLOWS, self._settings.order),
             (RELEASE, _TEMPLATES, self._settings.release),
         ):
             path, field = _JOBS[kind]
-            query = {field: self._id(kind, name), "order_by": "-id", "page_size": _LAST}
-            found += [(action, job) for job in self._call("GET", f"{path}/", params=query)["results"]]
+            of_template = {field: self._id(kind, name), "page_size": _PAGE}
+            # A job may end between the two requests. Its later status counts.
+            unfinished = self._pages(path, {**of_template, "status__in": ",".join(orders.UNFINISHED), "order_by": "id"})
+            last = self._call("GET", f"{path}/", params={**of_template, "order_by": "-id"})["results"]
+            found += [(action, job) for job in {job["id"]: job for job in (*unfinished, *last)}.values()]
+        return found
+
+    def _pages(self, path: str, query: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return the results of all pages."""
+        found: list[dict[str, Any]] = []
+        for page in count(1):
+            answer = self._call("GET", f"{path}/", params={**query, "page": page})
+            found += answer["results"]
+            if not answer.get("next"):
+                break
         return found
 
     def _launch(self, kind: str, name: str, variables: dict[str, Any]) -> None:
@@ -73,12 +89,18 @@ class Client:
             self._ids[name] = int(found[0]["id"])
         return self._ids[name]
 
+    def _token(self) -> str:
+        """Return the token. Raises OSError, and OrderError for other content, which messages must not contain."""
+        content = Path(self._settings.token_file).read_bytes().decode("ascii", errors="replace").strip()
+        if not _TOKEN.fullmatch(content):
+            raise OrderError(f"Cannot use {self._settings.token_file}: it is not one token of AWX. Write it again.")
+        return content
+
     def _call(self, method: str, path: str, **more: Any) -> Any:
         """Return the body of an answer."""
         url = f"{self._settings.url.rstrip('/')}/api/v2/{path}"
         try:
-            token = Path(self._settings.token_file).read_text().strip()
-            headers = {"Authorization": f"Bearer {token}"}
+            headers = {"Authorization": f"Bearer {self._token()}"}
             answer = self._session.request(
                 method, url, headers=headers, timeout=self._settings.timeout, allow_redirects=False, **more
             )

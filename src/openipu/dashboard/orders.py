@@ -24,6 +24,7 @@ _WORDS = {
     "error": "Failed",
     "canceled": "Cancelled",
 }
+UNFINISHED = ("new", "pending", "waiting", "running")  # as AWX names them
 _ENDED = ("Done", "Failed", "Cancelled")
 
 

@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
-from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 from openipu.shared.reconcile import UserError
 
 NAME = "OPENIPU_POD"
+_LISTS = ("poplar_servers", "roles")
 OPERATOR = "operator"  # name of the credentials of operators
 SUFFIX = ".vipu-cli.hcl"
 _PROJECT = re.compile(r"[0-9a-zA-Z-]{1,64}")  # id of a project; "." and "/" would leave the folder
@@ -28,7 +31,8 @@ class Awx:
     """AWX that creates and destroys vPODs.
 
     ``domain``: id of the domain of the projects that may order. Playbooks find projects by name, and names are unique
-    in one domain only. ``poplar_servers``: host names in Nova to choose from.
+    in one domain only. ``poplar_servers``: host names in Nova to choose from. ``max_pending``: orders of one project
+    that may wait or run at a time.
     """
 
     url: str
@@ -39,18 +43,24 @@ class Awx:
     order: str = "Order a vPOD"
     release: str = "Destroy a vPOD"
     timeout: int = 10
+    max_pending: int = 3
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of the panel. ``credentials``: folder with one file for operators and one per project."""
+    """Settings of the panel.
+
+    ``credentials``: folder with one file for operators and one per project. ``roles``: names of roles in Keystone, of
+    which a user needs one for orders and changes.
+    """
 
     credentials: str = ""
+    roles: Sequence[str] = ("member", "admin")
     awx: Awx | None = None
 
     def project_file(self, project: str) -> Path | None:
         """Return the file with the credentials of a project, which may not exist. None without a folder."""
-        if not self.credentials or not _PROJECT.fullmatch(project):
+        if not self.credentials or not _PROJECT.fullmatch(project) or project == OPERATOR:
             return None
         return Path(self.credentials) / f"{project}{SUFFIX}"
 
@@ -68,11 +78,31 @@ def parse(value: Any) -> Settings:
     if awx is None:
         return found
     parsed = _parsed(Awx, _mapping(awx, f"{NAME}['awx']"), f"{NAME}['awx']")
-    if not re.fullmatch(r"https?://[^/]+(/.*)?", parsed.url):
-        raise SettingsError(f"Cannot use {NAME}['awx']['url']: it is not an address. Write it as https://HOST.")
+    if problem := _url_problem(parsed.url):
+        raise SettingsError(f"Cannot use {NAME}['awx']['url']: {problem}. Write it as https://HOST.")
     if not parsed.poplar_servers:
         raise SettingsError(f"Cannot use {NAME}['awx']['poplar_servers']: it is empty. Add host names of Nova.")
-    return Settings(found.credentials, parsed)
+    return replace(found, awx=parsed)
+
+
+def _url_problem(url: str) -> str | None:
+    """Return why an address cannot be that of AWX, as a clause. The token of AWX must not leave the host in clear."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "it is not an address"
+    if parts.scheme not in ("http", "https") or not parts.hostname or re.search(r"\s", url):
+        return "it is not an address"
+    if parts.scheme == "http" and not _is_loopback(parts.hostname):
+        return "it is not encrypted"
+    return None
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _mapping(value: Any, place: str) -> Mapping[str, Any]:
@@ -88,7 +118,7 @@ def _parsed(kind: type[_T], content: Mapping[str, Any], place: str) -> _T:
         if name not in known:
             raise SettingsError(f"Cannot use {place}[{name!r}]: it is unknown. Use one of {', '.join(known)}.")
         field = known[name]
-        expected = list if name == "poplar_servers" else str if field.default is MISSING else type(field.default)
+        expected = list if name in _LISTS else str if field.default is MISSING else type(field.default)
         texts = not isinstance(value, list) or all(isinstance(item, str) for item in value)
         if not isinstance(value, expected) or isinstance(value, bool) or not texts:
             words = {list: "a list of texts", str: "a text", int: "a number"}

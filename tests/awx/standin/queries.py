@@ -34,8 +34,11 @@ def listed(store: Store, items: Iterable[Object], parameters: list[tuple[str, st
     if alternatives:
         found = [item for item in found if any(matches(store, item, name, value) for name, value in alternatives)]
     order = next((value for name, value in parameters if name == "order_by"), "id")
+    name = order.lstrip("-")
     return sorted(
-        found, key=lambda item: str(item.get(order.lstrip("-"), "")) if order.lstrip("-") != "id" else item["id"]
+        found,
+        key=lambda item: item["id"] if name == "id" else str(item.get(name, "")),
+        reverse=order.startswith("-"),
     )
 
 

@@ -27,7 +27,20 @@ def test_awx_has_the_names_of_its_content() -> None:
     assert (found.order, found.release, found.domain) == ("Order a vPOD", "Destroy a vPOD", "default")
 
 
-@pytest.mark.parametrize("project", ["", ".", "..", "../operator", "a/b", "a\0b", "a\nb", "x" * 65, "operator.x"])
+@pytest.mark.parametrize("url", ["http://localhost:8052", "http://127.0.0.1/awx", "http://[::1]:1", "https://a:1/b/"])
+def test_addresses_of_awx(url: str) -> None:
+    found = parse({"awx": {**AWX, "url": url}}).awx
+    assert found and found.url == url
+
+
+def test_roles_of_changes() -> None:
+    assert list(Settings().roles) == ["member", "admin"]
+    assert parse({"roles": ["tenant"], "awx": AWX}).roles == ["tenant"]
+
+
+@pytest.mark.parametrize(
+    "project", ["", ".", "..", "../operator", "a/b", "a\0b", "a\nb", "x" * 65, "operator.x", "operator"]
+)
 def test_other_projects_have_no_file(project: str) -> None:
     assert Settings("/etc/pod").project_file(project) is None
 
@@ -40,7 +53,8 @@ def test_a_project_has_a_file() -> None:
     ("value", "message"),
     [
         ([], "Cannot use OPENIPU_POD: it is not a mapping."),
-        ({"credential": "/etc"}, "OPENIPU_POD['credential']: it is unknown. Use one of credentials, awx."),
+        ({"credential": "/etc"}, "OPENIPU_POD['credential']: it is unknown. Use one of credentials, roles, awx."),
+        ({"roles": "member"}, "OPENIPU_POD['roles']: it is not a list of texts."),
         ({"credentials": 1}, "OPENIPU_POD['credentials']: it is not a text."),
         ({"awx": 1}, "OPENIPU_POD['awx']: it is not a mapping."),
         ({"awx": {"url": "https://awx"}}, "OPENIPU_POD['awx']: token_file, poplar_servers is missing."),
@@ -49,6 +63,11 @@ def test_a_project_has_a_file() -> None:
         ({"awx": {**AWX, "poplar_servers": []}}, "OPENIPU_POD['awx']['poplar_servers']: it is empty."),
         ({"awx": {**AWX, "poplar_servers": [1]}}, "OPENIPU_POD['awx']['poplar_servers']: it is not a list of texts."),
         ({"awx": {**AWX, "url": "awx"}}, "OPENIPU_POD['awx']['url']: it is not an address."),
+        ({"awx": {**AWX, "url": "https://[awx"}}, "OPENIPU_POD['awx']['url']: it is not an address."),
+        ({"awx": {**AWX, "url": "https://a b"}}, "OPENIPU_POD['awx']['url']: it is not an address."),
+        ({"awx": {**AWX, "url": "http://awx.example.com"}}, "OPENIPU_POD['awx']['url']: it is not encrypted."),
+        ({"awx": {**AWX, "url": "http://localhost.example.com"}}, "it is not encrypted."),
+        ({"awx": {**AWX, "url": "http://127.0.0.1@awx.example.com"}}, "it is not encrypted."),
     ],
 )
 def test_mistakes_are_named(value: Any, message: str) -> None:
