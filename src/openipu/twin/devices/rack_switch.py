@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import ssl
 from collections.abc import Iterator, Mapping
@@ -99,23 +100,31 @@ class SwitchDevice:
 
     async def start(self) -> None:
         """Boot it with its startup configuration. Raises EndpointError with a one-line message."""
-        if self._served is None:
-            self.switch = self._boot()
-            agent = SnmpServer(ManagedSwitch(self.switch), self._bind_snmp())
+        if self._served is not None:
+            return
+        self.switch = self._boot()
+        async with contextlib.AsyncExitStack() as opened:
+            sock = opened.enter_context(self._bind_snmp())
+            agent = SnmpServer(ManagedSwitch(self.switch), sock)
+            opened.push_async_callback(agent.close)
+            await agent.start()
             try:
                 self._served = await serve(self.switch, self.host, self._port, self._tls)
             except OSError as error:
-                await agent.close()
                 raise self._occupied(self._port, error) from None
-            await agent.start()
-            self._agent = agent
+            opened.pop_all()
+        self._agent = agent
 
     async def stop(self) -> None:
         """Cut its power: unsaved configuration is lost."""
-        if self._served is not None and self._agent is not None:
-            await self._agent.close()
-            await self._served.close()
-            self._served = self._agent = None
+        agent, served = self._agent, self._served
+        self._agent = self._served = None
+        try:
+            if agent is not None:
+                await agent.close()
+        finally:
+            if served is not None:
+                await served.close()
 
     def slow(self, seconds: float) -> None:
         """Delay every response by ``seconds``."""

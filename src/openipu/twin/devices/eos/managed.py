@@ -17,7 +17,10 @@ from openipu.twin.devices.snmp.users import Credentials
 
 
 class ManagedSwitch:
-    """Switch for its SNMP agent; credentials and engine are those of the running configuration."""
+    """Switch for its SNMP agent, with the credentials of the running configuration.
+
+    Its engine id follows from the MAC. ``snmp-server engineID`` has no effect.
+    """
 
     def __init__(self, switch: Switch) -> None:
         self._switch = switch

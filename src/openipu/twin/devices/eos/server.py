@@ -47,7 +47,11 @@ async def serve(switch: Switch, host: str, port: int, tls: ssl.SSLContext | None
         OSError: when the address is not available.
     """
     server = SwitchServer(switch, host, port, tls)
-    await server.start()
+    try:
+        await server.start()
+    except BaseException:
+        await server.close()
+        raise
     return server
 
 
@@ -71,12 +75,12 @@ class SwitchServer:
         self._cookies: dict[str, str] = {}
 
     async def start(self) -> None:
-        """Start listening. Raises OSError."""
+        """Start listening. Raises OSError; ``close`` is necessary then too."""
+        self.switch.add_fault_listener(self.refresh)
         _bind(self.host, self.port, shared=False).close()
         # This socket reserves the port while the switch does not listen, so that connections are rejected.
         self._holder = _bind(self.host, self.port)
         self.port = self._holder.getsockname()[1]
-        self.switch.add_fault_listener(self.refresh)
         self.refresh()
 
     async def close(self) -> None:

@@ -96,8 +96,8 @@ class Server:
             config.delete_v3_user(self._engine, user.name)
         for number, _community in enumerate(before.communities):
             config.delete_v1_system(self._engine, f"community-{number}")
-        self._configured = desired
         self._configure(*desired)
+        self._configured = desired
 
     def send(self, datagram: bytes, to: tuple[str, int]) -> None:
         """Send a datagram that is not a response."""

@@ -133,6 +133,30 @@ def test_credentials_and_the_agent_follow_the_configuration() -> None:
     assert not device.listening  # its address is gone
 
 
+@pytest.mark.parametrize(
+    "user",
+    [
+        f"snmp-server user {'n' * 33} readers v3 auth sha authentic-key priv aes encryption-key",
+        f"snmp-server user u readers v3 localized f5717f auth sha not-hexadecimal priv aes {'ab' * 16}",
+        f"snmp-server user u readers v3 localized f5717f auth sha {'ab' * 20} priv aes not-hexadecimal",
+        f"snmp-server user u readers v3 localized f5717f auth sha ab priv aes {'ab' * 16}",
+        f"snmp-server user u readers v3 other f5717f auth sha {'ab' * 20} priv aes {'ab' * 16}",
+    ],
+)
+def test_users_that_cannot_log_in_are_ignored(user: str) -> None:
+    console = Console()
+    console.configure("snmp-server group readers v3 priv", user)
+    console.configure("snmp-server user ours readers v3 auth sha authentic-key priv aes encryption-key")
+    assert [found.name for found in ManagedSwitch(console.switch).credentials.users] == ["ours"]
+
+
+def test_the_engine_depends_on_the_mac_only() -> None:
+    console = Console()
+    engine = ManagedSwitch(console.switch).engine_id
+    console.configure("snmp-server engineID local 8000000001020304")
+    assert ManagedSwitch(console.switch).engine_id == engine
+
+
 def test_keys_never_appear_in_the_representation_of_credentials() -> None:
     console = Console()
     console.configure("snmp-server community s3cret ro", "snmp-server group readers v3 priv")
