@@ -26,15 +26,25 @@ STORE = {
     "vipu_server_virtual_interface": "eth1",
     "vipu_server_controllers": ["c1", "c2"],
 }
+HOSTS: dict[str, dict[str, Any]] = {f"c{number}": {"vipu_server_advertise": f"10.1.1.1{number}"} for number in (1, 2)}
 
 
-def play(folder: Path, variables: dict[str, Any], tasks: list[dict[str, Any]]) -> str:
-    """Run tasks for the controllers c1 and c2 with the variables of the role. Return the output."""
-    hosts = {f"c{number}": {"vipu_server_advertise": f"10.1.1.1{number}"} for number in (1, 2)}
+def play(
+    folder: Path,
+    variables: dict[str, Any],
+    tasks: list[dict[str, Any]],
+    hosts: dict[str, dict[str, Any]] = HOSTS,
+    play_variables: dict[str, Any] | None = None,
+) -> str:
+    """Run tasks for the controllers c1 and c2 with the variables of the role. Return the output.
+
+    ``hosts`` are the variables of the inventory by host.
+    """
     content: dict[str, Any] = {
         "hosts": "all",
         "connection": "local",
         "gather_facts": False,
+        "vars": play_variables or {},
         "vars_files": [str(ROLE / "defaults/main.yml"), str(ROLE / "vars/main.yml")],
         "tasks": tasks,
     }
@@ -107,11 +117,11 @@ def test_a_controller_with_a_database_has_no_settings_of_etcd(tmp_path: Path) ->
     assert "StartLimitIntervalSec" not in files["vipu-server.service.j2"]
 
 
-def validated(folder: Path, change: dict[str, Any]) -> str:
+def validated(folder: Path, change: dict[str, Any], **options: Any) -> str:
     """Return the output of the checks of changed settings; None omits one."""
     variables = {name: value for name, value in {**STORE, **change}.items() if value is not None}
     variables["vipu_server_tls_names"] = ["controllers"]
-    return play(folder, variables, [{"ansible.builtin.import_tasks": str(ROLE / "tasks/validate.yml")}])
+    return play(folder, variables, [{"ansible.builtin.import_tasks": str(ROLE / "tasks/validate.yml")}], **options)
 
 
 @pytest.mark.parametrize(
@@ -130,6 +140,40 @@ def test_controllers_with_one_address_are_rejected_before_the_first_write(
     assert f"Cannot configure c1, c2: they have the addresses {address}:8090, {address}:8090" in " ".join(
         output.split()
     )
+
+
+PLAY = {
+    "vipu_server_advertise": "{{ addresses[inventory_hostname] }}",
+    "addresses": {f"c{n}": f"10.1.1.1{n}" for n in (1, 2, 3)},
+}
+
+
+@pytest.mark.parametrize(
+    ("hosts", "play_variables"),
+    [
+        ({"c1": {}, "c2": {}, "c3": {}}, PLAY),
+        ({"c1": {"ansible_host": "10.1.1.1"}, "c2": {"ansible_host": "10.1.1.1"}}, PLAY),  # NAT
+        (
+            {"c1": {"vipu_api_port": 8090}, "c2": {"vipu_api_port": 8190}},
+            {"vipu_server_advertise": "10.1.1.11"},
+        ),
+        (
+            {f"c{n}": {"vipu_server_advertise": "10.1.1.11", "vipu_api_port": 8190 + n} for n in (1, 2)},
+            {},
+        ),
+        (
+            {f"c{n}": {"vipu_server_advertise": "10.1.1.11", "vipu_server_port": 8190 + n} for n in (1, 2)},
+            {},
+        ),
+    ],
+    ids=["play", "play-one-ansible-host", "play-ports", "api-ports", "ports"],
+)
+def test_own_addresses_from_any_variables_are_accepted(
+    tmp_path: Path, hosts: dict[str, dict[str, Any]], play_variables: dict[str, Any]
+) -> None:
+    change = {"vipu_server_virtual_address": None, "vipu_server_controllers": list(hosts)}
+    output = validated(tmp_path, change, hosts=hosts, play_variables=play_variables)
+    assert "failed=0" in output and "Cannot" not in output, output
 
 
 def test_settings_of_two_controllers_are_accepted(tmp_path: Path) -> None:
