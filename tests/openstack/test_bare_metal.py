@@ -264,7 +264,7 @@ def test_the_playbook_registers_the_machines_of_a_pod(rack: Rack, tmp_path: Path
     assert links[rack.mac(1)] == {"switch_id": "44:4c:a8:00:00:01", "port_id": "Ethernet9/1", "switch_info": "tor1"}
     removal = {"openstack_node_state": "absent"}
     assert "changed=1" in play("--limit", rack.names[0], **removal)
-    assert [node for node in client("node", "list", "-f", "json") if node["Name"] == rack.names[0]] == []
+    assert [node for node in client("node", "list", "-f", "json") if node["name"] == rack.names[0]] == []
     assert show(rack.names[1])["provision_state"] == "manageable"
     assert "changed=0" in play("--limit", rack.names[0], **removal)
     assert "changed=1" in play(**removal)
