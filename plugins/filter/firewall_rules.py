@@ -16,7 +16,8 @@ positional: _input
 options:
   _input:
     description:
-      - Kinds of the host, from V(controller), V(poplar), V(management) (serves DHCP, DNS and NTP, and receives logs) and V(agent).
+      - Kinds of the host, from V(controller), V(control_instance) (VM of a vPOD), V(poplar), V(management) (serves DHCP,
+        DNS and NTP, and receives logs) and V(agent).
     type: list
     elements: str
     required: true

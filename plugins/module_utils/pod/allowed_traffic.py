@@ -23,29 +23,37 @@ SERVED = ((SSH, "shell"), (NODE_EXPORTER, "node exporter"), (GRAFANA, "Grafana")
 
 
 def security_groups(pod: model.Pod, cloud: model.Cloud) -> list[dict[str, t.Any]]:
-    """Return the groups of controller VMs (BMC, GW, management) and of Poplar VMs (management, storage)."""
+    """Return the groups of controller VMs (BMC, GW, management) and of Poplar VMs (management, storage).
+
+    Controller VMs with the services of the project have the narrower groups of control instances on BMC and GW.
+    """
     servers, gateways = management_servers(pod, cloud), _subnet(pod, model.GW)
+    bmcs, dns_servers = _subnet(pod, model.BMC), cloud.dns_servers
     poplars, controllers = ({"remote_group": _name(pod, "%s-management" % kind)} for kind in ("poplar", "controller"))
+    metrics = rule("ingress", "tcp", PROMETHEUS, **poplars, description="metrics of the vPOD")
     groups = {
         "controller-bmc": (
             "vPOD controller VM on the BMC network",
-            controller_bmc(_subnet(pod, model.BMC), cloud.dns_servers),
+            controller_bmc(bmcs, dns_servers),
         ),
         "controller-gw": (
             "vPOD controller VM on the GW network",
-            [
-                *controller_gw(gateways, pod.agent_port, servers, cloud.dns_servers),
-                *(
-                    rule("egress", "tcp", pod.controller_port, address, description="V-IPU controller of the POD")
-                    for address in _controllers(pod, "p1")
-                ),
-            ],
+            [*controller_gw(gateways, pod.agent_port, servers, dns_servers), *upstream(pod)],
+        ),
+        "control-instance-bmc": (
+            "vPOD control instance on the BMC network",
+            control_instance_bmc(bmcs, dns_servers),
+        ),
+        "control-instance-gw": (
+            "vPOD control instance on the GW network",
+            [*control_instance_gw(gateways, servers, dns_servers), *machine_metrics(gateways), *upstream(pod)],
         ),
         "controller-management": (
             "vPOD controller VM on the management network",
             [
                 *controller_management(pod.controller_port, poplars, servers),
-                rule("ingress", "tcp", PROMETHEUS, **poplars, description="metrics of the vPOD"),
+                # The Poplar VMs of all tenants are in this group. They must not read the metrics of each other.
+                *([metrics] if cloud.control_subnet else []),
             ],
         ),
         "poplar-management": ("Poplar VM on the management network", poplar_management(controllers)),
@@ -75,6 +83,29 @@ def management_servers(pod: model.Pod, cloud: model.Cloud) -> list[str]:
     return _controllers(pod, "p1", "p2")
 
 
+def upstream(pod: model.Pod) -> list[Rule]:
+    """Return the rules for the V-IPU controller in the network of the IPU-Gateways.
+
+    The host of the controller is first: it can be a virtual address, or a controller outside of the racks.
+    """
+    found = _controllers(pod, "p1")
+    gateways = _subnet(pod, model.GW)
+    if gateways and _is_in(pod.controller_host, gateways):
+        found.insert(0, pod.controller_host)
+    return [
+        rule("egress", "tcp", pod.controller_port, address, description="V-IPU controller of the POD")
+        for address in dict.fromkeys(found)
+    ]
+
+
+def _is_in(host: str, subnet: str) -> bool:
+    """Return whether a host is an address in a subnet."""
+    try:
+        return ipaddress.ip_address(host) in ipaddress.ip_network(subnet)
+    except ValueError:
+        return False  # a name
+
+
 def _controllers(pod: model.Pod, *interfaces: str) -> list[str]:
     """Return the addresses of the servers with the role controller, on these interfaces."""
     servers = [server for rack in pod.racks for server in rack.servers if "controller" in server.roles]
@@ -97,7 +128,7 @@ def controller_bmc(bmcs: str | None, dns_servers: t.Iterable[str]) -> list[Rule]
             rule("egress", "tcp", SSH, bmcs, description="shell"),
             rule("egress", "tcp", HTTPS, bmcs, description="Redfish"),
             rule("egress", "udp", IPMI, bmcs, description="sensors over IPMI"),
-            *(rule("ingress", protocol, SYSLOG, bmcs, description="logs") for protocol in BOTH),
+            *logs(bmcs),
         ]
     return rules + names(dns_servers)
 
@@ -111,11 +142,37 @@ def controller_gw(
         rules = [
             rule("egress", "icmp", remote=gateways, description="reachability"),
             rule("egress", "tcp", SSH, gateways, description="shell"),
-            rule("egress", "tcp", MACHINE_EXPORTER, gateways, description="metrics of IPU-Machines"),
+            *machine_metrics(gateways),
             rule("egress", "tcp", agent_port, gateways, description="V-IPU agents"),
-            *(rule("ingress", protocol, SYSLOG, gateways, description="logs") for protocol in BOTH),
+            *logs(gateways),
         ]
     return rules + served(management_servers) + names(dns_servers)
+
+
+def control_instance_bmc(bmcs: str | None, dns_servers: t.Iterable[str]) -> list[Rule]:
+    """Return the rules of a control instance for BMCs, to which it does not connect."""
+    return logs(bmcs) + names(dns_servers)
+
+
+def control_instance_gw(
+    gateways: str | None, management_servers: t.Iterable[str], dns_servers: t.Iterable[str]
+) -> list[Rule]:
+    """Return the rules of a control instance for IPU-Gateways, without those for the metrics and the controller."""
+    return logs(gateways) + served(management_servers) + names(dns_servers)
+
+
+def machine_metrics(gateways: str | None) -> list[Rule]:
+    """Return the rule for the exporters of IPU-Machines."""
+    if not gateways:
+        return []
+    return [rule("egress", "tcp", MACHINE_EXPORTER, gateways, description="metrics of IPU-Machines")]
+
+
+def logs(machines: str | None) -> list[Rule]:
+    """Return the rules for the logs of BMCs or IPU-Gateways."""
+    if not machines:
+        return []
+    return [rule("ingress", protocol, SYSLOG, machines, description="logs") for protocol in BOTH]
 
 
 def controller_management(

@@ -23,6 +23,8 @@ from .allowed_traffic import (
     SYSLOG,
     Rule,
     allow_all_egress,
+    control_instance_bmc,
+    control_instance_gw,
     controller_bmc,
     controller_gw,
     controller_management,
@@ -113,6 +115,16 @@ def _controller(network: str, subnets: Subnets, peers: Peers) -> list[Rule] | No
     return None
 
 
+def _control_instance(network: str, subnets: Subnets, peers: Peers) -> list[Rule] | None:
+    """Return the rules of a control instance. The controller and the machines that it reaches are in ``allow``."""
+    dns_servers = _hosts(peers, "dns_servers")
+    if network == model.BMC:
+        return control_instance_bmc(subnets[network], dns_servers)
+    if network == model.GW:
+        return control_instance_gw(subnets[network], _hosts(peers, "management_servers"), dns_servers)
+    return _controller(network, subnets, peers)
+
+
 def _poplar(network: str, subnets: Subnets, peers: Peers) -> list[Rule] | None:
     if network == model.MANAGEMENT:
         return _all(poplar_management({"remote": who}) for who in _remotes(peers, "controllers", subnets))
@@ -159,6 +171,7 @@ def _presence(gateways: str | None) -> list[Rule]:
 
 KINDS: dict[str, t.Callable[[str, Subnets, Peers], t.Any]] = {
     "controller": _controller,
+    "control_instance": _control_instance,
     "poplar": _poplar,
     "management": _management,
     "agent": _agent,

@@ -53,6 +53,19 @@ def test_a_controller_reaches_machines_and_serves_the_management_server() -> Non
     assert [re.search(r'comment "(\w+): reject the rest"', line)[1] for line in ends] == ["bmc", "gw"]
 
 
+def test_a_control_instance_connects_to_no_machine() -> None:
+    made = rules("control_instance")
+    for network in ("bmc", "gw"):
+        assert ports(made["output"], network) == {"udp 53", "tcp 53"}
+        assert any(f'comment "{network}: reject the rest"' in line for line in made["output"])
+    assert ports(made["input"], "bmc") == {"udp 514", "tcp 514"}
+    served = {"tcp 22", "tcp 9100", "tcp 3000", "tcp 9090"}
+    assert ports(made["input"], "gw") == {"udp 514", "tcp 514", *served}
+    assert ports(made["input"], "management") == {"tcp 8090", *served}
+    accepted = [line for line in made["input"] + made["output"] if " accept " in line]
+    assert not [line for line in accepted if "igmp" in line or "icmp" in line]
+
+
 def test_networks_on_one_interface_are_matched_by_subnet() -> None:
     logs = [line for line in rules("controller")["input"] if "udp dport 514" in line]
     assert logs == [
