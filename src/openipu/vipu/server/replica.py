@@ -50,7 +50,7 @@ class Replica:
         self._keys = Keys(location.prefix)
         self._mirror = mirror.Mirror(self._client, self._keys)
         self._own: dict[str, str] = {}  # addresses for clients
-        self._namesake = 0, 0.0  # token of a leader with these addresses, 0 for none, and the time of its discovery
+        self._same_address_since = 0, 0.0  # token of a leader with these addresses, 0 for none, and when it was found
         self._stop = StopSignals()
         self._leading = threading.Event()
         self._metrics: Exporter | None = None
@@ -117,16 +117,16 @@ class Replica:
     def _check_addresses(self) -> None:
         """Raise StoreError when another controller with the same addresses leads: no client could find it.
 
-        The leader key of an earlier run of this program has these addresses too, but only until its lease ends. When
-        nodes of etcd fail, leases last longer, but then the key cannot be read.
+        The leader key of an earlier run of this program has these addresses too, but only until its lease ends. A new
+        leader of etcd extends leases once, hence the longer time.
         """
         leader = self._mirror.content.leader
         token = leader.token if leader is not None and leader.addresses == self._own else 0
-        if token != self._namesake[0]:
-            self._namesake = token, time.monotonic()
-        if not token or time.monotonic() < self._namesake[1] + _LEASES * self._ttl:
+        if token != self._same_address_since[0]:
+            self._same_address_since = token, time.monotonic()
+        if not token or time.monotonic() < self._same_address_since[1] + _LEASES * self._ttl:
             return
-        self._namesake = 0, 0.0
+        self._same_address_since = 0, 0.0
         try:
             present = mirror.read(self._client, self._keys).leader
         except StoreError as error:
