@@ -51,6 +51,7 @@ class Order:
     ipus: str
     status: str
     created: str
+    flavor: str = ""
 
     @property
     def ended(self) -> bool:
@@ -97,19 +98,20 @@ def name_error(name: str, used: Iterable[str]) -> str | None:
     return None
 
 
-def quota_errors(flavor: Flavor, usages: Mapping[str, Usage]) -> list[str]:
-    """Return the quotas that one more Poplar VM of a flavor exceeds, each as a clause.
+def quota_errors(flavors: Sequence[Flavor], usages: Mapping[str, Usage]) -> list[str]:
+    """Return the quotas that Poplar VMs of these flavors exceed, one VM each, as clauses.
 
     ``usages``: by name of the quota. Quotas that a service does not report are not compared.
     """
     needed = {
-        "instances": (1, "VM"),
-        "cores": (flavor.vcpus, "vCPU"),
-        "ram": (flavor.ram, "MB of memory"),
-        "port": (PORTS, "port"),
+        "instances": (len(flavors), "VM"),
+        "cores": (sum(flavor.vcpus for flavor in flavors), "vCPU"),
+        "ram": (sum(flavor.ram for flavor in flavors), "MB of memory"),
+        "port": (PORTS * len(flavors), "port"),
     }
+    pending = f" with {len(flavors) - 1} pending" if len(flavors) > 1 else ""
     return [
-        f"it needs {_count(*needed[name])} more (quota {usages[name].limit}, used {usages[name].used})"
+        f"it needs {_count(*needed[name])} more{pending} (quota {usages[name].limit}, used {usages[name].used})"
         for name in needed
         if name in usages and _exceeds(usages[name], needed[name][0])
     ]
@@ -131,8 +133,8 @@ def of_project(jobs: Iterable[tuple[str, Mapping[str, Any]]], project: str) -> l
         if variables.get("vpod_tenant") != project:
             continue
         status = _WORDS.get(str(job.get("status")), str(job.get("status")))
-        name, ipus = (str(variables.get(variable, "")) for variable in ("vpod_name", "vpod_ipus"))
-        found.append(Order(int(job["id"]), action, name, ipus, status, str(job.get("created") or "")))
+        name, ipus, flavor = (str(variables.get(f"vpod_{name}", "")) for name in ("name", "ipus", "flavor"))
+        found.append(Order(int(job["id"]), action, name, ipus, status, str(job.get("created") or ""), flavor))
     return sorted(found, key=lambda order: order.id, reverse=True)
 
 

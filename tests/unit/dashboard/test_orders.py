@@ -58,13 +58,22 @@ def test_names_are_used_once() -> None:
     ],
 )
 def test_quotas(flavor: Flavor, changes: dict[str, Usage], messages: list[str]) -> None:
-    found = quota_errors(flavor, USAGES | changes)
+    found = quota_errors([flavor], USAGES | changes)
     assert len(found) == len(messages)
     assert all(message in text for message, text in zip(messages, found, strict=True))
 
 
+def test_pending_orders_count() -> None:
+    found = quota_errors([Flavor(2, 1), Flavor(3, 1)], USAGES)
+    assert found == [
+        "it needs 2 VMs more with 1 pending (quota 2, used 1)",
+        "it needs 5 vCPUs more with 1 pending (quota 8, used 4)",
+        "it needs 4 ports more with 1 pending (quota 3, used 1)",
+    ]
+
+
 def test_quotas_of_missing_services_are_not_compared() -> None:
-    assert quota_errors(Flavor(100, 100), {}) == []
+    assert quota_errors([Flavor(100, 100)], {}) == []
 
 
 def job(id: int, variables: Any, status: str = "running") -> tuple[str, dict[str, Any]]:

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from horizon import messages, tables
 
 from openipu.dashboard.ownership import Object, Vpod
-from openipu.dashboard.panels.access import tenant
+from openipu.dashboard.panels.cloud import tenant
 from openipu.shared.reconcile import UserError
 
 _CREATING = "being created or destroyed"
@@ -41,8 +41,8 @@ class Release(tables.BatchAction):
         return "Started the release of vPOD" if count == 1 else "Started the release of vPODs"
 
     def allowed(self, request: HttpRequest, datum: Any = None) -> bool:
-        """Return whether the user may release."""
-        return tenant(request).may_order
+        """Return whether the user may release the vPOD. Without one, Horizon asks for the action itself."""
+        return tenant(request).may_order if datum is None else tenant(request).may_release(datum.name)
 
     def action(self, request: HttpRequest, name: str) -> None:
         """Release a vPOD of the project of the user."""

@@ -11,7 +11,6 @@ from django.shortcuts import redirect
 from django.views.generic import View
 from horizon import exceptions, messages, tables
 
-from openipu.dashboard.panels.access import read_settings
 from openipu.shared.reconcile import UserError
 
 _T = TypeVar("_T")
@@ -36,11 +35,15 @@ class TablesView(tables.MultiTableView):
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Answer the request. With invalid settings, redirect with a message."""
         try:
-            read_settings()
+            self.access()
         except UserError as error:
             return redirected(request, error, "horizon:project:overview:index")
         response: HttpResponse = super().dispatch(request, *args, **kwargs)
         return response
+
+    def access(self) -> Any:
+        """Return the access of the user. Raises SettingsError."""
+        raise NotImplementedError
 
     def rows(self, read: Callable[[], list[_T]]) -> list[_T]:
         """Return the rows of a table; none after an error, which is shown once."""

@@ -9,9 +9,9 @@ from typing import Any
 from django.http import HttpRequest
 from django.urls import reverse
 
+from openipu.dashboard.access import Operator
 from openipu.dashboard.ownership import Object, Vpod
-from openipu.dashboard.panels import tables
-from openipu.dashboard.panels.access import Operator
+from openipu.dashboard.panels import cloud, tables
 from openipu.dashboard.panels.views import ReportView, TablesView
 
 INDEX = "horizon:admin:ipus:index"
@@ -24,7 +24,11 @@ class IndexView(TablesView):
 
     @cached_property
     def _access(self) -> Operator:
-        return Operator(self.request)
+        return cloud.operator(self.request)
+
+    def access(self) -> Operator:
+        """Return the access of the operator, which reads each object once per request."""
+        return self._access
 
     def get_vpods_data(self) -> list[Vpod]:
         """Return the vPODs of all projects."""
@@ -48,4 +52,4 @@ class RackReportView(ReportView):
 
     def report(self, request: HttpRequest) -> str:
         """Return the page."""
-        return Operator(request).report()
+        return cloud.operator(request).report()

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from horizon import exceptions, forms, messages
 
 from openipu.dashboard.orders import OrderError
-from openipu.dashboard.panels.access import tenant
+from openipu.dashboard.panels.cloud import tenant
 from openipu.shared.vipu.object_rules import ID_PATTERN
 
 

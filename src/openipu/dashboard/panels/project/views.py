@@ -9,10 +9,11 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse, reverse_lazy
 from horizon import forms
 
+from openipu.dashboard.access import Tenant
 from openipu.dashboard.orders import Order
 from openipu.dashboard.ownership import Object, Vpod
 from openipu.dashboard.panels import tables
-from openipu.dashboard.panels.access import tenant
+from openipu.dashboard.panels.cloud import tenant
 from openipu.dashboard.panels.project.forms import OrderForm
 from openipu.dashboard.panels.views import ReportView, TablesView, redirected
 from openipu.shared.reconcile import UserError
@@ -24,6 +25,10 @@ class IndexView(TablesView):
     """vPODs, partitions and orders of the project."""
 
     table_classes = (tables.VpodsTable, tables.PartitionsTable, tables.OrdersTable)
+
+    def access(self) -> Tenant:
+        """Return the access of the user to the project."""
+        return tenant(self.request)
 
     def get_vpods_data(self) -> list[Vpod]:
         """Return the vPODs."""
