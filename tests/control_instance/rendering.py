@@ -61,11 +61,14 @@ def files(settings: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def render(folder: Path, host: dict[str, Any] | None = None, **settings: Any) -> dict[str, Any]:
+def render(
+    folder: Path, host: dict[str, Any] | None = None, role: str = "control_instance", **settings: Any
+) -> dict[str, Any]:
     """Return the settings of cloud-init. ``settings`` replace those above, ``host`` are variables of the play."""
     play = json.loads(json.dumps(_PLAY))
     play[0]["vars"].update(host or {})
     play[0]["tasks"][0]["vars"] = {**SETTINGS, **settings}
+    play[0]["tasks"][0]["ansible.builtin.include_role"]["name"] = f"openipu.pod.{role}"
     file, dest = folder / "render.yml", folder / "cloud-init.json"
     file.write_text(yaml.safe_dump(play))
     done = subprocess.run(

@@ -14,6 +14,7 @@ import pytest
 from tests.control_instance.lan import CONTROL, Host, Lan
 from tests.control_instance.rendering import ADDRESS, CONTROLLER, files, render
 from tests.integration.bringup.own_twin import BIN
+from tests.waiting import until
 
 pytestmark = [
     pytest.mark.timeout(600),
@@ -29,6 +30,42 @@ def lan(tmp_path: Path) -> Iterator[Lan]:
     created.close()
 
 
+def start_endpoint(lan: Lan, instance: Host, tenant: Host, secure: bool) -> Path:
+    """Start HAProxy with the rendered configuration. Returns the file with its log, which has no syslog daemon here."""
+    rendered = files(render(lan.folder, control_instance_controller_secure=secure))["/etc/haproxy/haproxy.cfg"]
+    assert "log /dev/log local0" in rendered
+    configuration = lan.folder / "haproxy.cfg"
+    configuration.write_text(rendered.replace("log /dev/log local0", "log stdout format raw local0"))
+    endpoint = lan.start(instance, "haproxy", "haproxy", "-db", "-f", configuration)
+    lan.wait_port(endpoint, tenant, ADDRESS, 8090)
+    return lan.folder / "haproxy.log"
+
+
+def test_only_tls_reaches_a_secure_controller(lan: Lan, tmp_path: Path) -> None:
+    instance = lan.host(control=[f"{ADDRESS}/24"], machines=["10.1.2.151/24"])
+    tenant, site = lan.host(control=["10.4.0.20/24"]), lan.host(machines=[f"{CONTROLLER}/24"])
+    names = ("--tls-san", CONTROLLER, "--tls-san", ADDRESS)
+    server = (BIN / "vipu-server", "--secure", "--host", CONTROLLER, "--database", tmp_path / "db")
+    site.run(*map(str, (*server, "--init", "--tls-init", tmp_path / "certs", *names)))
+    controller = lan.start(site, "controller", *server, "--certs", tmp_path / "certs")
+    lan.wait_port(controller, site, CONTROLLER, 8090)
+    log = start_endpoint(lan, instance, tenant, secure=True)
+
+    def connections(backend: str) -> int:
+        return sum(f" tenant {backend} " in line for line in log.read_text().splitlines())
+
+    def vipu(*options: str) -> int:
+        line = ("env", "-C", str(tmp_path), str(BIN / "vipu"), *options, "--api-host", ADDRESS, "list", "partitions")
+        return subprocess.run(tenant.command(*line), capture_output=True, timeout=120, check=False).returncode
+
+    assert vipu("--config", "admin.vipu-cli.hcl") == 0
+    until(lambda: connections("controller/controller") > 0, 30, log.read_text)
+    encrypted, rejected = connections("controller/controller"), connections("tenant/<NOSRV>")
+    assert vipu() != 0
+    until(lambda: connections("tenant/<NOSRV>") > rejected, 30, log.read_text)
+    assert connections("controller/controller") == encrypted
+
+
 def test_only_the_user_api_of_an_open_controller(lan: Lan, tmp_path: Path) -> None:
     instance = lan.host(control=[f"{ADDRESS}/24"], machines=["10.1.2.151/24"])
     tenant, other = lan.host(control=["10.4.0.20/24"]), lan.host(control=["10.1.5.20/24"])
@@ -37,11 +74,7 @@ def test_only_the_user_api_of_an_open_controller(lan: Lan, tmp_path: Path) -> No
     site.run(*map(str, (*server, "--init")))
     controller = lan.start(site, "controller", *server, "--host", CONTROLLER, "--insecure-network")
     lan.wait_port(controller, site, CONTROLLER, 8090)
-    configuration = tmp_path / "haproxy.cfg"
-    rendered = files(render(tmp_path, control_instance_controller_secure=False))
-    configuration.write_text(rendered["/etc/haproxy/haproxy.cfg"])
-    endpoint = lan.start(instance, "haproxy", "haproxy", "-db", "-f", configuration)
-    lan.wait_port(endpoint, tenant, ADDRESS, 8090)
+    start_endpoint(lan, instance, tenant, secure=False)
 
     def call(host: Host, *line: str) -> subprocess.CompletedProcess[str]:
         words = host.command("env", f"VIPU_CLI_API_HOST={ADDRESS}", str(BIN / line[0]), *line[1:])
