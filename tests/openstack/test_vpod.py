@@ -78,6 +78,8 @@ def test_create_read_and_destroy(
     assert sorted(fixed["ip_address"].rsplit(".", 2)[1] for fixed in machines.fixed_ips) == ["1", "2"]
 
     assert changed(play("vpod_create.yml")) == 0
+    # The address is for new VMs.
+    assert changed(play("vpod_create.yml", vpod_controller_address="10.4.0.77")) == 0
     output = play("vpod_info.yml").stdout
     for text in (name, f"{plan.name}-data", f"{name}-poplar", "ACTIVE"):
         assert text in output
@@ -112,7 +114,14 @@ def check_control_instance(admin: Cloud, plan: Plan, name: str, controller: Any)
     ports = plan.ports(admin)
     (control,) = ports[f"{name}-controller-control"].fixed_ips
     assert f"bind {control['ip_address']}:8090" in files["/etc/haproxy/haproxy.cfg"]
+    # The address of server1 in the network of the IPU-Gateways. The VM does not reach the management network.
+    assert "server controller 10.1.2.101:8090 " in files["/etc/haproxy/haproxy.cfg"]
     machines = ports[f"{name}-controller-{plan.name}-bmc-gw"]
+    groups = {group.id: group.name for group in admin.network.security_groups()}
+    assert sorted(groups[group] for group in machines.security_group_ids) == [
+        f"{plan.name}-control-instance-bmc",
+        f"{plan.name}-control-instance-gw",
+    ]
     for fixed in machines.fixed_ips:
         assert f"add {machines.mac_address} {fixed['ip_address']}/" in files["/usr/local/sbin/openipu-addresses"]
         assert f'address="{fixed["ip_address"]}" port="514"' in files["/etc/rsyslog.d/60-openipu.conf"]

@@ -25,7 +25,22 @@ ORDER = {
 # Variables that the inventory plugin sets for a POD with OpenStack.
 POD = {
     "pod_name": "pod",
-    "pod_openstack_config": {"networks": [], "subnets": []},
+    "pod_openstack_config": {
+        "networks": [],
+        "subnets": [],
+        "security_groups": [
+            {
+                "name": "pod-control-instance-gw",
+                "rules": [
+                    {"direction": "ingress", "port": 9090, "remote": "10.1.2.101/32"},
+                    {"direction": "egress", "port": 2112, "remote": "10.1.2.0/24"},
+                    {"direction": "egress", "port": 8090, "remote": "10.1.2.101/32"},
+                ],
+            }
+        ],
+    },
+    "pod_openstack_tenants": {"*": {"control_network": "pod-control", "common_networks": ["pod-management"]}},
+    "vipu_api_host": "10.1.3.101",
     "vipu_connection": {"api_host": "127.0.0.1", "api_port": 1},
     "openstack_connection": {"cloud": "none"},
 }
@@ -81,4 +96,31 @@ def test_a_controller_vm_without_a_login_is_rejected(tmp_path: Path, empty: dict
 def test_a_controller_vm_with_a_login_or_none_is_accepted(tmp_path: Path, settings: dict[str, Any]) -> None:
     output = play(tmp_path, "vpod_create.yml", POD, **ORDER, **settings)
     assert "Cannot create controller VM" not in output
+    assert "Read the tenants of the data network" in output  # fails without a cloud
+
+
+KEYS = {"vpod_controller_public_keys": ["ssh-ed25519 AAAA operator"]}
+
+
+@pytest.mark.parametrize("upstream", ["10.1.3.101", "192.0.2.9", "vipu.example", ""])
+def test_a_controller_that_the_vm_cannot_reach_is_rejected(tmp_path: Path, upstream: str) -> None:
+    output = play(tmp_path, "vpod_create.yml", POD, **ORDER, **KEYS, vpod_controller_upstream=upstream)
+    assert "Cannot create controller VM 'v1-controller': security group 'pod-control-instance-gw' does not" in output
+    assert f"vpod_controller_upstream '{upstream}'. Nothing was changed. Set it to" in output
+    assert "such as 10.1.2.101" in output
+    assert "Read the tenants of the data network" not in output
+
+
+def test_the_management_network_reaches_every_address_of_the_controller(tmp_path: Path) -> None:
+    tenants = {"*": {"control_network": "pod-management", "common_networks": ["pod-management"]}}
+    pod = {**POD, "pod_openstack_tenants": tenants}
+    output = play(tmp_path, "vpod_create.yml", pod, **ORDER, **KEYS, vpod_controller_upstream="10.1.3.101")
+    assert "Read the tenants of the data network" in output  # fails without a cloud
+    output = play(tmp_path, "vpod_create.yml", pod, **ORDER, **KEYS, vpod_controller_upstream="vipu.example")
+    assert "vpod_controller_upstream 'vipu.example'" in output
+
+
+def test_the_address_without_services_is_not_checked(tmp_path: Path) -> None:
+    settings = {"vpod_controller_services": False, "vpod_controller_upstream": "vipu.example"}
+    output = play(tmp_path, "vpod_create.yml", POD, **ORDER, **KEYS, **settings)
     assert "Read the tenants of the data network" in output  # fails without a cloud
