@@ -203,7 +203,7 @@ class NodeWriter(StepWriter):
                     "node '%s' stays in maintenance: %s End it with: openstack baremetal node maintenance unset %s"
                     % (node, error.message, node),
                     error.status,
-                ) from error
+                ) from None
 
     def _change_port(self, step: Step) -> None:
         changed = {f.name for f in step.changed_fields}
