@@ -273,6 +273,8 @@ SUITES = (
             *PRODUCT,
             *JOBS,
             *OWN_TWIN,
+            ".gitignore",  # of the build of the package
+            "LICENSE",  # the same
             "requirements/browser.txt",
             "requirements/horizon.txt",
             "requirements/openstack.txt",
