@@ -189,7 +189,7 @@ SUITES = (
             *PRODUCT,
             "requirements/*",
             "roles/*",
-            "extensions/awx/*",
+            *AWX_CONTENT,
             "tests/awx/*",
             *PAGES,
             "docs/tutorials/control-desk.md",
