@@ -41,9 +41,9 @@ INTERNAL = {
 
 
 def modules() -> Iterator[ModuleType]:
-    """Yield all modules of openipu, with those shared with the collection."""
+    """Yield all modules of openipu, with those shared with the collection, but without those that need Horizon."""
     for found in pkgutil.walk_packages(openipu.__path__, "openipu."):
-        if "migrations" not in found.name:
+        if "migrations" not in found.name and not found.name.startswith("openipu.dashboard.panels."):
             yield importlib.import_module(found.name)
     shared = Path(openipu.__path__[0]) / "shared"
     for path in sorted(shared.rglob("*.py")):
