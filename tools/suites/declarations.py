@@ -418,7 +418,7 @@ SUITES = (
             "tools/openstack/__init__.py",
             "tools/openstack/site.py",
         ),
-        600,
+        1200,
         root=True,
         packages=("dnsmasq-base", "genisoimage", "haproxy", "iproute2", "mmdebstrap", "qemu-system-x86", "qemu-utils"),
         excluded=OPERATOR,

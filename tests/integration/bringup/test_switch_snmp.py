@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pysnmp.proto.rfc1902 import OctetString
 
 from openipu.shared.pdu.mib import SYSTEM_GROUP
 from openipu.twin.devices import logins
@@ -103,12 +104,12 @@ def test_only_configured_users_may_read_and_nobody_may_write(rack: RackWithDevic
     ):
         assert error(rack, wrong)
     with manager(rack) as reader:
-        assert reader.set((NAME, "changed")).status == Status.NO_ACCESS
+        assert reader.set((NAME, OctetString("changed"))).status == Status.NO_ACCESS
         assert str(reader.get(NAME).values[0][1]) == SWITCH
     rack.node(SWITCH).config(["snmp-server community read-only ro"])
     with manager(rack, community("read-only")) as reader:
         assert str(reader.get(NAME).values[0][1]) == SWITCH
-        assert reader.set((NAME, "changed")).status == Status.NO_ACCESS
+        assert reader.set((NAME, OctetString("changed"))).status == Status.NO_ACCESS
     rack.node(SWITCH).config(["no snmp-server community read-only"])
     assert error(rack, community("read-only"))
 
