@@ -75,9 +75,9 @@ def start_controller(lan: Lan, site: Host) -> None:
 def start_metrics(lan: Lan, host: Host, address: str, port: int, name: str) -> None:
     """Serve metrics in the format of Prometheus: those of a controller without agents."""
     metrics = ("--metrics-host", address, "--metrics-port", str(port), "--metrics-name", name, "--host", "127.0.0.1")
-    database = lan.folder / f"metrics-{port}.db"
+    database = lan.folder / f"metrics-{name}.db"
     host.run(*map(str, (BIN / "vipu-server", "--init", "--database", database)))
-    process = lan.start(host, f"metrics-{port}", BIN / "vipu-server", *metrics, "--database", database)
+    process = lan.start(host, f"metrics-{name}", BIN / "vipu-server", *metrics, "--database", database)
     lan.wait_port(process, host, address, port)
 
 
@@ -179,7 +179,7 @@ def test_users_of_the_tenant_reach_the_controller(vpod: Vpod) -> None:
     assert "alice" in client(vpod, vpod.site, CONTROLLER, "admin", "vipu-admin", "create", "user", "alice").stdout
     done = client(vpod, vpod.tenant, ADDRESS, "alice", "vipu", "list", "partitions")
     assert done.returncode == 0, done.stdout + done.stderr
-    # The endpoint rejects connections without TLS.
+    # Without a key, the user is rejected.
     done = client(vpod, vpod.tenant, ADDRESS, "", "vipu", "list", "partitions")
     assert done.returncode != 0, done.stdout
 
@@ -210,6 +210,26 @@ def test_services_answer_in_the_networks_of_the_table_only(vpod: Vpod) -> None:
     vpod.foreign.run("ip", "route", "replace", "10.4.0.0/24", "via", GW_ADDRESS)
     assert reached(vpod.foreign, ADDRESS) == []
     assert not vpod.foreign.reaches(TENANT, NODE_EXPORTER)
+
+
+def test_the_tenant_reaches_no_machine_over_the_vm(vpod: Vpod) -> None:
+    for network in ("10.1.1.0/24", "10.1.2.0/24"):
+        vpod.tenant.run("ip", "route", "replace", network, "via", ADDRESS)
+    # The exporter accepts connections of its own network.
+    assert vpod.site.reaches("10.1.2.1", 2112)
+    assert not vpod.tenant.reaches("10.1.2.1", 2112)
+    for address in (GW_ADDRESS, BMC_ADDRESS):
+        for port in (V_IPU, METRICS, NODE_EXPORTER, SSH, SYSLOG):
+            assert not vpod.tenant.reaches(address, port), f"{address}:{port}"
+
+
+def test_the_vm_reaches_the_machines_of_the_vpod_only(vpod: Vpod) -> None:
+    def connects(address: str, port: int) -> bool:
+        return vpod.ssh(f"timeout 5 bash -c 'exec 3<>/dev/tcp/{address}/{port}'").returncode == 0
+
+    start_metrics(vpod.lan, vpod.foreign, "10.1.2.9", 2112, "foreign")
+    assert connects("10.1.2.1", 2112)
+    assert not connects("10.1.2.9", 2112)
 
 
 def test_metrics_of_the_machines_of_the_vpod(vpod: Vpod) -> None:
