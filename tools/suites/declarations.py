@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .inputs import ARCHIVE, AWX_CONTENT, CLOUD, CONTAINERS, GUEST, HOSTS, JOBS, OPERATOR, OWN_TWIN, PAGES, PRODUCT
+from .inputs import ARCHIVE, AWX_CONTENT, CLOUD, CONTAINERS, JOBS, OPERATOR, OWN_TWIN, PAGES, PRODUCT
+from .machines import MACHINES
 from .suite import Suite
 
 SUITES = (
@@ -295,145 +296,7 @@ SUITES = (
         before="openstack-down",  # the tests use a running cloud
         excluded=OPERATOR,
     ),
-    Suite(
-        "test-kubernetes",
-        "the IPU operator with a real Kubernetes API server",
-        (
-            *PRODUCT,
-            "requirements/ee-tools.txt",
-            "requirements/helm.txt",
-            "charts/*",
-            "extensions/awx/*",
-            "extensions/ee/*",
-            "images/*",
-            "tests/ee/*",
-            *OWN_TWIN,
-            "tests/ha/__init__.py",
-            "tests/ha/controllers.py",
-            "tests/ha/etcd_nodes.py",
-            "tests/ha/peer_network.py",
-            "tests/integration/faults/__init__.py",
-            "tests/integration/faults/relay.py",
-            "tests/integration/vipu_servers.py",
-            "docs/reference/kubernetes.md",  # part of the package
-            "docs/reference/kubernetes-operator.md",
-            "docs/how-to/kubernetes-alerts.md",
-            "roles/ipu_operator/*",
-            "tests/kubernetes/*",
-            "tests/unit/__init__.py",
-            "tests/unit/collection/__init__.py",
-            "tests/unit/collection/awx/*",
-            "tests/unit/kubernetes/*",
-            "tools/ee/*",
-            "tools/hosts/*",
-            "tools/kubernetes/*",
-            "tools/locks.py",
-        ),
-        750,  # with the build of Kubernetes
-        packages=("etcd-server", "mmdebstrap", "openmpi-bin", "openssh-client", "openssh-server", "podman", "runc"),
-        # One test runs a job in the execution environment, which needs root.
-        skips=("mounts of its file systems need root",),
-        ignored=ARCHIVE,
-    ),
-    Suite(
-        "test-pods",
-        "the IPU operator with real pods on a node with kubelet and containerd",
-        (
-            *PRODUCT,
-            *PAGES,
-            "requirements/*",
-            "charts/*",
-            "docs/tutorials/kubernetes.md",
-            "images/*",
-            "tests/integration/__init__.py",
-            "tests/integration/vipu_servers.py",
-            "tests/kubernetes/__init__.py",
-            "tests/kubernetes/cluster.py",
-            "tests/kubernetes/hollow.py",
-            "tests/kubernetes/releases.py",
-            "tests/kubernetes/roles.py",
-            "tests/kubernetes/examples/*",
-            "roles/*",  # the tutorial runs site.yml
-            "tests/pods/*",
-            "tools/hosts/*",
-            "tools/kubernetes/*",
-            "tools/locks.py",
-        ),
-        1700,  # with the build of Kubernetes and of the images
-        root=True,
-        packages=(
-            "etcd-server",
-            "conntrack",
-            "containerd",
-            "containernetworking-plugins",
-            "dnsmasq-base",
-            "docker-registry",
-            "ethtool",
-            "iproute2",
-            "iptables",
-            "mmdebstrap",
-            "podman",
-            "runc",
-        ),
-        ignored=ARCHIVE,
-    ),
-    Suite(
-        "test-roles",
-        "Molecule scenarios and an upgrade workflow on systemd hosts, but for the emulated guest",
-        (
-            *PRODUCT,
-            *JOBS,
-            *HOSTS,
-            "requirements/*",
-        ),
-        1300,
-        root=True,
-        packages=CONTAINERS,
-        variables=("ROLE=not poplar_server",),
-        ignored=ARCHIVE,
-        excluded=OPERATOR,
-    ),
-    Suite(
-        "test-poplar-server",
-        "the scenario of poplar_server in an emulated guest",
-        (*PRODUCT, *HOSTS, "requirements/*"),
-        900,
-        root=True,
-        packages=CONTAINERS,
-        ignored=ARCHIVE,
-        variables=("ROLE=poplar_server",),
-        excluded=OPERATOR,
-    ),
-    Suite(
-        "test-control-instance",
-        "the control instance of a vPOD: its endpoint, and its VM with cloud-init in QEMU",
-        (
-            *PRODUCT,
-            *GUEST,
-            "roles/*",
-            "tests/control_instance/*",
-            *OWN_TWIN,
-            "tests/openstack/__init__.py",
-            "tests/openstack/network_namespace.py",
-            "tools/openstack/__init__.py",
-            "tools/openstack/site.py",
-        ),
-        1200,
-        root=True,
-        packages=("dnsmasq-base", "genisoimage", "haproxy", "iproute2", "mmdebstrap", "qemu-system-x86", "qemu-utils"),
-        excluded=OPERATOR,
-    ),
-    Suite(
-        "test-bare-hosts",
-        "site.yml from bare hosts to a monitored rack",
-        (*PRODUCT, *HOSTS, "tools/bare_hosts/*", "requirements/*"),
-        420,
-        root=True,
-        packages=CONTAINERS,
-        ignored=ARCHIVE,
-        sessions=False,
-        excluded=OPERATOR,
-    ),
+    *MACHINES,
 )
 
 
