@@ -49,7 +49,7 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.openipu.pod.plugins.module_utils.vipu import used_machines
+from ansible_collections.openipu.pod.plugins.module_utils import used_machines
 
 
 def partitions_by_agent(controller: t.Any) -> dict[str, list[str]]:

@@ -14,7 +14,7 @@ import re
 import typing as t
 from dataclasses import dataclass, field
 
-from .vipu.used_machines import Row, agents_of, machines_per_ild
+from .used_machines import Row, agents_of, machines_per_ild
 
 # "Virm version", "GWSW Version": lines of `vipu-admin get agent`, with the separators of all known releases.
 _VERSION_LINE = re.compile(r"^\W*(?P<component>[A-Za-z].*?) +[Vv]ersion\s*[:|]?\s+(?P<version>\S+)\W*$", re.MULTILINE)

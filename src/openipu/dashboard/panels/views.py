@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
@@ -22,7 +23,7 @@ def redirected(request: HttpRequest, error: UserError, name: str) -> HttpRespons
     return redirect(name)
 
 
-class TablesView(tables.MultiTableView):
+class TablesView(tables.MultiTableView, ABC):
     """Page of tables. An error of a service is shown above its empty table."""
 
     template_name = "openipu/ipus.html"
@@ -41,9 +42,9 @@ class TablesView(tables.MultiTableView):
         response: HttpResponse = super().dispatch(request, *args, **kwargs)
         return response
 
+    @abstractmethod
     def access(self) -> Any:
         """Return the access of the user. Raises SettingsError."""
-        raise NotImplementedError
 
     def rows(self, read: Callable[[], list[_T]]) -> list[_T]:
         """Return the rows of a table; none after an error, which is shown once."""
@@ -58,14 +59,14 @@ class TablesView(tables.MultiTableView):
         return []
 
 
-class ReportView(View):
+class ReportView(View, ABC):
     """Rack report: a page of its own, whose content security policy allows only its own script."""
 
     index: ClassVar[str]
 
+    @abstractmethod
     def report(self, request: HttpRequest) -> str:
         """Return the page. Raises UserError."""
-        raise NotImplementedError
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Return the page, or redirect with the message of an error."""

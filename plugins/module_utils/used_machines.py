@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from .object_rules import IPUS_PER_MACHINE
+from .vipu.object_rules import IPUS_PER_MACHINE
 
 Row = t.Mapping[str, t.Any]
 
