@@ -19,6 +19,7 @@ from openipu.shared.vipu.client import Client, Connection, VipuError
 from openipu.shared.vipu.contract import admin
 from openipu.shared.vipu.failover import LEADER_METADATA
 from tests.ha.controllers import Controllers, listed
+from tests.ha.etcd_nodes import EtcdCluster
 from tests.integration.vipu_servers import environment, run
 from tests.waiting import until
 
@@ -118,6 +119,22 @@ def test_a_controller_with_the_address_of_the_leader_ends(url: str, tmp_path: Pa
         made.wait_leader()
     finally:
         made.close()
+
+
+def test_the_key_of_an_earlier_run_may_outlive_its_time_to_live(tmp_path: Path) -> None:
+    slow = ("--heartbeat-interval", "800", "--election-timeout", "8000")  # etcd grants no lease below 12 s then
+    etcd = EtcdCluster(tmp_path / "etcd", 1, *slow)
+    try:
+        made = Controllers(tmp_path, etcd.url, count=1)
+        try:
+            (controller,) = made.all
+            controller.kill()
+            controller.start()
+            assert made.wait_leader() is controller
+        finally:
+            made.close()
+    finally:
+        etcd.stop()
 
 
 def test_a_store_without_records_is_rejected(url: str) -> None:

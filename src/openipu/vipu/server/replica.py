@@ -50,7 +50,7 @@ class Replica:
         self._keys = Keys(location.prefix)
         self._mirror = mirror.Mirror(self._client, self._keys)
         self._own: dict[str, str] = {}  # addresses for clients
-        self._same_address_since = 0, 0.0  # token of a leader with these addresses, 0 for none, and when it was found
+        self._same_address = 0, 0.0  # token of a leader with these addresses, 0 for none, and when it is not this one
         self._stop = StopSignals()
         self._leading = threading.Event()
         self._metrics: Exporter | None = None
@@ -118,21 +118,24 @@ class Replica:
         """Raise StoreError when another controller with the same addresses leads: no client could find it.
 
         The leader key of an earlier run of this program has these addresses too, but only until its lease ends. A new
-        leader of etcd extends leases once, hence the longer time.
+        leader of etcd extends leases once, hence the longer time. etcd can grant longer leases than requested.
         """
         leader = self._mirror.content.leader
-        token = leader.token if leader is not None and leader.addresses == self._own else 0
-        if token != self._same_address_since[0]:
-            self._same_address_since = token, time.monotonic()
-        if not token or time.monotonic() < self._same_address_since[1] + _LEASES * self._ttl:
+        if leader is None or leader.addresses != self._own:
+            self._same_address = 0, 0.0
             return
-        self._same_address_since = 0, 0.0
         try:
+            if leader.token != self._same_address[0]:
+                seconds = _LEASES * self._client.granted_seconds(leader.lease)
+                self._same_address = leader.token, time.monotonic() + seconds
+            if time.monotonic() < self._same_address[1]:
+                return
+            self._same_address = 0, 0.0
             present = mirror.read(self._client, self._keys).leader
         except StoreError as error:
             _log.warning("leader not read", reason=str(error))
             return
-        if present is not None and present.token == token:
+        if present is not None and present.token == leader.token:
             address = self._own["user"]
             raise StoreError(
                 f"Cannot follow in the store {str(self._location)!r}: another controller leads with the address "

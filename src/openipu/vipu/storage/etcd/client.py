@@ -134,6 +134,10 @@ class EtcdClient:
                 self._token = ""
             raise
 
+    def granted_seconds(self, lease: int) -> int:
+        """Return the time to live that etcd granted to a lease, -1 or 0 after its end. Raises EtcdError."""
+        return int(self.call("Lease", "LeaseTimeToLive", rpc.LeaseTimeToLiveRequest(ID=lease)).grantedTTL)
+
     def close(self) -> None:
         """Close all connections. Running calls fail."""
         with self._lock:

@@ -37,10 +37,11 @@ class DamagedError(StoreError):
 
 @dataclass(frozen=True, slots=True)
 class Leader:
-    """Value of the leader key, and the revision of etcd that created it, which is the token of the leader."""
+    """Leader key: its value, its lease, and the revision of etcd that created it, which is the token of the leader."""
 
     addresses: dict[str, str]
     token: int
+    lease: int
 
 
 @dataclass
@@ -74,7 +75,7 @@ class Content:
         elif key == keys.meta:
             self.meta = _object("meta", value, _META)
         elif key == keys.leader:
-            self.leader = Leader(json.loads(value), pair.mod_revision)
+            self.leader = Leader(json.loads(value), pair.mod_revision, pair.lease)
 
     def delete(self, keys: Keys, key: bytes) -> None:
         """Apply the removal of a key. Raises ValueError for an invalid one."""
