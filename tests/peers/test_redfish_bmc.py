@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from ansible_collections.openipu.pod.plugins.module_utils.redfish import REDFISH
 from tests import ROOT
 from tests.integration.bringup.own_twin import BIN, changed, run
 from tests.peers.openbmc import EMULATOR, PASSWORD, USER, Bmc, openbmc
+from tests.ports import free_port
 
 pytestmark = [
     pytest.mark.peers,
@@ -93,8 +93,7 @@ def test_invalid_credentials_and_untrusted_certificates_are_reported(bmc: Bmc, t
     error = query(bmc, ca_path=None)["msg"]
     assert error.startswith(f"Cannot verify the certificate of the BMC at {address}: ")
     assert error.endswith(". Set ca_path to a file with its CA certificate.")
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
+    port = free_port()
     assert query(bmc, port=port)["msg"].startswith(
         f"Cannot connect to the BMC at 127.0.0.1:{port}: connection refused. "
     )
