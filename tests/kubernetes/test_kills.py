@@ -83,7 +83,10 @@ async def _stopped_leader(site: Site, folder: Path) -> None:
         assert len(writes) >= _STOPPED_WRITE
         send(first, signal.SIGCONT)
         await asyncio.to_thread(until, lambda: "no longer leading" in first.log, LEAD_SECONDS, lambda: first.log)
-        assert relay.writes == writes
+        # The stop can come between the check of the lease and the write: one request at most, the loop runs one task.
+        late = relay.writes[len(writes) :]
+        assert relay.writes[: len(writes)] == writes
+        assert len(late) <= 1, late
         for each in lives:
             await each.reach_state("Running")
             await each.delete()
