@@ -122,7 +122,7 @@ msg:
   description: Message that names the failed tests with the affected cables and machines.
   type: str
   returned: when a test failed
-  sample: "Cluster 'cl0' did not pass its tests: Cabling 15/16 (ag01 port 5 <--> ag02 port 1: wrong port)."
+  sample: "Cluster 'cl0' did not pass its tests: Cabling 15/16 (ag01:5 <--> ag02:1: wrong port)."
 skipped_reason:
   description: Reason why no test ran.
   type: str
@@ -260,7 +260,7 @@ failures:
     reason:
       description: Description of the failure.
       type: str
-      sample: The cable CBL1 in ag01 IPU-Link port 5 leads to ag03 IPU-Link port 7; there is no cable in ag02 IPU-Link port 1.
+      sample: The cable CBL1 in ag01:5 leads to ag03:7; there is no cable in ag02:1.
     a:
       description: The port at one end of a cable or link, with C(agent), C(kind) and C(port).
       type: dict

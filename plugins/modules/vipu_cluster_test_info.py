@@ -169,7 +169,7 @@ failures:
     reason:
       description: Description of the failure.
       type: str
-      sample: The cable CBL1 in ag01 IPU-Link port 5 leads to ag03 IPU-Link port 7; there is no cable in ag02 IPU-Link port 1.
+      sample: The cable CBL1 in ag01:5 leads to ag03:7; there is no cable in ag02:1.
     a:
       description: The port at one end of a cable or link, with C(agent), C(kind) and C(port).
       type: dict

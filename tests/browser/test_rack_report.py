@@ -123,7 +123,7 @@ def test_a_cable_between_racks_is_shown_in_each(open_report: Any, four_racks: An
     assert [page.locator("details.rack").nth(number).get_attribute("open") for number in range(4)] == ["", "", "", None]
     cable = page.locator("details.rack").nth(2).locator(".cable.failed[tabindex='0']").first
     cable.focus()
-    assert "ag.01.02 port 1 – ag.02.02 port 2" in str(page.locator("#tip").text_content())
+    assert "ag.01.02:gw1 <--> ag.02.02:gw2" in str(page.locator("#tip").text_content())
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.closest('details.rack') === document.querySelector('details.rack')")
     assert opened.messages == []
@@ -133,14 +133,14 @@ def test_a_failed_cable_is_marked_and_named(open_report: Any) -> None:
     page = open_report(failing()).page
     failed = page.locator(".cable.failed[aria-label]")
     assert failed.count() == 1
-    assert "ag03 port 7 – ag04 port 3" in str(failed.get_attribute("aria-label"))
+    assert "ag03:7 <--> ag04:3" in str(failed.get_attribute("aria-label"))
     assert failed.locator("use").count() == 1, "a sign in addition to the colour"
     dashes = page.evaluate(
         "s => getComputedStyle(document.querySelector(s)).strokeDasharray", ".cable.failed[id] .seen"
     )
     assert dashes != "none"
     failed.locator(".hit").hover(force=True)
-    assert "ag03 port 7 – ag04 port 3" in str(page.locator("#tip").text_content())
+    assert "ag03:7 <--> ag04:3" in str(page.locator("#tip").text_content())
     page.locator("h1").hover()
     assert page.locator("#tip").text_content() == ""
 
@@ -151,7 +151,7 @@ def test_a_failed_cable_is_reachable_by_keyboard(open_report: Any) -> None:
         page.keyboard.press("Tab")
         if page.evaluate("document.activeElement.matches('.cable.failed')"):
             break
-    assert "ag03 port 7 – ag04 port 3" in str(page.locator("#tip").text_content())
+    assert "ag03:7 <--> ag04:3" in str(page.locator("#tip").text_content())
     assert page.locator(".cable.failed[aria-label]").evaluate(
         "each => getComputedStyle(each.querySelector('.seen')).stroke"
     )
@@ -164,12 +164,12 @@ def test_arrow_keys_move_between_cables(open_report: Any) -> None:
         if page.evaluate("document.activeElement.matches('.cable')"):
             break
     tip = page.locator("#tip")
-    assert "ag01 port 5 – ag02 port 1: passed Cabling and IPU-Link and Traffic." in str(tip.text_content())
+    assert "ag01:5 <--> ag02:1: passed Cabling and IPU-Link and Traffic." in str(tip.text_content())
     page.keyboard.press("ArrowDown")
-    assert "ag01 port 6 – ag02 port 2" in str(tip.text_content())
+    assert "ag01:6 <--> ag02:2" in str(tip.text_content())
     page.keyboard.press("ArrowUp")
     page.keyboard.press("ArrowUp")
-    assert "Sync-Link cable, ag15 port 7 – ag16 port 3" in str(tip.text_content()), "the last cable"
+    assert "Sync-Link cable ag15:sync7 <--> ag16:sync3" in str(tip.text_content()), "the last cable"
     page.keyboard.press("Tab")
     assert not page.evaluate("document.activeElement.matches('.cable')"), "one tab stop for all passed cables"
 
@@ -177,7 +177,7 @@ def test_arrow_keys_move_between_cables(open_report: Any) -> None:
 def test_the_far_end_of_a_cable_shows_the_cable(open_report: Any) -> None:
     page = open_report(domains()).page
     page.locator("a.cable.failed .hit").hover(force=True)
-    assert "GW-Link cable, ag02 port 1 – ag04 port 2" in str(page.locator("#tip").text_content())
+    assert "GW-Link cable ag02:gw1 <--> ag04:gw2" in str(page.locator("#tip").text_content())
 
 
 def test_foreign_scripts_are_blocked(open_report: Any) -> None:
@@ -199,7 +199,7 @@ def test_a_remedy_links_to_its_cable(open_report: Any) -> None:
     page.get_by_role("link", name="show").first.click()
     assert page.locator("details.rack").first.evaluate("each => each.open")
     assert page.evaluate("document.activeElement.matches('.cable.failed')")
-    assert "ag03 port 7" in str(page.locator("#tip").text_content())
+    assert "ag03:7" in str(page.locator("#tip").text_content())
 
 
 def test_reports_fit_on_a_phone(open_report: Any) -> None:

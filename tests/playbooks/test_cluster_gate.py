@@ -132,8 +132,8 @@ def test_a_failed_test_names_the_cables(
     )
     assert failed["failed"]
     assert failed["msg"] == (
-        "Cluster 'cl0' did not pass its tests: Cabling 9/12 (ag01 port 7 <--> ag02 port 3: no cable, "
-        "ag02 port 5 <--> ag03 port 1: wrong port, ag02 port 6 <--> ag03 port 2: wrong port)."
+        "Cluster 'cl0' did not pass its tests: Cabling 9/12 (ag01:7 <--> ag02:3: no cable, "
+        "ag02:5 <--> ag03:1: wrong port, ag02:6 <--> ag03:2: wrong port)."
     )
     assert tolerated["msg"] == failed["msg"]
     for result in (failed, tolerated, info):
@@ -206,7 +206,7 @@ def test_partitions_are_tested_by_force_or_after_a_failure(
     )
     assert (settings_run["changed"], settings_run["ok"]) == (True, True)
     assert failed_cabling["failed"] and failed_gate["failed"]
-    assert "ag01 port 7 <--> ag02 port 3: no cable" in failed_gate["msg"]
+    assert "ag01:7 <--> ag02:3: no cable" in failed_gate["msg"]
     assert (repaired["changed"], repaired["ok"], unchanged["changed"]) == (True, True, False)
     disturbed = [item["test"] for item in forced["run"]["results"] if item["disturbs"] == ["p1"]]
     assert disturbed == ["Sync-Link", "IPU-Link", "Traffic", "GW-Link"]
@@ -284,7 +284,7 @@ def test_the_playbook_writes_a_report_without_the_controller(
     )
     report = tmp_path / "rack-report.html"
     for output in (with_report, without_report):
-        assert "Cluster 'cl0' did not pass its tests: Cabling 11/12 (ag01 port 7 <--> ag02 port 3: no cable)." in output
+        assert "Cluster 'cl0' did not pass its tests: Cabling 11/12 (ag01:7 <--> ag02:3: no cable)." in output
     assert f"The rack report is in '{report}'." in with_report
     assert "The rack report is in" not in without_report
-    assert "Connect ag01 IPU-Link port 7 and ag02 IPU-Link port 3 with a cable." in report.read_text()
+    assert "Connect ag01:7 and ag02:3 with a cable." in report.read_text()

@@ -40,7 +40,7 @@ def test_a_file_is_written_once_and_backed_up_before_a_change(tmp_path: Path) ->
     changed = draw(tmp_path, "--diff", **other)
     assert (changed["changed"], dest.stat().st_mode & 0o777) == (True, 0o600)
     assert Path(changed["backup_file"]).read_bytes() == before
-    assert "ag03 port 7" in changed["diff"][0]["after"]
+    assert "ag03:7" in changed["diff"][0]["after"]
     assert dest.read_bytes() != before
 
 
@@ -52,7 +52,7 @@ def test_saved_results_and_paths_of_the_playbook(tmp_path: Path) -> None:
     (tmp_path / "machines.csv").write_text(Path(POD).with_name("machines.csv").read_text())
     draw(tmp_path, dest=str(tmp_path / "alone.html"), test_run="results.json")
     draw(tmp_path, dest=str(tmp_path / "whole.html"), test_run="whole.json", pod="pod.yml")
-    assert "Connect ag03 IPU-Link port 7 and ag04" in (tmp_path / "alone.html").read_text()
+    assert "Connect ag03:7 and ag04" in (tmp_path / "alone.html").read_text()
     assert "pdu2" in (tmp_path / "whole.html").read_text()
 
 
@@ -146,7 +146,7 @@ def test_saved_results_are_drawn_without_a_request_to_the_controller(tmp_path: P
         with pytest.raises(BlockingIOError):
             controller.accept()
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "Connect ag03 IPU-Link port 7 and ag04" in (tmp_path / "rack-report.html").read_text()
+    assert "Connect ag03:7 and ag04" in (tmp_path / "rack-report.html").read_text()
 
 
 def test_an_unreachable_controller_fails_only_without_saved_results(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_an_unreachable_controller_fails_only_without_saved_results(tmp_path: Pa
         rack_report(tmp_path, port, "-e", "pod_report_dest=other.html"),
     )
     assert drawn.returncode == 0, drawn.stdout + drawn.stderr
-    assert "Connect ag03 IPU-Link port 7 and ag04" in (tmp_path / "rack-report.html").read_text()
+    assert "Connect ag03:7 and ag04" in (tmp_path / "rack-report.html").read_text()
     assert missing.returncode == 2
     assert not (tmp_path / "other.html").exists()
 

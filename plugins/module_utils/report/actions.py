@@ -12,6 +12,7 @@ from __future__ import annotations
 import typing as t
 from collections import Counter
 
+from ..vipu.cable_names import cable_name, link_name
 from . import recabling
 from .chassis_ports import ChassisPort, Pair, cable, port_of
 
@@ -101,8 +102,7 @@ def _broken(failures: t.Iterable[tuple[Pair, Failure]]) -> list[Action]:
     first = {pair: port_of(each["a"]) for pair, each in failures if each["kind"] in ("no_sync", "link_down")}
     return [
         Action(
-            "Reseat both ends of the cable between %s and %s; replace it if that does not help."
-            % _starting_at(a, pair),
+            "Reseat both ends of the cable %s; replace it if that does not help." % cable_name(*_starting_at(a, pair)),
             (pair,),
         )
         for pair, a in first.items()
@@ -118,8 +118,8 @@ def _noisy(failures: t.Iterable[tuple[Pair, Failure]]) -> list[Action]:
             )
     return [
         Action(
-            "Clean or replace the cable between %s and %s: its link corrected %s errors in one traffic test."
-            % (*_starting_at(a, pair), errors or "too many"),
+            "Clean or replace the cable %s: its link corrected %s errors in one traffic test."
+            % (cable_name(*_starting_at(a, pair)), errors or "too many"),
             (pair,),
         )
         for pair, (errors, a) in most.items()
@@ -136,7 +136,7 @@ def _machine(failure: Failure) -> list[str]:
     agent, kind, reason = failure["agent"], failure["kind"], failure["reason"]
     if agent and not failure["a"]:
         if failure["link"]:
-            return ["Request service for %s: its internal link %s fails." % (agent, failure["link"])]
+            return ["Request service for %s: its internal link %s fails." % (agent, link_name(agent, failure["link"]))]
         if kind == "link_down":
             return ["Request service for %s: %s" % (agent, reason or "internal links are missing.")]
         if kind == "pfc_classes":

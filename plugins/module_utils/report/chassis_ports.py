@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import typing as t
 
+from ..vipu.cable_names import port_name
+
 
 class ChassisPort(t.NamedTuple):
     """A chassis port: one end of a cable."""
@@ -17,7 +19,7 @@ class ChassisPort(t.NamedTuple):
 
     def __str__(self) -> str:
         """Return the name of the port for messages."""
-        return "%s %s port %d" % self
+        return port_name(*self)
 
 
 Pair = tuple[ChassisPort, ChassisPort]

@@ -9,6 +9,7 @@ import typing as t
 
 from ..pod import model
 from ..pod.topology import IPU_LINK_UP, SYNC_LINK_UP, Cable, CableKind
+from ..vipu.cable_names import cable_name
 from . import drawing
 from .chassis_ports import ChassisPort, Pair, pair
 from .clusters import Cluster
@@ -91,13 +92,13 @@ def add_cables(
             "id": id,
             "family": "sync" if cable.kind is CableKind.SYNC_LINK else "",
             "state": state,
-            "label": "%s cable, %s port %d – %s port %d: %s" % (cable.kind, a[0], a[2], b[0], b[2], reason),
+            "label": "%s cable %s: %s" % (cable.kind, cable_name(a, b), reason),
         }
         drawn = {rack: {**common, "far": False, "strays": [], **_shape(rack, far_rack, cable, a, b)}}
         rack.cables.append(drawn[rack])
         if drawn[rack]["stub"]:
             path, mark = far_rack.elevation.stub(*b)
-            far = {**common, "far": True, "strays": [], "path": path, "mark": mark, "stub": _name(a)}
+            far = {**common, "far": True, "strays": [], "path": path, "mark": mark, "stub": str(a)}
             drawn.setdefault(far_rack, far)
             far_rack.cables.append(far)
         for stray in findings.strays(key):
@@ -116,7 +117,7 @@ def _misplaced(
     if rack and rack is far_rack:
         yield rack, {"path": rack.elevation.stray(one, other), "stub": "", "y": 0}
         return
-    for place, end, stub in ((rack, one, "→ %s" % _name(other)), (far_rack, other, "← %s" % _name(one))):
+    for place, end, stub in ((rack, one, "→ %s" % str(other)), (far_rack, other, "← %s" % str(one))):
         if place:
             path, y = place.elevation.stray_cable(end)
             yield place, {"path": path, "stub": stub, "y": y}
@@ -128,11 +129,7 @@ def _shape(rack: Rack, far_rack: Rack, cable: Cable, a: ChassisPort, b: ChassisP
         path, mark = rack.elevation.line(a[0], b[0], a[1], a[2], _LANES[cable.kind].index(a[2]))
         return {"path": path, "mark": mark, "stub": ""}
     path, mark = rack.elevation.stub(*a)
-    return {"path": path, "mark": mark, "stub": _name(b)}
-
-
-def _name(end: ChassisPort) -> str:
-    return "%s %s" % (end[0], "gw%d" % end[2] if end[1] == CableKind.GW_LINK else end[2])
+    return {"path": path, "mark": mark, "stub": str(b)}
 
 
 def _below(agent: t.Mapping[str, t.Any], celsius: float | None) -> str:

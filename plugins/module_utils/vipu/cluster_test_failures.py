@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ..reconcile import Object
+from .cable_names import cable_name, link_name, port_name
 
 _MAX_NAMED = 3  # failures of a test in a message
 
@@ -41,13 +42,12 @@ def _named(failure: Object) -> str:
     }.get(failure["kind"])
     a, b = failure["a"], failure["b"]
     if a and b:
-        # The test determines the kind of port, except for GW-Links, which several tests cover.
-        port = "GW-Link port" if a["kind"] == "GW-Link" else "port"
-        return "%s %s %s <--> %s %s %s: %s" % (a["agent"], port, a["port"], b["agent"], port, b["port"], problem)
+        ends = (port_name(end["agent"], end["kind"], end["port"]) for end in (a, b))
+        return "%s: %s" % (cable_name(*ends), problem)
     if failure["kind"] == "agent_unreachable":
         return "%s: %s" % (failure["agent"], problem)
     if failure["link"]:
-        return "%s %s: %s" % (failure["agent"], failure["link"], problem)
+        return "%s: %s" % (link_name(failure["agent"], failure["link"]), problem)
     return str(failure["reason"]).rstrip(".")
 
 

@@ -172,7 +172,7 @@ def test_a_started_machine_is_up_at_once(deployed):
 @pytest.mark.parametrize(
     ("playbook", "options", "finding"),
     [
-        ("cluster_test.yml", ("-e", "pod_cluster_test=always"), "ag03 port 5 <--> ag04 port 1: no cable"),
+        ("cluster_test.yml", ("-e", "pod_cluster_test=always"), "ag03:5 <--> ag04:1: no cable"),
         ("cabling.yml", ("-e", "cabling_strict=true"), "Port Ethernet20/1 has no link: check the cable"),
         ("power.yml", ("-e", '{"pdu_device_power": {"machines": 5}}'), "the whole PDU would carry 80 kW"),
     ],

@@ -77,10 +77,10 @@ def test_a_rescued_failure_is_none(report):
 
 def test_failures_and_defects_have_the_names_of_the_user(report):
     failed = result("server1", "failed", msg="Agent ag07 (127.16.2.7:8080) does not respond, ag07-old.ag07.net does.")
-    found = report(failed, defects=("IPU-Link cable ag03:5 <-> ag04:1: not plugged in at ag03:5.",))
+    found = report(failed, defects=("IPU-Link cable ag03:5 <--> ag04:1: not plugged in at ag03:5.",))
     message = "Agent ipum07 (10.1.2.7:8080) does not respond, ag07-old.ag07.net does."
     assert [each["message"] for each in found.failures()] == [message]
-    cable = "IPU-Link cable ipum03:5 <-> ipum04:1: not plugged in at ipum03:5."
+    cable = "IPU-Link cable ipum03:5 <--> ipum04:1: not plugged in at ipum03:5."
     assert found.as_json()["defects"] == [cable]
     assert cable in found.text()
 

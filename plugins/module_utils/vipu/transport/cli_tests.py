@@ -26,6 +26,7 @@ _STATES = (
 _SKIPPED = re.compile(r"Test did not run because of an earlier dependency test failure \((.+)\)")
 _DISTURBS = re.compile(r"Test did not run because it would disturb partitions \((.+)\)")
 _TRAFFIC_TEST = re.compile(r"Errors encountered in traffic test (\d+)")
+# Earlier releases marked GW-Links with their kind, and wrote a space before links inside a machine.
 _SYNC = re.compile(
     r"(?P<a>\S+):(?P<ap>\d+) <--> (?P<bp>\d+):(?P<b>\S+)(?P<gw> \[GW-Link\])?(?P<untested> \(not tested\))?"
 )
@@ -37,10 +38,11 @@ _MISPLACED = re.compile(
     r"(?P<a>\S+) \((?P<kind>IPU-Cluster|GW-Link)[^()]* (?P<ap>\d+)\) <--> "
     r"(?P<b>\S+) \([^()]* (?P<bp>\d+)\) \(connected to wrong port\)"
 )
+_GW_LINK = re.compile(r"(?P<a>\S+):gw(?P<ap>\d+) <--> (?P<b>\S+):gw(?P<bp>\d+)(?P<untested> \(not tested\))?")
 _LINK = re.compile(r"(?P<a>\S+):(?P<ap>\d+) <--> (?P<b>\S+):(?P<bp>\d+)(?P<untested> \(not tested\))?")
-_INSIDE = re.compile(r"(?P<agent>[^\s:]+): (?P<link>[^\s:]+)")
+_INSIDE = re.compile(r"(?P<agent>[^\s:]+): ?(?P<link>[^\s:]+)")
 _TOO_FEW = re.compile(r"(?P<agent>[^\s:]+): \d+ internal links missing")
-_NOISE_INSIDE = re.compile(r"- (?P<agent>[^\s:]+): (?P<link>[^\s:]+) \((?P<reading>\d+|link down)\)")
+_NOISE_INSIDE = re.compile(r"- (?P<agent>[^\s:]+): ?(?P<link>[^\s:]+) \((?P<reading>\d+|link down)\)")
 _NOISE = re.compile(r"- (?P<b>\S+):(?P<bp>\d+) <--> (?P<a>\S+):(?P<ap>\d+) \((?P<reading>\d+|link down)\)")
 # Names of agents may contain dashes, names of components do not.
 _VERSION = re.compile(r"(?P<agent>\S+)-(?P<component>[^:-]+): (?P<version>.+)")
@@ -137,6 +139,8 @@ def _failure(test: str, line: str) -> Object:
         return _new_failure("agent_unreachable", line, agent=match["agent"])
     if test == "Sync-Link" and (match := _SYNC.fullmatch(line)):
         return _cable("no_sync", line, match, "GW-Link" if match["gw"] else "Sync-Link", match["untested"])
+    if test in ("Sync-Link", "GW-Link") and (match := _GW_LINK.fullmatch(line)):
+        return _cable("no_sync" if test == "Sync-Link" else "link_down", line, match, "GW-Link", match["untested"])
     if test == "Cabling" and (match := _MISPLACED.fullmatch(line)):
         return _cable("wrong_port", line, match, "GW-Link" if match["kind"] == "GW-Link" else "IPU-Link")
     if test == "Cabling" and (match := _CABLE.fullmatch(line)):

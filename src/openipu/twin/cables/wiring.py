@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from openipu.shared.pod.topology import CableKind, Layout
+from openipu.shared.vipu.cable_names import PREFIXES, cable_name, port_name
 
 # The chassis ports of an IPU-M2000.
 CHASSIS_PORTS = {
@@ -20,7 +21,6 @@ CHASSIS_PORTS = {
     CableKind.GW_LINK: range(1, 3),
     CableKind.SYNC_LINK: range(8),
 }
-_PREFIX = {CableKind.IPU_LINK: "", CableKind.GW_LINK: "gw", CableKind.SYNC_LINK: "sync"}
 
 
 class WiringError(ValueError):
@@ -37,22 +37,22 @@ class Place(NamedTuple):
     port: int
 
     def __str__(self) -> str:
-        return f"{self.agent}:{_PREFIX[self.kind]}{self.port}"
+        return port_name(self.agent, self.kind, self.port)
 
     @classmethod
     def parse(cls, text: str) -> Place:
         """Return the port of a text. Raises WiringError."""
         agent, colon, name = text.rpartition(":")
-        for kind, prefix in sorted(_PREFIX.items(), key=lambda item: -len(item[1])):
+        for kind, prefix in sorted(PREFIXES.items(), key=lambda item: -len(item[1])):
             number = name.removeprefix(prefix)
             if colon and agent and name.startswith(prefix) and number.isascii() and number.isdigit():
-                if int(number) not in CHASSIS_PORTS[kind]:
-                    ports = CHASSIS_PORTS[kind]
+                ports = CHASSIS_PORTS[CableKind(kind)]
+                if int(number) not in ports:
                     raise WiringError(
                         f"Cannot find port {text!r}: the {kind} ports of a machine are {ports[0]} to {ports[-1]}. "
                         "Use one of these."
                     )
-                return cls(agent, kind, int(number))
+                return cls(agent, CableKind(kind), int(number))
         raise WiringError(
             f"Cannot read port {text!r}: its format is unknown. "
             "Write AGENT:5 (IPU-Link), AGENT:gw1 (GW-Link) or AGENT:sync6 (Sync-Link)."
@@ -213,7 +213,7 @@ class Wiring:
         for cable in self.cables:
             if _healthy(cable):
                 continue
-            name = f"{cable.kind} cable {cable.home[0]} <-> {cable.home[1]}"
+            name = f"{cable.kind} cable {cable_name(*cable.home)}"
             homes = tuple(map(str, cable.home))
             for end, home in zip(cable.ends, homes, strict=True):
                 if end is None:

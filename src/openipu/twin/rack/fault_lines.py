@@ -12,10 +12,13 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-_PORT_PREFIXES = {"IPU-Link": "", "GW-Link": "gw", "Sync-Link": "sync"}
+from openipu.shared.vipu.cable_names import PREFIXES, port_name
+
+_KINDS = {**{kind: kind for kind in PREFIXES}, "IPU-Cluster": "IPU-Link"}  # by their names in outputs
 _PRINTED_PORTS = (
     re.compile(r"(?P<agent>[^\s:]+):(?P<number>\d+) \[(?P<kind>\S+)\]"),  # vipu-admin
-    re.compile(r"(?P<agent>[^\s:]+) (?P<kind>\S+) port (?P<number>\d+)"),  # the rack report
+    re.compile(r"(?P<agent>[^\s:]+) \((?P<kind>\S+) Port (?P<number>\d+)\)"),  # vipu-admin, for misplaced cables
+    re.compile(r"(?P<agent>[^\s:]+) (?P<kind>\S+) port (?P<number>\d+)"),  # the rack report of earlier releases
 )
 
 
@@ -90,8 +93,8 @@ def parse(line: str) -> list[str]:
 def _port(word: str) -> str:
     """Return a port that is written as in a cluster test or in the rack report in the form of the twin."""
     for form in _PRINTED_PORTS:
-        if (found := form.fullmatch(word)) and found["kind"] in _PORT_PREFIXES:
-            return f"{found['agent']}:{_PORT_PREFIXES[found['kind']]}{found['number']}"
+        if (found := form.fullmatch(word)) and (kind := _KINDS.get(found["kind"])):
+            return port_name(found["agent"], kind, int(found["number"]))
     return word
 
 

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from openipu.shared.pod.topology import INTERNAL_LINKS, CableKind
+from openipu.shared.vipu.cable_names import link_name
 from openipu.twin.cables.wiring import Defect, Wiring, WiringError
 from openipu.twin.machine.hardware import HEALTHY_PFC, TwinHardware
 from openipu.twin.machine.reports import VERSIONS
@@ -287,10 +288,13 @@ def _machine_defects(machine: Machine) -> Iterator[Defect]:
         degrees = f"{hardware.temperature_offset:g}"
         yield defect("hot", f"is {degrees} °C warmer than normal", found=degrees, expected="0")
     for link in sorted(hardware.broken_links):
-        yield defect("break", f"the link {link} is broken", link)
+        name = link_name(machine.id, link)
+        yield Defect("break", name, f"IPU-Link {name}: broken.")
     for link, errors in sorted(hardware.noisy_links.items()):
         if errors:
-            yield defect("errors", f"the link {link} corrects {errors} errors", link, str(errors), "0")
+            name = link_name(machine.id, link)
+            message = f"IPU-Link {name}: {errors} corrected errors in every run of traffic."
+            yield Defect("errors", name, message, str(errors), "0")
     for component in {**VERSIONS, **hardware.versions}:
         found, expected = hardware.versions.get(component, ""), VERSIONS.get(component, "")
         if found != expected:

@@ -7,6 +7,7 @@ Printed lines have the form of Graphcore's V-IPU administrator guide where it sh
 from __future__ import annotations
 
 from openipu.shared.pod.topology import CableKind, Layout
+from openipu.shared.vipu.cable_names import cable_name
 from openipu.vipu.cluster_test.model import End, Failure, FailureKind, Test, Verdict
 from openipu.vipu.cluster_test.readings import Cables, Pulses, Readings, ends, reading_at, responses, unreachable_among
 from openipu.vipu.cluster_test.verdict_builders import (
@@ -52,7 +53,7 @@ def sync(cluster: Cluster, readings: Readings[Pulses]) -> Verdict:
         if not lost:
             passed += counted
             continue
-        line = f"{a.agent}:{a.port} <--> {b.port}:{b.agent}" + ("" if counted else " [GW-Link]")
+        line = f"{a.agent}:{a.port} <--> {b.port}:{b.agent}" if counted else cable_name(a, b)
         if missing := unreachable_among(readings, a, b):
             lines.append(line + NOT_TESTED)
             failures.append(untested_connection(a, b, missing))

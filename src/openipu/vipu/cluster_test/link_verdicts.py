@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from openipu.shared.pod.topology import INTERNAL_LINKS, Cable, CableKind, Layout
+from openipu.shared.vipu.cable_names import cable_name, link_name
 from openipu.vipu.cluster_test.model import End, Failure, FailureKind, Test, Verdict
 from openipu.vipu.cluster_test.readings import Links, Readings, Unreachable, ends, unreachable_among
 from openipu.vipu.cluster_test.verdict_builders import (
@@ -35,8 +36,8 @@ def ipu_link(cluster: Cluster, readings: Readings[Links]) -> Verdict:
         up = sum(link.up for link in internal.values())
         passed += min(up, INTERNAL_LINKS)
         for name in (name for name, link in internal.items() if not link.up):
-            lines.append(f"{agent}: {name}")
-            reason = f"The IPU-Link {name} inside {agent} does not train."
+            lines.append(link_name(agent, name))
+            reason = f"The IPU-Link {link_name(agent, name)} does not train."
             failures.append(Failure(FailureKind.LINK_DOWN, reason, agent=agent, link=name))
         if len(internal) < INTERNAL_LINKS:
             lines.append(f"{agent}: {INTERNAL_LINKS - len(internal)} internal links missing")
@@ -101,7 +102,7 @@ def traffic(cluster: Cluster, readings: Sequence[Readings[Links]]) -> Verdict:
     return make_verdict(Test.TRAFFIC, passed, len(windows), "Traffic test passed", lines, failures)
 
 
-def link_name(end: End) -> str:
+def api_link(end: End) -> str:
     """Return the name of the link of a chassis port in the agent API."""
     return f"gw{end.port}" if end.kind is CableKind.GW_LINK else str(end.port)
 
@@ -109,7 +110,7 @@ def link_name(end: End) -> str:
 def _link(readings: Readings[Links], end: End) -> Link:
     links = readings[end.agent]
     missing = Link(up=False, corrected_errors=0)
-    return missing if isinstance(links, Unreachable) else links.get(link_name(end), missing)
+    return missing if isinstance(links, Unreachable) else links.get(api_link(end), missing)
 
 
 def _trained(
@@ -124,14 +125,14 @@ def _trained(
         if not down:
             up += 1
             continue
-        line = f"{a.agent}:{a.port} <--> {b.agent}:{b.port}"
+        line = cable_name(a, b)
         if missing := unreachable_among(readings, a, b):
             lines.append(line + NOT_TESTED)
             failures.append(untested_connection(a, b, missing))
         else:
             lines.append(line)
             which = "both ends" if len(down) > 1 else str(down[0])
-            reason = f"The link between {a} and {b} does not train: it is down at {which}."
+            reason = f"The link {line} does not train: it is down at {which}."
             failures.append(Failure(FailureKind.LINK_DOWN, reason, a, b))
     return up, lines, failures
 
@@ -142,12 +143,12 @@ def _cable_failures(cluster: Cluster, cable: Cable, readings: Readings[Links], n
         return [replace(untested_connection(a, b, missing), traffic_test=number)]
     states = [_link(readings, end) for end in (a, b)]
     if not all(state.up for state in states):
-        reason = f"No traffic passes between {a} and {b}: the link is down."
+        reason = f"No traffic passes over the link {cable_name(a, b)}: it is down."
         return [Failure(FailureKind.LINK_DOWN, reason, a, b, traffic_test=number)]
     errors = max(state.corrected_errors for state in states)
     if errors <= MAX_CORRECTED_ERRORS:
         return []
-    reason = f"The link between {a} and {b} corrected {errors} errors, more than {MAX_CORRECTED_ERRORS}."
+    reason = f"The link {cable_name(a, b)} corrected {errors} errors, more than {MAX_CORRECTED_ERRORS}."
     return [Failure(FailureKind.CORRECTED_ERRORS, reason, a, b, corrected_errors=errors, traffic_test=number)]
 
 
@@ -160,11 +161,11 @@ def _internal_failures(agent: str, links: Links | Unreachable, number: int) -> l
             continue
         if not link.up:
             kind = FailureKind.LINK_DOWN
-            reason = f"No traffic passes over the link {name} inside {agent}: the link is down."
+            reason = f"No traffic passes over the link {link_name(agent, name)}: it is down."
         elif link.corrected_errors > MAX_CORRECTED_ERRORS:
             kind = FailureKind.CORRECTED_ERRORS
             excess = f"{link.corrected_errors} errors, more than {MAX_CORRECTED_ERRORS}"
-            reason = f"The link {name} inside {agent} corrected {excess}."
+            reason = f"The link {link_name(agent, name)} corrected {excess}."
         else:
             continue
         errors = link.corrected_errors if link.up else 0
@@ -175,11 +176,7 @@ def _internal_failures(agent: str, links: Links | Unreachable, number: int) -> l
 def _traffic_line(failure: Failure) -> str:
     if failure.agent and failure.kind is FailureKind.AGENT_UNREACHABLE:
         return f"{failure.agent} (no response)"
-    place = (
-        f"{failure.b.agent}:{failure.b.port} <--> {failure.a.agent}:{failure.a.port}"
-        if failure.a and failure.b
-        else f"{failure.agent}: {failure.link}"
-    )
+    place = cable_name(failure.b, failure.a) if failure.a and failure.b else link_name(failure.agent, failure.link)
     description = {
         FailureKind.CORRECTED_ERRORS: str(failure.corrected_errors),
         FailureKind.AGENT_UNREACHABLE: "not tested",

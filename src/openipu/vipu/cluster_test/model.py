@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from openipu.shared.pod.topology import CableKind
+from openipu.shared.vipu.cable_names import port_name
 
 
 class Test(enum.StrEnum):
@@ -47,7 +48,7 @@ class End:
 
     def __str__(self) -> str:
         """Return the port as messages name it."""
-        return f"{self.agent} {self.kind} port {self.port}"
+        return port_name(self.agent, self.kind, self.port)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from openipu.vipu.cluster_test.results import Run, RunState
 from openipu.vipu.domain.model import Topology
 from tests.unit.vipu.cluster_test.rack_support import Bench
 
-PORT = re.compile(r"(\S+) IPU-Link port (\d+)")
+PORT = re.compile(r"\bag\d+:\d+\b")
 
 
 def separate_runs(bench: Bench, tests: tuple[Test, ...] = tuple(Test)) -> dict[str, Any]:
@@ -42,39 +42,30 @@ def actions_after_faults(*faults: str, ilds: int = 1) -> list[str]:
     ("faults", "expected"),
     [
         ((), []),
-        (("unplug ag03:7",), ["Connect ag03 IPU-Link port 7 and ag04 IPU-Link port 3 with a cable."]),
-        (("move ag03:7 ag02:gw1",), ["Move the cable in ag02 GW-Link port 1 to ag03 IPU-Link port 7."]),
-        (("move ag04:3 ag02:gw1",), ["Move the cable in ag02 GW-Link port 1 to ag04 IPU-Link port 3."]),
-        (("swap ag03:7 ag03:8",), ["Exchange the cables in ag03 IPU-Link port 7 and ag03 IPU-Link port 8."]),
-        (("swap ag01:5 ag03:8",), ["Exchange the cables in ag01 IPU-Link port 5 and ag03 IPU-Link port 8."]),
+        (("unplug ag03:7",), ["Connect ag03:7 and ag04:3 with a cable."]),
+        (("move ag03:7 ag02:gw1",), ["Move the cable in ag02:gw1 to ag03:7."]),
+        (("move ag04:3 ag02:gw1",), ["Move the cable in ag02:gw1 to ag04:3."]),
+        (("swap ag03:7 ag03:8",), ["Exchange the cables in ag03:7 and ag03:8."]),
+        (("swap ag01:5 ag03:8",), ["Exchange the cables in ag01:5 and ag03:8."]),
         (
             ("swap ag02:sync6 ag02:sync7",),
-            ["Exchange the cables in ag02 Sync-Link port 6 and ag02 Sync-Link port 7."],
+            ["Exchange the cables in ag02:sync6 and ag02:sync7."],
         ),
         (
             ("break ag02:sync6",),
-            [
-                "Reseat both ends of the cable between ag02 Sync-Link port 6 and ag03 Sync-Link port 2; "
-                "replace it if that does not help."
-            ],
+            ["Reseat both ends of the cable ag02:sync6 <--> ag03:sync2; replace it if that does not help."],
         ),
         (
             ("break ag02:5",),
-            [
-                "Reseat both ends of the cable between ag02 IPU-Link port 5 and ag03 IPU-Link port 1; "
-                "replace it if that does not help."
-            ],
+            ["Reseat both ends of the cable ag02:5 <--> ag03:1; replace it if that does not help."],
         ),
         (
             ("errors ag02:5 327",),
-            [
-                "Clean or replace the cable between ag02 IPU-Link port 5 and ag03 IPU-Link port 1: "
-                "its link corrected 327 errors in one traffic test."
-            ],
+            ["Clean or replace the cable ag02:5 <--> ag03:1: its link corrected 327 errors in one traffic test."],
         ),
         (
             ("break ag02:internal4",),
-            ["Request service for ag02: its internal link internal4 fails."],
+            ["Request service for ag02: its internal link ag02:internal4 fails."],
         ),
         (
             ("version ag03 Virm 1.5.1",),
@@ -97,8 +88,7 @@ def test_one_fault_is_one_action(faults: tuple[str, ...], expected: list[str]) -
 
 def test_broken_gw_link_is_one_action() -> None:
     assert actions_after_faults("break ag01:gw1", ilds=2) == [
-        "Reseat both ends of the cable between ag01 GW-Link port 1 and ag05 GW-Link port 2; "
-        "replace it if that does not help."
+        "Reseat both ends of the cable ag01:gw1 <--> ag05:gw2; replace it if that does not help."
     ]
 
 
@@ -139,7 +129,7 @@ def test_actions_fix_the_cabling(swaps: list[tuple[int, int]]) -> None:
         if run["ok"]:
             return
         text = actions(run)[0].text
-        one, other = (wiring.place(f"{agent}:{port}") for agent, port in PORT.findall(text))
+        one, other = map(wiring.place, PORT.findall(text))
         # The target port of a move may hold another misplaced cable, so exchange both.
         wiring.swap(one, other)
     pytest.fail(f"the actions do not converge: {[action.text for action in actions(run)]}")

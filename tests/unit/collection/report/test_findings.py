@@ -70,7 +70,7 @@ def test_failed_test_without_failures_has_no_verdict() -> None:
     ("line", "expected"),
     [
         ("ag07: 4 internal links missing", "Request service for ag07: ag07: 4 internal links missing"),
-        ("ag07: internal3", "Request service for ag07: its internal link internal3 fails."),
+        ("ag07: internal3", "Request service for ag07: its internal link ag07:internal3 fails."),
         ("the rest is on fire", "Investigate the report of the controller: the rest is on fire"),
         (
             "Agent 'ag07' did not respond: deadline exceeded.",
@@ -82,4 +82,4 @@ def test_every_failure_has_an_action(line: str, expected: str) -> None:
     texts = [each.text for each in actions(printed(line))]
     assert len(texts) == 2
     assert expected in texts
-    assert any(text.startswith("Reseat both ends of the cable between ag02 IPU-Link port 5 and ag03") for text in texts)
+    assert any(text.startswith("Reseat both ends of the cable ag02:5 <--> ag03:1") for text in texts)

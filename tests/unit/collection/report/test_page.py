@@ -157,8 +157,8 @@ def test_a_run_without_an_end_is_the_last_one_of_its_cluster() -> None:
 def test_failed_rack_names_cable_and_remedy() -> None:
     page = Reader(render(pod(), info(), failing()))
     (failed,) = page.cables("failed")
-    assert failed.startswith("IPU-Link cable, ag03 port 7 – ag04 port 3: There is no cable in ag03 IPU-Link port 7; ")
-    assert "Connect ag03 IPU-Link port 7 and ag04 IPU-Link port 3 with a cable." in page.text
+    assert failed.startswith("IPU-Link cable ag03:7 <--> ag04:3: There is no cable in ag03:7; ")
+    assert "Connect ag03:7 and ag04:3 with a cable." in page.text
     assert "Change Virm of ag08 from version 1.17.0 to 1.18.0, as on the other machines." in page.text
     targets = [str(attributes["href"]) for tag, attributes in page.elements if tag == "a"]
     ids = {attributes.get("id") for _, attributes in page.elements}

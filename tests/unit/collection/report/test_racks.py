@@ -71,9 +71,9 @@ def test_gw_link_is_drawn_at_both_ends_and_counted_once() -> None:
     page = view(None, None, domains())
     first, second = page["racks"]
     (failed,) = near(first, "failed")
-    assert (failed["stub"], first["failed"], second["failed"]) == ("ag04 gw2", 1, 1)
+    assert (failed["stub"], first["failed"], second["failed"]) == ("ag04:gw2", 1, 1)
     far = [cable for cable in second["cables"] if cable["state"] == "failed"]
-    assert [(cable["id"], cable["far"], cable["stub"]) for cable in far] == [(failed["id"], True, "ag02 gw1")]
+    assert [(cable["id"], cable["far"], cable["stub"]) for cable in far] == [(failed["id"], True, "ag02:gw1")]
     assert (first["open"], page["figures"][1]["text"]) == (True, "1 failed, 15 passed")
 
 
@@ -184,7 +184,7 @@ def test_misplaced_end_is_drawn_in_its_actual_rack() -> None:
         for cable in rack["cables"]
         for stray in cable["strays"]
     ]
-    assert sorted(drawn) == [(1, "→ ag11 gw2"), (2, ""), (3, "← ag02 gw1")], "the other end leads from ag07 to ag06"
+    assert sorted(drawn) == [(1, "→ ag11:gw2"), (2, ""), (3, "← ag02:gw1")], "the other end leads from ag07 to ag06"
     assert [(rack["failed"], rack["open"]) for rack in racks[:3]] == [(1, True), (2, True), (2, True)]
     for rack in racks:
         for cable in rack["cables"]:

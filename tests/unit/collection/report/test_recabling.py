@@ -18,8 +18,7 @@ from tests.unit.collection.report.report_support import Bench, run_of
 
 IPU_PORTS = [f"ag0{machine}:{port}" for machine in (1, 2, 3) for port in (*range(1, 9), "gw1", "gw2")]
 SYNC_PORTS = [f"ag0{machine}:sync{port}" for machine in (1, 2, 3) for port in range(8)]
-FAMILY = {"IPU-Link": "", "GW-Link": "gw", "Sync-Link": "sync"}
-PORT = re.compile(r"(\S+) (IPU-Link|GW-Link|Sync-Link) port (\d+)")
+PORT = re.compile(r"\bag\d+:(?:gw|sync)?\d+\b")
 
 
 def faults(ports: list[str]) -> st.SearchStrategy[list[tuple[str, ...]]]:
@@ -46,7 +45,7 @@ def inject_errors(wiring: Wiring, errors: list[tuple[str, ...]]) -> int:
 
 def follow(wiring: Wiring, text: str) -> None:
     """Carry out an action. The target port of an end must be free, except for loose cables."""
-    one, other = (wiring.place(f"{agent}:{FAMILY[kind]}{port}") for agent, kind, port in PORT.findall(text))
+    one, other = map(wiring.place, PORT.findall(text))
     if text.startswith("Remove"):
         wiring.unplug(one), wiring.unplug(other)
     elif text.startswith("Move"):
@@ -97,7 +96,7 @@ def test_sync_link_cables(errors: list[tuple[str, ...]]) -> None:
     texts: list[Any] = [action.text for action in actions(run_of(bench, (Test.SYNC_LINK,)))]
     assert len(texts) <= done
     for text in texts:
-        follow(bench.wiring, text.replace("Reseat both ends of the cable between", "Connect"))
+        follow(bench.wiring, text.replace("Reseat both ends of the cable", "Connect"))
     assert run_of(bench, (Test.SYNC_LINK,))["ok"], texts
 
 
@@ -106,8 +105,8 @@ def test_empty_port_is_filled_first() -> None:
     bench = Bench(3, 1, Topology.TORUS)
     inject_errors(bench.wiring, [("unplug", "ag02:1"), ("move", "ag02:2", "ag02:1")])
     assert repair(bench, Test.CABLING) == [
-        "Move the cable in ag02 IPU-Link port 1 to ag02 IPU-Link port 2.",
-        "Connect ag01 IPU-Link port 5 and ag02 IPU-Link port 1 with a cable.",
+        "Move the cable in ag02:1 to ag02:2.",
+        "Connect ag01:5 and ag02:1 with a cable.",
     ]
 
 
@@ -118,7 +117,7 @@ def test_controller_without_actual_ports() -> None:
     for failure in run["results"][0]["failures"]:
         failure["found"] = failure["found_b"] = None
     assert [action.text for action in actions(run)] == [
-        "Find out where the cables in ag01 IPU-Link port 5 and ag02 IPU-Link port 1 lead, and connect these two ports."
+        "Find out where the cables in ag01:5 and ag02:1 lead, and connect these two ports."
     ]
 
 

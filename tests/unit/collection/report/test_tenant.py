@@ -90,7 +90,7 @@ def test_failures_of_others_do_not_fail_the_report() -> None:
     own = tenant(AGENTS[:8], failing())
     page = Reader(render_pods([own]))
     assert len(page.cables("failed")) == 1
-    assert "Connect ag03 IPU-Link port 7 and ag04 IPU-Link port 3 with a cable." in page.text
+    assert "Connect ag03:7 and ag04:3 with a cable." in page.text
     assert views([own])[0]["verdict"] == {"state": "failed", "text": "2 tests failed"}
     skipped = {result["test"]: result["skipped_because"] for run in own.run for result in run["results"]}
     assert (skipped["IPU-Link"], skipped["Traffic"]) == ("Cabling", "Cabling")
@@ -159,7 +159,7 @@ def test_numbers_of_the_cluster_are_omitted() -> None:
 
 def test_messages_with_names_of_others_are_withheld() -> None:
     """A cable of the tenant leads to a machine of another one."""
-    run = five_faults()  # the cable in ag12 port 1 leads to ag13 gw1
+    run = five_faults()  # the cable in ag12:1 leads to ag13:gw1
     found = tenant(AGENTS[10:12], run)
     reasons = [failure["reason"] for run in found.run for result in run["results"] for failure in result["failures"]]
     assert "A test found a fault that also concerns machines of others." in reasons

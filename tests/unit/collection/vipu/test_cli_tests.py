@@ -92,22 +92,21 @@ def test_passed_run() -> None:
             SYNC,
             "no_sync",
             [("ag1", 6, "ag2", 2), ("ag1", 7, "ag2", 3)],
-            "Sync-Link 12/14 (ag1 port 6 <--> ag2 port 2: no sync, ag1 port 7 <--> ag2 port 3: no sync).",
+            "Sync-Link 12/14 (ag1:sync6 <--> ag2:sync2: no sync, ag1:sync7 <--> ag2:sync3: no sync).",
         ),
         (
             TRAFFIC,
             "corrected_errors",
             [("ag2", 5, "ag3", 1), ("ag1", 8, "ag2", 4)],
-            "Traffic 0/1 (ag2 port 5 <--> ag3 port 1: 327 corrected errors, "
-            "ag1 port 8 <--> ag2 port 4: 521 corrected errors).",
+            "Traffic 0/1 (ag2:5 <--> ag3:1: 327 corrected errors, ag1:8 <--> ag2:4: 521 corrected errors).",
         ),
         (
             GW,
             "no_cable",
             [("ag1.1", 1, "ag2.1", 2)],
-            "Cabling 11/12 (ag1.1 GW-Link port 1 <--> ag2.1 GW-Link port 2: no cable).",
+            "Cabling 11/12 (ag1.1:gw1 <--> ag2.1:gw2: no cable).",
         ),
-        (SKIPPED, "wrong_port", [("a02", 7, "a03", 3)], "Cabling 11/12 (a02 port 7 <--> a03 port 3: wrong port)."),
+        (SKIPPED, "wrong_port", [("a02", 7, "a03", 3)], "Cabling 11/12 (a02:7 <--> a03:3: wrong port)."),
     ],
 )
 def test_cables(text: str, kind: str, ends: list[tuple[str, int, str, int]], message: str) -> None:

@@ -90,11 +90,11 @@ def test_defects_are_listed_and_repaired() -> None:
     wiring.swap(wiring.place("ag02:6"), wiring.place("ag02:7"))
     wiring.degrade(wiring.place("ag03:sync2"), dead=True, corrected_errors=400)
     assert list(map(str, wiring.defects())) == [
-        "IPU-Link cable ag01:5 <-> ag02:1: not plugged in at ag01:5.",
-        "IPU-Link cable ag02:6 <-> ag03:2: in ag02:7 instead of ag02:6.",
-        "IPU-Link cable ag02:7 <-> ag03:3: in ag02:6 instead of ag02:7.",
-        "Sync-Link cable ag02:sync6 <-> ag03:sync2: broken.",
-        "Sync-Link cable ag02:sync6 <-> ag03:sync2: 400 corrected errors in every run of traffic.",
+        "IPU-Link cable ag01:5 <--> ag02:1: not plugged in at ag01:5.",
+        "IPU-Link cable ag02:6 <--> ag03:2: in ag02:7 instead of ag02:6.",
+        "IPU-Link cable ag02:7 <--> ag03:3: in ag02:6 instead of ag02:7.",
+        "Sync-Link cable ag02:sync6 <--> ag03:sync2: broken.",
+        "Sync-Link cable ag02:sync6 <--> ag03:sync2: 400 corrected errors in every run of traffic.",
     ]
     wiring.plug(wiring.place("ag01:5"))
     wiring.repair({"ag03"})

@@ -63,6 +63,8 @@ def test_the_printed_reversal_undoes_this_fault_only(running: Running, line: str
         ("ag01:5 [IPU-Link]", "ag01:5"),
         ("ag01:1 [GW-Link]", "ag01:gw1"),
         ("ag01:6 [Sync-Link]", "ag01:sync6"),
+        ("ag01 (IPU-Cluster Port 7)", "ag01:7"),
+        ("ag01 (GW-Link Port 1)", "ag01:gw1"),
         ("ag01 IPU-Link port 5", "ag01:5"),
         ("ag01 GW-Link port 2", "ag01:gw2"),
         ("tor1:Ethernet9/1", "tor1:Ethernet9/1"),
@@ -79,12 +81,14 @@ def test_other_faults_have_no_reversal() -> None:
 
 def test_every_fault_is_reported_and_healed(running: Running) -> None:
     faults = {
-        "unplug ag01:5": "IPU-Link cable ag01:5 <-> ag02:1: not plugged in at ag01:5.",
-        "move ag01:6 ag01:gw1": "IPU-Link cable ag01:6 <-> ag02:2: in ag01:gw1 instead of ag01:6.",
-        "swap ag02:sync6 ag02:sync7": "Sync-Link cable ag02:sync6 <-> ag03:sync2: in ag02:sync7 instead of ag02:sync6.",
-        "break ag03:8": "IPU-Link cable ag03:8 <-> ag01:4: broken.",
-        "break ag03:internal4": "ag03: the link internal4 is broken.",
-        "errors ag02:7 327": "IPU-Link cable ag02:7 <-> ag03:3: 327 corrected errors in every run of traffic.",
+        "unplug ag01:5": "IPU-Link cable ag01:5 <--> ag02:1: not plugged in at ag01:5.",
+        "move ag01:6 ag01:gw1": "IPU-Link cable ag01:6 <--> ag02:2: in ag01:gw1 instead of ag01:6.",
+        "swap ag02:sync6 ag02:sync7": (
+            "Sync-Link cable ag02:sync6 <--> ag03:sync2: in ag02:sync7 instead of ag02:sync6."
+        ),
+        "break ag03:8": "IPU-Link cable ag03:8 <--> ag01:4: broken.",
+        "break ag03:internal4": "IPU-Link ag03:internal4: broken.",
+        "errors ag02:7 327": "IPU-Link cable ag02:7 <--> ag03:3: 327 corrected errors in every run of traffic.",
         "version ag02 'IPU firmware' 2.4.3": "ag02: IPU firmware has the version 2.4.3 instead of 2.4.4.",
         "pfc ag02 eth1 0,2": "ag02: the PFC classes of eth1 are [0, 2].",
         "pfc ag03 eth1 none": "ag03: the PFC classes of eth1 are [].",

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from openipu.shared.pod.topology import INTERNAL_LINKS, CableKind, Layout
 from openipu.vipu.cluster_test import cable_verdicts
-from openipu.vipu.cluster_test.link_verdicts import link_name
+from openipu.vipu.cluster_test.link_verdicts import api_link
 from openipu.vipu.cluster_test.readings import ends
 from openipu.vipu.domain.model import Cluster, Topology
 from openipu.vipu.fleet.agent_messages import Link
@@ -44,5 +44,5 @@ def link_states(of: Cluster) -> dict[str, dict[str, Link]]:
     for cable in Layout.of(of).cables():
         if cable.kind is not CableKind.SYNC_LINK:
             for end in ends(of, cable):
-                readings[end.agent][link_name(end)] = Link(True, 0)
+                readings[end.agent][api_link(end)] = Link(True, 0)
     return readings

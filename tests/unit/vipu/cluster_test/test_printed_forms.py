@@ -224,9 +224,9 @@ def test_lines_of_links_that_do_not_train() -> None:
         "IPU-Link | 69/72 | Failed Links:",
         "ag1:5 <--> ag2:1",
         "ag3:6 <--> ag4:2",
-        "ag3: internal7",
+        "ag3:internal7",
         "GW-Link | 3/4 | Failed GW Links:",
-        "ag2:1 <--> ag4:2",
+        "ag2:gw1 <--> ag4:gw2",
     ]
 
 

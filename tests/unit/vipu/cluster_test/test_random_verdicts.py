@@ -225,12 +225,11 @@ def test_a_misplaced_sync_cable_is_reported_with_its_location(topology: Topology
     wiring.swap(wiring.place("ag02:sync2"), wiring.place("ag04:sync3"))
     failures = bench.run([Test.SYNC_LINK])[Test.SYNC_LINK].failures
     assert [(failure.kind, str(failure.a), str(failure.found)) for failure in failures] == [
-        (FailureKind.NO_SYNC, "ag01 Sync-Link port 6", "ag04 Sync-Link port 3"),
-        (FailureKind.NO_SYNC, "ag03 Sync-Link port 7", "ag02 Sync-Link port 2"),
+        (FailureKind.NO_SYNC, "ag01:sync6", "ag04:sync3"),
+        (FailureKind.NO_SYNC, "ag03:sync7", "ag02:sync2"),
     ]
     assert failures[0].reason.startswith(
-        "The sync pulses of ag01 Sync-Link port 6 did not arrive at ag02 Sync-Link port 2 "
-        "but at ag04 Sync-Link port 3; "
+        "The sync pulses of ag01:sync6 did not arrive at ag02:sync2 but at ag04:sync3; "
     )
 
 
@@ -239,7 +238,7 @@ def test_gw_links_pass_sync_and_are_listed_apart() -> None:
     bench.wiring.degrade(bench.wiring.place("ag01:gw1"), dead=True)
     verdict = bench.run([Test.SYNC_LINK])[Test.SYNC_LINK]
     assert (verdict.passed, verdict.total, verdict.ok) == (4, 4, False)
-    assert verdict.lines == ("Failed Sync Links:", "ag01:1 <--> 2:ag03 [GW-Link]")
+    assert verdict.lines == ("Failed Sync Links:", "ag01:gw1 <--> ag03:gw2")
 
 
 def test_an_agent_that_reports_unknown_ports_does_not_block_others() -> None:
