@@ -194,5 +194,9 @@ class ServerWriter(WaitingWriter):
             raise CloudError("it was removed while it started.", 404)
         if raw["status"] == "ERROR":
             fault = raw.get("fault", {}).get("message", "Nova reports no cause")
-            raise CloudError("it failed to start: %s" % fault, 400)
+            raise CloudError(
+                "it failed to start: %s. Nova keeps it with the status ERROR and the ID %s. Correct the cause, and run "
+                "the task again, which recreates it." % (fault.strip().rstrip("."), raw["id"]),
+                400,
+            )
         return bool(raw["status"] == "ACTIVE")

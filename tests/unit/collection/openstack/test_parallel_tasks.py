@@ -213,7 +213,7 @@ def test_an_exceeded_quota_stays_an_error_when_another_play_created_the_object()
 
 
 def test_a_server_that_fails_to_start_is_not_started_again() -> None:
-    failed = {**SERVER, "status": "ERROR", "fault": {"message": "no host"}}
+    failed = {**SERVER, "status": "ERROR", "fault": {"message": "no host. "}}
     cloud = FakeCloud(
         {
             **NETWORKS,
@@ -225,7 +225,10 @@ def test_a_server_that_fails_to_start_is_not_started_again() -> None:
         }
     )
     result = perform(OPENSTACK_POD_SERVER, cloud, **OPTIONS)
-    assert result["msg"] == "Cannot create server 'vm': it failed to start: no host"
+    assert result["msg"] == (
+        "Cannot create server 'vm': it failed to start: no host. Nova keeps it with the status ERROR and the ID s1. "
+        "Correct the cause, and run the task again, which recreates it."
+    )
     assert [key for key, _body in cloud.writes] == ["POST /servers"]
 
 
