@@ -21,6 +21,7 @@ from tests.unit.collection.awx.content import load
 ANSWERS = {
     "vpod_name": "red",
     "vpod_tenant": "research",
+    "vpod_tenant_id": "a1",
     "vpod_ipus": "16",
     "vpod_poplar_server": "server1",
     "vpod_image": "poplar",
@@ -47,9 +48,9 @@ def test_order_and_release(server: Server, settings: Awx) -> None:
     client = Client(settings)
     assert client.survey().flavors == ("vpod.poplar",)
     client.order(ANSWERS)
-    client.release({"vpod_name": "red", "vpod_tenant": "research"})
-    client.release({"vpod_name": "red", "vpod_tenant": "other"})
-    found = of_project(client.jobs(), "research")
+    client.release({"vpod_name": "red", "vpod_tenant": "research", "vpod_tenant_id": "a1"})
+    client.release({"vpod_name": "red", "vpod_tenant": "research", "vpod_tenant_id": "a2"})
+    found = of_project(client.jobs(), "a1")
     assert [(each.action, each.vpod, each.ipus, each.status) for each in found] == [
         ("Release", "red", "", "Waiting"),
         ("Order", "red", "16", "In progress or waiting for approval"),
@@ -57,7 +58,7 @@ def test_order_and_release(server: Server, settings: Awx) -> None:
     assert all(each.created for each in found)
     [order] = server.awx.store.objects["workflow_jobs"].values()
     server.awx.store.objects["workflow_jobs"][order["id"]]["status"] = "successful"
-    assert of_project(client.jobs(), "research")[1].status == "Done"
+    assert of_project(client.jobs(), "a1")[1].status == "Done"
 
 
 def test_many_orders_of_others_hide_no_unfinished_one(
@@ -65,19 +66,18 @@ def test_many_orders_of_others_hide_no_unfinished_one(
 ) -> None:
     monkeypatch.setattr(awx, "_PAGE", 2)
     client = Client(settings)
-    mine = {"vpod_tenant": "research"}
     for number in range(3):
-        client.order({**ANSWERS, **mine, "vpod_name": f"red{number}"})
+        client.order({**ANSWERS, "vpod_name": f"red{number}"})
     jobs = server.awx.store.objects["workflow_jobs"]
     first, *_ = jobs
     jobs[first]["status"] = "successful"
     for _ in range(3):
-        client.order({**ANSWERS, "vpod_tenant": "other"})
-    assert [each.vpod for each in of_project(client.jobs(), "research")] == ["red2", "red1"]
+        client.order({**ANSWERS, "vpod_tenant_id": "a2"})
+    assert [each.vpod for each in of_project(client.jobs(), "a1")] == ["red2", "red1"]
     for job in list(jobs.values())[3:]:
         job["status"] = "failed"
-    assert [each.vpod for each in of_project(client.jobs(), "research")] == ["red2", "red1"]
-    assert len(of_project(client.jobs(), "other")) == 2
+    assert [each.vpod for each in of_project(client.jobs(), "a1")] == ["red2", "red1"]
+    assert len(of_project(client.jobs(), "a2")) == 2
 
 
 @pytest.mark.parametrize(

@@ -201,6 +201,7 @@ def test_a_tenant_orders_uses_and_releases_a_vpod(
         [job] = panel.launched("workflow_jobs")
         answers = json.loads(job["extra_vars"])
         assert (answers["vpod_name"], answers["vpod_tenant"], answers["vpod_ipus"]) == (name, "tenant-a", "16")
+        assert answers["vpod_tenant_id"] == project.id
         assert answers["vpod_public_keys"] == KEY
 
         # A second order of this name is rejected while the first one waits.
@@ -236,7 +237,8 @@ def test_a_tenant_orders_uses_and_releases_a_vpod(
 
         alice.confirm("vpods", name, "Release vPOD")
         [release] = panel.launched("jobs")
-        assert json.loads(release["extra_vars"]) == {"vpod_name": name, "vpod_tenant": "tenant-a"}
+        answers = {"vpod_name": name, "vpod_tenant": "tenant-a", "vpod_tenant_id": project.id}
+        assert json.loads(release["extra_vars"]) == answers
         assert alice.rows("orders")[0][:3] == [name, "Release", "Waiting"]
         run_release(panel, release)
         alice.open()
@@ -284,7 +286,8 @@ def check_strangers(
     finally:
         tenant.compute.delete_keypair(created)
     job = panel.launched("workflow_jobs")[0]
-    assert json.loads(job["extra_vars"])["vpod_tenant"] == "tenant-b"
+    answers = json.loads(job["extra_vars"])
+    assert (answers["vpod_tenant"], answers["vpod_tenant_id"]) == ("tenant-b", tenant.current_project_id)
     job["status"] = "canceled"
     bob.open()
     assert [row[:4] for row in bob.rows("orders")] == [[f"{name}2", "Order", "16", "Cancelled"]]

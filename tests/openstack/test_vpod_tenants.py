@@ -107,6 +107,45 @@ def test_a_missing_tenant(admin: Cloud, order: dict[str, Any], play: Play, vipu:
     assert (allocations(vipu), partitions(twin)) == ([], {})
 
 
+@pytest.fixture
+def namesake(admin: Cloud, plan: Plan) -> Iterator[Any]:
+    """Project of another domain with the name of the project of the tenant."""
+    domain = admin.identity.create_domain(name=f"{plan.name}-domain")
+    created = admin.identity.create_project(name="tenant-a", domain_id=domain.id)
+    yield created
+    admin.identity.delete_project(created, ignore_missing=True)
+    admin.identity.update_domain(domain, is_enabled=False)
+    admin.identity.delete_domain(domain)
+
+
+def test_an_order_of_another_project_of_the_same_name_changes_nothing(
+    admin: Cloud, order: dict[str, Any], play: Play, vipu: Cli, namesake: Any
+) -> None:
+    name, project = order["vpod_name"], admin.identity.find_project("tenant-a", domain_id="default")
+
+    def rejected(playbook: str, id: str) -> str:
+        result = play(playbook, check=False, vpod_tenant_id=id)
+        assert result.returncode != 0
+        assert (allocations(vipu), servers(admin, order)) == ([], {})
+        assert [admin.identity.get_project(each.id).tags for each in (project, namesake)] == before
+        return output(result)
+
+    before = [list(each.tags) for each in (project, namesake)]
+    for playbook in ("vpod_create.yml", "vpod_destroy.yml"):
+        for id in (project.id, namesake.id):
+            assert "Cannot select project 'tenant-a': 2 projects have this name." in rejected(playbook, id)
+    # A new project may have the name of a removed one.
+    removed = namesake.id
+    admin.identity.delete_project(namesake)
+    namesake = project
+    for playbook in ("vpod_create.yml", "vpod_destroy.yml"):
+        message = rejected(playbook, removed)
+        assert f"Cannot use project 'tenant-a' for vPOD '{name}': the order is for the project with the ID" in message
+        assert f"ID {removed}, and this one has {project.id}. Nothing was changed." in message
+    for id in (project.id, ""):  # AWX passes the empty answer of an optional question
+        play("vpod_create.yml", "--check", vpod_tenant_id=id)
+
+
 def test_objects_of_others_with_the_same_name_are_kept(
     order: dict[str, Any], play: Play, vipu: Cli, twin: OwnTwin
 ) -> None:

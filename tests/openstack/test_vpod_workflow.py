@@ -30,9 +30,10 @@ ANSWERS = ("vpod_name", "vpod_tenant", "vpod_poplar_server", "vpod_image", "vpod
 
 
 @pytest.fixture
-def answers(order: dict[str, Any]) -> dict[str, Any]:
-    """Answers to the survey."""
+def answers(admin: Cloud, order: dict[str, Any]) -> dict[str, Any]:
+    """Answers to the survey, as the panel of Horizon gives them."""
     given = {name: order[name] for name in ANSWERS}
+    given["vpod_tenant_id"] = admin.identity.find_project(order["vpod_tenant"], ignore_missing=False).id
     return given | {"vpod_ipus": str(order["vpod_ipus"]), "vpod_public_keys": "\n".join(order["vpod_public_keys"])}
 
 
@@ -82,6 +83,11 @@ def test_an_order_is_created_rolled_back_or_denied(
     assert statuses(mistyped) == {"create": "failed", "rollback": "failed"}
     assert "vpod_is_new" not in mistyped.jobs["create"].artifacts
     assert "Nothing was deleted, because the order created nothing" in output(mistyped, "rollback")
+
+    other = jobs.run_workflow("Order a vPOD", {**answers, "vpod_tenant_id": "0" * 32})
+    assert statuses(other) == {"create": "failed", "rollback": "failed"}
+    assert "the order is for the project with the ID 000" in output(other, "create")
+    assert "Nothing was deleted, because the order created nothing" in output(other, "rollback")
 
     failed = jobs.run_workflow("Order a vPOD", {**answers, "vpod_flavor": flavor_without_host})
     assert statuses(failed) == {"create": "failed", "rollback": "failed"}

@@ -170,7 +170,7 @@ class Tenant:
         try:
             client = self._awx
             with _order_errors():
-                return orders.of_project(client.jobs(), self.project.name)
+                return orders.of_project(client.jobs(), self._cloud.project_id)
         except OrderError as error:
             return error
 
@@ -197,7 +197,11 @@ class Tenant:
         if found := orders.quota_errors(needed, self._cloud.usages()):
             raise OrderError(f"Cannot order vPOD '{name}' within the quotas of the project: {'; '.join(found)}.")
         with _order_errors():
-            client.order({**answers, "vpod_tenant": self.project.name})
+            client.order({**answers, **self._answers()})
+
+    def _answers(self) -> dict[str, str]:
+        """Return the answers that select the project. The playbooks reject another project of its name."""
+        return {"vpod_tenant": self.project.name, orders.PROJECT_ID: self._cloud.project_id}
 
     def may_release(self, name: str) -> bool:
         """Return whether the user can release a vPOD now. No job for it may wait or run."""
@@ -216,7 +220,7 @@ class Tenant:
             )
         del self._listed  # a second release in this request is rejected too
         with _order_errors():
-            client.release({"vpod_name": name, "vpod_tenant": self.project.name})
+            client.release({"vpod_name": name, **self._answers()})
 
     def flavors(self) -> dict[str, Flavor]:
         """Return the flavors that both the survey and Nova offer to the project. Raises OrderError."""

@@ -24,6 +24,7 @@ _WORDS = {
     "error": "Failed",
     "canceled": "Cancelled",
 }
+PROJECT_ID = "vpod_tenant_id"  # names of projects are unique in one domain only, and are used again
 UNFINISHED = ("new", "pending", "waiting", "running")  # as AWX names them
 _ENDED = ("Done", "Failed", "Cancelled")
 
@@ -86,6 +87,10 @@ def survey(spec: Mapping[str, Any]) -> Survey:
             raise OrderError(
                 f"Cannot order a vPOD: the survey of AWX has no choices for {variable}. Run the playbook awx.yml again."
             )
+    if PROJECT_ID not in questions:
+        raise OrderError(
+            f"Cannot order a vPOD: the survey of AWX does not ask for {PROJECT_ID}. Run the playbook awx.yml again."
+        )
     return Survey(*found)
 
 
@@ -126,11 +131,14 @@ def _exceeds(usage: Usage, number: int) -> bool:
 
 
 def of_project(jobs: Iterable[tuple[str, Mapping[str, Any]]], project: str) -> list[Order]:
-    """Return the orders of a project, newest first. ``jobs``: their action, and the jobs as AWX returns them."""
+    """Return the orders of the project with this id, newest first. Orders without an id of a project are of none.
+
+    ``jobs``: their action, and the jobs as AWX returns them.
+    """
     found = []
     for action, job in jobs:
         variables = _variables(job.get("extra_vars"))
-        if variables.get("vpod_tenant") != project:
+        if variables.get(PROJECT_ID) != project:
             continue
         status = _WORDS.get(str(job.get("status")), str(job.get("status")))
         name, ipus, flavor = (str(variables.get(f"vpod_{name}", "")) for name in ("name", "ipus", "flavor"))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -128,8 +129,20 @@ def test_members_change_their_own_objects_only(server: Server, setting: dict[str
     assert "this project has no such partition" in rejected(lambda: tenant.remove_partition("green"))
     # The own one needs the credentials of the project, which are missing here.
     assert "This project has no access to a V-IPU controller." in rejected(lambda: tenant.remove_partition("blue"))
-    tenant.order({**ANSWERS, "vpod_tenant": "other"})
-    assert '"vpod_tenant": "research"' in jobs(server)[0]["extra_vars"]
+    tenant.order({**ANSWERS, "vpod_tenant": "other", "vpod_tenant_id": "a2"})
+    variables = json.loads(jobs(server)[0]["extra_vars"])
+    assert (variables["vpod_tenant"], variables["vpod_tenant_id"]) == ("research", "a1")
+
+
+def test_a_project_of_the_same_name_has_other_orders(server: Server, setting: dict[str, Any]) -> None:
+    access.tenant(setting, Cloud(Project("a1", "research", ()))).order({**ANSWERS, "vpod_name": "blue"})
+    other = access.tenant(setting, Cloud(Project("a2", "research", ("blue",))))
+    assert other.listed_orders() == []
+    assert other.may_release("blue"), "the order of the other project does not delay it"
+    other.release("blue")
+    [release] = jobs(server, "jobs")
+    assert json.loads(release["extra_vars"])["vpod_tenant_id"] == "a2"
+    assert [order.action for order in access.tenant(setting, Cloud()).listed_orders()] == ["Order"]
 
 
 def test_roles_of_changes_are_a_setting(setting: dict[str, Any]) -> None:

@@ -30,6 +30,10 @@ def test_awx_may_return_choices_as_lines() -> None:
         {"variable": name, "choices": choices}
         for name, choices in (("vpod_ipus", "4\n8"), ("vpod_image", ["poplar"]), ("vpod_flavor", "small"))
     ]
+    with pytest.raises(OrderError) as raised:
+        survey({"spec": spec})
+    assert "does not ask for vpod_tenant_id" in raised.value.message
+    spec.append({"variable": "vpod_tenant_id"})
     assert survey({"spec": spec}) == Survey(("4", "8"), ("poplar",), ("small",))
     with pytest.raises(OrderError) as raised:
         survey({"spec": spec[:2]})
@@ -81,15 +85,17 @@ def job(id: int, variables: Any, status: str = "running") -> tuple[str, dict[str
 
 
 def test_a_project_sees_its_own_orders_only() -> None:
-    mine = json.dumps({"vpod_name": "red", "vpod_tenant": "research", "vpod_ipus": "16"})
-    theirs = json.dumps({"vpod_name": "research", "vpod_tenant": "research2"})
-    found = of_project([job(1, mine, "failed"), job(2, theirs), job(3, mine)], "research")
+    """Another project may have the same name, in another domain or after the project was removed."""
+    mine = json.dumps({"vpod_name": "red", "vpod_tenant": "research", "vpod_tenant_id": "a1", "vpod_ipus": "16"})
+    theirs = json.dumps({"vpod_name": "a1", "vpod_tenant": "research", "vpod_tenant_id": "a2"})
+    of_none = json.dumps({"vpod_name": "green", "vpod_tenant": "research"})
+    found = of_project([job(1, mine, "failed"), job(2, theirs), job(3, mine), job(4, of_none)], "a1")
     assert [(order.id, order.vpod, order.ipus, order.status, order.ended) for order in found] == [
         (3, "red", "16", "In progress or waiting for approval", False),
         (1, "red", "16", "Failed", True),
     ]
 
 
-@pytest.mark.parametrize("variables", [None, "", "{", "[]", "1", {"vpod_tenant": None}, []])
+@pytest.mark.parametrize("variables", [None, "", "{", "[]", "1", {"vpod_tenant_id": None}, []])
 def test_jobs_without_a_project_are_of_nobody(variables: Any) -> None:
-    assert of_project([job(1, variables)], "research") == []
+    assert of_project([job(1, variables)], "a1") == []
