@@ -32,10 +32,11 @@ from tests.openstack.conftest import (  # noqa: F401 - fixtures
     order,
     plan,
     play,
+    secure_cli,
     twin,
     vlan,
 )
-from tests.openstack.test_vpod import ADMINISTRATOR, agents, secure_cli  # noqa: F401 - a fixture
+from tests.openstack.secure_controller import ADMINISTRATOR, agents
 from tests.unit.collection.awx.content import Content, load
 from tests.workflow_jobs import HostJobs
 from tools.openstack import dashboard

@@ -51,7 +51,7 @@ class User:
     """Session of one user in Horizon."""
 
     def __init__(self, page: Page, panel: Panel, name: str) -> None:
-        self.page, self.panel = page, panel
+        self.page, self.panel, self.name = page, panel, name
         self.errors: list[str] = []
         page.set_default_timeout(SECONDS)
         page.on("pageerror", lambda error: self.errors.append(str(error)))
@@ -138,14 +138,18 @@ def key_pair(connect: Any, order: dict[str, Any]) -> Iterator[str]:
 
 @pytest.fixture
 def reader(admin: Cloud, panel: Panel, order: dict[str, Any]) -> Iterator[str]:
-    """User who may only read in the project of tenant-a."""
+    """User who may only read in the project of tenant-a, with a key pair of the same name."""
     project = admin.identity.find_project("tenant-a", ignore_missing=False)
     name = f"{order['vpod_name']}-reader"
     panel.passwords[name] = panel.passwords["tenant-a"]
     user = admin.identity.create_user(name=name, password=panel.passwords[name], default_project_id=project.id)
     role = admin.identity.find_role("reader", ignore_missing=False)
     admin.identity.assign_project_role_to_user(project, user, role)
+    key = {"name": name, "public_key": KEY, "user_id": user.id}
+    created = admin.compute.post("/os-keypairs", json={"keypair": key}, microversion="2.10")
+    assert created.status_code == 201, created.text
     yield name
+    admin.compute.delete(f"/os-keypairs/{name}", params={"user_id": user.id}, microversion="2.10")
     admin.identity.delete_user(user)
 
 
@@ -269,12 +273,17 @@ def check_strangers(
     for label in ("Release vPOD", "Delete Partition", "Order vPOD"):
         assert carol.page.get_by_text(label, exact=True).count() == 0
     forged = {name: str(order[name]) for name in ("vpod_image", "vpod_flavor", "vpod_ipus", "vpod_poplar_server")}
-    forged |= {"vpod_name": f"{name}2", "vpod_tenant": "tenant-a"}
+    project = connect("tenant-a").current_project_id
+    forged |= {"vpod_name": f"{name}2", "vpod_tenant": "tenant-a", "vpod_tenant_id": project}
     for user in (bob, carol):
         user.open()
         user.post("project/ipus/", action=f"vpods__release__{name}")
         user.post("project/ipus/", action=f"partitions__delete__{name}")
-        user.post("project/ipus/order/", **forged, keys="none-such")
+        assert launched() == before
+    # The order of the reader is complete, so the right to order is what it lacks.
+    assert carol.post("project/ipus/order/", **forged, keys=carol.name) == 302
+    carol.open()
+    assert "You may not order or release vPODs in this project." in carol.alerts()
     assert launched() == before
 
     # The project of an order is that of the token, whatever the form contains.

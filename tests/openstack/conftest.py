@@ -17,6 +17,7 @@ from openstack.connection import Connection
 
 from tests.openstack.network_namespace import NetworkNamespace
 from tests.openstack.neutron_pod import AccessLog, Plan, run
+from tests.openstack.secure_controller import secure_cli  # noqa: F401 - a fixture
 from tests.openstack.vpod_order import flavor_without_host, order, play, twin  # noqa: F401 - fixtures
 from tools.openstack.site import ADMIN_CLOUD, CACHE, CHECKOUT
 

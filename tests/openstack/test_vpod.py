@@ -7,22 +7,19 @@ import base64
 import gzip
 import json
 import re
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
-import grpc
-import psutil
 import pytest
 import yaml
 from ansible_collections.openipu.pod.plugins.module_utils.openstack.tenant.task import OPENSTACK_POD_TENANT
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import virmgrpc
 from openstack.connection import Connection as Cloud
 
-from tests.integration import vipu_servers
 from tests.integration.bringup.own_twin import OwnTwin, changed
 from tests.integration.cli.cli_support import Cli
 from tests.openstack.neutron_pod import Plan, run
+from tests.openstack.secure_controller import ADMINISTRATOR, agents
 from tests.openstack.vpod_order import inventory_vars, partitions, roles, servers
 from tools.openstack.site import HOSTS
 
@@ -149,42 +146,6 @@ def test_a_failed_order_is_completed_or_released(
     assert failed.returncode != 0
     play("vpod_destroy.yml", vpod_ipus=128)
     assert (partitions(twin), servers(admin, order)) == ({}, {})
-
-
-ADMINISTRATOR = "vipu-admin --config admin.vipu-cli.hcl"
-
-
-def agents(cli: Cli) -> list[str]:
-    """Return the names of the agents of a secure controller."""
-    return [agent["id"] for agent in cli.json(f"{ADMINISTRATOR} list agents")]
-
-
-@pytest.fixture
-def secure_cli(twin: OwnTwin, tmp_path: Path) -> Iterator[Cli]:
-    """Command lines for another controller of the twin, with certificates and users, in a folder with the first key.
-
-    At the end it removes its agents, so that the controller of the twin becomes their owner again.
-    """
-    insecure = psutil.Process(twin.pid("controller"))
-    insecure.terminate()
-    insecure.wait(20)
-    certs, database = tmp_path / "vipu-certs", tmp_path / "vipu-server.db"
-    options = ("--database", str(database), "--host", twin.controller)
-    result = vipu_servers.run("--tls-init", str(certs), "--tls-san", twin.controller, "--init", "--secure", *options)
-    assert result.returncode == 0, result.stderr
-    server = vipu_servers.Process(
-        "--secure", "--certs", str(certs), *options, "--port", "8090", channel=grpc.ssl_channel_credentials()
-    )
-    try:
-        files = {"CA_PATH": "ca.crt", "CLIENT_CERT": "client.crt", "CLIENT_KEY": "client.key"}
-        settings = {f"VIPU_CLI_{name}": str(certs / "client" / file) for name, file in files.items()}
-        cli = Cli(tmp_path, server.address, **settings)
-        yield cli
-        for agent in agents(cli):
-            cli.out(f"{ADMINISTRATOR} remove agent {agent} --force")
-    finally:
-        server.stop()
-        twin.twin("up")
 
 
 def test_a_user_of_a_secure_controller(
