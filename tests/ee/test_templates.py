@@ -30,7 +30,10 @@ OPERATIONS = {"Drift check", "Drift report", "Failure report", "IPU-Machine heal
 SERVICE = {"Drain an IPU-Machine", "Service of an IPU-Machine"}
 OTHER_FILES = {"tests/kubernetes/test_job_template.py": {"Kubernetes operator"}}
 # Templates whose playbooks tests/openstack runs without the image.
-NOT_RUN = {"OpenStack networks", "Create a vPOD", "Show a vPOD", "Destroy a vPOD", "Roll back a vPOD"}
+NOT_RUN = {
+    *("OpenStack networks", "Bare-metal nodes"),
+    *("Create a vPOD", "Show a vPOD", "Destroy a vPOD", "Roll back a vPOD"),
+}
 
 pytestmark = pytest.mark.timeout(1800)  # a workflow has eleven jobs, each in a new container
 

@@ -222,8 +222,16 @@ def test_an_unusable_bmc_has_one_message(rack: Rack, settings: dict[str, Any], c
     assert show(node["name"])["provision_state"] == "manageable"
 
 
-@pytest.mark.parametrize("fast", [True, False])
-def test_the_playbook_registers_the_machines_of_a_pod(rack: Rack, tmp_path: Path, fast: bool) -> None:
+def awx_connection() -> dict[str, Any]:
+    """Return the connection as the credential of AWX provides it."""
+    settings = yaml.safe_load((STATE / "clouds.yaml").read_text())["clouds"][SYSTEM_CLOUD]
+    names = ("auth_url", "username", "password", "user_domain_name", "system_scope")
+    return {"auth": {name: settings["auth"][name] for name in names}}
+
+
+@pytest.mark.parametrize("awx", [False, True])
+def test_the_playbook_registers_the_machines_of_a_pod(rack: Rack, tmp_path: Path, awx: bool) -> None:
+    """With the variables of an inventory and the fast path, or with those of the credentials of AWX and modules."""
     switch = {"name": "tor1", "kind": "data", "mac": "44:4c:a8:00:00:01"}
     pod = {
         "plugin": "openipu.pod.pod",
@@ -236,17 +244,22 @@ def test_the_playbook_registers_the_machines_of_a_pod(rack: Rack, tmp_path: Path
     rows = [f"{name},{n},02:00:00:00:01:0{n},02:00:00:00:02:0{n},{rack.mac(n)}" for n, name in enumerate(rack.names, 1)]
     (tmp_path / "machines.csv").write_text("name,unit,bmc_mac,gw_mac,rnic_mac\n" + "\n".join(rows) + "\n")
     systems = {node["name"]: node["bmc"]["system_id"] for node in rack.nodes()}
-    variables = {
-        "openstack_connection": {"cloud": SYSTEM_CLOUD},
-        "openstack_bmc": {**rack.bmc, "system_id": f"{{{{ {systems!r}[pod_device] }}}}"},
-        "openipu_fast_path": fast,
-    }
+    # The machines of the emulator share one BMC, so it has several systems.
+    bmc = {**rack.bmc, "system_id": f"{{{{ {systems!r}[pod_device] }}}}"}
+    variables: dict[str, Any] = {"openstack_connection": {"cloud": SYSTEM_CLOUD}, "openstack_bmc": bmc}
+    if awx:
+        empty = {"username": "", "password": "", "ca_path": ""}
+        variables = {"openstack_machine_bmc": bmc, "openstack_server_bmc": empty}
+        variables |= {"openstack_connection": awx_connection(), "openstack_power_off_machines": ""}
+    variables["openipu_fast_path"] = not awx
 
     def play(*options: str, fails: bool = False, **more: Any) -> str:
         program = Path(sys.executable).with_name("ansible-playbook")
         playbook = ROOT / "playbooks/openstack_bare_metal.yml"
         line = [program, "-i", tmp_path / "pod.yml", playbook, "-e", json.dumps({**variables, **more}), *options]
         environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")}
+        if awx:
+            environment = {name: value for name, value in environment.items() if not name.startswith("OS_")}
         result = subprocess.run(line, env=environment, capture_output=True, text=True, check=False)
         assert (result.returncode != 0) == fails, result.stdout + result.stderr
         assert rack.bmc["password"] not in result.stdout + result.stderr

@@ -17,12 +17,15 @@ _ENVIRONMENT = Environment()
 _FILE = re.compile(r"template(\.[a-zA-Z_]\w*)?")
 _FILENAME = re.compile(r"tower\.filename\.(\w+)")
 _FIELD_KEYS = {"id", "label", "type", "format", "choices", "help_text", "multiline", "secret", "default"}
-# Dictionaries of connection options, and a module with these options.
+# Dictionaries of connection options, and a module with these options, or its suboption with them.
 CONNECTIONS = {
     "vipu_connection": "openipu.pod.vipu_info",
     "eos_connection": "openipu.pod.eos_pod",
     "pdu_connection": "openipu.pod.pdu",
     "virm_agent_bmc": "openipu.pod.redfish_info",
+    "openstack_connection": "openipu.pod.openstack_pod_bare_metal",
+    "openstack_machine_bmc": "openipu.pod.openstack_pod_bare_metal nodes bmc",
+    "openstack_server_bmc": "openipu.pod.openstack_pod_bare_metal nodes bmc",
 }
 
 
@@ -52,11 +55,20 @@ def injectors(content: Content) -> Iterator[str]:
             if name.startswith("ANSIBLE_"):
                 yield f"{place}: AWX rejects environment variables such as {name}"
         for variable, value in item["injectors"].get("extra_vars", {}).items():
-            options = argument_spec(CONNECTIONS.get(variable, ""))
+            options = _options(CONNECTIONS.get(variable, ""))
             if isinstance(value, dict):
                 yield from (
                     f"{place}: '{name}' is no option of {variable}" for name in sorted(set(value) - set(options))
                 )
+
+
+def _options(path: str) -> dict[str, Any]:
+    """Return the options of a module, or of one of its suboptions."""
+    module, *names = path.split(" ")
+    options = argument_spec(module)
+    for name in names:
+        options = options[name]["options"]
+    return options
 
 
 def _templates(injectors: dict[str, Any], where: str = "") -> Iterator[tuple[str, str]]:

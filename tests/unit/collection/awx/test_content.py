@@ -44,7 +44,6 @@ PLAYBOOKS_WITHOUT_TEMPLATE = {
     "rack_report.yml": "writes to the control node; rack_report_publish.yml copies the report",
     "users.yml": "writes keys to the control node; user_create.yml copies them",
     "awx.yml": "configures AWX",
-    "openstack_bare_metal.yml": "needs passwords of BMCs, for which AWX has no credential here",
     "event_notify.yml": "started by a rule",
     "event_reset.yml": "started by a rule",
     "event_ticket.yml": "started by a rule",
